@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""Fails when an area includes what it may not: LibTorch in the planning half, a lower area from a higher one,
+CLI11 outside tools/common. Usage: check_includes.py SOURCE_ROOT [STAMP]"""
+import pathlib
+import re
+import sys
+
+MAY_USE = {
+    "core": set(),
+    "program": {"core"},
+    "memory": {"core", "program"},
+    "hardware": {"core", "program"},
+    "plan": {"core", "program"},
+    "schedule": {"core", "program", "plan", "hardware", "memory"},
+    "search": {"core", "program", "plan", "hardware", "memory", "schedule"},
+    "report": {"core", "program", "plan", "hardware", "memory", "schedule", "search"},
+    "capture": {"core", "program"},
+    "measure": {"core", "program", "hardware", "capture", "kernels"},
+    "runtime": {"core", "program", "memory", "hardware", "plan", "schedule", "capture", "kernels"},
+}
+LIBTORCH = {"capture", "measure", "runtime"}
+TORCH = re.compile(r'#\s*include\s*[<"](torch|ATen|c10|caffe2)/')
+OURS = re.compile(r'#\s*include\s*"([a-z_]+)/')
+
+root = pathlib.Path(sys.argv[1])
+errors = []
+files = [p for top in ("lib", "kernels", "tools") for p in (root / top).rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"}]
+for path in sorted(files):
+    relative = path.relative_to(root)
+    area = relative.parts[1] if relative.parts[0] == "lib" else relative.parts[0]
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        where = f"{relative}:{number}"
+        if TORCH.search(line) and area not in LIBTORCH and area != "tools":
+            errors.append(f"{where}: LibTorch is not for {area}")
+        if re.search(r"#\s*include\s*<CLI/", line) and relative.parts[:2] != ("tools", "common"):
+            errors.append(f"{where}: CLI11 is for tools/common alone")
+        used = OURS.match(line)
+        if used and area in MAY_USE and used.group(1) != area:
+            if used.group(1) in MAY_USE or used.group(1) in {"kernels", "tools"}:
+                if used.group(1) not in MAY_USE[area]:
+                    errors.append(f"{where}: {area} may not use {used.group(1)}")
+if errors:
+    sys.exit("\n".join(errors))
+if len(sys.argv) > 2:
+    pathlib.Path(sys.argv[2]).write_text("ok\n", encoding="utf-8")
