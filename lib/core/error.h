@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Errors are payloads, never text built at the throw site: an Error carries a stable code, a
+// message, a place, notes and help; `report/diagnostic.h` alone renders them and
+// `tools/common/run_tool.h` alone maps them to exit codes. Exceptions are for broken input,
+// environment and bugs. An answer such as "no plan fits" is a value. Every code has a section in
+// docs/errors.md (a test compares the two).
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elixir {
+
+/// Stable error codes, EXnnnn on screen. The first two digits are the group, which fixes the exit
+/// code: 01 usage (2), 02 files and documents (2), 03 models and programs (2), 04 plans (2), 05
+/// data (2), 06 environment (3), 07 failed at run time (4), 09 bug in Elixir (70).
+enum class ErrorCode : int {
+  // 01 usage
+  kUnknownFlag = 101,
+  kBadFlagValue = 102,
+  kMissingArgument = 103,
+  kConflictingFlags = 104,
+  kUnexpectedArgument = 105,
+  // 02 files and documents
+  kFileNotFound = 201,
+  kFileUnreadable = 202,
+  kOutputExists = 203,
+  kOutputUnwritable = 204,
+  kJsonSyntax = 205,
+  kJsonType = 206,
+  kJsonMissingKey = 207,
+  kJsonUnknownKey = 208,
+  kJsonBadValue = 209,
+  kWrongSchema = 210,
+  kBadSafetensors = 211,
+  kBadCheckpoint = 212,
+  // 03 models and programs
+  kNotTorchScript = 301,
+  kTruncatedArchive = 302,
+  kBadInputSpec = 303,
+  kModelRejectsInput = 304,
+  kMissingKernel = 305,
+  kDataDependent = 306,
+  kNoScalarLoss = 307,
+  kDtypeFixedByGraph = 308,
+  kBufferWithoutData = 309,
+  kWeightsMismatch = 310,
+  kUnsupportedModel = 311,
+  // 04 plans
+  kPlanOfAnotherProgram = 401,
+  kInconsistentPlan = 402,
+  kProfileTargetMismatch = 403,
+  // 05 data
+  kDataTooShort = 501,
+  kTokenOutOfVocabulary = 502,
+  kDataMismatch = 503,
+  // 06 environment
+  kNoGpu = 601,
+  kMachineTooSmall = 602,
+  kWrongMachineKind = 603,
+  kMissingFeature = 604,
+  // 07 failed at run time
+  kOutOfMemory = 701,
+  kDiskFull = 702,
+  kIoError = 703,
+  kLossNotFinite = 704,
+  kDeviceFailure = 705,
+  // 09 bugs
+  kInternal = 901,
+};
+
+/// Where an input is wrong. Plain data; empty members are unknown.
+struct SourcePos {
+  std::string file;
+  std::string pointer;      ///< JSON pointer, e.g. /chunks/3/bytes
+  std::optional<int> line;  ///< 1-based
+  std::optional<long long> byte_offset;
+};
+
+struct ErrorInfo {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;  ///< lowercase start, no final period
+  std::optional<SourcePos> where;
+  std::vector<std::string> notes;  ///< facts
+  std::vector<std::string> help;   ///< what would be right, or what to do
+};
+
+/// Exit code of the design for a code: 2, 3, 4 or 70.
+[[nodiscard]] int exit_code_of(ErrorCode code);
+/// "EX0203".
+[[nodiscard]] std::string code_text(ErrorCode code);
+
+class Error : public std::exception {
+ public:
+  explicit Error(ErrorInfo info);
+  Error(ErrorCode code, std::string message, std::vector<std::string> help = {});
+  [[nodiscard]] const ErrorInfo& info() const { return info_; }
+  /// Unwinding code may add facts.
+  Error& note(std::string text);
+  [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  ErrorInfo info_;
+  std::string what_;
+};
+
+/// A bug in Elixir unless `condition` holds: throws kInternal with `message`.
+void require(bool condition, std::string_view message);
+
+/// At most three of `candidates` within Levenshtein distance 2 of `word`, nearest first.
+[[nodiscard]] std::vector<std::string> nearest(std::string_view word,
+                                               const std::vector<std::string>& candidates);
+
+}  // namespace elixir

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace elixir {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+std::string errno_text(int number) {
+  return std::generic_category().message(number);
+}
+
+[[noreturn]] void fail(ErrorCode code,
+                       const std::string& path,
+                       std::string message,
+                       std::vector<std::string> help = {}) {
+  ErrorInfo info;
+  info.code = code;
+  info.message = std::move(message);
+  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
+  info.help = std::move(help);
+  throw Error(std::move(info));
+}
+
+[[noreturn]] void fail_write(const std::string& path, int number) {
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
+    fail(ErrorCode::kDiskFull,
+         path,
+         fmt::format("no room to write `{}`: {}", path, errno_text(number)),
+         {"free space or choose another place with -o; nothing was left behind"});
+  }
+  fail(ErrorCode::kIoError, path, fmt::format("cannot write `{}`: {}", path, errno_text(number)));
+}
+
+std::string directory_of(const std::string& path) {
+  const std::string directory = stdfs::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+/// Descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  /// Result of close(2), 0 when closed already.
+  int close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 ? 0 : ::close(fd);
+  }
+
+ private:
+  int fd_;
+};
+
+// Names of temporary files in use, for abandon_temporaries(). A slot is claimed, its name filled
+// in, then published; a signal handler reads published ones only. Writes beyond the table are
+// merely not registered.
+constexpr std::size_t kNameBytes = 4096;
+struct Slot {
+  std::atomic<int> state{0};  // 0 free, 1 claimed, 2 published
+  std::array<char, kNameBytes> name{};
+};
+std::array<Slot, 16> temporaries;
+
+/// A temporary file name beside the target; the file is gone when this is, unless kept.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) {
+    if (path_.size() >= kNameBytes) return;
+    for (Slot& slot : temporaries) {
+      int free = 0;
+      if (!slot.state.compare_exchange_strong(free, 1)) continue;
+      std::memcpy(slot.name.data(), path_.c_str(), path_.size() + 1);
+      slot.state.store(2);
+      slot_ = &slot;
+      return;
+    }
+  }
+  ~Temporary() {
+    if (!kept_) ::unlink(path_.c_str());
+    if (slot_ != nullptr) slot_->state.store(0);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  std::string path_;
+  Slot* slot_ = nullptr;
+  bool kept_ = false;
+};
+
+/// Collects small appends; every byte reaches the descriptor or an Error is thrown.
+class Writer {
+ public:
+  Writer(int fd, std::string path) : fd_(fd), path_(std::move(path)) { buffer_.reserve(kBytes); }
+  void append(std::string_view bytes) {
+    if (buffer_.size() + bytes.size() > kBytes) flush();
+    if (bytes.size() > kBytes) {
+      write_all(bytes);
+    } else {
+      buffer_.append(bytes);
+    }
+  }
+  void flush() {
+    write_all(buffer_);
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 18;
+  void write_all(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        fail_write(path_, errno);
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  int fd_;
+  std::string path_;
+  std::string buffer_;
+};
+
+enum class TargetKind { kNew, kRegular, kDirect };
+
+/// What writing to `path` would meet; throws when it cannot be written.
+TargetKind inspect(const std::string& path, Overwrite overwrite) {
+  if (path.empty()) fail(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      fail(
+          ErrorCode::kOutputUnwritable,
+          path,
+          fmt::format("cannot write `{}`: it is a directory", path),
+          {fmt::format("name a file in it, e.g. `{}`", (stdfs::path(path) / "out.json").string())});
+    }
+    if (!S_ISREG(status.st_mode)) return TargetKind::kDirect;
+    if (overwrite == Overwrite::kRefuse) {
+      fail(ErrorCode::kOutputExists,
+           path,
+           fmt::format("`{}` exists already", path),
+           {"give --force to replace it, or choose another name with -o"});
+    }
+  } else if (errno != ENOENT) {
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+  }
+  const std::string directory = directory_of(path);
+  if (::stat(directory.c_str(), &status) != 0) {
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
+         {fmt::format("create it first: mkdir -p '{}'", directory)});
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: `{}` is not a directory", path, directory));
+  }
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
+         {"choose a directory you may write to with -o"});
+  }
+  return ::stat(path.c_str(), &status) == 0 ? TargetKind::kRegular : TargetKind::kNew;
+}
+
+void write_direct(const std::string& path, const std::function<void(const Sink&)>& produce) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+  }
+  Writer writer(file.get(), path);
+  produce([&](std::string_view bytes) { writer.append(bytes); });
+  writer.flush();
+  if (file.close() != 0) fail_write(path, errno);
+}
+
+/// Gives the finished temporary its name. Refusing to overwrite stays true when somebody made the
+/// file meanwhile.
+void publish(const std::string& temporary, const std::string& path, Overwrite overwrite) {
+  if (overwrite == Overwrite::kRefuse) {
+    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
+      return;
+    }
+    if (errno == EEXIST) {
+      fail(ErrorCode::kOutputExists,
+           path,
+           fmt::format("`{}` exists already", path),
+           {"give --force to replace it, or choose another name with -o"});
+    }
+    // File systems without RENAME_NOREPLACE: the check before the work has to do.
+    if (errno != EINVAL && errno != ENOSYS) fail_write(path, errno);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail_write(path, errno);
+}
+
+}  // namespace
+
+void check_output(const std::string& path, Overwrite overwrite) {
+  inspect(path, overwrite);
+}
+
+void write_file(const std::string& path, std::string_view bytes, Overwrite overwrite) {
+  write_file_streamed(path, overwrite, [&](const Sink& sink) { sink(bytes); });
+}
+
+void write_file_streamed(const std::string& path,
+                         Overwrite overwrite,
+                         const std::function<void(const Sink&)>& produce) {
+  static std::atomic<int> counter{0};
+  const TargetKind kind = inspect(path, overwrite);
+  if (kind == TargetKind::kDirect) {
+    write_direct(path, produce);
+    return;
+  }
+  std::string target = path;
+  mode_t mode = 0;
+  if (kind == TargetKind::kRegular) {
+    std::error_code ignored;
+    const stdfs::path real = stdfs::canonical(path, ignored);
+    if (!ignored) target = real.string();
+    struct stat status {};
+    if (::stat(target.c_str(), &status) == 0) mode = status.st_mode & 07777;
+  }
+  Temporary temporary(fmt::format("{}.tmp-{}-{}", target, ::getpid(), counter++));
+  Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) {
+    if (errno == ENOSPC || errno == EDQUOT) fail_write(path, errno);
+    fail(ErrorCode::kOutputUnwritable,
+         path,
+         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+  }
+  if (mode != 0) static_cast<void>(::fchmod(file.get(), mode));
+  Writer writer(file.get(), path);
+  produce([&](std::string_view bytes) { writer.append(bytes); });
+  writer.flush();
+  if (::fsync(file.get()) != 0 && errno != EINVAL) fail_write(path, errno);
+  if (file.close() != 0) fail_write(path, errno);
+  publish(temporary.path(), target, overwrite);
+  temporary.keep();
+  sync_directory(directory_of(target));
+}
+
+std::string read_file(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      std::vector<std::string> names;
+      std::error_code error;
+      for (stdfs::directory_iterator at(directory_of(path), error), end; !error && at != end;
+           at.increment(error)) {
+        names.push_back(at->path().filename().string());
+      }
+      std::vector<std::string> help;
+      for (const std::string& name : nearest(stdfs::path(path).filename().string(), names)) {
+        help.push_back(
+            fmt::format("did you mean `{}`?", (stdfs::path(path).parent_path() / name).string()));
+      }
+      fail(ErrorCode::kFileNotFound, path, fmt::format("`{}` does not exist", path), help);
+    }
+    fail(ErrorCode::kFileUnreadable,
+         path,
+         fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+  }
+  struct stat status {};
+  std::string content;
+  if (::fstat(file.get(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      fail(ErrorCode::kFileUnreadable,
+           path,
+           fmt::format("cannot read `{}`: it is a directory", path));
+    }
+    if (S_ISREG(status.st_mode)) content.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  }
+  // Why not st_size alone: pipes and /proc have none, and a file may grow while it is read.
+  std::vector<char> block(std::size_t{1} << 20);
+  for (;;) {
+    const ssize_t got = ::read(file.get(), block.data(), block.size());
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      fail(ErrorCode::kFileUnreadable,
+           path,
+           fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+    }
+    if (got == 0) return content;
+    content.append(block.data(), static_cast<std::size_t>(got));
+  }
+}
+
+void abandon_temporaries() noexcept {
+  for (Slot& slot : temporaries) {
+    if (slot.state.load() == 2) ::unlink(slot.name.data());
+  }
+}
+
+void sync_directory(const std::string& path) {
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) fail_write(path, errno);
+  // Some file systems cannot sync a directory and say so with EINVAL.
+  if (::fsync(directory.get()) != 0 && errno != EINVAL) fail_write(path, errno);
+}
+
+}  // namespace elixir

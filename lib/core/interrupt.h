@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Whether somebody asked this process to stop (Ctrl-C, SIGTERM). Long work polls `interrupted()` at
+// points where it can leave things whole, and returns or calls `throw_if_interrupted()`; the tools
+// turn that into exit code 130 or 143.
+
+#include <exception>
+
+namespace elixir {
+
+/// Thrown to leave long work; never an error. Catch it only to leave things whole, then rethrow.
+class Interrupted : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
+};
+
+[[nodiscard]] bool interrupted() noexcept;
+/// Number of the signal that asked, 0 when none did.
+[[nodiscard]] int interrupt_signal() noexcept;
+/// Async-signal-safe.
+void request_interrupt(int signal) noexcept;
+/// Forgets a request (tests, embedding programs).
+void clear_interrupt() noexcept;
+void throw_if_interrupted();
+
+}  // namespace elixir

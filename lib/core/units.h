@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Units as literals and helpers. Everywhere in the project a plain integer carries its unit in its
+// name (`peak_bytes`, `step_ns`); memory is counted in bytes and shown in KiB/MiB/GiB (1024), rates
+// are SI (1 GB/s = 1e9 B/s), time is counted in nanoseconds.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elixir {
+
+constexpr std::int64_t operator""_KiB(unsigned long long n) {
+  return std::int64_t(n) << 10;
+}
+constexpr std::int64_t operator""_MiB(unsigned long long n) {
+  return std::int64_t(n) << 20;
+}
+constexpr std::int64_t operator""_GiB(unsigned long long n) {
+  return std::int64_t(n) << 30;
+}
+
+/// `value` rounded up to a multiple of `multiple` (> 0).
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Parses "512", "1.5GiB", "80 GB", "64 KiB" into bytes. Accepts B kB MB GB TB KiB MiB GiB TiB,
+/// fractions and one optional space; a bare K, M, G or T, a negative number and anything else is
+/// nullopt.
+[[nodiscard]] std::optional<std::int64_t> parse_bytes(std::string_view text);
+
+/// "1.50 GiB", "768 MiB", "12 B": three or four digits, binary units.
+[[nodiscard]] std::string format_bytes(std::int64_t bytes);
+/// "412.3 ms", "18.2 µs" (`us` where the locale is not UTF-8 is the caller's business).
+[[nodiscard]] std::string format_ns(double ns);
+/// "55.5 GB/s": SI.
+[[nodiscard]] std::string format_bytes_per_s(double bytes_per_s);
+/// "1,313,626,112".
+[[nodiscard]] std::string format_count(std::int64_t n);
+
+}  // namespace elixir

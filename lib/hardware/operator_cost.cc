@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "hardware/operator_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace elixir::hardware {
+namespace {
+
+using program::Argument;
+using program::DType;
+using program::Operator;
+using program::TensorRef;
+
+constexpr double kNsPerSecond = 1e9;
+constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
+constexpr std::int64_t kAllocationRoundingBytes = 512;
+
+std::string text_of(const TensorRef& tensor) {
+  return fmt::format("{}[{}]/[{}]{}",
+                     program::name_of(tensor.dtype),
+                     fmt::join(tensor.sizes, ","),
+                     fmt::join(tensor.strides, ","),
+                     tensor.wrapped_number ? "w" : "");
+}
+
+struct ArgumentText {
+  std::string operator()(const program::None&) const { return "-"; }
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const { return fmt::format("{}f", value); }
+  std::string operator()(const std::complex<double>& value) const {
+    return fmt::format("{}+{}i", value.real(), value.imag());
+  }
+  std::string operator()(const std::string& value) const { return '"' + value + '"'; }
+  std::string operator()(const program::Ints& value) const {
+    return fmt::format("({})", fmt::join(value, ","));
+  }
+  std::string operator()(const program::Doubles& value) const {
+    return fmt::format("f({})", fmt::join(value, ","));
+  }
+  std::string operator()(const program::Bools& value) const {
+    std::string text = "b(";
+    for (const bool element : value) text += element ? '1' : '0';
+    return text + ')';
+  }
+  std::string operator()(const program::DeviceName& value) const { return value.name; }
+  std::string operator()(const TensorRef& value) const { return text_of(value); }
+  std::string operator()(const program::Tensors& value) const {
+    std::string text = "{";
+    for (const auto& element : value) {
+      if (text.size() > 1) text += ';';
+      text += element ? text_of(*element) : "-";
+    }
+    return text + '}';
+  }
+};
+
+/// Bytes of memory behind a view: an expanded dimension has none of its own.
+std::int64_t touched_bytes(const TensorRef& tensor) {
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
+    if (tensor.strides[i] != 0 || tensor.sizes[i] == 0) elements *= tensor.sizes[i];
+  }
+  return elements * program::element_bytes(tensor.dtype);
+}
+
+using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
+
+/// Calls `visit` for every tensor argument and every output in a storage that is no argument's,
+/// each view once.
+template <class Visit>
+void for_each_distinct(const Operator& op, Visit visit) {
+  std::set<program::StorageId> read;
+  std::set<View> seen;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+    read.insert(tensor.storage);
+    if (seen.emplace(tensor.storage, tensor.offset, tensor.sizes).second) visit(tensor);
+  });
+  program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+    if (read.count(tensor.storage) == 0 &&
+        seen.emplace(tensor.storage, tensor.offset, tensor.sizes).second) {
+      visit(tensor);
+    }
+  });
+}
+
+/// Calls that read and write element by element and need nothing of their own when all tensors have
+/// one dtype.
+bool is_pointwise(std::string_view name) {
+  static const std::set<std::string_view> kNames = {
+      "aten::add",           "aten::add_",
+      "aten::addcdiv_",      "aten::addcmul_",
+      "aten::bernoulli_",    "aten::clone",
+      "aten::copy_",         "aten::div",
+      "aten::div_",          "aten::empty",
+      "aten::empty_like",    "aten::empty_strided",
+      "aten::exp",           "aten::fill_",
+      "aten::full",          "aten::full_like",
+      "aten::gelu",          "aten::gelu_backward",
+      "aten::mul",           "aten::mul_",
+      "aten::neg",           "aten::new_zeros",
+      "aten::ones",          "aten::ones_like",
+      "aten::pow",           "aten::relu",
+      "aten::relu_",         "aten::rsqrt",
+      "aten::sigmoid",       "aten::sigmoid_backward",
+      "aten::silu",          "aten::silu_backward",
+      "aten::sqrt",          "aten::sub",
+      "aten::sub_",          "aten::tanh",
+      "aten::tanh_backward", "aten::threshold_backward",
+      "aten::zero_",         "aten::zeros",
+      "aten::zeros_like",
+  };
+  return kNames.count(name) != 0;
+}
+
+bool is_matrix_product(std::string_view name) {
+  return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" ||
+         name == "aten::baddbmm";
+}
+
+bool one_dtype(const Operator& op) {
+  std::set<DType> dtypes;
+  const auto collect = [&](const TensorRef& tensor) {
+    if (!tensor.wrapped_number) dtypes.insert(tensor.dtype);
+  };
+  program::for_each_tensor(op.arguments, collect);
+  program::for_each_tensor(op.outputs, collect);
+  return dtypes.size() <= 1;
+}
+
+std::string rate_name(DType dtype) {
+  switch (dtype) {
+    case DType::kBFloat16:
+      return "bf16";
+    case DType::kFloat16:
+      return "fp16";
+    default:
+      return "fp32";
+  }
+}
+
+/// The rate of `dtype`, else of the dtype of the same width, else any: the profile says what it
+/// measured.
+std::optional<double> rate_of(const std::map<std::string, double>& rates, DType dtype) {
+  const std::string name = rate_name(dtype);
+  for (const std::string& wanted :
+       {name, std::string(name == "fp16" ? "bf16" : name), std::string("fp32")}) {
+    const auto found = rates.find(wanted);
+    if (found != rates.end()) return found->second;
+  }
+  if (rates.empty()) return std::nullopt;
+  return rates.begin()->second;
+}
+
+DType compute_dtype(const Operator& op) {
+  DType dtype = DType::kFloat32;
+  bool found = false;
+  const auto look = [&](const TensorRef& tensor) {
+    if (!found && program::is_floating(tensor.dtype)) {
+      dtype = tensor.dtype;
+      found = true;
+    }
+  };
+  program::for_each_tensor(op.arguments, look);
+  program::for_each_tensor(op.outputs, look);
+  return dtype;
+}
+
+}  // namespace
+
+std::string operator_key(const Operator& op) {
+  std::string key = op.name;
+  if (!op.overload.empty()) key += '.' + op.overload;
+  key += '(';
+  for (std::size_t i = 0; i < op.arguments.size(); ++i) {
+    if (i > 0) key += ',';
+    key += std::visit(ArgumentText{}, op.arguments[i]);
+  }
+  return key + ')';
+}
+
+std::int64_t operator_bytes(const Operator& op) {
+  std::int64_t bytes = 0;
+  for_each_distinct(op, [&](const TensorRef& tensor) { bytes += touched_bytes(tensor); });
+  return bytes;
+}
+
+std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
+  if (is_pointwise(op.name) && one_dtype(op)) return 0;
+  if (on_cuda && is_matrix_product(op.name)) return 0;
+  std::int64_t bytes = 0;
+  for_each_distinct(op, [&](const TensorRef& tensor) {
+    const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
+    bytes += round_up(tensor.numel() * width, kAllocationRoundingBytes);
+  });
+  return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
+}
+
+CostModel::CostModel(const HardwareProfile& profile)
+    : name_(profile.name),
+      device_kind_(profile.device_kind),
+      threads_(std::max(1, profile.machine.threads)) {
+  const auto link = [](const std::vector<LinkRate>& rates) -> std::optional<Link> {
+    for (const LinkRate& rate : rates) {
+      if (rate.gpus == 1) return Link{rate.bytes_per_s.median, rate.latency_ns.median};
+    }
+    return std::nullopt;
+  };
+  host_to_device_ = link(profile.links.host_to_device);
+  device_to_host_ = link(profile.links.device_to_host);
+  if (profile.device_copy_bytes_per_s) {
+    device_copy_bytes_per_s_ = profile.device_copy_bytes_per_s->median;
+  }
+  if (profile.host_copy_bytes_per_s) {
+    host_copy_bytes_per_s_ = profile.host_copy_bytes_per_s->median;
+  }
+  if (profile.launch_ns) launch_ns_ = profile.launch_ns->median;
+  const auto keep = [](std::map<std::string, double>& rates, const std::vector<AdamRate>& from) {
+    for (const AdamRate& rate : from) {
+      if (rate.ranks == 1) rates[rate.dtype] = rate.params_per_s.median;
+    }
+  };
+  keep(adam_cpu_params_per_s_, profile.adam_cpu);
+  keep(adam_gpu_params_per_s_, profile.adam_gpu);
+  for (const ComputeRate& rate : profile.compute) {
+    matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;
+  }
+  for (const OperatorTime& time : profile.operators) {
+    // On the CPU the measured time is that of the whole call; on a GPU it is the kernels', and the
+    // host issues calls no faster than one per launch.
+    const double ns =
+        device_kind_ == "cuda" ? std::max(time.time_ns.median, launch_ns_) : time.time_ns.median;
+    measured_[time.key] = {ns, time.workspace_bytes, OperatorCost::Source::kMeasured};
+  }
+}
+
+OperatorCost CostModel::cost(const Operator& op) const {
+  if (!measured_.empty()) {
+    const auto found = measured_.find(operator_key(op));
+    if (found != measured_.end()) return found->second;
+  }
+  return {roofline_ns(op),
+          workspace_bound(op, device_kind_ == "cuda", threads_),
+          OperatorCost::Source::kRoofline};
+}
+
+double CostModel::roofline_ns(const Operator& op) const {
+  const double bandwidth = need(device_copy_bytes_per_s_, "device-copy");
+  double ns = static_cast<double>(operator_bytes(op)) / bandwidth * kNsPerSecond;
+  if (op.flops > 0) {
+    const double rate = need(rate_of(matmul_flop_per_s_, compute_dtype(op)), "matmul");
+    ns = std::max(ns, static_cast<double>(op.flops) / rate * kNsPerSecond);
+  }
+  return device_kind_ == "cuda" ? std::max(ns, launch_ns_) : ns + launch_ns_;
+}
+
+double CostModel::host_to_device_ns(std::int64_t bytes) const {
+  return link_ns(host_to_device_, "host-to-device", bytes);
+}
+double CostModel::device_to_host_ns(std::int64_t bytes) const {
+  return link_ns(device_to_host_, "device-to-host", bytes);
+}
+double CostModel::link_ns(const std::optional<Link>& link,
+                          const char* what,
+                          std::int64_t bytes) const {
+  if (bytes == 0) return 0;
+  if (!link) missing(what);
+  return link->latency_ns + static_cast<double>(bytes) / link->bytes_per_s * kNsPerSecond;
+}
+
+double CostModel::device_copy_ns(std::int64_t bytes) const {
+  if (bytes == 0) return 0;
+  const double rate = need(device_copy_bytes_per_s_, "device-copy");
+  return launch_ns_ + 2.0 * static_cast<double>(bytes) / rate * kNsPerSecond;
+}
+double CostModel::host_copy_ns(std::int64_t bytes) const {
+  if (bytes == 0) return 0;
+  const double rate = need(host_copy_bytes_per_s_, "host-copy");
+  return 2.0 * static_cast<double>(bytes) / rate * kNsPerSecond;
+}
+double CostModel::adam_cpu_ns(std::int64_t elements, DType gradient) const {
+  if (elements == 0) return 0;
+  const double rate = need(rate_of(adam_cpu_params_per_s_, gradient), "adam-cpu");
+  return static_cast<double>(elements) / rate * kNsPerSecond;
+}
+double CostModel::adam_gpu_ns(std::int64_t elements, DType gradient) const {
+  // The CPU device's compute stream runs on the cores that the host's AdamW runs on.
+  if (device_kind_ == "cpu") return adam_cpu_ns(elements, gradient);
+  if (elements == 0) return 0;
+  const double rate = need(rate_of(adam_gpu_params_per_s_, gradient), "adam-gpu");
+  return launch_ns_ + static_cast<double>(elements) / rate * kNsPerSecond;
+}
+
+double CostModel::need(std::optional<double> figure, const char* measurement) const {
+  if (!figure) missing(measurement);
+  return *figure;
+}
+
+void CostModel::missing(const char* measurement) const {
+  throw Error(ErrorCode::kJsonMissingKey,
+              fmt::format("hardware profile `{}` lacks the measurement {}", name_, measurement),
+              {fmt::format("measure it: elixir-bench --only {} --into FILE", measurement)});
+}
+
+}  // namespace elixir::hardware

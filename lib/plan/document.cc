@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Reading and writing of `elixir.plan`.
+#include <limits>
+
+#include "plan/plan.h"
+
+namespace elixir::plan {
+namespace {
+
+using program::DType;
+
+std::string_view name_of_home(Home home) {
+  return home == Home::kDevice ? "device" : "host";
+}
+
+Home read_home(const JsonCursor& cursor) {
+  return cursor.choice({"device", "host"}) == "device" ? Home::kDevice : Home::kHost;
+}
+
+DType read_dtype(const JsonCursor& cursor) {
+  const std::string name = cursor.choice({"float32", "float16", "bfloat16", "float64"});
+  return *program::dtype_named(name);
+}
+
+/// Larger figures than any machine's memory are refused, so that sums over a plan cannot overflow.
+std::int64_t read_bytes(const JsonCursor& cursor) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 50;
+  const std::int64_t value = cursor.non_negative();
+  if (value > kLargest) {
+    cursor.fail(ErrorCode::kJsonBadValue,
+                std::to_string(value) + " bytes are more than any machine has",
+                {"at most " + std::to_string(kLargest)});
+  }
+  return value;
+}
+
+int read_int(const JsonCursor& cursor, int smallest) {
+  const std::int64_t value = cursor.integer();
+  if (value < smallest || value > std::numeric_limits<int>::max()) {
+    cursor.fail(ErrorCode::kJsonBadValue,
+                std::to_string(value) + " is out of range",
+                {"a number from " + std::to_string(smallest) + " on"});
+  }
+  return static_cast<int>(value);
+}
+
+Json write_chunk(const Chunk& chunk) {
+  Json parameters = Json::array();
+  for (const ChunkParameter& parameter : chunk.parameters) {
+    parameters.push_back({{"name", parameter.name}, {"offset_bytes", parameter.offset_bytes}});
+  }
+  return {
+      {"bytes", chunk.bytes},
+      {"dtype", name_of(chunk.dtype)},
+      {"kind", chunk.kind == Chunk::Kind::kPublic ? "public" : "private"},
+      {"parameter_home", name_of_home(chunk.parameter_home)},
+      {"gradient_home", name_of_home(chunk.gradient_home)},
+      {"gradient_dtype", name_of(chunk.gradient_dtype)},
+      {"optimizer_home", name_of_home(chunk.optimizer_home)},
+      {"parameters", std::move(parameters)},
+  };
+}
+
+Chunk read_chunk(const JsonCursor& cursor) {
+  cursor.only_keys({"bytes",
+                    "dtype",
+                    "kind",
+                    "parameter_home",
+                    "gradient_home",
+                    "gradient_dtype",
+                    "optimizer_home",
+                    "parameters"});
+  Chunk chunk;
+  chunk.bytes = read_bytes(cursor.at("bytes"));
+  chunk.dtype = read_dtype(cursor.at("dtype"));
+  chunk.kind = cursor.at("kind").choice({"public", "private"}) == "public" ? Chunk::Kind::kPublic
+                                                                           : Chunk::Kind::kPrivate;
+  chunk.parameter_home = read_home(cursor.at("parameter_home"));
+  chunk.gradient_home = read_home(cursor.at("gradient_home"));
+  chunk.gradient_dtype = read_dtype(cursor.at("gradient_dtype"));
+  chunk.optimizer_home = read_home(cursor.at("optimizer_home"));
+  for (const JsonCursor& entry : cursor.at("parameters").items()) {
+    entry.only_keys({"name", "offset_bytes"});
+    chunk.parameters.push_back(
+        {.name = entry.at("name").string(), .offset_bytes = read_bytes(entry.at("offset_bytes"))});
+  }
+  return chunk;
+}
+
+Json write_predicted(const Predicted& predicted) {
+  Json streams = Json::array();
+  for (const StreamTime& stream : predicted.streams) {
+    streams.push_back({{"stream", stream.stream}, {"busy_ns", stream.busy_ns}});
+  }
+  return {
+      {"step_ns", predicted.step_ns},
+      {"streams", std::move(streams)},
+      {"peak_allocated_bytes", predicted.peak_allocated_bytes},
+      {"host_bytes", predicted.host_bytes},
+      {"traffic",
+       {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
+        {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
+        {"fetches", predicted.traffic.fetches},
+        {"evictions", predicted.traffic.evictions}}},
+  };
+}
+
+Predicted read_predicted(const JsonCursor& cursor) {
+  cursor.only_keys({"step_ns", "streams", "peak_allocated_bytes", "host_bytes", "traffic"});
+  Predicted predicted;
+  predicted.step_ns = cursor.at("step_ns").non_negative();
+  for (const JsonCursor& entry : cursor.at("streams").items()) {
+    entry.only_keys({"stream", "busy_ns"});
+    predicted.streams.push_back(
+        {.stream = entry.at("stream").string(), .busy_ns = entry.at("busy_ns").non_negative()});
+  }
+  predicted.peak_allocated_bytes = read_bytes(cursor.at("peak_allocated_bytes"));
+  predicted.host_bytes = read_bytes(cursor.at("host_bytes"));
+  const JsonCursor traffic = cursor.at("traffic");
+  traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
+  predicted.traffic = {
+      .host_to_device_bytes = read_bytes(traffic.at("host_to_device_bytes")),
+      .device_to_host_bytes = read_bytes(traffic.at("device_to_host_bytes")),
+      .fetches = traffic.at("fetches").non_negative(),
+      .evictions = traffic.at("evictions").non_negative(),
+  };
+  return predicted;
+}
+
+}  // namespace
+
+Json to_json(const Plan& plan) {
+  Json programs = Json::array();
+  for (const ProgramOfPlan& program : plan.programs) {
+    programs.push_back({{"role", program.role}, {"fingerprint", program.fingerprint}});
+  }
+  Json chunks = Json::array();
+  for (const Chunk& chunk : plan.chunks) chunks.push_back(write_chunk(chunk));
+  Json document;
+  document["schema"] = "elixir.plan";
+  document["schema_version"] = kSchemaVersion;
+  document["meta"] = plan.meta.is_null() ? Json::object() : plan.meta;
+  document["programs"] = std::move(programs);
+  document["hardware"] = {
+      {"fingerprint", plan.hardware.fingerprint},
+      {"device_kind", plan.hardware.device_kind},
+      {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+  };
+  document["strategy"] = plan.strategy;
+  document["world"] = plan.world;
+  document["budgets"] = {
+      {"gpu_memory_bytes", plan.budgets.gpu_memory_bytes},
+      {"host_memory_bytes", plan.budgets.host_memory_bytes},
+      {"gpu_context_bytes", plan.budgets.gpu_context_bytes},
+  };
+  document["precision"] = plan.precision;
+  document["optimizer"] = plan.optimizer;
+  document["accumulation_steps"] = plan.accumulation_steps;
+  document["master"] = plan.master;
+  document["chunks"] = std::move(chunks);
+  document["cache"] = {
+      {"blocks", plan.cache.blocks},
+      {"block_bytes", plan.cache.block_bytes},
+      {"gradient_window_bytes", plan.cache.gradient_window_bytes},
+  };
+  // Every activation is kept: the place of recomputed and offloaded ones.
+  document["activations"] = {{"recompute", Json::array()}, {"offload", Json::array()}};
+  document["predicted"] = write_predicted(plan.predicted);
+  return document;
+}
+
+Plan parse_plan(const JsonDocument& document) {
+  const JsonCursor root = document.root("elixir.plan", 1);
+  root.only_keys({"schema",
+                  "schema_version",
+                  "meta",
+                  "programs",
+                  "hardware",
+                  "strategy",
+                  "world",
+                  "budgets",
+                  "precision",
+                  "optimizer",
+                  "accumulation_steps",
+                  "master",
+                  "chunks",
+                  "cache",
+                  "activations",
+                  "predicted"});
+  Plan plan;
+  plan.meta = root.at("meta").raw();
+  for (const JsonCursor& entry : root.at("programs").items()) {
+    entry.only_keys({"role", "fingerprint"});
+    plan.programs.push_back(
+        {.role = entry.at("role").string(), .fingerprint = entry.at("fingerprint").string()});
+  }
+  const JsonCursor hardware = root.at("hardware");
+  hardware.only_keys({"fingerprint", "device_kind", "sm"});
+  plan.hardware.fingerprint = hardware.at("fingerprint").string();
+  plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
+  const auto sm = hardware.nullable("sm");
+  if (plan.hardware.device_kind == "cuda") {
+    plan.hardware.sm = read_int(hardware.at("sm"), 1);
+  } else if (sm) {
+    sm->fail(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability", {"null"});
+  }
+  plan.strategy = root.at("strategy").string();
+  plan.world = read_int(root.at("world"), 1);
+  const JsonCursor budgets = root.at("budgets");
+  budgets.only_keys({"gpu_memory_bytes", "host_memory_bytes", "gpu_context_bytes"});
+  plan.budgets = {
+      .gpu_memory_bytes = read_bytes(budgets.at("gpu_memory_bytes")),
+      .host_memory_bytes = read_bytes(budgets.at("host_memory_bytes")),
+      .gpu_context_bytes = read_bytes(budgets.at("gpu_context_bytes")),
+  };
+  plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
+  plan.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
+  plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1);
+  plan.master = root.at("master").choice({"separate"});
+  for (const JsonCursor& entry : root.at("chunks").items()) {
+    plan.chunks.push_back(read_chunk(entry));
+  }
+  const JsonCursor cache = root.at("cache");
+  cache.only_keys({"blocks", "block_bytes", "gradient_window_bytes"});
+  plan.cache = {
+      .blocks = read_int(cache.at("blocks"), 0),
+      .block_bytes = read_bytes(cache.at("block_bytes")),
+      .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
+  };
+  const JsonCursor activations = root.at("activations");
+  activations.only_keys({"recompute", "offload"});
+  for (const char* key : {"recompute", "offload"}) {
+    if (!activations.at(key).items().empty()) {
+      activations.at(key).fail(
+          ErrorCode::kJsonBadValue, "this version keeps every activation", {"an empty list"});
+    }
+  }
+  plan.predicted = read_predicted(root.at("predicted"));
+  return plan;
+}
+
+Plan load_plan(const std::string& path) {
+  return parse_plan(*JsonDocument::load(path));
+}
+
+}  // namespace elixir::plan

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace elixir::plan {
+namespace {
+
+using program::DType;
+
+[[noreturn]] void inconsistent(const std::string& message) {
+  throw Error(ErrorCode::kInconsistentPlan,
+              message,
+              {"make the plan again with elixir-search from this program's profile"});
+}
+
+std::unordered_map<std::string, std::int32_t> positions_of(const program::Program& program) {
+  std::unordered_map<std::string, std::int32_t> positions;
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    positions.emplace(program.parameters[i].name, static_cast<std::int32_t>(i));
+  }
+  return positions;
+}
+
+/// Offsets, sizes and dtypes of one chunk's parameters.
+void check_chunk(const Plan& plan,
+                 std::size_t position,
+                 const program::Program& program,
+                 const std::unordered_map<std::string, std::int32_t>& positions,
+                 std::vector<bool>& seen) {
+  const Chunk& chunk = plan.chunks[position];
+  struct Span {
+    std::int64_t begin, end;
+    const std::string* name;
+  };
+  if (chunk.bytes % kAlignmentBytes != 0) {
+    inconsistent(fmt::format(
+        "chunk {} has {} bytes, not a multiple of {}", position, chunk.bytes, kAlignmentBytes));
+  }
+  std::vector<Span> spans;
+  bool trained = false;
+  for (const ChunkParameter& entry : chunk.parameters) {
+    const auto found = positions.find(entry.name);
+    if (found == positions.end()) {
+      inconsistent(fmt::format(
+          "chunk {} holds parameter {}, which the program does not have", position, entry.name));
+    }
+    if (seen[found->second]) {
+      inconsistent(fmt::format("parameter {} is in the plan twice", entry.name));
+    }
+    seen[found->second] = true;
+    const program::Parameter& parameter = program.parameters[found->second];
+    trained = trained || parameter.gradient.has_value();
+    if (parameter.tensor.dtype != chunk.dtype) {
+      inconsistent(fmt::format("parameter {} is {}, its chunk {} is {}",
+                               entry.name,
+                               name_of(parameter.tensor.dtype),
+                               position,
+                               name_of(chunk.dtype)));
+    }
+    if (entry.offset_bytes < 0 || entry.offset_bytes % kAlignmentBytes != 0) {
+      inconsistent(fmt::format("parameter {} starts at byte {} of chunk {}, not a multiple of {}",
+                               entry.name,
+                               entry.offset_bytes,
+                               position,
+                               kAlignmentBytes));
+    }
+    const std::int64_t bytes = parameter.tensor.bytes();
+    if (bytes > chunk.bytes || entry.offset_bytes > chunk.bytes - bytes) {
+      inconsistent(fmt::format("parameter {} has {} bytes from byte {} of chunk {}, which has {}",
+                               entry.name,
+                               bytes,
+                               entry.offset_bytes,
+                               position,
+                               chunk.bytes));
+    }
+    spans.push_back({entry.offset_bytes, entry.offset_bytes + bytes, &entry.name});
+  }
+  std::sort(
+      spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].begin < spans[i - 1].end) {
+      inconsistent(fmt::format("parameters {} and {} overlap in chunk {}",
+                               *spans[i - 1].name,
+                               *spans[i].name,
+                               position));
+    }
+  }
+  const DType gradients = plan.accumulation_steps > 1 ? DType::kFloat32 : chunk.dtype;
+  if (trained && plan.optimizer != "none" && chunk.gradient_dtype != gradients) {
+    inconsistent(fmt::format("chunk {} keeps its gradients in {}; with {} micro-batches it is {}",
+                             position,
+                             name_of(chunk.gradient_dtype),
+                             plan.accumulation_steps,
+                             name_of(gradients)));
+  }
+  if (chunk.kind == Chunk::Kind::kPublic && chunk.parameter_home == Home::kHost &&
+      (plan.cache.blocks < 1 || plan.cache.block_bytes < chunk.bytes)) {
+    inconsistent(fmt::format("chunk {} has {} bytes, the cache {} blocks of {} bytes",
+                             position,
+                             chunk.bytes,
+                             plan.cache.blocks,
+                             plan.cache.block_bytes));
+  }
+}
+
+}  // namespace
+
+bool master_is_parameter(const Chunk& chunk) {
+  return chunk.dtype == DType::kFloat32 && chunk.parameter_home == chunk.optimizer_home;
+}
+
+bool is_trained(const Chunk& chunk, const program::Program& program) {
+  const auto positions = positions_of(program);
+  return std::any_of(
+      chunk.parameters.begin(), chunk.parameters.end(), [&](const ChunkParameter& entry) {
+        const auto found = positions.find(entry.name);
+        return found != positions.end() && program.parameters[found->second].gradient.has_value();
+      });
+}
+
+std::int64_t bytes_as(const Chunk& chunk, DType dtype) {
+  return chunk.bytes / program::element_bytes(chunk.dtype) * program::element_bytes(dtype);
+}
+
+std::vector<Place> locate_parameters(const Plan& plan, const program::Program& program) {
+  std::unordered_map<std::string, Place> places;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    for (const ChunkParameter& entry : plan.chunks[c].parameters) {
+      places.emplace(
+          entry.name,
+          Place{.chunk = static_cast<std::int32_t>(c), .offset_bytes = entry.offset_bytes});
+    }
+  }
+  std::vector<Place> result;
+  result.reserve(program.parameters.size());
+  for (const program::Parameter& parameter : program.parameters) {
+    const auto found = places.find(parameter.name);
+    if (found == places.end()) {
+      inconsistent(fmt::format("parameter {} is in no chunk of the plan", parameter.name));
+    }
+    result.push_back(found->second);
+  }
+  return result;
+}
+
+void check_against(const Plan& plan, const program::Program& program) {
+  const std::string fingerprint = program::fingerprint(program);
+  if (std::none_of(plan.programs.begin(), plan.programs.end(), [&](const ProgramOfPlan& entry) {
+        return entry.fingerprint == fingerprint;
+      })) {
+    ErrorInfo info;
+    info.code = ErrorCode::kPlanOfAnotherProgram;
+    info.message = "the plan was made for another program";
+    info.notes.push_back("fingerprint of this program: " + fingerprint);
+    for (const ProgramOfPlan& entry : plan.programs) {
+      info.notes.push_back(
+          fmt::format("fingerprint in the plan ({}): {}", entry.role, entry.fingerprint));
+    }
+    info.help.push_back(
+        "model file, input shapes, target, precision and mode must be those of the profile that "
+        "elixir-search read");
+    throw Error(info);
+  }
+  if (plan.accumulation_steps < 1) inconsistent("accumulation_steps is less than 1");
+  const auto positions = positions_of(program);
+  std::vector<bool> seen(program.parameters.size(), false);
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    check_chunk(plan, c, program, positions, seen);
+  }
+  (void)locate_parameters(plan, program);
+}
+
+}  // namespace elixir::plan

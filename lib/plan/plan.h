@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The plan document (`elixir.plan`): every choice and nothing that can be derived. It names
+// parameters, never pointers or ids of a process, so that a trainer that captures the same program
+// can carry it out.
+//
+// Layout rule: inside a chunk, parameters are dense, start at multiples of 256 bytes and are padded
+// with zeros. Gradient, master and moment buffers of a chunk have the same *element* layout in
+// their own dtype.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "program/program.h"
+
+namespace elixir::plan {
+
+/// Parameters, gradients and shards start at multiples of this.
+inline constexpr std::int64_t kAlignmentBytes = 256;
+
+enum class Home : std::uint8_t { kDevice, kHost };
+
+struct ChunkParameter {
+  std::string name;
+  std::int64_t offset_bytes = 0;
+};
+
+struct Chunk {
+  std::int64_t bytes = 0;  ///< parameters and padding, in `dtype`
+  program::DType dtype = program::DType::kFloat32;
+  std::vector<ChunkParameter> parameters;
+  /// Private: a parameter used in several places (tied); it keeps a block of its own through the
+  /// step.
+  enum class Kind : std::uint8_t { kPublic, kPrivate } kind = Kind::kPublic;
+  Home parameter_home = Home::kDevice;
+  Home gradient_home = Home::kDevice;
+  program::DType gradient_dtype =
+      program::DType::kFloat32;         ///< parameters' own with one micro-batch, else fp32
+  Home optimizer_home = Home::kDevice;  ///< fp32 master and moments, and who runs AdamW
+};
+
+struct Cache {
+  std::int64_t blocks = 0;
+  std::int64_t block_bytes = 0;
+  /// Gradients on their way to the host that may be alive at once beyond the one being made; 0 =
+  /// wait for each.
+  std::int64_t gradient_window_bytes = 0;
+};
+
+struct ProgramOfPlan {
+  std::string role;  ///< "train" (later "evaluate")
+  std::string fingerprint;
+};
+
+/// What a machine must be to carry the plan out.
+struct HardwareOfPlan {
+  std::string fingerprint;  ///< of the hardware document planned with; a difference is a warning
+  std::string device_kind;  ///< "cpu" or "cuda"
+  int sm = 0;               ///< compute capability times ten, cuda only
+};
+
+struct Budgets {
+  std::int64_t gpu_memory_bytes =
+      0;  ///< CPU device: device-arena bytes; CUDA: process bytes as NVML sees them
+  std::int64_t host_memory_bytes = 0;
+  /// CUDA: part of the GPU budget outside the allocator (context, libraries); 0 on the CPU device.
+  std::int64_t gpu_context_bytes = 0;
+};
+
+/// Of one step: every task on the two copy streams, inputs and losses included.
+struct Traffic {
+  std::int64_t host_to_device_bytes = 0;
+  std::int64_t device_to_host_bytes = 0;
+  std::int64_t fetches = 0;
+  std::int64_t evictions = 0;
+};
+
+struct StreamTime {
+  std::string stream;
+  std::int64_t busy_ns = 0;
+};
+
+struct Predicted {
+  std::int64_t step_ns = 0;
+  std::vector<StreamTime> streams;
+  std::int64_t peak_allocated_bytes = 0;  ///< device, 512-byte rounding
+  std::int64_t host_bytes = 0;
+  Traffic traffic;
+};
+
+struct Plan {
+  std::vector<ProgramOfPlan> programs;
+  HardwareOfPlan hardware;
+  std::string strategy;
+  int world = 1;
+  Budgets budgets;
+  std::string precision = "as-saved";
+  std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
+  int accumulation_steps = 1;
+  std::string master = "separate";  ///< separate (later: split)
+  std::vector<Chunk> chunks;
+  Cache cache;
+  Predicted predicted;
+  Json meta;
+};
+
+/// In fp32, a master that lives where its parameters live *is* the parameters; otherwise it is a
+/// buffer of its own.
+[[nodiscard]] bool master_is_parameter(const Chunk& chunk);
+/// Whether any parameter of the chunk has a gradient in `program`; with an optimizer it has
+/// gradient and optimizer buffers (optimizer "none": gradients are dropped as soon as they are
+/// made).
+[[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);
+
+/// Bytes of a chunk's layout in another dtype (gradients, fp32 master and moments).
+[[nodiscard]] std::int64_t bytes_as(const Chunk& chunk, program::DType dtype);
+
+/// Where a parameter of a program is.
+struct Place {
+  std::int32_t chunk = -1;        ///< position in Plan::chunks
+  std::int64_t offset_bytes = 0;  ///< in the chunk's dtype
+};
+/// By position in Program::parameters. Throws kInconsistentPlan, naming the parameter, when the
+/// plan lacks one.
+[[nodiscard]] std::vector<Place> locate_parameters(const Plan& plan,
+                                                   const program::Program& program);
+
+[[nodiscard]] Plan load_plan(const std::string& path);
+[[nodiscard]] Plan parse_plan(const JsonDocument& document);
+[[nodiscard]] Json to_json(const Plan& plan);
+
+/// Throws kInconsistentPlan unless every parameter of `program` is in exactly one chunk, at an
+/// aligned offset, inside the chunk and without overlap, with matching dtype, and blocks are large
+/// enough; kPlanOfAnotherProgram when no entry of `programs` has the program's fingerprint.
+void check_against(const Plan& plan, const program::Program& program);
+
+}  // namespace elixir::plan

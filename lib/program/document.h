@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The profile document (`elixir.profile`): a program, the model it came from and its memory.
+// Written as a stream and read operator by operator, because a large model has hundreds of
+// thousands of tensors.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/files.h"
+#include "core/json.h"
+#include "program/program.h"
+
+namespace elixir::program {
+
+/// Bytes of one training step. Exact values count each storage rounded up to 512 bytes, as
+/// LibTorch's caching allocator does; nullopt (null in the document) where a figure is not
+/// computed.
+struct MemorySummary {
+  std::int64_t parameters_bytes = 0, buffers_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0;
+  std::int64_t activations_peak_bytes = 0;
+  std::int64_t peak_allocated_bytes = 0;
+  std::optional<std::int64_t> peak_reserved_bytes, process_peak_bytes;
+};
+
+struct Profile {
+  std::string model_path;
+  Program program;
+  std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
+  MemorySummary memory;
+  std::int64_t unattributed_operators = 0;
+  Json meta;
+};
+
+void write_profile(const Profile& profile, const Sink& sink);
+
+/// Reads and checks a document: positions are ids, references exist, the stored fingerprint is the
+/// program's.
+[[nodiscard]] Profile load_profile(const std::string& path);
+
+}  // namespace elixir::program

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "program/program.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace elixir::program {
+namespace {
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;
+  std::int64_t bytes;
+  bool floating;
+};
+constexpr std::array<DTypeInfo, 12> kDTypes{{
+    {DType::kFloat32, "float32", 4, true},
+    {DType::kFloat64, "float64", 8, true},
+    {DType::kFloat16, "float16", 2, true},
+    {DType::kBFloat16, "bfloat16", 2, true},
+    {DType::kInt64, "int64", 8, false},
+    {DType::kInt32, "int32", 4, false},
+    {DType::kInt16, "int16", 2, false},
+    {DType::kInt8, "int8", 1, false},
+    {DType::kUInt8, "uint8", 1, false},
+    {DType::kBool, "bool", 1, false},
+    {DType::kComplex64, "complex64", 8, false},
+    {DType::kComplex128, "complex128", 16, false},
+}};
+constexpr const DTypeInfo& info(DType dtype) {
+  return kDTypes[static_cast<std::size_t>(dtype)];
+}
+
+constexpr std::array<std::string_view, 8> kCategories{"parameter",
+                                                      "buffer",
+                                                      "gradient",
+                                                      "optimizer_state",
+                                                      "activation",
+                                                      "temporary",
+                                                      "input",
+                                                      "constant"};
+
+}  // namespace
+
+std::int64_t element_bytes(DType dtype) {
+  return info(dtype).bytes;
+}
+std::string_view name_of(DType dtype) {
+  return info(dtype).name;
+}
+bool is_floating(DType dtype) {
+  return info(dtype).floating;
+}
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (const DTypeInfo& candidate : kDTypes) {
+    if (candidate.name == name) return candidate.dtype;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Category category) {
+  return kCategories[static_cast<std::size_t>(category)];
+}
+
+std::optional<Category> category_named(std::string_view name) {
+  for (std::size_t i = 0; i < kCategories.size(); ++i) {
+    if (kCategories[i] == name) return static_cast<Category>(i);
+  }
+  return std::nullopt;
+}
+
+std::int64_t TensorRef::numel() const {
+  std::int64_t n = 1;
+  for (const std::int64_t size : sizes) n *= size;
+  return n;
+}
+
+std::string Target::text() const {
+  return kind == Kind::kCpu ? "cpu" : "cuda:sm_" + std::to_string(sm);
+}
+
+std::optional<Target> Target::parse(std::string_view text) {
+  if (text == "cpu") return Target{.kind = Kind::kCpu, .sm = 0};
+  constexpr std::string_view kPrefix = "cuda:sm_";
+  if (text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
+  text.remove_prefix(kPrefix.size());
+  Target target{.kind = Kind::kCuda, .sm = 0};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target.sm);
+  if (error != std::errc() || end != text.data() + text.size() || target.sm < 50)
+    return std::nullopt;
+  return target;
+}
+
+std::int64_t Program::parameter_count() const {
+  std::int64_t n = 0;
+  for (const Parameter& parameter : parameters) n += parameter.tensor.numel();
+  return n;
+}
+
+}  // namespace elixir::program

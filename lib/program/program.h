@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The captured program of one training step: a flat list of operator calls on views of (storage,
+// version), exact for one set of input shapes and one target. Plain data, no LibTorch; `capture/`
+// makes it, everything else reads it. Ids are positions: operators[i].id == i, storages[i].id == i.
+// A storage's version starts at 0 and grows by one with every call that writes to it; an operator
+// that writes refers to the version before in its arguments and to the version after in its
+// outputs.
+
+#include <complex>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace elixir::program {
+
+using StorageId = std::int32_t;
+using OperatorId = std::int32_t;
+
+enum class DType : std::uint8_t {
+  kFloat32,
+  kFloat64,
+  kFloat16,
+  kBFloat16,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUInt8,
+  kBool,
+  kComplex64,
+  kComplex128,
+};
+[[nodiscard]] std::int64_t element_bytes(DType dtype);
+/// "float32", "bfloat16", …: the names documents use.
+[[nodiscard]] std::string_view name_of(DType dtype);
+[[nodiscard]] std::optional<DType> dtype_named(std::string_view name);
+[[nodiscard]] bool is_floating(DType dtype);
+
+/// A tensor is a view of a numbered storage; sizes, strides and offset in elements.
+struct TensorRef {
+  StorageId storage = -1;
+  std::int32_t version = 0;
+  std::vector<std::int64_t> sizes, strides;
+  std::int64_t offset = 0;
+  DType dtype = DType::kFloat32;
+  bool wrapped_number = false;  ///< type promotion depends on it
+  bool operator==(const TensorRef&) const = default;
+  [[nodiscard]] std::int64_t numel() const;
+  /// Bytes of the dense block a non-overlapping view covers: numel * element size.
+  [[nodiscard]] std::int64_t bytes() const { return numel() * element_bytes(dtype); }
+};
+
+struct None {
+  bool operator==(const None&) const = default;
+};
+/// A device argument: "cpu" or "cuda:0". Meta never appears: it is recorded as the target's device.
+struct DeviceName {
+  std::string name;
+  bool operator==(const DeviceName&) const = default;
+};
+using Ints = std::vector<std::int64_t>;  ///< also the canonical form of every empty plain list
+using Doubles = std::vector<double>;
+using Bools = std::vector<bool>;
+using Tensors =
+    std::vector<std::optional<TensorRef>>;  ///< Tensor[] and Tensor?[]; nullopt is undefined
+
+/// One argument or result of a call. Dtype, layout and memory-format arguments are LibTorch's
+/// integers, as the dispatcher passes them. An undefined tensor is None.
+using Argument = std::variant<None,
+                              bool,
+                              std::int64_t,
+                              double,
+                              std::complex<double>,
+                              std::string,
+                              Ints,
+                              Doubles,
+                              Bools,
+                              DeviceName,
+                              TensorRef,
+                              Tensors>;
+
+enum class Phase : std::uint8_t { kForward, kBackward };
+
+struct Operator {
+  OperatorId id = -1;
+  std::string name;      ///< "aten::addmm"
+  std::string overload;  ///< "" or "out"
+  Phase phase = Phase::kForward;
+  std::int32_t module = -1;         ///< position in Program::modules; -1 when unattributed
+  std::vector<Argument> arguments;  ///< every argument of the schema, positional
+  std::vector<Argument> outputs;
+  bool writes = false;     ///< the schema has a mutable argument
+  std::int64_t flops = 0;  ///< multiply-adds counted twice; 0 for operators without matrix work
+};
+
+enum class Category : std::uint8_t {
+  kParameter,
+  kBuffer,
+  kGradient,
+  kOptimizerState,
+  kActivation,
+  kTemporary,
+  kInput,
+  kConstant
+};
+[[nodiscard]] std::string_view name_of(Category category);
+[[nodiscard]] std::optional<Category> category_named(std::string_view name);
+
+/// One allocation. `allocated_at` and `freed_after` are those of eager autograd on the target; a
+/// replay releases after the last use instead (`lifetimes.h`).
+struct Storage {
+  StorageId id = -1;
+  std::int64_t bytes = 0;
+  Category category = Category::kTemporary;
+  OperatorId allocated_at = -1;  ///< -1: there before the step
+  OperatorId freed_after = -1;   ///< operators.size(): still there after the step
+  std::string content_digest;    ///< SHA-256 of a constant's bytes, else empty
+  bool on_host = false;          ///< a constant that stays a CPU tensor beside device tensors
+};
+
+struct Parameter {
+  std::string name;                ///< the first of `names`
+  std::vector<std::string> names;  ///< all of them; several when tied
+  TensorRef tensor;                ///< version 0, dense
+  bool requires_grad = true;
+  std::optional<TensorRef>
+      gradient;  ///< what `.grad` is after backward; same strides as the parameter
+};
+
+struct Buffer {
+  std::string name;
+  std::vector<std::string> names;
+  TensorRef tensor;
+  bool mutated = false;  ///< the step writes it (running statistics)
+};
+
+struct Input {
+  std::string name;  ///< of forward's argument
+  TensorRef tensor;
+};
+
+struct Target {
+  enum class Kind : std::uint8_t { kCpu, kCuda } kind = Kind::kCuda;
+  int sm = 90;  ///< compute capability times ten, CUDA only
+  bool operator==(const Target&) const = default;
+  [[nodiscard]] std::string text() const;  ///< "cpu", "cuda:sm_90"
+  static std::optional<Target> parse(std::string_view text);
+};
+
+struct Program {
+  Target target;
+  std::string precision = "as-saved";  ///< as-saved, bf16, fp16: what capture was asked for
+  std::string mode = "as-saved";       ///< as-saved, train, eval
+  std::vector<std::string> modules;    ///< named_modules() paths; "" is the root
+  std::vector<Operator> operators;
+  std::vector<Storage> storages;
+  std::vector<Parameter> parameters;  ///< in named_parameters() order
+  std::vector<Buffer> buffers;
+  std::vector<Input> inputs;
+  TensorRef loss;
+  bool draws_random = false;  ///< some operator draws from the generator
+
+  [[nodiscard]] std::int64_t parameter_count() const;  ///< elements, ties once
+};
+
+/// SHA-256 over the canonical form of target, operators, storages' bytes, parameters' names and
+/// geometry, inputs and loss. Independent of paths, weights, lifetimes, modules and flops.
+[[nodiscard]] std::string fingerprint(const Program& program);
+
+/// Calls `visit(const TensorRef&)` for every tensor among `arguments`, in order.
+template <class Visit>
+void for_each_tensor(const std::vector<Argument>& arguments, Visit visit) {
+  for (const Argument& argument : arguments) {
+    if (const auto* tensor = std::get_if<TensorRef>(&argument)) {
+      visit(*tensor);
+    } else if (const auto* list = std::get_if<Tensors>(&argument)) {
+      for (const auto& element : *list) {
+        if (element) visit(*element);
+      }
+    }
+  }
+}
+
+}  // namespace elixir::program

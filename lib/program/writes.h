@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Writes that neither schemas nor outputs show: batch norms in training update running statistics
+// given as plain arguments. A storage's version grows with such a call too; the version after it
+// appears first among the arguments of a later call.
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+
+namespace elixir::program {
+
+/// Whether an operator of this name writes so when its argument `kBatchNormTraining` is true.
+[[nodiscard]] bool updates_statistics(std::string_view name);
+inline constexpr std::size_t kBatchNormTraining = 5;
+inline constexpr std::size_t kRunningMean = 3;
+inline constexpr std::size_t kRunningVariance = 4;
+
+/// The tensors that `call` writes without returning them, as it sees them.
+[[nodiscard]] std::vector<TensorRef> unreturned_writes(const Operator& call);
+
+}  // namespace elixir::program

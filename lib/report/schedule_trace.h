@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A step as a Chrome trace (chrome://tracing, Perfetto): one process per timeline ("predicted rank
+// 0", "measured rank 0"), one thread per stream, one slice per task. Predicted and measured show
+// the same tasks, because they are the same schedule. Times are microseconds since the step's
+// start, printed from integer nanoseconds.
+
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "program/program.h"
+#include "schedule/schedule.h"
+#include "schedule/simulate.h"
+
+namespace elixir::report {
+
+struct Timeline {
+  std::string name;                       ///< "measured rank 0"
+  std::vector<schedule::TaskTime> tasks;  ///< by task id
+};
+
+/// What a task does, for people: "compute transformer.h.0 … transformer.h.1", "fetch chunk 3".
+[[nodiscard]] std::string label_of(const schedule::Task& task, const program::Program& program);
+
+/// A timeline whose length is not the schedule's is a bug (kInternal).
+void write_schedule_trace(const schedule::Schedule& schedule,
+                          const program::Program& program,
+                          const std::vector<Timeline>& timelines,
+                          const Sink& sink);
+
+}  // namespace elixir::report

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a stream can show: decided once per stream, from flags, environment and the stream itself.
+// Nothing else in the project asks isatty() or reads NO_COLOR.
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace elixir::report {
+
+enum class ColorChoice { kAuto, kAlways, kNever };
+
+struct Style {
+  bool terminal = false;
+  bool color = false;
+  bool utf8 = false;
+  int columns = 80;  ///< width of the terminal; 80 elsewhere
+};
+
+/// Value of an environment variable, nullptr when unset.
+using Environment = std::function<const char*(const char*)>;
+
+/// Colour by the first that matches: `choice`; FORCE_COLOR non-empty (on); NO_COLOR non-empty
+/// (off); CLICOLOR_FORCE non-empty and not "0" (on); a terminal whose TERM is not "dumb" (on).
+/// UTF-8 by LC_ALL, LC_CTYPE, LANG, the first that is non-empty.
+[[nodiscard]] Style decide_style(ColorChoice choice,
+                                 bool is_terminal,
+                                 int columns,
+                                 const Environment& environment);
+/// The same for a file descriptor of this process.
+[[nodiscard]] Style style_of(int descriptor, ColorChoice choice);
+
+enum class Paint { kPlain, kBold, kRed, kYellow, kGreen, kCyan };
+/// `text` in a colour where the stream has colours.
+[[nodiscard]] std::string paint(std::string_view text, Paint paint, const Style& style);
+
+/// Makes text fit the stream: `µ ± → × …` become `u +- -> x ...` without UTF-8; control characters
+/// other than newline and tab (a hostile name in a message) become `\xNN`; invalid UTF-8 becomes
+/// `?`.
+[[nodiscard]] std::string fit(std::string_view text, const Style& style);
+
+/// Columns that UTF-8 text takes, one per code point.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+
+}  // namespace elixir::report
