@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The schedule: one training step spelled out as tasks on streams. The simulator and the runtime
+// take the same object. Rules:
+//  - `tasks` is in issue order. Tasks of one stream run in that order; `after` names tasks of other
+//  streams (or
+//    earlier ones) that must have finished. `after` ids are smaller than the task's own.
+//  - Buffers are allocated before the first step and live until the end. Only operators' storages
+//  come and go:
+//    an executed operator's fresh outputs appear when it starts; `Lifetimes::released_after` go
+//    when it ends; gradients and the loss go with the kCompute that lists them in `releases`,
+//    before its first operator (its `after` makes that safe). So device memory is a function of
+//    issue order alone, on every device.
+//  - kCompute ranges of a micro-batch follow each other without a gap and cover every operator of
+//  the phases that
+//    run. Each micro-batch ends with an empty range (first == last) that releases whatever is still
+//    alive.
+//  - A chunk with parameter home host is readable in a block from its kFetch until its kEvict,
+//  which is there only
+//    when the block goes to another chunk. At the end of a step every block is given up: at the
+//    start of the next none holds anything, since an update may have changed the chunks at home.
+//  - A step starts when the step before has ended on every stream.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "program/lifetimes.h"
+#include "program/program.h"
+
+namespace elixir::schedule {
+
+using TaskId = std::int32_t;
+using BufferId = std::int32_t;
+
+enum class Stream : std::uint8_t { kCompute, kHostToDevice, kDeviceToHost, kCollective, kCpu };
+inline constexpr int kStreamCount = 5;
+[[nodiscard]] std::string_view name_of(Stream stream);
+
+enum class Arena : std::uint8_t { kDevice, kHost };
+
+enum class BufferRole : std::uint8_t {
+  kParameters,       ///< a chunk's parameters at their home
+  kBlock,            ///< one block of the rCache; `chunk` is -1
+  kPrivateBlock,     ///< the block of a private chunk whose parameters live on the host
+  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype
+  kGradientLanding,  ///< host, one per chunk, parameters' dtype: where a micro-batch's gradients
+                     ///< land before they are added up
+  kMaster,
+  kMoment1,
+  kMoment2,        ///< fp32, at optimizer_home
+  kDeviceStaging,  ///< device: gradients or parameters on their way from or to a device update;
+                   ///< `chunk` is -1
+  kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
+  kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
+  kInput,          ///< one Program::inputs entry, device; `chunk` is its position
+  kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
+              ///< id
+};
+
+struct Buffer {
+  BufferId id = -1;  ///< position in Schedule::buffers
+  Arena arena = Arena::kDevice;
+  BufferRole role = BufferRole::kParameters;
+  std::int32_t chunk = -1;
+  std::int64_t bytes = 0;
+};
+
+enum class TaskKind : std::uint8_t {
+  kLoadInputs,  ///< h2d: the micro-batch's inputs into the input buffers
+  kCompute,     ///< compute: operators [first, last) of `program` that are executed
+  kFetch,       ///< h2d: chunk's parameters, home -> block `destination`
+  kEvict,  ///< compute: the block `source` of `chunk` is given up; moves nothing (parameters are
+           ///< clean)
+  kStoreGradient,  ///< one parameter's gradient from the operator's storage into `destination` at
+                   ///< its element offset. Device home: compute stream; micro-batch > 0 or several:
+                   ///< convert/add in fp32. Host home: d2h, into the gradients (one micro-batch) or
+                   ///< the landing buffer (several)
+  kAccumulate,     ///< cpu: landing buffer converted into (micro-batch 0) or added to the fp32
+                   ///< gradients, one parameter
+  kGradientNorm,   ///< block sums of squares of a chunk's gradients, where they live (compute or
+                   ///< cpu)
+  kClip,           ///< cpu: all block sums -> global norm and clip factor
+  kMoveGradients,  ///< h2d or d2h: a chunk's gradients between home and staging, for an update
+                   ///< elsewhere
+  kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
+            ///< parameters `destination` (their home, staging, or in fp32 the master itself)
+  kMoveParameters,  ///< h2d or d2h: updated parameters from `source` (staging; in fp32 the master)
+                    ///< to their home `destination`
+  kReadLoss,        ///< d2h: the micro-batch's loss to the host
+  // Places for later work: gather, reduce (collective), offload, reload (activations), disk.
+};
+[[nodiscard]] std::string_view name_of(TaskKind kind);
+
+struct Task {
+  TaskId id = -1;
+  TaskKind kind = TaskKind::kCompute;
+  Stream stream = Stream::kCompute;
+  std::vector<TaskId> after;
+  std::int32_t program = 0;  ///< position in Plan::programs
+  std::int32_t micro_batch = -1;
+  program::OperatorId first = -1, last = -1;  ///< kCompute
+  std::int32_t chunk = -1;
+  std::int32_t parameter = -1;  ///< position in Program::parameters: kStoreGradient, kAccumulate
+  BufferId source = -1, destination = -1;
+  std::int64_t bytes = 0;  ///< moved over the stream, or touched by the pass
+  /// kCompute alone: operators' storages of `micro_batch` that go before the first operator of the
+  /// range.
+  std::vector<program::StorageId> releases;
+};
+
+struct Schedule {
+  std::vector<Buffer> buffers;
+  std::vector<Task> tasks;
+  int micro_batches = 1;
+  bool training = true;  ///< false: forward only, no gradients, no update
+};
+
+struct LoweringOptions {
+  bool clip_gradients = false;  ///< updates wait for the global norm
+  bool training = true;         ///< false: operators of the forward phase alone
+};
+
+/// Spells out one step. Which block a chunk goes to is Belady's choice over the step's chunk uses
+/// (farthest next use is evicted, ties by chunk id); a fetch is issued as soon as the last use of
+/// what its block held is issued, so the host-to-device stream runs ahead of compute as far as
+/// blocks allow. Throws kInconsistentPlan when an operator needs more chunks at once than there are
+/// blocks.
+[[nodiscard]] Schedule lower(const program::Program& program,
+                             const program::Lifetimes& lifetimes,
+                             const plan::Plan& plan,
+                             const LoweringOptions& options);
+
+/// Independent of lower(): walks the tasks and returns every broken rule (empty when sound): a
+/// parameter read before it is fetched or after its eviction, a storage read before it is made or
+/// after its release, an update before its gradient is complete, a race between streams not ordered
+/// by `after`, a gradient never applied, operators missing or run twice, a forward-only schedule
+/// that writes.
+[[nodiscard]] std::vector<std::string> check(const Schedule& schedule,
+                                             const program::Program& program,
+                                             const plan::Plan& plan);
+
+}  // namespace elixir::schedule

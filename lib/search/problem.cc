@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "search/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace elixir::search {
+
+Problem::Problem(const program::Program& program,
+                 const hardware::HardwareProfile& hardware,
+                 const Request& request)
+    : program_(program),
+      hardware_(hardware),
+      request_(request),
+      lifetimes_(program::analyse_lifetimes(program)),
+      cost_(hardware) {
+  const bool cuda_program = program.target.kind == program::Target::Kind::kCuda;
+  if (cuda_program != on_cuda() ||
+      (cuda_program && hardware.gpus.front().sm != program.target.sm)) {
+    const std::string machine =
+        on_cuda() ? fmt::format("cuda:sm_{}", hardware.gpus.front().sm) : std::string("cpu");
+    throw Error(ErrorCode::kProfileTargetMismatch,
+                fmt::format("the program was captured for {}, hardware profile `{}` is of {}",
+                            program.target.text(),
+                            hardware.name,
+                            machine),
+                {"profile again with --target " + machine, "or plan for hardware of that target"});
+  }
+  operator_costs_ = schedule::operator_costs(program, lifetimes_, cost_);
+  items_ = items_of(program, program::order_of_first_use(program, lifetimes_));
+  std::set<std::vector<std::int32_t>> sets;
+  for (const std::vector<std::int32_t>& used : lifetimes_.parameters_used) {
+    if (!used.empty()) sets.insert(used);
+  }
+  use_sets_.assign(sets.begin(), sets.end());
+  program_fingerprint_ = program::fingerprint(program);
+  hardware_fingerprint_ = hardware::fingerprint(hardware);
+  host_budget_bytes_ = request.host_memory_bytes.value_or(hardware.machine.host_memory_bytes);
+  if (on_cuda()) {
+    const hardware::Gpu& gpu = hardware.gpus.front();
+    context_bytes_ = gpu.context_bytes;
+    gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
+  } else {
+    gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(hardware.machine.host_memory_bytes);
+  }
+}
+
+plan::Plan Problem::blank_plan(const std::string& strategy) const {
+  plan::Plan plan;
+  plan.programs = {{.role = "train", .fingerprint = program_fingerprint_}};
+  plan.hardware = {.fingerprint = hardware_fingerprint_,
+                   .device_kind = hardware_.device_kind,
+                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0};
+  plan.strategy = strategy;
+  plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
+                  .host_memory_bytes = host_budget_bytes_,
+                  .gpu_context_bytes = context_bytes_};
+  plan.precision = program_.precision;
+  plan.optimizer = request_.optimizer;
+  plan.accumulation_steps = request_.accumulation_steps;
+  return plan;
+}
+
+std::int64_t Problem::fewest_blocks(const plan::Plan& plan) const {
+  const std::vector<plan::Place> places = plan::locate_parameters(plan, program_);
+  std::size_t most = 0;
+  std::vector<std::int32_t> chunks;
+  for (const std::vector<std::int32_t>& used : use_sets_) {
+    chunks.clear();
+    for (const std::int32_t parameter : used) {
+      const std::int32_t id = places[parameter].chunk;
+      const plan::Chunk& chunk = plan.chunks[id];
+      if (chunk.parameter_home == plan::Home::kDevice ||
+          chunk.kind == plan::Chunk::Kind::kPrivate ||
+          std::find(chunks.begin(), chunks.end(), id) != chunks.end()) {
+        continue;
+      }
+      chunks.push_back(id);
+    }
+    most = std::max(most, chunks.size());
+  }
+  return static_cast<std::int64_t>(most);
+}
+
+void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
+  plan.cache.block_bytes = 0;
+  std::int64_t cached = 0;
+  for (const plan::Chunk& chunk : plan.chunks) {
+    if (chunk.parameter_home == plan::Home::kDevice || chunk.kind == plan::Chunk::Kind::kPrivate) {
+      continue;
+    }
+    ++cached;
+    plan.cache.block_bytes = std::max(plan.cache.block_bytes, chunk.bytes);
+  }
+  // A chunk on the host needs a block even when no call uses it: check_against() asks for one.
+  const std::int64_t fewest = std::max(fewest_blocks(plan), std::int64_t{cached > 0 ? 1 : 0});
+  plan.cache.blocks = std::clamp(blocks, fewest, std::max(fewest, cached));
+}
+
+std::int64_t static_device_bytes(const schedule::Schedule& schedule) {
+  std::int64_t bytes = 0;
+  for (const schedule::Buffer& buffer : schedule.buffers) {
+    if (buffer.arena == schedule::Arena::kDevice) {
+      bytes += round_up(buffer.bytes, schedule::kAllocationRoundingBytes);
+    }
+  }
+  return bytes;
+}
+
+std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t static_bytes) const {
+  if (!on_cuda()) return peak_bytes;
+  const std::int64_t dynamic_bytes = peak_bytes - static_bytes;
+  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction;
+}
+
+Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
+  Evaluated result;
+  result.description = std::move(description);
+  const schedule::Schedule schedule =
+      schedule::lower(program_, lifetimes_, plan, {.clip_gradients = request_.clip_gradients});
+  result.simulation =
+      schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
+  result.gpu_memory_bytes =
+      gpu_memory_for(result.simulation.device.bytes, static_device_bytes(schedule));
+  const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
+  plan.predicted = {};
+  plan.predicted.step_ns = whole(result.simulation.step_ns);
+  for (int s = 0; s < schedule::kStreamCount; ++s) {
+    const auto stream = static_cast<schedule::Stream>(s);
+    if (stream == schedule::Stream::kCollective) continue;
+    plan.predicted.streams.push_back({.stream = std::string(schedule::name_of(stream)),
+                                      .busy_ns = whole(result.simulation.busy_ns[s])});
+  }
+  plan.predicted.peak_allocated_bytes = result.simulation.device.bytes;
+  plan.predicted.host_bytes = result.simulation.host_bytes;
+  plan.predicted.traffic = result.simulation.traffic;
+  result.plan = std::move(plan);
+  return result;
+}
+
+bool Problem::fits(const Evaluated& candidate) const {
+  return candidate.gpu_memory_bytes <= gpu_budget_bytes_ &&
+         candidate.simulation.host_bytes <= host_budget_bytes_;
+}
+
+}  // namespace elixir::search

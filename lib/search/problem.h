@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What every strategy asks about: a program on a machine under budgets. Derived tables are made
+// once; a plan's time and memory come from lowering and simulating it, so what a strategy compares
+// is what the trainer will run.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+#include "hardware/operator_cost.h"
+#include "plan/plan.h"
+#include "program/lifetimes.h"
+#include "program/program.h"
+#include "schedule/schedule.h"
+#include "schedule/simulate.h"
+#include "search/layout.h"
+#include "search/search.h"
+
+namespace elixir::search {
+
+/// A plan with what the simulator says about it.
+struct Evaluated {
+  plan::Plan plan;
+  std::string description;
+  schedule::Simulation simulation;
+  std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs
+};
+
+/// CUDA only: what LibTorch's caching allocator may hold beyond what is allocated, as long as
+/// reserved memory is not simulated: cuBLAS's workspaces (32 MiB and 1 MiB, kept for the process)
+/// and half-used segments, and a sixteenth of the operators' peak for splitting. Part of the
+/// budget, never of the predicted allocated bytes.
+inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{96} << 20;
+inline constexpr std::int64_t kAllocatorFraction = 16;
+
+class Problem {
+ public:
+  /// Throws kProfileTargetMismatch when the program was captured for another kind of device.
+  Problem(const program::Program& program,
+          const hardware::HardwareProfile& hardware,
+          const Request& request);
+
+  [[nodiscard]] const program::Program& program() const { return program_; }
+  [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
+  [[nodiscard]] const hardware::HardwareProfile& hardware() const { return hardware_; }
+  [[nodiscard]] const Request& request() const { return request_; }
+  [[nodiscard]] bool on_cuda() const { return hardware_.device_kind == "cuda"; }
+  [[nodiscard]] std::int64_t gpu_budget_bytes() const { return gpu_budget_bytes_; }
+  /// The same problem under another GPU budget.
+  void set_gpu_budget(std::int64_t bytes) { gpu_budget_bytes_ = bytes; }
+  [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
+  /// Process memory outside the allocator; 0 on the CPU device.
+  [[nodiscard]] std::int64_t context_bytes() const { return context_bytes_; }
+  /// Parameters in order of first use.
+  [[nodiscard]] const std::vector<Item>& items() const { return items_; }
+  /// Sets of parameters that some call uses, each set once.
+  [[nodiscard]] const std::vector<std::vector<std::int32_t>>& use_sets() const { return use_sets_; }
+
+  /// Everything but chunks, cache and predictions.
+  [[nodiscard]] plan::Plan blank_plan(const std::string& strategy) const;
+  /// The fewest cache blocks that work: most public chunks at home on the host that one call uses.
+  [[nodiscard]] std::int64_t fewest_blocks(const plan::Plan& plan) const;
+  /// Sets cache.block_bytes to the largest chunk that comes through the cache, and `blocks`, at
+  /// least the fewest and at most as many as there are such chunks.
+  void set_cache(plan::Plan& plan, std::int64_t blocks) const;
+
+  /// Lowers and simulates; fills `plan.predicted`.
+  [[nodiscard]] Evaluated evaluate(plan::Plan plan, std::string description) const;
+  /// GPU budget that a device peak needs, of which `static_bytes` are buffers.
+  [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
+                                            std::int64_t static_bytes) const;
+  [[nodiscard]] bool fits(const Evaluated& candidate) const;
+
+ private:
+  const program::Program& program_;
+  const hardware::HardwareProfile& hardware_;
+  const Request& request_;
+  program::Lifetimes lifetimes_;
+  hardware::CostModel cost_;
+  schedule::OperatorCosts operator_costs_;
+  std::vector<Item> items_;
+  std::vector<std::vector<std::int32_t>> use_sets_;
+  std::string program_fingerprint_, hardware_fingerprint_;
+  std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;
+};
+
+/// Device buffers of a schedule, each rounded up.
+[[nodiscard]] std::int64_t static_device_bytes(const schedule::Schedule& schedule);
+
+/// The named baselines: one plan each, whether it fits or not. nullopt: the strategy finds none
+/// (its capacity is used up before it starts).
+[[nodiscard]] std::optional<Evaluated> simple_plan(const Problem& problem);
+[[nodiscard]] std::optional<Evaluated> minimum_waste_plan(const Problem& problem);
+[[nodiscard]] std::optional<Evaluated> elixir_plan(const Problem& problem);
+
+}  // namespace elixir::search

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Strategies: program + hardware + budget -> the best plan they know, or the reason there is none.
+// Pure functions; the same inputs give the same plan, ties broken by name or id.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+#include "plan/plan.h"
+#include "program/program.h"
+#include "schedule/simulate.h"
+
+namespace elixir::search {
+
+struct Request {
+  std::string strategy = "optimal";  ///< optimal, minimum-waste, simple, elixir
+  std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;  ///< default: the machine's
+  int gpus = 1;
+  int accumulation_steps = 1;
+  std::string optimizer = "adamw";
+  bool clip_gradients = true;  ///< plan for a global norm before the updates
+  bool elixir_constants =
+      false;  ///< strategy elixir: the original's literals instead of measured rates
+};
+
+struct Candidate {
+  std::string description;  ///< "chunk 32 MiB, 4 blocks, optimizer host"
+  std::int64_t step_ns = 0, peak_bytes = 0, host_bytes = 0;
+};
+
+struct Found {
+  plan::Plan plan;
+  std::vector<Candidate> runners_up;  ///< fastest first
+  std::int64_t candidates = 0;        ///< evaluated
+  std::int64_t operators_measured = 0, operators_total = 0;
+  schedule::MemoryPeak device_peak;  ///< of the plan, by category
+  std::int64_t gpu_memory_bytes =
+      0;  ///< budget that the plan needs: context and allocator allowance included
+};
+
+struct Remedy {
+  std::string text;  ///< "--gpu-memory 12.4GiB", "--batch 4", …
+};
+
+struct Infeasible {
+  std::string binding_limit;  ///< gpu_memory, host_memory
+  std::int64_t shortfall_bytes = 0;
+  std::int64_t minimum_gpu_memory_bytes = 0, minimum_host_memory_bytes = 0;
+  std::vector<Remedy> remedies;
+};
+
+using Outcome = std::variant<Found, Infeasible>;
+
+/// Names of the strategies, the default first.
+[[nodiscard]] std::vector<std::string> strategies();
+
+/// kProfileTargetMismatch when the program was captured for another kind of device than the
+/// hardware's; kBadFlagValue for what this version cannot plan; kJsonMissingKey when the profile
+/// lacks a measurement.
+[[nodiscard]] Outcome search(const program::Program& program,
+                             const hardware::HardwareProfile& hardware,
+                             const Request& request);
+
+}  // namespace elixir::search
