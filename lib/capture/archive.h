@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A TorchScript archive whose weights are not read: LibTorch's loader reads it through an adapter
+// that leaves the destination of every `data/…` record untouched and remembers where the bytes are,
+// so that they can be fetched by name later.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <caffe2/serialize/read_adapter_interface.h>
+
+namespace elixir::capture {
+
+/// A piece of the archive file.
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+class Archive final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  /// Opens and finds the records. kFileNotFound, kFileUnreadable, kNotTorchScript,
+  /// kTruncatedArchive.
+  static std::shared_ptr<Archive> open(const std::string& path);
+  ~Archive() override;
+  Archive(const Archive&) = delete;
+  Archive& operator=(const Archive&) = delete;
+
+  [[nodiscard]] std::size_t size() const override { return size_; }
+  std::size_t read(std::uint64_t position,
+                   void* buffer,
+                   std::size_t bytes,
+                   const char* what) const override;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Where the bytes that belong at `buffer` are, when reading them was skipped.
+  [[nodiscard]] std::optional<ByteRange> skipped_at(const void* buffer) const;
+  /// Forgets the buffers of a finished load.
+  void forget_buffers();
+  /// Reads a piece of the file. kTruncatedArchive when it is not there.
+  void fetch(const ByteRange& range, void* buffer) const;
+  [[nodiscard]] bool has_record(const std::string& name) const;
+  [[nodiscard]] std::string record(const std::string& name) const;
+
+ private:
+  Archive(std::string path, int descriptor, std::size_t size);
+  void find_records();
+  /// Of everything but the weights.
+  void verify_checksums() const;
+
+  std::string path_;
+  int descriptor_;
+  std::size_t size_;
+  std::vector<ByteRange> skipped_;  ///< ascending
+  std::unordered_map<std::string, ByteRange> records_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<const void*, ByteRange> skipped_buffers_;
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Capture: a TorchScript module's forward and backward run once on meta tensors while a boxed
+// dispatcher fallback writes down every operator call. No memory, no GPU, no weights. What a target
+// would dispatch is decided by tables compiled in per target (choices.*, geometry.*), never by what
+// this process has loaded. Capture changes process-wide executor flags and is not reentrant; one
+// capture at a time.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include "program/program.h"
+
+namespace elixir::capture {
+
+struct InputSpec {
+  std::string name;
+  program::DType dtype = program::DType::kInt64;
+  std::vector<std::int64_t> sizes;
+  /// "input_ids:int64[2,128]"; nullopt when malformed.
+  static std::optional<InputSpec> parse(const std::string& text);
+};
+
+struct Options {
+  program::Target target;
+  std::vector<InputSpec> inputs;  ///< empty: the archive's traced_inputs
+  std::optional<std::int64_t>
+      batch;  ///< replaces dimension 0 of inputs that share the first input's
+  std::string precision = "as-saved";  ///< as-saved, bf16, fp16
+  std::string mode = "as-saved";       ///< as-saved, train, eval
+  std::string loss;                    ///< "" (forward returns it), "cross-entropy", "mse"
+  bool backward = true;
+};
+
+/// A loaded archive: module with parameters and buffers on meta, constants real. Weights are not
+/// read.
+class Model {
+ public:
+  /// kFileNotFound, kNotTorchScript, kTruncatedArchive.
+  static Model load(const std::string& path);
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const torch::jit::Module& module() const;
+  /// Names of forward's arguments without self.
+  [[nodiscard]] std::vector<std::string> input_names() const;
+  [[nodiscard]] std::optional<std::vector<InputSpec>> traced_inputs() const;
+  /// Extra file of the archive (the exporter's `initialization.json`), if present.
+  [[nodiscard]] std::optional<std::string> extra_file(const std::string& name) const;
+  /// Whether the archive carries data for the parameter or buffer `name` (false when it was saved
+  /// from meta).
+  [[nodiscard]] bool has_data(const std::string& name) const;
+  /// Reads one parameter's or buffer's data from the archive to the CPU; by any of its names.
+  [[nodiscard]] at::Tensor read(const std::string& name) const;
+
+ private:
+  friend struct ModelAccess;  // capture's own files
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+struct Captured {
+  program::Program program;
+  /// Constants' tensors by storage id (real, on the CPU); replays bind them.
+  std::map<program::StorageId, at::Tensor> constants;
+  std::int64_t unattributed_operators = 0;
+  std::vector<std::string> warnings;
+};
+
+/// kBadInputSpec, kModelRejectsInput, kMissingKernel (all at once), kDataDependent, kNoScalarLoss,
+/// kDtypeFixedByGraph.
+[[nodiscard]] Captured capture(const Model& model, const Options& options);
+
+/// The same recording on real tensors of the target's device (weights uninitialised unless read):
+/// the test oracle of the meta capture.
+[[nodiscard]] Captured capture_on_device(const Model& model, const Options& options);
+
+}  // namespace elixir::capture

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Which attention a target runs. Where no row matches, LibTorch's composite runs: the math path.
+#include <limits>
+#include <optional>
+
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/pad.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/where.h>
+#include <c10/core/GradMode.h>
+
+#include "capture/choices.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// Arguments of scaled_dot_product_attention by name.
+struct Attention {
+  at::Tensor query, key, value;
+  std::optional<at::Tensor> mask;
+  double dropout;
+  bool causal;
+  std::optional<double> scale;
+  bool grouped;
+
+  explicit Attention(const Values& a)
+      : query(a[0].toTensor()),
+        key(a[1].toTensor()),
+        value(a[2].toTensor()),
+        dropout(a[4].toDouble()),
+        causal(a[5].toBool()),
+        grouped(a[7].toBool()) {
+    if (tensor_or_undefined(a[3]).defined()) mask = a[3].toTensor();
+    if (!a[6].isNone()) scale = a[6].toDouble();
+  }
+
+  [[nodiscard]] bool heads_match() const {
+    return grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1);
+  }
+  [[nodiscard]] bool last_strides_are_one() const {
+    return query.stride(3) == 1 && key.stride(3) == 1 && value.stride(3) == 1;
+  }
+  [[nodiscard]] bool four_dimensional() const {
+    return query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
+  }
+  [[nodiscard]] bool needs_logsumexp() const {
+    return c10::GradMode::is_enabled() &&
+           (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  }
+  /// The mask as an addend: a boolean one becomes 0 and `masked`, as the composite makes it.
+  [[nodiscard]] std::optional<at::Tensor> addend(double masked) const {
+    if (!mask || mask->scalar_type() != at::kBool) return mask;
+    const auto options = at::TensorOptions().dtype(query.scalar_type()).device(mask->device());
+    return at::where(*mask, 0.0, at::scalar_tensor(masked, options));
+  }
+};
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+bool takes_flash_for_cpu(const Target&, const Values& arguments) {
+  const Attention a(arguments);
+  if (a.dropout > 0.0 || !a.four_dimensional() || !a.heads_match()) return false;
+  if (a.query.size(0) != a.key.size(0) || a.key.size(0) != a.value.size(0) ||
+      a.key.size(1) != a.value.size(1)) {
+    return false;
+  }
+  if (a.query.size(3) != a.key.size(3) || a.query.size(3) != a.value.size(3)) return false;
+  if (a.query.size(2) == 0 || a.key.size(2) == 0 || !a.last_strides_are_one()) return false;
+  if (a.mask) {
+    const at::Tensor& mask = *a.mask;
+    if (mask.requires_grad() || (mask.dim() != 2 && mask.dim() != 4)) return false;
+    const auto fits = [&](std::int64_t dimension, std::int64_t full) {
+      return mask.size(dimension) == 1 || mask.size(dimension) == full;
+    };
+    if (!fits(-2, a.query.size(2)) || !fits(-1, a.key.size(2))) return false;
+    if (mask.dim() == 4 && !(fits(0, a.query.size(0)) && fits(1, a.query.size(1)))) return false;
+  }
+  return at::isFloatingType(a.query.scalar_type());
+}
+
+Values call_flash_for_cpu(const Target&, const Values& arguments) {
+  const Attention a(arguments);
+  return {std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+      a.query, a.key, a.value, a.dropout, a.causal, a.addend(kMinusInfinity), a.scale))};
+}
+
+namespace {
+
+/// What all fused CUDA backends want. Models traced by transformers pass a mask expanded with
+/// stride 0 in its last dimension: all of them refuse it, and the math path runs.
+bool fused_on_cuda(const Attention& a) {
+  return a.four_dimensional() && a.query.size(2) > 0 && a.key.size(2) > 0 &&
+         a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.heads_match() &&
+         (!a.mask || a.mask->stride(-1) == 1);
+}
+
+}  // namespace
+
+bool takes_cudnn_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kWidest = 128;
+  constexpr std::int64_t kWidthMultiple = 8;
+  const Attention a(arguments);
+  const at::ScalarType dtype = a.query.scalar_type();
+  if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
+  return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= kWidest &&
+         a.value.size(3) == a.query.size(3) && a.key.size(2) != 1 &&
+         !(a.mask && (a.mask->requires_grad() || a.causal));
+}
+
+Values call_cudnn_attention(const Target&, const Values& arguments) {
+  constexpr double kMostNegativeHalf = -65504.0;
+  const Attention a(arguments);
+  return {std::get<0>(at::_scaled_dot_product_cudnn_attention(a.query,
+                                                              a.key,
+                                                              a.value,
+                                                              a.addend(kMostNegativeHalf),
+                                                              a.needs_logsumexp(),
+                                                              a.dropout,
+                                                              a.causal,
+                                                              /*return_debug_mask=*/false,
+                                                              a.scale))};
+}
+
+bool takes_efficient_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kAlignmentBytes = 16;
+  const Attention a(arguments);
+  const std::int64_t alignment = kAlignmentBytes / a.query.element_size();
+  // Grouped queries are for cuDNN and flash alone.
+  return fused_on_cuda(a) && a.query.size(1) == a.key.size(1) &&
+         a.query.scalar_type() != at::kDouble && a.query.size(3) % alignment == 0 &&
+         a.value.size(3) % alignment == 0 && !(a.mask && a.causal);
+}
+
+Values call_efficient_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kRowMultiple = 8;
+  const Attention a(arguments);
+  std::optional<at::Tensor> mask = a.addend(kMinusInfinity);
+  if (mask) {  // rows aligned to 8 elements, then expanded to (batch, head, query, key)
+    bool aligned = mask->stride(-1) == 1;
+    for (std::int64_t d = 0; d + 1 < mask->dim(); ++d) {
+      aligned = aligned && mask->stride(d) % kRowMultiple == 0;
+    }
+    const std::int64_t last = mask->size(-1);
+    if (!aligned) mask = at::pad(*mask, {0, kRowMultiple - last % kRowMultiple}).slice(-1, 0, last);
+    mask = mask->expand({a.query.size(0), a.query.size(1), a.query.size(2), a.key.size(2)});
+  }
+  return {std::get<0>(at::_scaled_dot_product_efficient_attention(
+      a.query, a.key, a.value, mask, a.needs_logsumexp(), a.dropout, a.causal, a.scale))};
+}
+
+}  // namespace elixir::capture

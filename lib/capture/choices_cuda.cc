@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What CUDA dispatches on compute capability 9.0 with cuDNN 9.19 (LibTorch 2.11's own).
+#include <ATen/ops/cudnn_batch_norm.h>
+#include <ATen/ops/native_dropout.h>
+
+#include "capture/choices.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+bool drops_out(const Target&, const Values& a) {
+  return a[2].toBool() && a[1].toDouble() > 0 && a[1].toDouble() < 1 && a[0].toTensor().numel() > 0;
+}
+Values call_native_dropout(const Target&, const Values& a) {
+  return {std::get<0>(at::native_dropout(a[0].toTensor(), a[1].toDouble(), true))};
+}
+
+// _batch_norm_impl_index: input, weight, bias, running_mean, running_var, training, momentum, eps,
+// cudnn_enabled
+bool takes_cudnn_batch_norm(const Target&, const Values& a) {
+  constexpr std::int64_t kMostTraining = 880801;
+  constexpr std::int64_t kMostEvaluation = 65535;
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[1]);
+  const bool training = a[5].toBool();
+  if (!weight.defined() || !tensor_or_undefined(a[2]).defined()) return false;
+  if (input.scalar_type() == at::kBFloat16 || weight.scalar_type() == at::kBFloat16) return false;
+  if (input.scalar_type() == at::kHalf && weight.scalar_type() != at::kFloat) return false;
+  if (!training && !tensor_or_undefined(a[3]).defined()) return false;
+  return input.dim() >= 3 && input.size(0) <= (training ? kMostTraining : kMostEvaluation) &&
+         a[7].toDouble() >= 0.0 && a[8].toBool();
+}
+Values call_cudnn_batch_norm(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const auto contiguous_or_none = [](const at::Tensor& tensor) {
+    return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
+  };
+  auto [output, mean, deviation, reserve] =
+      at::cudnn_batch_norm(input.contiguous(input.suggest_memory_format()),
+                           a[1].toTensor().contiguous(),
+                           a[2].toTensor().contiguous(),
+                           contiguous_or_none(tensor_or_undefined(a[3])),
+                           contiguous_or_none(tensor_or_undefined(a[4])),
+                           a[5].toBool(),
+                           a[6].toDouble(),
+                           a[7].toDouble());
+  return {output, mean, deviation, reserve, std::int64_t{1}};
+}
+
+}  // namespace
+
+const Choices kCudaChoices = {
+    {nullptr, "aten::scaled_dot_product_attention", &takes_cudnn_attention, &call_cudnn_attention},
+    {nullptr,
+     "aten::scaled_dot_product_attention",
+     &takes_efficient_attention,
+     &call_efficient_attention},
+    {nullptr, "aten::dropout", &drops_out, &call_native_dropout},
+    {nullptr, "aten::_batch_norm_impl_index", &takes_cudnn_batch_norm, &call_cudnn_batch_norm},
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of normalisation layers.
+#include <algorithm>
+#include <functional>
+
+#include <ATen/AccumulateType.h>
+
+#include "capture/geometry.h"
+#include "capture/geometry_mask.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// Saved statistics: CUDA accumulates in fp32, the CPU keeps the parameters' dtype.
+at::ScalarType statistics_dtype(const Target& target,
+                                const at::Tensor& input,
+                                const at::Tensor& parameter) {
+  if (is_cuda(target)) return at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
+  return parameter.defined() ? parameter.scalar_type() : input.scalar_type();
+}
+
+Values layer_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[2]);
+  const Sizes normalized = a[1].toIntVector();
+  Sizes sizes = input.sizes().vec();
+  TORCH_CHECK(normalized.size() <= sizes.size() &&
+                  std::equal(normalized.rbegin(), normalized.rend(), sizes.rbegin()),
+              "Given normalized_shape=",
+              c10::IntArrayRef(normalized),
+              ", expected input with shape ending in it, but got input of size",
+              input.sizes());
+  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized.size()), sizes.end(), 1);
+  const at::ScalarType dtype = statistics_dtype(target, input, weight);
+  return {contiguous_like(input), new_empty(sizes, input, dtype), new_empty(sizes, input, dtype)};
+}
+
+Values layer_norm_backward(const Target&, const Values& a) {
+  return by_mask(a[7],
+                 {[&] { return contiguous_like(a[1].toTensor()); },
+                  [&] { return contiguous_like(a[5].toTensor()); },
+                  [&] { return contiguous_like(a[6].toTensor()); }});
+}
+
+Values batch_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
+  const Sizes channels{a[5].toBool() ? input.size(1) : 0};
+  return {
+      suggested_like(input), new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
+}
+
+Values batch_norm_backward(const Target&, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[2]);
+  const at::ScalarType dtype = weight.defined() ? weight.scalar_type() : input.scalar_type();
+  const auto per_channel = [&] { return new_empty({input.size(1)}, input, dtype); };
+  return by_mask(a[9], {[&] { return suggested_like(input); }, per_channel, per_channel});
+}
+
+/// input, weight, bias, N, C, HxW, group, eps. The CPU keeps channels last.
+at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input) {
+  return is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format();
+}
+Values group_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[1]);
+  const bool mixed = weight.defined() && weight.scalar_type() != input.scalar_type();
+  const at::ScalarType dtype = mixed ? at::kFloat : input.scalar_type();
+  const Sizes groups{a[3].toInt(), a[6].toInt()};
+  return {new_empty(input.sizes(), input, std::nullopt, group_norm_format(target, input)),
+          new_empty(groups, input, dtype),
+          new_empty(groups, input, dtype)};
+}
+
+/// grad, input, mean, rstd, weight, N, C, HxW, group, output_mask
+Values group_norm_backward(const Target& target, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[4]);
+  const auto per_channel = [&] {
+    return new_empty({a[6].toInt()}, weight.defined() ? weight : input);
+  };
+  return by_mask(a[9],
+                 {[&] {
+                    return new_empty(
+                        input.sizes(), input, std::nullopt, group_norm_format(target, input));
+                  },
+                  per_channel,
+                  per_channel});
+}
+
+/// The reserve space is 0 bytes outside NHWC half precision.
+Values cudnn_batch_norm(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = a[1].toTensor();
+  return {suggested_like(input),
+          new_empty({input.size(1)}, weight),
+          new_empty({input.size(1)}, weight),
+          new_empty({0}, input, at::kByte)};
+}
+
+Values cudnn_batch_norm_backward(const Target&, const Values& a) {
+  const at::Tensor weight = a[2].toTensor();
+  return {suggested_like(a[0].toTensor()), contiguous_like(weight), contiguous_like(weight)};
+}
+
+}  // namespace
+
+const Rules kNormRules = {
+    {"aten::native_layer_norm", &layer_norm},
+    {"aten::native_layer_norm_backward", &layer_norm_backward},
+    {"aten::native_batch_norm", &batch_norm},
+    {"aten::native_batch_norm_backward", &batch_norm_backward},
+    {"aten::native_group_norm", &group_norm},
+    {"aten::native_group_norm_backward", &group_norm_backward},
+    {"aten::cudnn_batch_norm", &cudnn_batch_norm},
+    {"aten::cudnn_batch_norm_backward", &cudnn_batch_norm_backward},
+};
+
+}  // namespace elixir::capture
