@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "kernels/gradient.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "kernels/kernel_table.h"
+#include "kernels/thread_pool.h"
+
+namespace elixir::kernels {
+namespace {
+
+constexpr std::size_t kPassGrainElements = 16384;
+constexpr double kNormEpsilon = 1e-6;
+
+std::size_t bytes_of(Element type) {
+  return type == Element::kFloat32 ? 4 : 2;
+}
+const void* at(const void* base, Element type, std::size_t element) {
+  return static_cast<const char*>(base) + element * bytes_of(type);
+}
+void* at(void* base, Element type, std::size_t element) {
+  return static_cast<char*>(base) + element * bytes_of(type);
+}
+
+}  // namespace
+
+void sum_squares_cpu(const void* gradient,
+                     Element type,
+                     std::size_t n,
+                     float divisor,
+                     float* sums,
+                     Isa isa,
+                     ThreadPool& pool) {
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(norm_blocks(n), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t block = begin; block < end; ++block) {
+      const std::size_t first = block * kNormBlockElements;
+      sums[block] = table.sum_squares_block(
+          at(gradient, type, first), type, std::min(kNormBlockElements, n - first), divisor);
+    }
+  });
+}
+
+float global_norm(std::span<const float> sums) {
+  if (sums.empty()) return 0.0F;
+  std::vector<float> tree(sums.begin(), sums.end());
+  while (tree.size() > 1) {
+    const std::size_t half = std::bit_ceil(tree.size()) / 2;
+    for (std::size_t i = 0; i + half < tree.size(); ++i) tree[i] += tree[i + half];
+    tree.resize(half);
+  }
+  return std::sqrt(tree[0]);
+}
+
+float clip_factor(float norm, double max_norm) {
+  const double factor = max_norm / (static_cast<double>(norm) + kNormEpsilon);
+  return factor > 1.0 ? 1.0F : static_cast<float>(factor);  // a NaN norm stays NaN
+}
+
+void accumulate_cpu(float* sum,
+                    const void* gradient,
+                    Element type,
+                    std::size_t n,
+                    Accumulate how,
+                    Isa isa,
+                    ThreadPool& pool) {
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
+    table.accumulate(sum + begin, at(gradient, type, begin), type, end - begin, how);
+  });
+}
+
+void convert_cpu(void* out, Element type, const float* in, std::size_t n, ThreadPool& pool) {
+  const KernelTable& table = kernel_table(best_isa());
+  pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
+    table.convert(at(out, type, begin), type, in + begin, end - begin);
+  });
+}
+
+void upcast_cpu(float* out, const void* in, Element type, std::size_t n, ThreadPool& pool) {
+  accumulate_cpu(out, in, type, n, Accumulate::kFirst, best_isa(), pool);
+}
+
+}  // namespace elixir::kernels

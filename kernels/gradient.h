@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Gradient passes in a fixed order, so that results do not depend on chunks, placement, threads or
+// device. Sum of squares: fp32 over blocks of 65,536 elements counted from the parameter's start.
+// Inside a block, lane l of 1,024 starts at 0 and takes elements l, l+1024, … in order by s =
+// fma(g, g, s), g divided by `divisor` first; lanes are then added pairwise, lane l += lane l+h for
+// h = 512, 256, …, 1. A short block behaves as if padded with zeros. The global norm adds the block
+// sums of all parameters in program order in a pairwise tree (global_norm).
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "adam.h"
+
+namespace elixir::kernels {
+
+inline constexpr std::size_t kNormBlockElements = 65536;
+[[nodiscard]] constexpr std::size_t norm_blocks(std::size_t n) {
+  return (n + kNormBlockElements - 1) / kNormBlockElements;
+}
+
+/// sums[norm_blocks(n)].
+void sum_squares_cpu(const void* gradient,
+                     Element type,
+                     std::size_t n,
+                     float divisor,
+                     float* sums,
+                     Isa isa,
+                     ThreadPool& pool);
+/// sqrt of the pairwise fp32 tree over `sums`: sums[i] += sums[i+h], h the largest power of two
+/// below the length, halving. 0 when empty.
+[[nodiscard]] float global_norm(std::span<const float> sums);
+/// max_norm / (norm + 1e-6) in double, rounded once, at most 1.
+[[nodiscard]] float clip_factor(float norm, double max_norm);
+
+/// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).
+enum class Accumulate : std::uint8_t { kFirst, kAdd };
+void accumulate_cpu(float* sum,
+                    const void* gradient,
+                    Element type,
+                    std::size_t n,
+                    Accumulate how,
+                    Isa isa,
+                    ThreadPool& pool);
+
+/// fp32 -> parameters' dtype: bf16 nearest with ties away from zero, fp16 nearest even. Initial
+/// masters are exact upcasts.
+void convert_cpu(void* out, Element type, const float* in, std::size_t n, ThreadPool& pool);
+void upcast_cpu(float* out, const void* in, Element type, std::size_t n, ThreadPool& pool);
+
+}  // namespace elixir::kernels

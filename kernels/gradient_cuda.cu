@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Gradient passes on the GPU in the order of gradient.h.
+#include <stdexcept>
+#include <string>
+
+#include "kernels/cuda_element.cuh"
+#include "kernels/cuda_kernels.h"
+#include "kernels/cuda_launch.h"
+
+namespace elixir::kernels {
+namespace {
+
+constexpr int kNormLanes = 1024;
+
+// Sum of squares of one block of 65,536 elements per CUDA block, one lane per thread. gradient (n),
+// sums (norm_blocks(n)), overwritten. Memory bound: reads 2 or 4 B per element.
+template <Element kType>
+__global__ void __launch_bounds__(kNormLanes)
+    sum_squares_kernel(const void* gradient, std::size_t n, float divisor, float* sums) {
+  __shared__ float lanes[kNormLanes];
+  const std::size_t begin = blockIdx.x * kNormBlockElements;
+  const std::size_t left = n - begin;
+  const std::size_t end = begin + (left < kNormBlockElements ? left : kNormBlockElements);
+  const bool divides = divisor != 1.0F;
+  float sum = 0.0F;
+#pragma unroll 8
+  for (std::size_t i = begin + threadIdx.x; i < end; i += kNormLanes) {
+    float g = cuda::load<kType>(gradient, i);
+    if (divides) g = __fdiv_rn(g, divisor);
+    sum = __fmaf_rn(g, g, sum);
+  }
+  lanes[threadIdx.x] = sum;
+  for (int half = kNormLanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      lanes[threadIdx.x] = __fadd_rn(lanes[threadIdx.x], lanes[threadIdx.x + half]);
+    }
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = lanes[0];
+}
+
+// sum = float(gradient), or sum + float(gradient). sum (n), gradient (n). Memory bound.
+// Grid-stride; with kFour both arrays are aligned to four elements.
+template <Element kType, Accumulate kHow, bool kFour>
+__global__ void __launch_bounds__(cuda::kThreads)
+    accumulate_kernel(float* sum, const void* gradient, std::size_t n) {
+  const std::size_t thread = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+  const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  std::size_t done = 0;
+  if constexpr (kFour) {
+    for (std::size_t i = thread; i < n / 4; i += threads) {
+      float4 value = cuda::load_four<kType>(gradient, i);
+      if constexpr (kHow == Accumulate::kAdd) {
+        const float4 before = cuda::load_four<Element::kFloat32>(sum, i);
+        value.x = __fadd_rn(before.x, value.x);
+        value.y = __fadd_rn(before.y, value.y);
+        value.z = __fadd_rn(before.z, value.z);
+        value.w = __fadd_rn(before.w, value.w);
+      }
+      cuda::store_four<Element::kFloat32>(sum, i, value);
+    }
+    done = n / 4 * 4;
+  }
+  for (std::size_t i = done + thread; i < n; i += threads) {
+    float value = cuda::load<kType>(gradient, i);
+    if constexpr (kHow == Accumulate::kAdd) value = __fadd_rn(sum[i], value);
+    sum[i] = value;
+  }
+}
+
+template <Element kType, Accumulate kHow>
+void launch_accumulate(float* sum, const void* gradient, std::size_t n, CudaStream stream) {
+  if (cuda::aligned_for_four(sum, Element::kFloat32) && cuda::aligned_for_four(gradient, kType)) {
+    accumulate_kernel<kType, kHow, true>
+        <<<cuda::grid_blocks(n / 4), cuda::kThreads, 0, stream>>>(sum, gradient, n);
+  } else {
+    accumulate_kernel<kType, kHow, false>
+        <<<cuda::grid_blocks(n), cuda::kThreads, 0, stream>>>(sum, gradient, n);
+  }
+  cuda::check_launch("accumulate_cuda");
+}
+
+template <Element kType>
+void accumulate_typed(
+    float* sum, const void* gradient, std::size_t n, Accumulate how, CudaStream stream) {
+  if (how == Accumulate::kFirst) {
+    launch_accumulate<kType, Accumulate::kFirst>(sum, gradient, n, stream);
+  } else {
+    launch_accumulate<kType, Accumulate::kAdd>(sum, gradient, n, stream);
+  }
+}
+
+}  // namespace
+
+void sum_squares_cuda(const void* gradient,
+                      Element type,
+                      std::size_t n,
+                      float divisor,
+                      float* sums,
+                      CudaStream stream) {
+  if (n == 0) return;
+  const auto blocks = static_cast<unsigned>(norm_blocks(n));
+  switch (type) {
+    case Element::kFloat32:
+      sum_squares_kernel<Element::kFloat32>
+          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
+      break;
+    case Element::kBFloat16:
+      sum_squares_kernel<Element::kBFloat16>
+          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
+      break;
+    case Element::kFloat16:
+      sum_squares_kernel<Element::kFloat16>
+          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
+      break;
+  }
+  cuda::check_launch("sum_squares_cuda");
+}
+
+void accumulate_cuda(float* sum,
+                     const void* gradient,
+                     Element type,
+                     std::size_t n,
+                     Accumulate how,
+                     CudaStream stream) {
+  if (n == 0) return;
+  switch (type) {
+    case Element::kFloat32:
+      accumulate_typed<Element::kFloat32>(sum, gradient, n, how, stream);
+      return;
+    case Element::kBFloat16:
+      accumulate_typed<Element::kBFloat16>(sum, gradient, n, how, stream);
+      return;
+    case Element::kFloat16:
+      accumulate_typed<Element::kFloat16>(sum, gradient, n, how, stream);
+      return;
+  }
+}
+
+void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaStream stream) {
+  accumulate_cuda(out, in, type, n, Accumulate::kFirst, stream);
+}
+
+void poison_cuda(void* memory, std::size_t bytes, CudaStream stream) {
+  if (bytes == 0) return;
+  const cudaError_t error = cudaMemsetAsync(memory, 0xFF, bytes, stream);
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string("poison_cuda: ") + cudaGetErrorString(error));
+  }
+}
+
+}  // namespace elixir::kernels

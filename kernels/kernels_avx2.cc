@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The CPU kernels for AVX2 with FMA and F16C.
+#include <immintrin.h>
+
+#include "kernels/kernel_body.h"
+
+namespace elixir::kernels {
+namespace {
+
+struct Avx2 {
+  static constexpr std::size_t kWidth = 8;
+  using Float = __m256;
+
+  static Float load(const float* from) { return _mm256_loadu_ps(from); }
+  static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
+  static Float broadcast(float value) { return _mm256_set1_ps(value); }
+  static Float add(Float a, Float b) { return _mm256_add_ps(a, b); }
+  static Float multiply(Float a, Float b) { return _mm256_mul_ps(a, b); }
+  static Float divide(Float a, Float b) { return _mm256_div_ps(a, b); }
+  static Float square_root(Float a) { return _mm256_sqrt_ps(a); }
+  static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+
+  static Float load_bfloat16(const std::uint16_t* from) {
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  static Float load_float16(const std::uint16_t* from) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
+  /// quiet.
+  static __m128i to_bfloat16(Float value) {
+    const __m256i bits = _mm256_castps_si256(value);
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_set1_epi32(0x8000));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x00400000));
+    const __m256i halves = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    // packus works within 128-bit lanes; the permutation joins their lower halves.
+    const __m256i packed = _mm256_packus_epi32(halves, halves);
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
+  }
+  static __m128i to_float16(Float value) {
+    return _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static void store_bfloat16(std::uint16_t* to, Float value) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), to_bfloat16(value));
+  }
+  static void store_float16(std::uint16_t* to, Float value) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), to_float16(value));
+  }
+  static void stream_bfloat16(std::uint16_t* to, Float value) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), to_bfloat16(value));
+  }
+  static void stream_float16(std::uint16_t* to, Float value) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), to_float16(value));
+  }
+  static void prefetch(const void* address) {
+    _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);
+  }
+  static void fence() { _mm_sfence(); }
+};
+
+}  // namespace
+
+const KernelTable kAvx2Kernels = body::make_table<Avx2>();
+
+}  // namespace elixir::kernels

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The CPU kernels for AVX-512 (F, BW, DQ, VL). vcvtneps2bf16 is not used: it flushes denormals and
+// rounds ties to even.
+#include <immintrin.h>
+
+#include "kernels/kernel_body.h"
+
+namespace elixir::kernels {
+namespace {
+
+struct Avx512 {
+  static constexpr std::size_t kWidth = 16;
+  using Float = __m512;
+
+  static Float load(const float* from) { return _mm512_loadu_ps(from); }
+  static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }
+  static Float broadcast(float value) { return _mm512_set1_ps(value); }
+  static Float add(Float a, Float b) { return _mm512_add_ps(a, b); }
+  static Float multiply(Float a, Float b) { return _mm512_mul_ps(a, b); }
+  static Float divide(Float a, Float b) { return _mm512_div_ps(a, b); }
+  static Float square_root(Float a) { return _mm512_sqrt_ps(a); }
+  static Float fused(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+
+  static Float load_bfloat16(const std::uint16_t* from) {
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
+  static Float load_float16(const std::uint16_t* from) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
+  /// quiet.
+  static __m256i to_bfloat16(Float value) {
+    const __m512i bits = _mm512_castps_si512(value);
+    const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x8000));
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x00400000));
+    return _mm512_cvtepi32_epi16(
+        _mm512_srli_epi32(_mm512_mask_blend_epi32(nan, rounded, quiet), 16));
+  }
+  static __m256i to_float16(Float value) {
+    return _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static void store_bfloat16(std::uint16_t* to, Float value) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), to_bfloat16(value));
+  }
+  static void store_float16(std::uint16_t* to, Float value) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), to_float16(value));
+  }
+  static void stream_bfloat16(std::uint16_t* to, Float value) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), to_bfloat16(value));
+  }
+  static void stream_float16(std::uint16_t* to, Float value) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), to_float16(value));
+  }
+  static void prefetch(const void* address) {
+    _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);
+  }
+  static void fence() { _mm_sfence(); }
+};
+
+}  // namespace
+
+const KernelTable kAvx512Kernels = body::make_table<Avx512>();
+
+}  // namespace elixir::kernels

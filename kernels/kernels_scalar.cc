@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The CPU kernels in plain C++, for machines without AVX2 and as the plainest statement of the
+// arithmetic.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/kernel_body.h"
+
+namespace elixir::kernels {
+namespace {
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+float float_of(std::uint32_t bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+struct Scalar {
+  static constexpr std::size_t kWidth = 1;
+  using Float = float;
+
+  static Float load(const float* from) { return *from; }
+  static void store(float* to, Float value) { *to = value; }
+  static Float broadcast(float value) { return value; }
+  static Float add(Float a, Float b) { return a + b; }
+  static Float multiply(Float a, Float b) { return a * b; }
+  static Float divide(Float a, Float b) { return a / b; }
+  static Float square_root(Float a) { return std::sqrt(a); }
+  static Float fused(Float a, Float b, Float c) { return std::fma(a, b, c); }
+
+  static Float load_bfloat16(const std::uint16_t* from) {
+    return float_of(static_cast<std::uint32_t>(*from) << 16);
+  }
+  static Float load_float16(const std::uint16_t* from) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(*from & 0x8000U) << 16;
+    const std::uint32_t magnitude = *from & 0x7FFFU;
+    if (magnitude >= 0x7C00U) {  // infinity, NaN (made quiet)
+      const std::uint32_t fraction = (magnitude & 0x3FFU) << 13;
+      return float_of(sign | 0x7F800000U | fraction | (fraction != 0 ? 0x00400000U : 0U));
+    }
+    if (magnitude < 0x400U) {  // zero, denormal: a multiple of 2^-24
+      return float_of(sign | bits_of(static_cast<float>(magnitude) * 0x1p-24F));
+    }
+    return float_of(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
+  }
+  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
+  /// quiet.
+  static void store_bfloat16(std::uint16_t* to, Float value) {
+    const std::uint32_t bits = bits_of(value);
+    const std::uint32_t chosen = value != value ? bits | 0x00400000U : bits + 0x8000U;
+    *to = static_cast<std::uint16_t>(chosen >> 16);
+  }
+  /// Nearest, ties to even.
+  static void store_float16(std::uint16_t* to, Float value) {
+    const std::uint32_t bits = bits_of(value);
+    const std::uint32_t sign = (bits >> 16) & 0x8000U;
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    std::uint32_t half = 0;
+    if (magnitude > 0x7F800000U) {
+      half = 0x7E00U | ((magnitude >> 13) & 0x3FFU);
+    } else if (magnitude >= 0x47800000U) {  // 65536 and up
+      half = 0x7C00U;
+    } else if (magnitude >=
+               0x38800000U) {  // 2^-14 and up: normal; a carry may reach infinity, as it should
+      half = (magnitude - ((127U - 15U) << 23) + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
+    } else {
+      // Below 2^-14 the unit is 2^-24; adding 0.5 makes the float's own unit just that, and its
+      // addition rounds.
+      half = bits_of(float_of(magnitude) + 0.5F) - bits_of(0.5F);
+    }
+    *to = static_cast<std::uint16_t>(sign | half);
+  }
+  static void stream_bfloat16(std::uint16_t* to, Float value) { store_bfloat16(to, value); }
+  static void stream_float16(std::uint16_t* to, Float value) { store_float16(to, value); }
+  static void prefetch(const void*) {}
+  static void fence() {}
+};
+
+}  // namespace
+
+const KernelTable kScalarKernels = body::make_table<Scalar>();
+
+}  // namespace elixir::kernels

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "kernels/thread_pool.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace elixir::kernels {
+namespace {
+
+// Some microseconds: longer than the gap between two passes over neighbouring chunks, shorter than
+// a time slice.
+constexpr int kSpins = 4000;
+
+}  // namespace
+
+struct ThreadPool::State {
+  int threads = 1;
+  std::vector<std::thread> workers;
+
+  std::mutex mutex;
+  std::condition_variable started, finished;
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<int> running{0};
+  std::atomic<bool> stopping{false};
+
+  // The present job; written before `generation` moves.
+  const std::function<void(std::size_t, std::size_t)>* body = nullptr;
+  std::size_t n = 0, grain = 1;
+  std::exception_ptr failure;  // under mutex
+
+  void run_part(int part) {
+    const std::size_t units = (n + grain - 1) / grain;
+    const auto border = [&](int at) {
+      return std::min(
+          n, units * static_cast<std::size_t>(at) / static_cast<std::size_t>(threads) * grain);
+    };
+    const std::size_t begin = border(part), end = border(part + 1);
+    if (begin >= end) return;
+    try {
+      (*body)(begin, end);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  }
+
+  void work(int part) {
+    std::uint64_t seen = 0;
+    while (true) {
+      for (int spin = 0; spin < kSpins && generation.load() == seen; ++spin) _mm_pause();
+      if (generation.load() == seen) {
+        std::unique_lock lock(mutex);
+        started.wait(lock, [&] { return generation.load() != seen; });
+      }
+      seen = generation.load();
+      if (stopping.load()) return;
+      run_part(part);
+      if (running.fetch_sub(1) == 1) {
+        const std::lock_guard lock(mutex);
+        finished.notify_one();
+      }
+    }
+  }
+
+  void start() {
+    const std::lock_guard lock(mutex);
+    generation.fetch_add(1);
+    started.notify_all();
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  state_->threads = std::max(threads, 1);
+  for (int part = 1; part < state_->threads; ++part) {
+    state_->workers.emplace_back([state = state_.get(), part] { state->work(part); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  state_->stopping.store(true);
+  state_->start();
+  for (std::thread& worker : state_->workers) worker.join();
+}
+
+int ThreadPool::threads() const {
+  return state_->threads;
+}
+
+void ThreadPool::parallel_for(std::size_t n,
+                              std::size_t grain,
+                              const std::function<void(std::size_t, std::size_t)>& body) {
+  if (n == 0) return;
+  if (state_->threads == 1 || n <= grain) {
+    body(0, n);
+    return;
+  }
+  state_->body = &body;
+  state_->n = n;
+  state_->grain = std::max<std::size_t>(grain, 1);
+  state_->failure = nullptr;
+  state_->running.store(state_->threads - 1);
+  state_->start();
+  state_->run_part(0);
+  for (int spin = 0; spin < kSpins && state_->running.load() > 0; ++spin) _mm_pause();
+  if (state_->running.load() > 0) {
+    std::unique_lock lock(state_->mutex);
+    state_->finished.wait(lock, [&] { return state_->running.load() == 0; });
+  }
+  if (state_->failure) std::rethrow_exception(state_->failure);
+}
+
+}  // namespace elixir::kernels
