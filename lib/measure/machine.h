@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Facts about the machine this process runs on.
+
+#include <cstdint>
+
+#include "hardware/hardware_profile.h"
+
+namespace elixir::measure {
+
+/// CPU model, CPUs this process may use, `threads` as given, memory limit.
+[[nodiscard]] hardware::Machine describe_machine(int threads);
+
+/// The smallest of physical memory and the limits of this process's control groups.
+[[nodiscard]] std::int64_t host_memory_limit_bytes();
+
+/// Bytes of the last-level cache; 0 when the system does not say.
+[[nodiscard]] std::int64_t last_level_cache_bytes();
+
+}  // namespace elixir::measure

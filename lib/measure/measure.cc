@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "measure/measure.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "capture/counting_allocator.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "measure/gpu_probe.h"
+#include "measure/machine.h"
+
+namespace elixir::measure {
+namespace {
+
+using hardware::HardwareProfile;
+
+DeviceKind choose_device(DeviceChoice choice) {
+  const std::optional<std::string> reason = gpu_unavailable();
+  switch (choice) {
+    case DeviceChoice::kCpu:
+      return DeviceKind::kCpu;
+    case DeviceChoice::kAuto:
+      return reason ? DeviceKind::kCpu : DeviceKind::kCuda;
+    case DeviceChoice::kCuda:
+      break;
+  }
+  if (reason) {
+    throw Error(ErrorCode::kNoGpu,
+                fmt::format("there is no GPU to measure: {}", *reason),
+                {"measure the CPU device: --device cpu"});
+  }
+  return DeviceKind::kCuda;
+}
+
+/// "NVIDIA H200" is "h200".
+std::string short_name(const std::string& gpu) {
+  std::string name = gpu.substr(gpu.rfind(' ') + 1);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return name;
+}
+
+HardwareProfile describe(const Bench& bench, const Request& request) {
+  HardwareProfile profile;
+  profile.device_kind = bench.on_cuda() ? "cuda" : "cpu";
+  profile.machine = describe_machine(bench.pool->threads());
+  if (bench.on_cuda()) profile.gpus = {describe_gpu()};
+  profile.name = bench.on_cuda() ? short_name(profile.gpus[0].name) : "cpu";
+  if (!request.name.empty()) profile.name = request.name;
+  return profile;
+}
+
+/// Figures of two machines in one profile would describe neither.
+void check_same_machine(const HardwareProfile& into, const HardwareProfile& here) {
+  std::vector<std::string> notes;
+  const auto compare = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b) notes.push_back(fmt::format("{}: {} in the profile, {} here", what, a, b));
+  };
+  compare("device", into.device_kind, here.device_kind);
+  compare("CPU", into.machine.cpu, here.machine.cpu);
+  compare("threads", std::to_string(into.machine.threads), std::to_string(here.machine.threads));
+  if (!into.gpus.empty() && !here.gpus.empty()) {
+    compare("GPU", into.gpus[0].name, here.gpus[0].name);
+  }
+  if (notes.empty()) return;
+  ErrorInfo info;
+  info.code = ErrorCode::kWrongMachineKind;
+  info.message = fmt::format("the hardware profile `{}` is of another machine", into.name);
+  info.notes = notes;
+  info.help = {"measure this machine into a new file: leave out --into"};
+  throw Error(info);
+}
+
+std::vector<const Measurement*> chosen(const Request& request) {
+  std::vector<const Measurement*> found;
+  for (const Measurement& measurement : measurements()) {
+    if (!request.only ||
+        std::count(request.only->begin(), request.only->end(), measurement.name) > 0) {
+      found.push_back(&measurement);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+void check_names(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Measurement& measurement : measurements()) known.push_back(measurement.name);
+  for (const std::string& name : names) {
+    if (std::count(known.begin(), known.end(), name) > 0) continue;
+    std::vector<std::string> help;
+    for (const std::string& near : nearest(name, known)) {
+      help.push_back(fmt::format("did you mean `{}`?", near));
+    }
+    help.push_back(fmt::format("measurements: {}", fmt::join(known, ", ")));
+    throw Error(ErrorCode::kBadFlagValue, fmt::format("there is no measurement `{}`", name), help);
+  }
+}
+
+Outcome measure(const Request& request) {
+  if (request.only) check_names(*request.only);
+  capture::install_counting_allocator();  // the allocator of training
+  kernels::ThreadPool pool(at::get_num_threads());
+  Bench bench;
+  bench.device = choose_device(request.device);
+  bench.effort = request.effort;
+  bench.pool = &pool;
+  bench.memory_bytes = host_memory_limit_bytes();
+
+  Outcome outcome;
+  const HardwareProfile here = describe(bench, request);
+  if (request.into) check_same_machine(*request.into, here);
+  outcome.profile = request.into ? *request.into : here;
+  HardwareProfile& profile = outcome.profile;
+  if (!request.name.empty()) profile.name = request.name;
+
+  const Progress progress = request.progress ? request.progress : [](double, std::string_view) {};
+  const std::vector<const Measurement*> list = chosen(request);
+  double total_s = 0, done_s = 0;
+  const auto seconds = [&](const Measurement* m) { return bench.by_effort(m->full_s, m->quick_s); };
+  for (const Measurement* measurement : list) total_s += seconds(measurement);
+
+  for (const Measurement* measurement : list) {
+    const std::optional<std::string> reason =
+        outcome.interrupted ? "interrupted" : measurement->waive(bench);
+    if (reason) {
+      profile.waived[measurement->name] = *reason;
+      continue;
+    }
+    progress(done_s / total_s, measurement->name);
+    try {
+      measurement->run(bench, profile);
+      profile.waived.erase(measurement->name);
+    } catch (const Interrupted&) {
+      outcome.interrupted = true;
+      profile.waived[measurement->name] = "interrupted";
+    } catch (const Error& error) {
+      if (error.info().code != ErrorCode::kOutOfMemory) throw;
+      profile.waived[measurement->name] = "too little memory: " + error.info().message;
+    } catch (const c10::OutOfMemoryError& error) {
+      profile.waived[measurement->name] =
+          fmt::format("too little memory: {}", error.what_without_backtrace());
+    }
+    done_s += seconds(measurement);
+  }
+  if (request.only && !request.into) {
+    for (const Measurement& measurement : measurements()) {
+      if (std::count(request.only->begin(), request.only->end(), measurement.name) == 0) {
+        profile.waived[measurement.name] = "not asked for";
+      }
+    }
+  }
+  for (const program::Program* program : request.programs) {
+    if (outcome.interrupted) break;
+    try {
+      measure_operators(*program, bench, profile, progress);
+    } catch (const Interrupted&) {
+      outcome.interrupted = true;
+    }
+  }
+  // Kernels are loaded when they are first used: the context is as large as it gets only now.
+  if (bench.on_cuda()) profile.gpus = {describe_gpu()};
+  return outcome;
+}
+
+}  // namespace elixir::measure

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The registry of measurements. A measurement is one file in this folder with a static
+// Registration; it writes its figures into the hardware profile. docs/metrics.md explains every
+// one.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+#include "kernels/thread_pool.h"
+#include "measure/sampling.h"
+
+namespace elixir::measure {
+
+enum class Effort { kFull, kQuick };
+enum class DeviceKind { kCpu, kCuda };
+
+/// What a measurement runs with.
+struct Bench {
+  DeviceKind device = DeviceKind::kCpu;
+  Effort effort = Effort::kFull;
+  kernels::ThreadPool* pool = nullptr;  ///< as many threads as LibTorch uses
+  std::int64_t memory_bytes = 0;  ///< host memory that may be used; larger sizes are cut to it
+
+  [[nodiscard]] bool on_cuda() const { return device == DeviceKind::kCuda; }
+  template <class T>
+  [[nodiscard]] T by_effort(T full, T quick) const {
+    return effort == Effort::kFull ? full : quick;
+  }
+  [[nodiscard]] Sampling sampling() const;
+  [[nodiscard]] std::string threads_text() const;  ///< "2 threads"
+};
+
+struct Measurement {
+  std::string name;
+  std::string meaning;             ///< what the figure is, with its unit
+  std::string method;              ///< how it is obtained
+  double full_s = 0, quick_s = 0;  ///< typical duration on one GPU or a small CPU machine
+  /// Why it is impossible here; nullopt when it is possible.
+  std::function<std::optional<std::string>(const Bench&)> waive;
+  std::function<void(const Bench&, hardware::HardwareProfile&)> run;
+};
+
+/// Sorted by name.
+[[nodiscard]] const std::vector<Measurement>& measurements();
+
+class Registration {
+ public:
+  explicit Registration(Measurement measurement);
+};
+
+/// For Measurement::waive.
+[[nodiscard]] std::optional<std::string> never(const Bench& bench);
+[[nodiscard]] std::optional<std::string> unless_cuda(const Bench& bench);
+
+}  // namespace elixir::measure
