@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The memory of a schedule's buffers: allocated once from a device's two arenas, found by id or by
+// role.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+
+namespace elixir::runtime {
+
+class BufferStore {
+ public:
+  /// Memory somebody else owns for a buffer, or nullptr when it needs memory of its own.
+  using Lender = std::function<void*(const schedule::Buffer&)>;
+
+  /// Zeroed. kOutOfMemory when the device's limit is passed.
+  BufferStore(Device& device, const std::vector<schedule::Buffer>& buffers, const Lender& lender);
+
+  [[nodiscard]] void* at(schedule::BufferId id) const { return memory_.at(id); }
+  /// The `ordinal`-th buffer of a role for `chunk`; nullptr when there is none.
+  [[nodiscard]] void* find(schedule::BufferRole role,
+                           std::int32_t chunk,
+                           std::size_t ordinal = 0) const;
+  [[nodiscard]] std::int64_t host_bytes() const { return host_bytes_; }
+
+ private:
+  std::vector<void*> memory_;
+  std::map<std::pair<schedule::BufferRole, std::int32_t>, std::vector<void*>> by_role_;
+  std::int64_t host_bytes_ = 0;
+};
+
+}  // namespace elixir::runtime

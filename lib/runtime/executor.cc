@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <ATen/ops/empty_strided.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "runtime/micro_batch_seed.h"
+
+namespace elixir::runtime {
+namespace {
+
+using schedule::BufferRole;
+using schedule::Task;
+using schedule::TaskKind;
+
+/// Room for a scalar of any dtype.
+constexpr std::int64_t kLossSlotBytes = 16;
+
+char* advance(void* memory, std::int64_t bytes) {
+  return static_cast<char*>(memory) + bytes;
+}
+
+/// `tensor` laid out as the program wants it.
+at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
+  const program::TensorRef& ref = input.tensor;
+  if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.sizes().equals(ref.sizes) ||
+      tensor.scalar_type() != capture::scalar_type(ref.dtype)) {
+    throw Error(ErrorCode::kDataMismatch,
+                fmt::format("input {} is to be {}[{}] on the CPU",
+                            input.name,
+                            program::name_of(ref.dtype),
+                            fmt::join(ref.sizes, ", ")));
+  }
+  if (tensor.strides().equals(ref.strides)) return tensor;
+  at::Tensor laid_out = at::empty_strided(ref.sizes, ref.strides, tensor.options());
+  laid_out.copy_(tensor);
+  return laid_out;
+}
+
+}  // namespace
+
+Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
+    : parts_(parts),
+      program_(parts.replay.program()),
+      schedule_(std::move(schedule)),
+      parameters_of_chunk_(parts.plan.chunks.size()) {
+  for (std::size_t i = 0; i < parts_.layouts.size(); ++i) {
+    parameters_of_chunk_[parts_.layouts[i].chunk].push_back(static_cast<std::int32_t>(i));
+  }
+  tables_.resize(static_cast<std::size_t>(schedule_.micro_batches));
+  for (auto& table : tables_) table.resize(program_.storages.size());
+  // Sized for a bus word a micro-batch; too small to be a buffer of the schedule.
+  loss_slots_ = static_cast<char*>(parts_.device.allocate(
+      schedule::Arena::kHost, {kLossSlotBytes * schedule_.micro_batches})[0]);
+  bind_statics();
+}
+
+void Executor::bind_statics() {
+  const c10::Device device = parts_.device.torch_device();
+  const auto bind = [&](program::StorageId id, const c10::Storage& storage) {
+    for (auto& table : tables_) table[id] = storage;
+  };
+  const auto bind_buffer = [&](program::StorageId id, BufferRole role, std::size_t position) {
+    if (tables_.front()[id]) return;  // a second name of the same storage
+    void* memory = parts_.buffers.find(role, static_cast<std::int32_t>(position));
+    require(memory != nullptr, "the schedule has no memory for a buffer or an input");
+    bind(id, capture::borrow_storage(memory, program_.storages[id].bytes, device));
+  };
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    bind_buffer(program_.buffers[i].tensor.storage, BufferRole::kModuleBuffer, i);
+  }
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+    bind_buffer(program_.inputs[i].tensor.storage, BufferRole::kInput, i);
+  }
+  for (const auto& [id, tensor] : parts_.constants) {
+    if (program_.storages.at(id).on_host) {
+      bind(id, tensor.storage());
+    } else {
+      bind_buffer(id, BufferRole::kConstant, static_cast<std::size_t>(id));
+      parts_.device.copy_now(
+          tables_.front()[id].mutable_data(), tensor.storage().data(), program_.storages[id].bytes);
+    }
+  }
+  for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
+    const auto chunk = static_cast<std::int32_t>(c);
+    if (parts_.plan.chunks[c].parameter_home == plan::Home::kDevice) {
+      bind_chunk(chunk, parts_.buffers.find(BufferRole::kParameters, chunk));
+    } else {
+      unbind_chunk(chunk);
+    }
+  }
+}
+
+const c10::Storage& Executor::storage_of(const program::Buffer& buffer) const {
+  return tables_.front()[buffer.tensor.storage];
+}
+
+void Executor::bind_chunk(std::int32_t chunk, void* memory) {
+  require(memory != nullptr, "a chunk has no memory to be read from");
+  for (const std::int32_t p : parameters_of_chunk_[chunk]) {
+    const program::StorageId id = program_.parameters[p].tensor.storage;
+    const c10::Storage storage =
+        capture::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
+                                program_.storages[id].bytes,
+                                parts_.device.torch_device());
+    for (auto& table : tables_) table[id] = storage;
+  }
+}
+
+void Executor::unbind_chunk(std::int32_t chunk) {
+  if (parts_.poison) return bind_chunk(chunk, parts_.poison);
+  for (const std::int32_t p : parameters_of_chunk_[chunk]) {
+    for (auto& table : tables_) table[program_.parameters[p].tensor.storage] = c10::Storage();
+  }
+}
+
+void Executor::begin(const MicroBatches& batch) {
+  if (batch.size() != tables_.size()) {
+    throw Error(
+        ErrorCode::kDataMismatch,
+        fmt::format("{} micro-batches given, the plan has {}", batch.size(), tables_.size()));
+  }
+  inputs_.clear();
+  for (const std::vector<at::Tensor>& micro_batch : batch) {
+    if (micro_batch.size() != program_.inputs.size()) {
+      throw Error(
+          ErrorCode::kDataMismatch,
+          fmt::format(
+              "{} inputs given, the program has {}", micro_batch.size(), program_.inputs.size()));
+    }
+    std::vector<at::Tensor>& conforming = inputs_.emplace_back();
+    for (std::size_t i = 0; i < micro_batch.size(); ++i) {
+      conforming.push_back(conform(micro_batch[i], program_.inputs[i]));
+    }
+  }
+  seeded_.assign(tables_.size(), false);
+  traffic_ = {};
+}
+
+void Executor::release_everything() {
+  for (auto& table : tables_) parts_.replay.release_produced(table);
+  for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
+    if (parts_.plan.chunks[c].parameter_home == plan::Home::kHost) {
+      unbind_chunk(static_cast<std::int32_t>(c));
+    }
+  }
+  inputs_.clear();
+}
+
+StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int64_t step) {
+  begin(batch);
+  seed_ = seed;
+  step_ = step;
+  StepReport report;
+  const auto start = std::chrono::steady_clock::now();
+  parts_.device.begin_step(schedule_.tasks.empty() ? 0 : schedule_.tasks.back().id + 1);
+  const auto abandon = [this] {
+    parts_.device.abandon_step();
+    release_everything();
+  };
+  try {
+    for (const Task& task : schedule_.tasks) issue(task);
+    report.tasks = parts_.device.end_step();
+  } catch (const c10::OutOfMemoryError& error) {
+    const std::string what = error.what_without_backtrace();
+    abandon();
+    fail_out_of_memory(what);
+  } catch (const c10::Error& error) {
+    const program::Operator* op = parts_.replay.failed_operator();
+    const std::string what = error.what_without_backtrace();
+    abandon();
+    throw Error(ErrorCode::kDeviceFailure,
+                fmt::format("operator {} failed: {}", op ? op->name : "(none)", what));
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  report.step_ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  report.micro_losses = losses();
+  for (const float loss : report.micro_losses) report.loss += loss;
+  report.loss /= static_cast<double>(report.micro_losses.size());
+  for (const Task& task : schedule_.tasks) {
+    const schedule::TaskTime& time = report.tasks[task.id];
+    report.busy_ns[static_cast<std::size_t>(task.stream)] += time.end_ns - time.start_ns;
+  }
+  report.memory = {parts_.device.peak_bytes(), parts_.buffers.host_bytes()};
+  report.traffic = traffic_;
+  release_everything();
+  return report;
+}
+
+void Executor::fail_out_of_memory(const std::string& what) {
+  Error error(ErrorCode::kOutOfMemory,
+              what,
+              {"plan again with a hardware document that has this model's operators measured "
+               "(elixir-bench --operators), or with a smaller budget"});
+  if (const program::Operator* op = parts_.replay.failed_operator()) {
+    const bool known =
+        op->module >= 0 && static_cast<std::size_t>(op->module) < program_.modules.size();
+    error.note(fmt::format("operator {} ({}) of module '{}'",
+                           op->id,
+                           op->name,
+                           known ? program_.modules[op->module] : "?"));
+  }
+  throw error;
+}
+
+std::vector<float> Executor::losses() const {
+  std::vector<float> values;
+  for (std::size_t m = 0; m < tables_.size(); ++m) {
+    program::TensorRef scalar = program_.loss;
+    scalar.sizes = scalar.strides = {};
+    scalar.offset = 0;
+    const at::Tensor loss = capture::make_shell(
+        capture::borrow_storage(loss_slots_ + static_cast<std::int64_t>(m) * kLossSlotBytes,
+                                kLossSlotBytes,
+                                c10::Device(c10::kCPU)),
+        scalar);
+    values.push_back(loss.item<float>());
+  }
+  return values;
+}
+
+void Executor::issue(const Task& task) {
+  switch (task.kind) {
+    case TaskKind::kLoadInputs:
+      return issue_inputs(task);
+    case TaskKind::kCompute:
+      return issue_compute(task);
+    case TaskKind::kFetch:
+      ++traffic_.fetches;
+      issue_copy(task,
+                 parts_.buffers.at(task.destination),
+                 parts_.buffers.find(BufferRole::kParameters, task.chunk),
+                 parts_.plan.chunks[task.chunk].bytes);
+      return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
+    case TaskKind::kEvict: {
+      ++traffic_.evictions;
+      unbind_chunk(task.chunk);
+      void* block = parts_.buffers.at(task.source);
+      const std::int64_t bytes = parts_.poison ? schedule_.buffers[task.source].bytes : 0;
+      return parts_.device.issue(task, [block, bytes](StreamOperations& operations) {
+        if (bytes > 0) operations.poison(block, bytes);
+      });
+    }
+    case TaskKind::kStoreGradient:
+      return issue_store_gradient(task);
+    case TaskKind::kAccumulate:
+      return issue_accumulate(task);
+    case TaskKind::kGradientNorm:
+      return issue_norm(task);
+    case TaskKind::kClip:
+      return parts_.device.issue(
+          task, [optimizer = parts_.optimizer](StreamOperations&) { optimizer->clip(); });
+    case TaskKind::kMoveGradients:
+      return issue_copy(task,
+                        parts_.buffers.at(task.destination),
+                        parts_.buffers.at(task.source),
+                        plan::bytes_as(parts_.plan.chunks[task.chunk],
+                                       parts_.plan.chunks[task.chunk].gradient_dtype));
+    case TaskKind::kUpdate:
+      return issue_update(task);
+    case TaskKind::kMoveParameters:
+      return issue_copy(task,
+                        parts_.buffers.at(task.destination),
+                        parts_.buffers.at(task.source),
+                        parts_.plan.chunks[task.chunk].bytes);
+    case TaskKind::kReadLoss:
+      return issue_read_loss(task);
+  }
+  require(false, "a task kind that the executor does not know");
+}
+
+void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
+  if (stream == schedule::Stream::kHostToDevice) traffic_.host_to_device_bytes += bytes;
+  if (stream == schedule::Stream::kDeviceToHost) traffic_.device_to_host_bytes += bytes;
+}
+
+void Executor::issue_copy(const Task& task, void* to, const void* from, std::int64_t bytes) {
+  count_copy(task.stream, bytes);
+  parts_.device.issue(
+      task, [to, from, bytes](StreamOperations& operations) { operations.copy(to, from, bytes); });
+}
+
+void Executor::issue_inputs(const Task& task) {
+  struct Copy {
+    void* to;
+    const void* from;
+    std::int64_t bytes;
+  };
+  std::vector<Copy> copies;
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+    const program::TensorRef& ref = program_.inputs[i].tensor;
+    void* memory = parts_.buffers.find(BufferRole::kInput, static_cast<std::int32_t>(i));
+    copies.push_back({advance(memory, ref.offset * program::element_bytes(ref.dtype)),
+                      inputs_[task.micro_batch][i].const_data_ptr(),
+                      ref.bytes()});
+    count_copy(task.stream, ref.bytes());
+  }
+  parts_.device.issue(task, [copies](StreamOperations& operations) {
+    for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
+  });
+}
+
+void Executor::issue_compute(const Task& task) {
+  capture::StorageTable& table = tables_[task.micro_batch];
+  parts_.device.issue(task, [&](StreamOperations&) {
+    for (const program::StorageId id : task.releases) table[id] = c10::Storage();
+    if (!seeded_[task.micro_batch]) {
+      seeded_[task.micro_batch] = true;
+      parts_.device.seed(micro_batch_seed(seed_, step_, task.micro_batch));
+    }
+    parts_.replay.run(table, task.first, task.last);
+  });
+}
+
+void* Executor::gradients_of(std::int32_t chunk) const {
+  return parts_.buffers.find(BufferRole::kGradients, chunk);
+}
+
+void Executor::issue_store_gradient(const Task& task) {
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  const c10::Storage& storage = tables_[task.micro_batch][gradient.storage];
+  require(static_cast<bool>(storage), "a gradient is stored before it is made");
+  const std::int64_t width = program::element_bytes(gradient.dtype);
+  const void* from = static_cast<const char*>(storage.data()) + gradient.offset * width;
+  const bool sums_up = schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute;
+  if (!sums_up) {
+    return issue_copy(task,
+                      advance(parts_.buffers.at(task.destination), layout.first_element * width),
+                      from,
+                      gradient.bytes());
+  }
+  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination)) + layout.first_element;
+  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  const kernels::Element type = element_of(gradient.dtype);
+  const auto n = static_cast<std::size_t>(layout.elements);
+  parts_.device.issue(task, [sum, from, type, n, how](StreamOperations& operations) {
+    operations.accumulate(sum, from, type, n, how);
+  });
+}
+
+void Executor::issue_accumulate(const Task& task) {
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  const program::DType dtype = program_.parameters[task.parameter].gradient->dtype;
+  const void* landed = advance(parts_.buffers.find(BufferRole::kGradientLanding, layout.chunk),
+                               layout.first_element * program::element_bytes(dtype));
+  auto* sum = static_cast<float*>(gradients_of(layout.chunk)) + layout.first_element;
+  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  const kernels::Element type = element_of(dtype);
+  const auto n = static_cast<std::size_t>(layout.elements);
+  parts_.device.issue(task, [sum, landed, type, n, how](StreamOperations& operations) {
+    operations.accumulate(sum, landed, type, n, how);
+  });
+}
+
+void Executor::issue_norm(const Task& task) {
+  const program::DType type = parts_.plan.chunks[task.chunk].gradient_dtype;
+  parts_.device.issue(task,
+                      [optimizer = parts_.optimizer,
+                       chunk = task.chunk,
+                       gradients = gradients_of(task.chunk),
+                       type](StreamOperations& operations) {
+                        optimizer->norm(chunk, gradients, type, operations);
+                      });
+}
+
+void Executor::issue_update(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  const BufferRole master =
+      plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
+  const auto floats = [&](BufferRole role) {
+    return static_cast<float*>(parts_.buffers.find(role, task.chunk));
+  };
+  const OptimizerPass::Chunk arrays{floats(master),
+                                    floats(BufferRole::kMoment1),
+                                    floats(BufferRole::kMoment2),
+                                    parts_.buffers.at(task.source),
+                                    chunk.gradient_dtype,
+                                    parts_.buffers.at(task.destination),
+                                    chunk.dtype};
+  parts_.device.issue(
+      task,
+      [optimizer = parts_.optimizer, index = task.chunk, arrays](StreamOperations& operations) {
+        optimizer->update(index, arrays, operations);
+      });
+}
+
+void Executor::issue_read_loss(const Task& task) {
+  const program::TensorRef& loss = program_.loss;
+  const std::int64_t width = program::element_bytes(loss.dtype);
+  const c10::Storage& storage = tables_[task.micro_batch][loss.storage];
+  require(static_cast<bool>(storage), "the loss is read before it is made");
+  issue_copy(task,
+             loss_slots_ + task.micro_batch * kLossSlotBytes,
+             static_cast<const char*>(storage.data()) + loss.offset * width,
+             width);
+}
+
+}  // namespace elixir::runtime

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/machine.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#ifdef ELIXIR_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace elixir::runtime {
+namespace {
+
+void check_memory(const char* what,
+                  std::int64_t has_bytes,
+                  std::int64_t budget_bytes,
+                  const char* flag) {
+  if (has_bytes >= budget_bytes) return;
+  Error error(ErrorCode::kMachineTooSmall,
+              fmt::format("the plan's {} budget is {}, this machine has {}: {} less",
+                          what,
+                          format_bytes(budget_bytes),
+                          format_bytes(has_bytes),
+                          format_bytes(budget_bytes - has_bytes)),
+              {fmt::format("search again with {} of at most {}", flag, format_bytes(has_bytes))});
+  throw error;
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.host_memory_bytes =
+      static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+#ifdef ELIXIR_HAVE_CUDA
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  cudaDeviceProp properties{};
+  if (status != cudaSuccess || count == 0) {
+    static_cast<void>(cudaGetLastError());
+    machine.why_no_gpu = status == cudaSuccess ? "none found" : cudaGetErrorString(status);
+  } else if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {
+    machine.why_no_gpu = cudaGetErrorString(cudaGetLastError());
+  } else {
+    machine.gpu = Machine::Gpu{properties.name,
+                               properties.major * 10 + properties.minor,
+                               static_cast<std::int64_t>(properties.totalGlobalMem)};
+  }
+#else
+  machine.why_no_gpu = "this build has no CUDA";
+#endif
+  return machine;
+}
+
+DeviceKind choose_device(const std::string& wanted,
+                         const plan::Plan& plan,
+                         const Machine& machine) {
+  const bool plan_is_cuda = plan.hardware.device_kind == "cuda";
+  const bool cuda = wanted == "auto" ? plan_is_cuda : wanted == "cuda";
+  if (cuda && !machine.gpu) {
+    throw Error(
+        ErrorCode::kNoGpu,
+        "no usable GPU: " + machine.why_no_gpu,
+        {"profile with --target cpu, search with the hardware of a CPU, and train that plan"});
+  }
+  if (cuda != plan_is_cuda) {
+    throw Error(ErrorCode::kWrongMachineKind,
+                fmt::format("the plan is for {}, the device asked for is {}",
+                            plan.hardware.device_kind,
+                            cuda ? "cuda" : "cpu"),
+                {"profile with the other --target and search again, or choose --device auto"});
+  }
+  if (cuda) {
+    if (plan.hardware.sm != 0 && plan.hardware.sm != machine.gpu->sm) {
+      throw Error(
+          ErrorCode::kWrongMachineKind,
+          fmt::format("the plan is for compute capability {}.{}, {} has {}.{}",
+                      plan.hardware.sm / 10,
+                      plan.hardware.sm % 10,
+                      machine.gpu->name,
+                      machine.gpu->sm / 10,
+                      machine.gpu->sm % 10),
+          {fmt::format("profile with --target cuda:sm_{} and search again", machine.gpu->sm)});
+    }
+    check_memory(
+        "GPU memory", machine.gpu->memory_bytes, plan.budgets.gpu_memory_bytes, "--gpu-memory");
+    check_memory(
+        "host memory", machine.host_memory_bytes, plan.budgets.host_memory_bytes, "--host-memory");
+    return DeviceKind::kCuda;
+  }
+  check_memory(
+      "device memory", machine.host_memory_bytes, plan.budgets.gpu_memory_bytes, "--gpu-memory");
+  check_memory(
+      "host memory", machine.host_memory_bytes, plan.budgets.host_memory_bytes, "--host-memory");
+  // On the CPU device both arenas are this machine's memory.
+  const std::int64_t needed_bytes = plan.predicted.peak_allocated_bytes + plan.predicted.host_bytes;
+  if (needed_bytes > machine.host_memory_bytes) {
+    throw Error(ErrorCode::kMachineTooSmall,
+                fmt::format("the plan needs {} for device and host together, this machine has {}: "
+                            "{} less",
+                            format_bytes(needed_bytes),
+                            format_bytes(machine.host_memory_bytes),
+                            format_bytes(needed_bytes - machine.host_memory_bytes)),
+                {"search again with smaller budgets"});
+  }
+  return DeviceKind::kCpu;
+}
+
+}  // namespace elixir::runtime

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Whether this machine can carry out a plan: device kind, compute capability, memory at least the
+// budgets. A check of compatibility, not of identity, made before anything is allocated.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "plan/plan.h"
+#include "runtime/trainer.h"
+
+namespace elixir::runtime {
+
+struct Machine {
+  struct Gpu {
+    std::string name;
+    int sm = 0;  ///< compute capability times ten
+    std::int64_t memory_bytes = 0;
+  };
+  std::int64_t host_memory_bytes = 0;
+  std::optional<Gpu> gpu;  ///< the first one
+  std::string why_no_gpu;  ///< "built without CUDA", the driver's message, …
+};
+/// Asks the operating system, and CUDA where the build has it.
+[[nodiscard]] Machine this_machine();
+
+/// `wanted` is the value of --device: "auto" takes the plan's. kNoGpu (a GPU is asked for and there
+/// is none), kWrongMachineKind (another kind of device, or compute capability, than the plan's),
+/// kMachineTooSmall.
+[[nodiscard]] DeviceKind choose_device(const std::string& wanted,
+                                       const plan::Plan& plan,
+                                       const Machine& machine);
+
+}  // namespace elixir::runtime

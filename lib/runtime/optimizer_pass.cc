@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/optimizer_pass.h"
+
+#include <algorithm>
+#include <span>
+
+#include "core/error.h"
+
+namespace elixir::runtime {
+
+OptimizerPass::OptimizerPass(const program::Program& program,
+                             const plan::Plan& plan,
+                             const OptimizerOptions& options,
+                             const std::vector<ParameterLayout>& layouts)
+    : options_(options), ranges_(plan.chunks.size()), norms_(plan.chunks.size()) {
+  // Sums are in program order, so that the tree over them does not depend on chunks.
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const ParameterLayout& layout = layouts[i];
+    if (!layout.trained) continue;
+    static_cast<void>(element_of(program.parameters[i].tensor.dtype));  // refuses early
+    norms_[layout.chunk].push_back({layout.first_element, layout.elements, sum_count_});
+    sum_count_ += kernels::norm_blocks(static_cast<std::size_t>(layout.elements));
+  }
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    std::vector<const ParameterLayout*> order;
+    for (const ParameterLayout& layout : layouts) {
+      if (layout.chunk == static_cast<std::int32_t>(c)) order.push_back(&layout);
+    }
+    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return a->first_element < b->first_element;
+    });
+    // Neighbours with the same scalars become one range; the padding between them is zero and stays
+    // unread.
+    bool joins = false;
+    for (const ParameterLayout* layout : order) {
+      if (!layout->trained) {
+        joins = false;
+        continue;
+      }
+      std::vector<Range>& ranges = ranges_[c];
+      if (joins && ranges.back().decays == layout->decays) {
+        ranges.back().elements =
+            layout->first_element + layout->elements - ranges.back().first_element;
+      } else {
+        ranges.push_back({layout->first_element, layout->elements, layout->decays});
+      }
+      joins = true;
+    }
+  }
+}
+
+void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
+  step_ = step;
+  learning_rate_ = learning_rate;
+  micro_batches_ = micro_batches;
+  clip_factor_ = 1;
+  gradient_norm_.reset();
+}
+
+void OptimizerPass::norm(std::int32_t index,
+                         const void* gradients,
+                         program::DType type,
+                         StreamOperations& operations) {
+  const std::int64_t width = program::element_bytes(type);
+  for (const Sum& sum : norms_[index]) {
+    operations.sum_squares(static_cast<const char*>(gradients) + sum.first_element * width,
+                           element_of(type),
+                           static_cast<std::size_t>(sum.elements),
+                           static_cast<float>(micro_batches_),
+                           sums_ + sum.first_sum);
+  }
+}
+
+void OptimizerPass::clip() {
+  const float norm = kernels::global_norm(std::span<const float>(sums_, sum_count_));
+  gradient_norm_ = norm;
+  clip_factor_ = kernels::clip_factor(norm, options_.clip_norm);
+}
+
+void OptimizerPass::update(std::int32_t index,
+                           const Chunk& chunk,
+                           StreamOperations& operations) const {
+  kernels::AdamHyper hyper{learning_rate_, options_.beta1, options_.beta2, options_.eps, 0.0};
+  const kernels::AdamScalars plain =
+      kernels::make_adam_scalars(hyper, step_, micro_batches_, clip_factor_);
+  hyper.weight_decay = options_.weight_decay;
+  const kernels::AdamScalars decaying =
+      kernels::make_adam_scalars(hyper, step_, micro_batches_, clip_factor_);
+  const std::int64_t gradient_width = program::element_bytes(chunk.gradient_type);
+  const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
+  const bool is_master = chunk.parameters == chunk.master;
+  for (const Range& range : ranges_[index]) {
+    const std::int64_t at = range.first_element;
+    operations.adam(
+        {chunk.master + at,
+         chunk.moment1 + at,
+         chunk.moment2 + at,
+         static_cast<const char*>(chunk.gradients) + at * gradient_width,
+         element_of(chunk.gradient_type),
+         is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
+         element_of(chunk.parameter_type),
+         static_cast<std::size_t>(range.elements)},
+        range.decays ? decaying : plain);
+  }
+}
+
+}  // namespace elixir::runtime

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The optimizer's part of a step: norm, clip factor and AdamW over the ranges of a chunk that are
+// trained. Parameters without gradient and frozen ones have no range: no state, no update, no
+// decay. One step at a time: begin_step(), then per chunk norm(), then clip(), then per chunk
+// update().
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/parameter_layout.h"
+#include "runtime/stream_operations.h"
+#include "runtime/trainer.h"
+
+namespace elixir::runtime {
+
+class OptimizerPass {
+ public:
+  /// Arrays of one chunk, each at its element 0. `parameters` may be the master itself.
+  struct Chunk {
+    float* master;
+    float* moment1;
+    float* moment2;
+    const void* gradients;
+    program::DType gradient_type;
+    void* parameters;
+    program::DType parameter_type;
+  };
+
+  OptimizerPass(const program::Program& program,
+                const plan::Plan& plan,
+                const OptimizerOptions& options,
+                const std::vector<ParameterLayout>& layouts);
+
+  /// Floats that norm() fills; the caller gives memory that every stream can write.
+  [[nodiscard]] std::size_t sums() const { return sum_count_; }
+  void set_sums(float* sums) { sums_ = sums; }
+
+  void begin_step(std::int64_t step, double learning_rate, int micro_batches);
+  /// Sums of squares of chunk `index`.
+  void norm(std::int32_t index,
+            const void* gradients,
+            program::DType type,
+            StreamOperations& operations);
+  /// All sums -> norm and factor. On the host, after every norm().
+  void clip();
+  void update(std::int32_t index, const Chunk& chunk, StreamOperations& operations) const;
+
+  /// Of this step, after clip().
+  [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
+
+ private:
+  struct Range {
+    std::int64_t first_element, elements;
+    bool decays;
+  };
+  struct Sum {
+    std::int64_t first_element, elements;
+    std::size_t first_sum;
+  };
+
+  OptimizerOptions options_;
+  std::vector<std::vector<Range>> ranges_;  ///< by chunk
+  std::vector<std::vector<Sum>> norms_;     ///< by chunk
+  std::size_t sum_count_ = 0;
+  float* sums_ = nullptr;
+  std::int64_t step_ = 0;
+  double learning_rate_ = 0;
+  int micro_batches_ = 1;
+  float clip_factor_ = 1;
+  std::optional<double> gradient_norm_;
+};
+
+}  // namespace elixir::runtime

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/parameter_store.h"
+
+#include <algorithm>
+
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "capture/replay_call.h"
+#include "core/error.h"
+#include "kernels/gradient.h"
+#include "kernels/thread_pool.h"
+
+namespace elixir::runtime {
+
+using schedule::BufferRole;
+
+ParameterStore::ParameterStore(Device& device,
+                               const program::Program& program,
+                               const plan::Plan& plan,
+                               const BufferStore& buffers,
+                               const std::vector<ParameterLayout>& layouts)
+    : device_(device), program_(program), plan_(plan), buffers_(buffers), layouts_(layouts) {}
+
+std::size_t ParameterStore::position(const std::string& parameter) const {
+  for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
+    const std::vector<std::string>& names = program_.parameters[i].names;
+    if (program_.parameters[i].name == parameter ||
+        std::find(names.begin(), names.end(), parameter) != names.end()) {
+      return i;
+    }
+  }
+  throw Error(ErrorCode::kInternal, fmt::format("the program has no parameter {}", parameter));
+}
+
+ParameterStore::Found ParameterStore::find(std::size_t parameter, const std::string& what) const {
+  const ParameterLayout& layout = layouts_[parameter];
+  const plan::Chunk& chunk = plan_.chunks[layout.chunk];
+  program::TensorRef ref = program_.parameters[parameter].tensor;
+  BufferRole role = BufferRole::kParameters;
+  if (what == "master") {
+    role = plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
+  } else if (what == "moment1") {
+    role = BufferRole::kMoment1;
+  } else if (what == "moment2") {
+    role = BufferRole::kMoment2;
+  } else {
+    require(what == "parameter", "state is one of parameter, master, moment1, moment2");
+  }
+  if (what != "parameter") {
+    if (!layout.trained) return {nullptr, ref};
+    ref.dtype = program::DType::kFloat32;
+  }
+  void* memory = buffers_.find(role, layout.chunk);
+  require(memory != nullptr, "a trained chunk lacks a buffer");
+  return {static_cast<char*>(memory) + layout.first_element * program::element_bytes(ref.dtype),
+          ref};
+}
+
+at::Tensor ParameterStore::converted(const at::Tensor& value, const program::TensorRef& ref) {
+  if (!value.defined() || !value.device().is_cpu() || !value.sizes().equals(ref.sizes)) {
+    throw Error(ErrorCode::kWeightsMismatch,
+                fmt::format("a tensor of shape [{}] is wanted, [{}] given",
+                            fmt::join(ref.sizes, ", "),
+                            value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", "))
+                                            : std::string("nothing")));
+  }
+  const c10::ScalarType wanted = capture::scalar_type(ref.dtype);
+  const auto laid_out = [&](c10::ScalarType dtype) {
+    at::Tensor tensor = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(dtype));
+    tensor.copy_(value);
+    return tensor;
+  };
+  if (wanted != c10::kBFloat16 || value.scalar_type() == wanted) return laid_out(wanted);
+  // LibTorch rounds ties to even; parameters round ties away from zero.
+  const at::Tensor wide = laid_out(c10::kFloat);
+  at::Tensor rounded = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(wanted));
+  kernels::ThreadPool alone(1);
+  kernels::convert_cpu(rounded.mutable_data_ptr(),
+                       kernels::Element::kBFloat16,
+                       wide.const_data_ptr<float>(),
+                       static_cast<std::size_t>(wide.numel()),
+                       alone);
+  return rounded;
+}
+
+at::Tensor ParameterStore::get(const std::string& parameter, const std::string& what) const {
+  const Found found = find(position(parameter), what);
+  if (!found.memory) return {};
+  at::Tensor tensor =
+      at::empty_strided(found.ref.sizes,
+                        found.ref.strides,
+                        at::TensorOptions().dtype(capture::scalar_type(found.ref.dtype)));
+  device_.copy_now(tensor.mutable_data_ptr(), found.memory, found.ref.bytes());
+  return tensor;
+}
+
+void ParameterStore::set(const std::string& parameter,
+                         const std::string& what,
+                         const at::Tensor& value) {
+  const std::size_t p = position(parameter);
+  const auto write = [&](const std::string& kind, const at::Tensor& source) -> at::Tensor {
+    const Found found = find(p, kind);
+    if (!found.memory) return {};
+    at::Tensor tensor;
+    try {
+      tensor = converted(source, found.ref);
+    } catch (Error& error) {
+      throw error.note(fmt::format("{} of {}", kind, parameter));
+    }
+    device_.copy_now(found.memory, tensor.const_data_ptr(), found.ref.bytes());
+    return tensor;
+  };
+  const at::Tensor written = write(what, value);
+  if (!written.defined()) {
+    throw Error(ErrorCode::kBadCheckpoint,
+                fmt::format("{} has no optimizer state in this run", parameter));
+  }
+  if (what == "parameter") write("master", written);
+  if (what == "master") write("parameter", written);
+}
+
+}  // namespace elixir::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Parameters and optimizer state at their homes, one parameter at a time: how a trainer is filled,
+// saved and restored. Between steps only.
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "plan/plan.h"
+#include "program/program.h"
+#include "runtime/buffer_store.h"
+#include "runtime/device.h"
+#include "runtime/parameter_layout.h"
+
+namespace elixir::runtime {
+
+class ParameterStore {
+ public:
+  /// Everything outlives the store.
+  ParameterStore(Device& device,
+                 const program::Program& program,
+                 const plan::Plan& plan,
+                 const BufferStore& buffers,
+                 const std::vector<ParameterLayout>& layouts);
+
+  /// As Trainer::state() and set_state(). kInternal for an unknown parameter or kind of state.
+  [[nodiscard]] at::Tensor get(const std::string& parameter, const std::string& what) const;
+  void set(const std::string& parameter, const std::string& what, const at::Tensor& value);
+
+ private:
+  struct Found {
+    void* memory;  ///< nullptr: the parameter has no such state
+    program::TensorRef ref;
+  };
+  [[nodiscard]] std::size_t position(const std::string& parameter) const;
+  [[nodiscard]] Found find(std::size_t parameter, const std::string& what) const;
+  /// `value` on the CPU in `ref`'s geometry and dtype, rounded as the design says.
+  [[nodiscard]] static at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
+
+  Device& device_;
+  const program::Program& program_;
+  const plan::Plan& plan_;
+  const BufferStore& buffers_;
+  const std::vector<ParameterLayout>& layouts_;
+};
+
+}  // namespace elixir::runtime

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "capture/replay_call.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "runtime/buffer_store.h"
+#include "runtime/executor.h"
+#include "runtime/optimizer_pass.h"
+#include "runtime/parameter_layout.h"
+#include "runtime/parameter_store.h"
+#include "runtime/program_replay.h"
+
+namespace elixir::runtime {
+namespace {
+
+using schedule::BufferRole;
+
+void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
+  plan::check_against(plan, program);
+  const bool cuda = device == DeviceKind::kCuda;
+  const std::string wanted = cuda ? "cuda" : "cpu";
+  if (plan.hardware.device_kind != wanted ||
+      (program.target.kind == program::Target::Kind::kCuda) != cuda) {
+    throw Error(ErrorCode::kWrongMachineKind,
+                fmt::format("the plan is for {} and the program for {}, the device is {}",
+                            plan.hardware.device_kind,
+                            program.target.text(),
+                            wanted),
+                {"choose the plan's device, or profile and search again for this one"});
+  }
+  if (plan.world != 1) {
+    throw Error(ErrorCode::kMissingFeature,
+                fmt::format("the plan is for {} GPUs, this build trains on one", plan.world));
+  }
+  if (plan.optimizer != "adamw" && plan.optimizer != "none") {
+    throw Error(ErrorCode::kMissingFeature,
+                fmt::format("this build has no optimizer {}", plan.optimizer),
+                {"plan with --optimizer adamw"});
+  }
+  const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
+  if (plan.predicted.peak_allocated_bytes > room_bytes) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                fmt::format("the plan needs {} bytes of device memory and its budget leaves {}, {} "
+                            "bytes less",
+                            plan.predicted.peak_allocated_bytes,
+                            room_bytes,
+                            plan.predicted.peak_allocated_bytes - room_bytes),
+                {"search again with this budget"});
+  }
+}
+
+std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions& options) {
+  DeviceOptions wanted;
+  wanted.memory_limit_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
+  wanted.cpu_threads = at::get_num_threads();
+  wanted.sm = plan.hardware.sm;
+  wanted.poison = options.poison_evicted;
+  wanted.deterministic = options.deterministic;
+  return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
+}
+
+schedule::Schedule lower_checked(const ProgramReplay& replay,
+                                 const plan::Plan& plan,
+                                 const schedule::LoweringOptions& options) {
+  schedule::Schedule schedule =
+      schedule::lower(replay.program(), replay.lifetimes(), plan, options);
+  const std::vector<std::string> broken = schedule::check(schedule, replay.program(), plan);
+  if (!broken.empty()) {
+    throw Error(
+        ErrorCode::kInternal, fmt::format("the schedule breaks {} of its rules", broken.size()), {})
+        .note(broken.front());
+  }
+  return schedule;
+}
+
+const program::Buffer& buffer_named(const program::Program& program, const std::string& name) {
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.name == name ||
+        std::find(buffer.names.begin(), buffer.names.end(), name) != buffer.names.end()) {
+      return buffer;
+    }
+  }
+  throw Error(ErrorCode::kInternal, fmt::format("the program has no buffer {}", name));
+}
+
+}  // namespace
+
+/// A forward-only program over the training program's chunks and module buffers.
+struct Evaluation {
+  capture::Captured captured;
+  ProgramReplay replay;
+  std::vector<ParameterLayout> layouts;
+  std::unique_ptr<BufferStore> buffers;
+  std::unique_ptr<Executor> executor;
+
+  explicit Evaluation(const capture::Captured& evaluation)
+      : captured(evaluation), replay(evaluation.program) {}
+};
+
+struct Trainer::State {
+  plan::Plan plan;
+  TrainerOptions options;
+  std::map<program::StorageId, at::Tensor> constants;
+  ProgramReplay replay;
+  std::vector<ParameterLayout> layouts;
+  OptimizerPass optimizer;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<BufferStore> buffers;
+  std::unique_ptr<ParameterStore> parameters;
+  void* poison = nullptr;
+  std::unique_ptr<Executor> executor;
+  std::map<std::string, std::unique_ptr<Evaluation>> evaluations;  ///< by fingerprint
+  std::int64_t steps_done = 0;
+
+  State(capture::Captured captured, plan::Plan wanted, TrainerOptions trainer_options)
+      : plan(std::move(wanted)),
+        options(std::move(trainer_options)),
+        constants(std::move(captured.constants)),
+        replay(std::move(captured.program)),
+        layouts(lay_out_parameters(replay.program(), plan, options.optimizer.no_decay)),
+        optimizer(replay.program(), plan, options.optimizer, layouts) {}
+
+  [[nodiscard]] const program::Program& program() const { return replay.program(); }
+
+  void build();
+  void fill(const TensorSource& source);
+  void write_buffer(const program::Buffer& buffer, const at::Tensor& value);
+  [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
+  /// Memory of a constant of the training program with the same content; nullptr when it has none.
+  [[nodiscard]] void* constant_like(const program::Storage& wanted) const;
+  Evaluation& evaluation_of(const capture::Captured& captured);
+};
+
+void Trainer::State::build() {
+  schedule::LoweringOptions lowering;
+  lowering.clip_gradients = options.optimizer.clip_norm > 0;
+  schedule::Schedule schedule = lower_checked(replay, plan, lowering);
+  device = make_device(plan, options);
+  buffers = std::make_unique<BufferStore>(*device, schedule.buffers, nullptr);
+  optimizer.set_sums(static_cast<float*>(device->allocate(
+      schedule::Arena::kHost, {static_cast<std::int64_t>(optimizer.sums() * sizeof(float))})[0]));
+  parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
+  if (options.poison_evicted) {
+    std::int64_t largest = 0;
+    for (const plan::Chunk& chunk : plan.chunks) largest = std::max(largest, chunk.bytes);
+    const std::vector<char> nan(static_cast<std::size_t>(largest), '\xFF');
+    poison = device->allocate_uncharged(largest);
+    device->copy_now(poison, nan.data(), largest);
+  }
+  executor = std::make_unique<Executor>(
+      ExecutorParts{*device, replay, plan, *buffers, layouts, &optimizer, constants, poison},
+      std::move(schedule));
+}
+
+void Trainer::State::fill(const TensorSource& source) {
+  for (const program::Parameter& parameter : replay.program().parameters) {
+    parameters->set(parameter.name, "parameter", source(parameter.name));
+  }
+  for (const program::Buffer& buffer : replay.program().buffers) {
+    write_buffer(buffer, source(buffer.name));
+  }
+}
+
+void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tensor& value) {
+  if (!value.defined() || !value.sizes().equals(buffer.tensor.sizes)) {
+    throw Error(
+        ErrorCode::kWeightsMismatch,
+        fmt::format(
+            "buffer {} is to be of shape [{}]", buffer.name, fmt::join(buffer.tensor.sizes, ", ")));
+  }
+  // Through a copy of the whole storage, so that strides and neighbours in it are kept.
+  const c10::Storage& storage = executor->storage_of(buffer);
+  const auto bytes = static_cast<std::int64_t>(storage.nbytes());
+  std::vector<char> copy(static_cast<std::size_t>(bytes));
+  device->copy_now(copy.data(), storage.data(), bytes);
+  at::Tensor view = capture::make_shell(
+      capture::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)), buffer.tensor);
+  view.copy_(value);
+  device->copy_now(storage.mutable_data(), copy.data(), bytes);
+}
+
+at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
+  const c10::Storage& storage = executor->storage_of(buffer);
+  const auto bytes = static_cast<std::int64_t>(storage.nbytes());
+  std::vector<char> copy(static_cast<std::size_t>(bytes));
+  device->copy_now(copy.data(), storage.data(), bytes);
+  return capture::make_shell(capture::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
+                             buffer.tensor)
+      .clone();
+}
+
+void* Trainer::State::constant_like(const program::Storage& wanted) const {
+  for (const program::Storage& ours : program().storages) {
+    const bool same = !wanted.content_digest.empty() && ours.bytes == wanted.bytes &&
+                      ours.content_digest == wanted.content_digest;
+    void* memory = same ? buffers->find(BufferRole::kConstant, ours.id) : nullptr;
+    if (memory) return memory;
+  }
+  return nullptr;
+}
+
+Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
+  std::unique_ptr<Evaluation>& kept = evaluations[program::fingerprint(captured.program)];
+  if (kept) return *kept;
+  auto made = std::make_unique<Evaluation>(captured);
+  const program::Program& program = made->replay.program();
+  made->layouts = lay_out_parameters(program, plan, {});
+  schedule::LoweringOptions lowering;
+  lowering.training = false;
+  schedule::Schedule schedule = lower_checked(made->replay, plan, lowering);
+  // Chunks, blocks and module buffers are the training program's; inputs and constants are too
+  // where they fit.
+  std::map<std::pair<BufferRole, std::int32_t>, std::size_t> ordinals;
+  const auto lend = [&](const schedule::Buffer& wanted) -> void* {
+    if (wanted.role == BufferRole::kConstant) return constant_like(program.storages[wanted.chunk]);
+    if (wanted.role == BufferRole::kModuleBuffer) {
+      const program::Buffer& buffer = program.buffers.at(wanted.chunk);
+      return executor->storage_of(buffer_named(replay.program(), buffer.name)).mutable_data();
+    }
+    const std::size_t ordinal = ordinals[{wanted.role, wanted.chunk}]++;
+    for (const schedule::Buffer& ours : executor->schedule().buffers) {
+      const bool same = ours.role == wanted.role && ours.chunk == wanted.chunk;
+      if (same && ours.bytes >= wanted.bytes)
+        return buffers->find(wanted.role, wanted.chunk, ordinal);
+    }
+    return nullptr;
+  };
+  made->buffers = std::make_unique<BufferStore>(*device, schedule.buffers, lend);
+  made->executor = std::make_unique<Executor>(ExecutorParts{*device,
+                                                            made->replay,
+                                                            plan,
+                                                            *made->buffers,
+                                                            made->layouts,
+                                                            nullptr,
+                                                            made->captured.constants,
+                                                            poison},
+                                              std::move(schedule));
+  kept = std::move(made);
+  return *kept;
+}
+
+Trainer::Trainer(capture::Captured captured,
+                 plan::Plan plan,
+                 TrainerOptions options,
+                 const TensorSource& source) {
+  check_plan(plan, captured.program, options.device);
+  if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
+  state_ = std::make_unique<State>(std::move(captured), std::move(plan), std::move(options));
+  state_->build();
+  state_->fill(source);
+}
+
+Trainer::~Trainer() = default;
+
+StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
+  State& state = *state_;
+  const std::int64_t step = state.steps_done + 1;
+  state.optimizer.begin_step(step, learning_rate, state.plan.accumulation_steps);
+  StepReport report = state.executor->run(batch, state.options.seed, step);
+  report.gradient_norm = state.optimizer.gradient_norm();
+  if (!state.options.keep_task_times) report.tasks.clear();
+  for (std::size_t m = 0; m < report.micro_losses.size(); ++m) {
+    if (std::isfinite(report.micro_losses[m])) continue;
+    throw Error(ErrorCode::kLossNotFinite,
+                fmt::format("the loss of step {} is {}", step, report.micro_losses[m]),
+                {"lower the learning rate, clip gradients (--clip-norm), or check the data"})
+        .note(fmt::format("micro-batch {} of {}", m, report.micro_losses.size()));
+  }
+  state.steps_done = step;
+  return report;
+}
+
+double Trainer::evaluate(const capture::Captured& evaluation,
+                         const std::vector<at::Tensor>& inputs) {
+  Evaluation& program = state_->evaluation_of(evaluation);
+  return program.executor->run({inputs}, state_->options.seed, 0).loss;
+}
+
+std::int64_t Trainer::steps_done() const {
+  return state_->steps_done;
+}
+const plan::Plan& Trainer::plan() const {
+  return state_->plan;
+}
+const program::Program& Trainer::program() const {
+  return state_->program();
+}
+const schedule::Schedule& Trainer::schedule() const {
+  return state_->executor->schedule();
+}
+
+void Trainer::replace_schedule_for_test(schedule::Schedule schedule) {
+  state_->executor->replace_schedule(std::move(schedule));
+}
+void Trainer::set_device_limit_for_test(std::int64_t bytes) {
+  state_->device->set_memory_limit(bytes);
+}
+
+at::Tensor Trainer::state(const std::string& parameter, const std::string& what) const {
+  return state_->parameters->get(parameter, what);
+}
+at::Tensor Trainer::buffer(const std::string& name) const {
+  return state_->read_buffer(buffer_named(state_->program(), name));
+}
+void Trainer::set_state(const std::string& parameter,
+                        const std::string& what,
+                        const at::Tensor& value) {
+  state_->parameters->set(parameter, what, value);
+}
+void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
+  state_->write_buffer(buffer_named(state_->program(), name), value);
+}
+void Trainer::set_steps_done(std::int64_t steps) {
+  state_->steps_done = steps;
+}
+
+}  // namespace elixir::runtime
