@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The flag table of a tool: declared once, it parses the command line and writes -h, --help and the
+// data for man pages and completions. CLI11 only splits the command line; every value is converted
+// here, so that ranges, units, suggestions and messages are the same in every tool. A flag's
+// default is what its variable holds when it is declared: help can never name another one.
+//
+//   flags.group("Inputs");
+//   flags.text("--profile", "FILE", &options.profile, "profile of the model").required().brief();
+//   flags.group("Search space");
+//   flags.bytes("--gpu-memory", &options.gpu_memory, "bound of the process, as NVML sees
+//   it").brief(); flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
+//   flags.choice("--strategy", {"optimal", "simple"}, &options.strategy, "how to search");
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "tools/common/values.h"
+
+namespace elixir::tools {
+
+enum class FlagKind { kToggle, kValue, kPositional };
+
+/// One row of the table. Declared through Flags; the setters refine it.
+class Flag {
+ public:
+  /// The command line must have it.
+  Flag& required() {
+    required_ = true;
+    return *this;
+  }
+  /// `-h` shows it too.
+  Flag& brief() {
+    brief_ = true;
+    return *this;
+  }
+  /// A one-letter twin: "-o".
+  Flag& letter(std::string name) {
+    letter_ = std::move(name);
+    return *this;
+  }
+  /// Text in place of the shown default, e.g. "the machine's".
+  Flag& default_text(std::string text) {
+    default_text_ = std::move(text);
+    return *this;
+  }
+  /// Accepted, but in no help.
+  Flag& hidden() {
+    hidden_ = true;
+    return *this;
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  friend class Flags;
+  FlagKind kind_ = FlagKind::kToggle;
+  std::string name_, letter_, value_name_, help_, group_, default_text_;
+  bool required_ = false, brief_ = false, hidden_ = false, repeatable_ = false;
+  int given_ = 0;
+  std::function<void(const std::string& text)> set_;  // throws Error(kBadFlagValue)
+};
+
+class Flags {
+ public:
+  /// Heading of the flags declared from now on.
+  void group(std::string title) { group_ = std::move(title); }
+
+  Flag& toggle(const std::string& name, bool* value, const std::string& help);
+  /// Counts how often it is given.
+  Flag& count(const std::string& name, int* value, const std::string& help);
+
+  Flag& text(const std::string& name,
+             const std::string& value_name,
+             std::string* value,
+             const std::string& help);
+  Flag& text(const std::string& name,
+             const std::string& value_name,
+             std::optional<std::string>* value,
+             const std::string& help);
+  /// May be repeated; one value each time.
+  Flag& texts(const std::string& name,
+              const std::string& value_name,
+              std::vector<std::string>* values,
+              const std::string& help);
+  Flag& choice(const std::string& name,
+               const std::vector<std::string>& choices,
+               std::string* value,
+               const std::string& help);
+  Flag& choice(const std::string& name,
+               const std::vector<std::string>& choices,
+               std::optional<std::string>* value,
+               const std::string& help);
+  /// Sizes: 24GiB, 80GB, 512.
+  Flag& bytes(const std::string& name, std::int64_t* value, const std::string& help);
+  Flag& bytes(const std::string& name, std::optional<std::int64_t>* value, const std::string& help);
+  Flag& integer(const std::string& name,
+                const std::string& value_name,
+                int* value,
+                IntegerRange range,
+                const std::string& help);
+  Flag& integer(const std::string& name,
+                const std::string& value_name,
+                std::int64_t* value,
+                IntegerRange range,
+                const std::string& help);
+  Flag& integer(const std::string& name,
+                const std::string& value_name,
+                std::optional<std::int64_t>* value,
+                IntegerRange range,
+                const std::string& help);
+  Flag& number(const std::string& name,
+               const std::string& value_name,
+               double* value,
+               NumberRange range,
+               const std::string& help);
+  Flag& number(const std::string& name,
+               const std::string& value_name,
+               std::optional<double>* value,
+               NumberRange range,
+               const std::string& help);
+  /// "1,2,4", "1-8", "0-8+2", "1-64*2".
+  Flag& integers(const std::string& name,
+                 const std::string& value_name,
+                 std::vector<std::int64_t>* values,
+                 IntegerRange range,
+                 const std::string& help);
+  /// Exactly as many numbers as `values` holds, separated by commas: 0.9,0.999.
+  Flag& numbers(const std::string& name,
+                const std::string& value_name,
+                std::vector<double>* values,
+                NumberRange range,
+                const std::string& help);
+
+  /// Anything else: `set` takes the text and says whether it is one; `expected` completes "expected
+  /// …".
+  Flag& parsed(const std::string& name,
+               const std::string& value_name,
+               std::function<bool(const std::string&)> set,
+               const std::string& expected,
+               const std::string& help);
+
+  Flag& positional(const std::string& value_name, std::string* value, const std::string& help);
+  Flag& positionals(const std::string& value_name,
+                    std::vector<std::string>* values,
+                    const std::string& help);
+
+  /// At most one of these may be given (kConflictingFlags).
+  void exclusive(std::vector<std::string> names) { exclusive_.push_back(std::move(names)); }
+  /// Whether the command line had the flag ("--steps"): to tell a default from a choice.
+  [[nodiscard]] bool given(const std::string& name) const;
+
+  /// Sets the bound variables. kUnknownFlag, kBadFlagValue, kMissingArgument, kConflictingFlags,
+  /// kUnexpectedArgument.
+  void parse(const std::vector<std::string>& arguments);
+  /// Throws kMissingArgument when a required one was not given: apart from parse(), so that --help
+  /// needs nothing.
+  void check_required() const;
+
+  /// "elixir-search --profile FILE --hardware NAME [options]".
+  [[nodiscard]] std::string usage(const std::string& tool) const;
+  enum class Help { kBrief, kFull };
+  /// The groups with their flags.
+  [[nodiscard]] std::string help(Help help) const;
+  /// The table: [{name, letter, value, group, help, default, required, repeatable}].
+  [[nodiscard]] Json table() const;
+
+ private:
+  Flag& add(FlagKind kind,
+            const std::string& name,
+            const std::string& value_name,
+            const std::string& help,
+            std::function<void(const std::string&)> set);
+  Flag* find(const std::string& name);
+  void assign_positionals(const std::vector<std::string>& words);
+
+  std::string group_ = "Options";
+  std::deque<Flag> flags_;  // a deque: references to its elements stay valid
+  std::vector<std::vector<std::string>> exclusive_;
+};
+
+/// Text in paragraphs (separated by empty lines), wrapped for help.
+[[nodiscard]] std::string wrap_paragraphs(const std::string& text);
+
+}  // namespace elixir::tools

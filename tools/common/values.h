@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Flag values from text: strict, decimal, with ranges. "010" is ten, "3.0" is no integer, "1e4" is
+// a number but no integer. nullopt is "not that"; the caller says what would be right.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elixir::tools {
+
+struct IntegerRange {
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+};
+inline constexpr IntegerRange kPositive{1, std::numeric_limits<std::int64_t>::max()};
+inline constexpr IntegerRange kNonNegative{0, std::numeric_limits<std::int64_t>::max()};
+
+struct NumberRange {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  enum class Ends { kIncluded, kMinExcluded, kMaxExcluded, kExcluded } ends = Ends::kIncluded;
+};
+inline constexpr NumberRange kPositiveNumber{
+    0, std::numeric_limits<double>::infinity(), NumberRange::Ends::kMinExcluded};
+inline constexpr NumberRange kNonNegativeNumber{0, std::numeric_limits<double>::infinity()};
+
+[[nodiscard]] bool contains(const IntegerRange& range, std::int64_t value);
+[[nodiscard]] bool contains(const NumberRange& range, double value);
+/// "an integer from 1 to 64", "an integer of at least 1", "a number above 0".
+[[nodiscard]] std::string describe(const IntegerRange& range);
+[[nodiscard]] std::string describe(const NumberRange& range);
+
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
+/// Finite decimal numbers: "3", "0.5", "1e-4", "-2".
+[[nodiscard]] std::optional<double> parse_number(std::string_view text);
+/// Lists and ranges: "1,2,4", "1-8", "0-8+2" (every second), "1-64*2" (doubling); non-negative, in
+/// the order written. nullopt when malformed or above 65,536 values.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view text);
+
+}  // namespace elixir::tools

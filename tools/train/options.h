@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Every choice of an elixir-train run: from flags, and, for a resumed run, from its config.json.
+// Paths in a config are absolute, so that a run goes on from anywhere.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "tools/common/cli.h"
+
+namespace elixir::tools {
+
+struct TrainOptions {
+  std::string plan, model;
+  std::vector<std::string> data, eval_data;
+  std::optional<std::string> data_format;
+  std::string device = "auto";
+  std::optional<std::string> resume;
+
+  std::int64_t steps = 100;
+  double lr = 3e-4;
+  std::string lr_schedule = "constant";
+  std::int64_t warmup_steps = 0;
+  std::vector<double> betas{0.9, 0.999};
+  double eps = 1e-8, weight_decay = 0.01, clip_norm = 1.0;
+  std::vector<std::string> no_decay;
+  std::int64_t seed = 0;
+  bool deterministic = false;
+
+  std::optional<std::int64_t> checkpoint_every;  ///< nullopt: at the end; 0: never but on Ctrl-C
+  std::int64_t keep = 2;
+  std::optional<std::string> weights, export_path;
+  bool init = false;
+  std::int64_t eval_every = 0, eval_batches = 16;
+  bool dry_run = false;
+
+  // How the model is captured: as elixir-profile was told.
+  std::vector<std::string> inputs;
+  std::optional<std::int64_t> batch;
+  std::string mode = "as-saved", loss;
+
+  // The plan decides these; a flag that says otherwise is an error.
+  std::optional<std::string> optimizer, precision;
+  std::optional<std::int64_t> accumulation_steps;
+
+  std::optional<std::string> hardware;
+};
+
+void declare_train_flags(Flags& flags, TrainOptions& options);
+
+/// What config.json keeps; paths made absolute.
+[[nodiscard]] Json to_json(const TrainOptions& options);
+
+/// Options of a resumed run: those of its config, but for flags that were `given` now and may
+/// change (the plan, the steps, what is written and evaluated, and paths of what moved).
+/// kConflictingFlags for any other that differs.
+[[nodiscard]] TrainOptions resume_options(const TrainOptions& flags,
+                                          const JsonCursor& saved,
+                                          const std::function<bool(const std::string&)>& given);
+
+}  // namespace elixir::tools

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "capture/capture.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/units.h"
+#include "hardware/operator_cost.h"
+#include "plan/plan.h"
+#include "program/lifetimes.h"
+#include "report/schedule_trace.h"
+#include "runtime/checkpoint.h"
+#include "runtime/data.h"
+#include "runtime/export.h"
+#include "runtime/learning_rate.h"
+#include "runtime/machine.h"
+#include "runtime/run_directory.h"
+#include "runtime/trainer.h"
+#include "runtime/training_state.h"
+#include "runtime/weights.h"
+#include "tools/train/comparison.h"
+
+namespace elixir::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// A figure with its digits: "12.3 k".
+std::string format_rate(double per_s) {
+  if (per_s >= 1e6) return fmt::format("{:.2f} M", per_s / 1e6);
+  if (per_s >= 1e4) return fmt::format("{:.1f} k", per_s / 1e3);
+  return fmt::format("{:.0f}", per_s);
+}
+
+template <class T>
+Json nullable(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+class TrainRun {
+ public:
+  TrainRun(const TrainOptions& flags, Context& context) : options_(flags), context_(context) {}
+
+  Answer run();
+
+ private:
+  // Before anything is written, in the order in which mistakes are cheapest to find.
+  void choose_options();
+  void check_outputs();
+  void load_plan();
+  void capture_model();
+  void open_data();
+  void choose_weights();
+  void predict();
+  void announce();
+
+  void start();
+  void resume_state();
+  void train_steps();
+  void one_step(std::int64_t step);
+  void checkpoint();
+  [[nodiscard]] double evaluate();
+  void finish(const char* how);
+
+  [[nodiscard]] capture::Options capture_options() const;
+  [[nodiscard]] Json summary(const char* how) const;
+  [[nodiscard]] std::string loss_unit() const;
+  [[nodiscard]] std::optional<double> tokens_per_s(double step_ns) const;
+  [[nodiscard]] const StepFigures& predicted() const { return predicted_; }
+
+  TrainOptions options_;
+  Context& context_;
+  std::string run_path_;
+  std::shared_ptr<const JsonDocument> saved_config_;
+  plan::Plan plan_;
+  std::string fingerprint_;
+  runtime::DeviceKind device_ = runtime::DeviceKind::kCpu;
+  std::optional<capture::Model> model_;
+  std::optional<capture::Captured> captured_, evaluation_;
+  program::Lifetimes lifetimes_;
+  runtime::DataFiles data_files_;
+  std::unique_ptr<runtime::Dataset> data_, eval_data_;
+  runtime::ChosenWeights weights_;
+  runtime::LearningRate learning_rate_;
+  std::optional<runtime::FoundCheckpoint> resumed_from_;
+  StepFigures predicted_;
+  std::optional<schedule::Simulation> simulation_;
+  double flops_per_step_ = 0;
+
+  std::optional<runtime::RunDirectory> directory_;
+  std::unique_ptr<runtime::Trainer> trainer_;
+  std::unique_ptr<report::LinePrinter> progress_;
+  Measurements measurements_;
+  std::vector<schedule::TaskTime> last_tasks_;
+  std::int64_t first_step_ = 1, last_checkpoint_step_ = -1;
+  std::optional<double> first_loss_, last_loss_, first_held_out_, held_out_;
+};
+
+// --- preparation
+// --------------------------------------------------------------------------------------------------
+
+void TrainRun::choose_options() {
+  if (options_.resume) {
+    run_path_ = *options_.resume;
+    if (context_.output()) {
+      throw Error(ErrorCode::kConflictingFlags,
+                  "-o and --resume both name the run directory",
+                  {"leave -o out: the resumed run's directory is used"});
+    }
+    (void)runtime::RunDirectory::open(run_path_);
+    saved_config_ = JsonDocument::load(run_path_ + "/config.json");
+    const JsonCursor root = saved_config_->root("elixir.config", 1);
+    options_ = resume_options(options_, root.at("options"), [&](const std::string& flag) {
+      return context_.given(flag);
+    });
+  }
+  const auto need = [](const char* flag, bool given) {
+    if (!given) {
+      throw Error(ErrorCode::kMissingArgument,
+                  fmt::format("{} is missing", flag),
+                  {"elixir-train --plan PLAN.json --model MODEL.pt --data DATA"});
+    }
+  };
+  need("--plan", !options_.plan.empty());
+  need("--model", !options_.model.empty());
+  need("--data", !options_.data.empty());
+  if (options_.eval_every > 0 && options_.eval_data.empty()) need("--eval-data", false);
+  if (options_.warmup_steps > options_.steps) {
+    throw Error(
+        ErrorCode::kBadFlagValue,
+        fmt::format(
+            "--warmup-steps {} is more than --steps {}", options_.warmup_steps, options_.steps));
+  }
+  learning_rate_ = {*runtime::schedule_named(options_.lr_schedule),
+                    options_.lr,
+                    options_.warmup_steps,
+                    options_.steps};
+}
+
+void TrainRun::check_outputs() {
+  if (!options_.resume) {
+    run_path_ =
+        context_.output() ? *context_.output() : fs::path(options_.model).stem().string() + ".run";
+    if (!options_.dry_run || context_.output()) {
+      runtime::RunDirectory::check(run_path_, context_.overwrite());
+    }
+  }
+  if (options_.export_path) {
+    (void)runtime::export_format_of(*options_.export_path);
+    // A resumed run may have written its export already.
+    const bool own = options_.resume && !context_.given("--export");
+    check_output(*options_.export_path, own ? Overwrite::kAllow : context_.overwrite());
+  }
+}
+
+void TrainRun::load_plan() {
+  plan_ = plan::load_plan(options_.plan);
+  const auto contradict = [&](const char* flag,
+                              const std::string& given,
+                              const std::string& planned) {
+    if (given == planned) return;
+    ErrorInfo info;
+    info.code = ErrorCode::kConflictingFlags;
+    info.message = fmt::format("{} {} contradicts the plan, which has {}", flag, given, planned);
+    info.where = SourcePos{options_.plan, "", std::nullopt, std::nullopt};
+    info.help = {fmt::format("leave {} out, or search a plan for it", flag)};
+    throw Error(std::move(info));
+  };
+  if (options_.optimizer) contradict("--optimizer", *options_.optimizer, plan_.optimizer);
+  if (options_.precision) contradict("--precision", *options_.precision, plan_.precision);
+  if (options_.accumulation_steps) {
+    contradict("--accumulation-steps",
+               std::to_string(*options_.accumulation_steps),
+               std::to_string(plan_.accumulation_steps));
+  }
+  device_ = runtime::choose_device(options_.device, plan_, runtime::this_machine());
+}
+
+capture::Options TrainRun::capture_options() const {
+  capture::Options wanted;
+  wanted.target.kind = plan_.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
+                                                            : program::Target::Kind::kCpu;
+  wanted.target.sm = plan_.hardware.sm;
+  for (const std::string& text : options_.inputs) {
+    const auto spec = capture::InputSpec::parse(text);
+    if (!spec) {
+      throw Error(ErrorCode::kBadInputSpec,
+                  "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
+                  {"for example --input input_ids:int64[2,128]"});
+    }
+    wanted.inputs.push_back(*spec);
+  }
+  wanted.batch = options_.batch;
+  wanted.precision = plan_.precision;
+  wanted.mode = options_.mode;
+  wanted.loss = options_.loss;
+  return wanted;
+}
+
+void TrainRun::capture_model() {
+  model_ = capture::Model::load(options_.model);
+  capture::Options wanted = capture_options();
+  captured_ = capture::capture(*model_, wanted);
+  for (const std::string& warning : captured_->warnings) context_.warn(warning);
+  const program::Program& program = captured_->program;
+  fingerprint_ = program::fingerprint(program);
+  try {
+    plan::check_against(plan_, program);
+  } catch (Error& error) {
+    if (error.info().code != ErrorCode::kPlanOfAnotherProgram) throw;
+    ErrorInfo info = error.info();
+    if (!info.where) info.where = SourcePos{options_.plan, "", std::nullopt, std::nullopt};
+    info.help = {
+        "pass the --model, --input, --batch, --mode and --loss that elixir-profile was "
+        "given, or profile and search again"};
+    throw Error(std::move(info));
+  }
+  lifetimes_ = program::analyse_lifetimes(program);
+  for (const program::Operator& op : program.operators) {
+    if (lifetimes_.executed[static_cast<std::size_t>(op.id)]) {
+      flops_per_step_ += static_cast<double>(op.flops) * plan_.accumulation_steps;
+    }
+  }
+  if (!options_.eval_data.empty()) {
+    wanted.mode = "eval";
+    wanted.backward = false;
+    evaluation_ = capture::capture(*model_, wanted);
+  }
+}
+
+void TrainRun::open_data() {
+  std::optional<runtime::DataFormat> format;
+  if (options_.data_format) format = runtime::data_format_named(*options_.data_format);
+  data_files_ = runtime::find_data(options_.data, format);
+  data_ = runtime::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps);
+  if (options_.eval_data.empty()) return;
+  const runtime::DataFiles files = runtime::find_data(options_.eval_data, format);
+  if (files.format != data_files_.format) {
+    throw Error(ErrorCode::kDataMismatch,
+                fmt::format("--eval-data is {}, --data is {}",
+                            runtime::name_of(files.format),
+                            runtime::name_of(data_files_.format)));
+  }
+  eval_data_ = runtime::Dataset::open(files, evaluation_->program, 1);
+}
+
+void TrainRun::choose_weights() {
+  runtime::ArchiveData archive;
+  archive.path = options_.model;
+  archive.has = [this](const std::string& name) { return model_->has_data(name); };
+  archive.read = [this](const std::string& name) { return model_->read(name); };
+  archive.recipe_json = model_->extra_file("initialization.json");
+  runtime::WeightOptions wanted;
+  wanted.weights_path = options_.weights;
+  wanted.missing =
+      options_.init ? runtime::MissingWeights::kInitialize : runtime::MissingWeights::kRefuse;
+  wanted.seed = static_cast<std::uint64_t>(options_.seed);
+  weights_ = runtime::choose_weights(captured_->program, archive, wanted);
+  if (options_.resume) return;  // the checkpoint has the weights
+  for (const std::string& message : weights_.messages) log::info(message);
+}
+
+void TrainRun::predict() {
+  predicted_ = predicted_by(plan_);
+  std::optional<hardware::HardwareProfile> found;
+  if (options_.hardware) {
+    found = hardware::load_hardware(*options_.hardware);
+    if (hardware::fingerprint(*found) != plan_.hardware.fingerprint) {
+      context_.warn("--hardware is not the document the plan was made with",
+                    {"predictions are for --hardware; search again to plan with it"});
+    }
+  } else {
+    for (const std::string& name : hardware::shipped_profiles()) {
+      hardware::HardwareProfile profile = hardware::load_hardware(name);
+      if (hardware::fingerprint(profile) == plan_.hardware.fingerprint) found = std::move(profile);
+    }
+  }
+  if (!found) return;
+  schedule::LoweringOptions lowering;
+  lowering.clip_gradients = options_.clip_norm > 0;
+  const schedule::Schedule schedule =
+      schedule::lower(captured_->program, lifetimes_, plan_, lowering);
+  simulation_ = schedule::simulate(
+      schedule, captured_->program, lifetimes_, plan_, hardware::CostModel(*found));
+  predicted_ = predicted_by(*simulation_);
+}
+
+void TrainRun::announce() {
+  const program::Program& program = captured_->program;
+  const std::int64_t rows_per_step = data_->rows() * plan_.accumulation_steps;
+  const auto moved = static_cast<std::int64_t>(
+      std::count_if(plan_.chunks.begin(), plan_.chunks.end(), [](const plan::Chunk& chunk) {
+        return chunk.parameter_home == plan::Home::kHost;
+      }));
+  std::string text;
+  text += fmt::format("model      {}: {} parameters, program {}\n",
+                      options_.model,
+                      format_count(program.parameter_count()),
+                      fingerprint_.substr(0, 12));
+  text += fmt::format("plan       {}: {}, {} chunks, {} of them on the host, {} blocks of {}\n",
+                      options_.plan,
+                      plan_.strategy,
+                      plan_.chunks.size(),
+                      moved,
+                      plan_.cache.blocks,
+                      format_bytes(plan_.cache.block_bytes));
+  text += fmt::format("budgets    device {}, host {}\n",
+                      format_bytes(plan_.budgets.gpu_memory_bytes),
+                      format_bytes(plan_.budgets.host_memory_bytes));
+  text += fmt::format(
+      "data       {} {} ({}) in {} file{}; {} rows{} a step\n",
+      format_count(data_->size()),
+      data_->tokens_per_row() ? "tokens" : "samples",
+      runtime::name_of(data_files_.format),
+      data_files_.files.size(),
+      data_files_.files.size() == 1 ? "" : "s",
+      rows_per_step,
+      data_->tokens_per_row() ? fmt::format(" of {} tokens", *data_->tokens_per_row()) : "");
+  text += fmt::format(
+      "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
+      first_step_ == 1 ? std::string("from the start") : fmt::format("from step {}", first_step_),
+      options_.steps,
+      plan_.optimizer,
+      options_.lr,
+      options_.lr_schedule,
+      options_.clip_norm,
+      options_.seed,
+      device_ == runtime::DeviceKind::kCuda
+          ? std::string("on the GPU")
+          : fmt::format("on the CPU with {} threads", at::get_num_threads()));
+  text += fmt::format(
+      "predicted  {} a step, device peak {}, host {}, {} fetches and {} evictions a "
+      "step\n",
+      format_ns(predicted().step_ns),
+      format_bytes(predicted().peak_device_bytes),
+      format_bytes(predicted().host_bytes),
+      predicted().traffic.fetches,
+      predicted().traffic.evictions);
+  if (options_.dry_run) {
+    context_.print(report::fit(text, context_.out_style()));
+    return;
+  }
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    log::info(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+// --- training
+// -----------------------------------------------------------------------------------------------------
+
+void TrainRun::start() {
+  runtime::TrainerOptions wanted;
+  wanted.device = device_;
+  wanted.optimizer = {options_.betas[0],
+                      options_.betas[1],
+                      options_.eps,
+                      options_.weight_decay,
+                      options_.no_decay,
+                      options_.clip_norm};
+  wanted.seed = static_cast<std::uint64_t>(options_.seed);
+  wanted.deterministic = options_.deterministic;
+  wanted.keep_task_times = true;
+  if (resumed_from_) wanted.cpu_threads = resumed_from_->info.cpu_threads;
+  trainer_ = std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, weights_.source);
+  if (resumed_from_) {
+    runtime::restore_checkpoint(*resumed_from_, runtime::training_state_of(*trainer_));
+    trainer_->set_steps_done(resumed_from_->info.step);
+  }
+  if (options_.resume) {
+    directory_.emplace(runtime::RunDirectory::open(run_path_));
+    directory_->cut_metrics(first_step_ - 1);
+  } else {
+    directory_.emplace(runtime::RunDirectory::create(run_path_, context_.overwrite()));
+  }
+  Json config = Json::object();
+  config["schema"] = "elixir.config";
+  config["schema_version"] = kSchemaVersion;
+  config["meta"] = make_meta("elixir-train", context_.argv());
+  config["program_fingerprint"] = fingerprint_;
+  config["options"] = to_json(options_);
+  try {
+    directory_->write("config.json", dump(config));
+  } catch (const Error&) {
+    // A run that could not begin leaves no directory behind (an older one's notes stay).
+    std::error_code ignored;
+    if (!options_.resume) fs::remove(run_path_, ignored);
+    throw;
+  }
+}
+
+void TrainRun::resume_state() {
+  const std::string directory = run_path_ + "/checkpoints";
+  if (!options_.dry_run) {
+    runtime::remove_leftovers(directory);
+    if (options_.export_path) runtime::remove_abandoned(*options_.export_path);
+  }
+  resumed_from_ = runtime::newest_checkpoint(directory);
+  if (!resumed_from_) {
+    log::info("no checkpoint yet: the run starts again from its first step");
+    return;
+  }
+  for (const std::string& rejected : resumed_from_->rejected) {
+    context_.warn("damaged checkpoint not used: " + rejected);
+  }
+  const runtime::CheckpointInfo& info = resumed_from_->info;
+  if (info.program_fingerprint != fingerprint_) {
+    throw Error(ErrorCode::kPlanOfAnotherProgram,
+                fmt::format("the checkpoint is of program {}, plan and model of {}",
+                            info.program_fingerprint.substr(0, 12),
+                            fingerprint_.substr(0, 12)),
+                {"resume with the model and shapes the run was started with"});
+  }
+  if (info.rows_per_step != data_->rows() * plan_.accumulation_steps) {
+    context_.warn(fmt::format("the run had {} rows a step, this plan has {}: other rows follow",
+                              info.rows_per_step,
+                              data_->rows() * plan_.accumulation_steps));
+  }
+  first_step_ = info.step + 1;
+  last_checkpoint_step_ = info.step;
+  log::info(fmt::format("resuming after step {} from {}", info.step, resumed_from_->path));
+}
+
+std::string TrainRun::loss_unit() const {
+  if (data_files_.format == runtime::DataFormat::kBytes) return " nats/byte";
+  return data_->tokens_per_row() ? " nats/token" : "";
+}
+
+std::optional<double> TrainRun::tokens_per_s(double step_ns) const {
+  if (!data_->tokens_per_row() || step_ns <= 0) return std::nullopt;
+  const auto tokens =
+      static_cast<double>(*data_->tokens_per_row() * data_->rows() * plan_.accumulation_steps);
+  return tokens / (step_ns * 1e-9);
+}
+
+double TrainRun::evaluate() {
+  const std::int64_t batches = eval_data_->evaluation_batches(options_.eval_batches);
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    sum += trainer_->evaluate(*evaluation_, eval_data_->evaluation(batch, batches));
+  }
+  return sum / static_cast<double>(batches);
+}
+
+void TrainRun::checkpoint() {
+  if (last_checkpoint_step_ == trainer_->steps_done()) return;
+  runtime::CheckpointInfo info;
+  info.step = trainer_->steps_done();
+  info.program_fingerprint = fingerprint_;
+  info.device = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
+  info.cpu_threads = at::get_num_threads();
+  info.seed = static_cast<std::uint64_t>(options_.seed);
+  info.learning_rate = learning_rate_;
+  info.data_format = runtime::name_of(data_files_.format);
+  info.rows_per_step = data_->rows() * plan_.accumulation_steps;
+  runtime::write_checkpoint(directory_->checkpoints(),
+                            info,
+                            runtime::training_state_of(*trainer_),
+                            static_cast<int>(options_.keep),
+                            make_meta("elixir-train", context_.argv()));
+  last_checkpoint_step_ = info.step;
+}
+
+void TrainRun::one_step(std::int64_t step) {
+  runtime::MicroBatches batch;
+  for (int micro = 0; micro < plan_.accumulation_steps; ++micro) {
+    batch.push_back(data_->training(static_cast<std::uint64_t>(options_.seed), step, micro));
+  }
+  const double rate = learning_rate_.at(step);
+  runtime::StepReport report = trainer_->step(batch, rate);
+  measurements_.add(report);
+  last_tasks_ = std::move(report.tasks);
+  last_loss_ = report.loss;
+  if (!first_loss_) first_loss_ = report.loss;
+
+  const bool last = step == options_.steps;
+  std::optional<double> held_out;
+  if (eval_data_ && (last || (options_.eval_every > 0 && step % options_.eval_every == 0))) {
+    held_out = evaluate();
+    held_out_ = held_out;
+  }
+  const auto rate_of_tokens = tokens_per_s(report.step_ns);
+  Json line = Json::object();
+  line["step"] = step;
+  line["time_ns"] = wall_clock_ns();
+  line["loss"] = report.loss;
+  line["learning_rate"] = rate;
+  line["grad_norm"] = nullable(report.gradient_norm);
+  line["step_time_ns"] = std::llround(report.step_ns);
+  line["tokens_per_s"] = nullable(rate_of_tokens);
+  line["peak_device_bytes"] = report.memory.peak_device_bytes;
+  line["host_bytes"] = report.memory.host_bytes;
+  line["host_to_device_bytes"] = report.traffic.host_to_device_bytes;
+  line["device_to_host_bytes"] = report.traffic.device_to_host_bytes;
+  line["fetches"] = report.traffic.fetches;
+  line["evictions"] = report.traffic.evictions;
+  line["held_out_loss"] = nullable(held_out);
+  directory_->append_metrics(line);
+
+  std::string text = fmt::format("step {}/{}  loss {:.4f}", step, options_.steps, report.loss);
+  if (held_out_) text += fmt::format("  held-out {:.4f}", *held_out_);
+  text += "  " + format_ns(report.step_ns);
+  if (rate_of_tokens) text += fmt::format("  {} tokens/s", format_rate(*rate_of_tokens));
+  progress_->update(static_cast<double>(step) / static_cast<double>(options_.steps), text);
+}
+
+void TrainRun::train_steps() {
+  if (eval_data_ && first_step_ == 1) {
+    first_held_out_ = held_out_ = evaluate();
+    log::info(fmt::format("held-out loss before training {:.4f}{}", *held_out_, loss_unit()));
+  }
+  progress_ = context_.progress();
+  const std::int64_t every = options_.checkpoint_every.value_or(0);
+  for (std::int64_t step = first_step_; step <= options_.steps && !interrupted(); ++step) {
+    try {
+      one_step(step);
+    } catch (Error& error) {
+      if (last_checkpoint_step_ >= 0) {
+        error.note(fmt::format("the checkpoint of step {} stays in {}",
+                               last_checkpoint_step_,
+                               directory_->checkpoints()));
+      }
+      throw;
+    }
+    if (every > 0 && step % every == 0) checkpoint();
+  }
+  progress_.reset();
+  const bool done = trainer_->steps_done() >= options_.steps;
+  // Asked for none, and nothing to go on with: none. An interrupted run always leaves one.
+  if (!done || options_.checkpoint_every != 0) checkpoint();
+}
+
+Json TrainRun::summary(const char* how) const {
+  Json json = Json::object();
+  json["schema"] = "elixir.summary";
+  json["schema_version"] = kSchemaVersion;
+  json["meta"] = make_meta("elixir-train", context_.argv());
+  json["ended"] = how;
+  json["run_directory"] = options_.dry_run ? Json() : Json(run_path_);
+  json["program_fingerprint"] = fingerprint_;
+  json["device"] = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
+  json["steps"] = options_.steps;
+  json["steps_done"] = trainer_ ? trainer_->steps_done() : 0;
+  json["parameters"] = captured_->program.parameter_count();
+  json["first_loss"] = nullable(first_loss_);
+  json["last_loss"] = nullable(last_loss_);
+  json["first_held_out_loss"] = nullable(first_held_out_);
+  json["held_out_loss"] = nullable(held_out_);
+  json["loss_unit"] = loss_unit().empty() ? Json() : Json(loss_unit().substr(1));
+  json["predicted"] = to_json(predicted());
+  json["measured"] = nullptr;
+  json["tokens_per_s"] = nullptr;
+  json["model_flop_per_s"] = nullptr;
+  json["promises_broken"] = Json::array();
+  if (!measurements_.empty()) {
+    const StepFigures figures = measurements_.figures();
+    json["measured"] = to_json(figures);
+    json["tokens_per_s"] = nullable(tokens_per_s(figures.step_ns));
+    json["model_flop_per_s"] = flops_per_step_ / (figures.step_ns * 1e-9);
+    json["promises_broken"] = compare(predicted(), figures, device_).broken;
+  }
+  json["checkpoint_step"] = last_checkpoint_step_ < 0 ? Json() : Json(last_checkpoint_step_);
+  json["export"] = nullptr;
+  if (options_.export_path && std::string_view(how) == "finished") {
+    json["export"] = *options_.export_path;
+  }
+  return json;
+}
+
+void TrainRun::finish(const char* how) {
+  const bool finished = std::string_view(how) == "finished";
+  if (finished && options_.export_path) {
+    const auto state = runtime::training_state_of(*trainer_);
+    const Overwrite overwrite =
+        options_.resume && !context_.given("--export") ? Overwrite::kAllow : context_.overwrite();
+    if (runtime::export_format_of(*options_.export_path) == runtime::ExportFormat::kSafetensors) {
+      runtime::export_safetensors(*options_.export_path, state.model, overwrite);
+    } else {
+      runtime::export_torchscript(
+          *options_.export_path, options_.model, captured_->program, state.model, overwrite);
+    }
+  }
+  if (finished && eval_data_ && !held_out_) held_out_ = evaluate();
+  const Json document = summary(how);
+  context_.document() = document;
+  directory_->write("summary.json", dump(document));
+  if (!last_tasks_.empty()) {
+    std::vector<report::Timeline> timelines;
+    if (simulation_) timelines.push_back({"predicted rank 0", simulation_->tasks});
+    timelines.push_back({"measured rank 0", last_tasks_});
+    write_file_streamed(directory_->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
+      report::write_schedule_trace(trainer_->schedule(), captured_->program, timelines, sink);
+    });
+  }
+  if (!measurements_.empty()) {
+    const StepFigures figures = measurements_.figures();
+    const Comparison comparison = compare(predicted(), figures, device_);
+    context_.print(report::fit(table_of(comparison), context_.out_style()));
+    for (const std::string& broken : comparison.broken) context_.warn(broken);
+    std::string text = fmt::format("loss {:.4f} -> {:.4f}", *first_loss_, *last_loss_);
+    if (const auto rate = tokens_per_s(figures.step_ns)) {
+      text += fmt::format(", {} tokens/s", format_rate(*rate));
+    }
+    text += fmt::format(", {:.3f} model TFLOP/s", flops_per_step_ / figures.step_ns * 1e-3);
+    context_.print(text + "\n");
+  }
+  if (finished && options_.export_path) {
+    context_.print(fmt::format("exported to {}\n", *options_.export_path));
+  }
+  if (finished && held_out_) {
+    context_.print(fmt::format("held-out loss {:.4f}{}\n", *held_out_, loss_unit()));
+  }
+  if (!finished) {
+    log::info(fmt::format("stopped after step {}; go on with elixir-train --resume {}",
+                          trainer_->steps_done(),
+                          run_path_));
+  }
+}
+
+Answer TrainRun::run() {
+  choose_options();
+  check_outputs();
+  load_plan();
+  capture_model();
+  open_data();
+  choose_weights();
+  predict();
+  if (options_.resume) resume_state();
+  announce();
+  if (options_.dry_run) {
+    context_.document() = summary("dry-run");
+    return Answer::kYes;
+  }
+  start();
+  train_steps();
+  finish(trainer_->steps_done() >= options_.steps ? "finished" : "interrupted");
+  throw_if_interrupted();
+  return Answer::kYes;
+}
+
+}  // namespace
+
+Answer train(const TrainOptions& flags, Context& context) {
+  return TrainRun(flags, context).run();
+}
+
+}  // namespace elixir::tools
