@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What cannot be captured gives one Error with its code, never a crash.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+
+#include <caffe2/serialize/inline_container.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "capture/capture.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "models.h"
+
+namespace elixir::capture {
+namespace {
+
+using testing::AnyOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+class BadInput : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ =
+        std::filesystem::temp_directory_path() / ("elixir-bad-input-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string write(const std::string& content) {
+    const std::string path = directory_ / "model.pt";
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  std::filesystem::path directory_;
+};
+
+ErrorInfo error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.info();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+ErrorInfo load_error(const std::string& path) {
+  return error_of([&] { Model::load(path); });
+}
+
+Options for_cpu() {
+  Options options;
+  options.target = *program::Target::parse("cpu");
+  return options;
+}
+
+ErrorInfo capture_error(const std::string& name, const Options& options) {
+  return error_of([&] { static_cast<void>(capture(Model::load(test_model(name)), options)); });
+}
+
+TEST_F(BadInput, AMissingFile) {
+  EXPECT_EQ(load_error(directory_ / "none.pt").code, ErrorCode::kFileNotFound);
+}
+
+TEST_F(BadInput, ADirectory) {
+  EXPECT_EQ(load_error(directory_).code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(BadInput, AnEmptyFile) {
+  EXPECT_EQ(load_error(write("")).code, ErrorCode::kNotTorchScript);
+}
+
+TEST_F(BadInput, Text) {
+  EXPECT_EQ(load_error(write("this is no model\n")).code, ErrorCode::kNotTorchScript);
+}
+
+TEST_F(BadInput, RandomBytes) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 20; ++i) {
+    std::string bytes(1000, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    EXPECT_EQ(load_error(write(bytes)).code, ErrorCode::kNotTorchScript);
+    EXPECT_EQ(load_error(write("PK\x03\x04" + bytes)).code, ErrorCode::kTruncatedArchive);
+  }
+}
+
+TEST_F(BadInput, AnArchiveWithoutCode) {
+  const std::string path = directory_ / "state.pt";
+  {
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    writer.writeRecord("data.pkl", "x", 1);
+    writer.writeEndOfFile();
+  }
+  EXPECT_EQ(load_error(path).code, ErrorCode::kNotTorchScript);
+}
+
+TEST_F(BadInput, AnArchiveCutAnywhere) {
+  const std::string whole = read_file(test_model("frozen"));
+  for (const double part : {0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 0.99}) {
+    const auto bytes = static_cast<std::size_t>(static_cast<double>(whole.size()) * part);
+    EXPECT_EQ(load_error(write(whole.substr(0, bytes))).code, ErrorCode::kTruncatedArchive)
+        << bytes;
+  }
+  for (std::size_t missing = 1; missing < 40; ++missing) {
+    EXPECT_EQ(load_error(write(whole.substr(0, whole.size() - missing))).code,
+              ErrorCode::kTruncatedArchive);
+  }
+}
+
+TEST_F(BadInput, ADamagedArchiveNamesTheRecordOrStillLoads) {
+  const std::string whole = read_file(test_model("frozen"));
+  std::mt19937 random(2);
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = whole;
+    damaged[random() % damaged.size()] ^= static_cast<char>(1 + random() % 255);
+    try {
+      Model::load(write(damaged));  // weights and padding are not looked at
+    } catch (const Error& error) {
+      EXPECT_THAT(error.info().code,
+                  AnyOf(ErrorCode::kTruncatedArchive, ErrorCode::kNotTorchScript));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 20);
+}
+
+TEST_F(BadInput, ADamagedPickleIsNotInterpreted) {
+  std::string damaged = read_file(test_model("frozen"));
+  const std::size_t at = damaged.find("__torch__");  // in a pickle or in code
+  ASSERT_NE(at, std::string::npos);
+  damaged[at] = 'X';
+  const ErrorInfo error = load_error(write(damaged));
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, HasSubstr("checksum"));
+}
+
+TEST_F(BadInput, UnknownInputNamesTheNearest) {
+  Options options = for_cpu();
+  options.inputs = {*InputSpec::parse("input_id:int64[2,8]")};
+  const ErrorInfo error = capture_error("gpt2", options);
+  EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
+  EXPECT_THAT(error.help, Contains(HasSubstr("'input_ids'")));
+}
+
+TEST_F(BadInput, AScriptedModelWithoutShapesAsksForThem) {
+  const ErrorInfo error = capture_error("control-flow", for_cpu());
+  EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
+  EXPECT_THAT(error.message, HasSubstr("'x'"));
+}
+
+TEST_F(BadInput, WrongShapesGiveTheModelsOwnMessageAndItsModule) {
+  Options options = for_cpu();
+  options.inputs = {*InputSpec::parse("x:float32[2,33]"), *InputSpec::parse("labels:int64[2]")};
+  const ErrorInfo error = capture_error("control-flow", options);
+  EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
+  EXPECT_THAT(error.message, HasSubstr("first.0.norm"));
+  EXPECT_THAT(error.message, HasSubstr("normalized_shape"));
+}
+
+TEST_F(BadInput, WrongDtypeGivesTheModelsOwnMessage) {
+  Options options = for_cpu();
+  options.inputs = {*InputSpec::parse("input_ids:float32[2,8]")};
+  const ErrorInfo error = capture_error("gpt2", options);
+  EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
+  EXPECT_THAT(error.message, HasSubstr("indices"));
+}
+
+TEST_F(BadInput, NoScalarLoss) {
+  const ErrorInfo error = capture_error("no-loss", for_cpu());
+  EXPECT_EQ(error.code, ErrorCode::kNoScalarLoss);
+  EXPECT_THAT(error.help, Contains(HasSubstr("--loss")));
+}
+
+TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
+  Options options = for_cpu();
+  options.inputs = inputs_of("branching", "float32");
+  const ErrorInfo error = capture_error("branching", options);
+  EXPECT_EQ(error.code, ErrorCode::kDataDependent);
+  EXPECT_THAT(error.message, HasSubstr("aten::_local_scalar_dense"));
+}
+
+TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
+  const ErrorInfo error = capture_error("missing-kernels", for_cpu());
+  EXPECT_EQ(error.code, ErrorCode::kMissingKernel);
+  EXPECT_THAT(error.notes, Contains(HasSubstr("aten::linalg_matrix_exp in module 'inner'")));
+  EXPECT_THAT(error.notes, Contains(HasSubstr("aten::histc in the root module")));
+}
+
+TEST_F(BadInput, APrecisionThatTheGraphContradicts) {
+  Options options = for_cpu();
+  options.precision = "bf16";
+  const ErrorInfo error = capture_error("llama", options);
+  EXPECT_EQ(error.code, ErrorCode::kDtypeFixedByGraph);
+  EXPECT_THAT(error.message, HasSubstr("Float"));
+}
+
+}  // namespace
+}  // namespace elixir::capture

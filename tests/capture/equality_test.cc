@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The program captured on meta for the CPU is the one that the CPU dispatches: same calls,
+// arguments and geometry, and storages live as long.
+#include <gtest/gtest.h>
+
+#include "equality.h"
+
+namespace elixir::capture {
+namespace {
+
+class MetaEqualsCpu : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(MetaEqualsCpu, OperatorByOperatorWithGeometryAndLifetimes) {
+  expect_meta_equals_device(GetParam(), *program::Target::parse("cpu"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, MetaEqualsCpu, testing::ValuesIn(model_cases()), name_of_case);
+
+}  // namespace
+}  // namespace elixir::capture

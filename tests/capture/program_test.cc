@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What a captured program says about the model, and what the options change.
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "equality.h"
+#include "program/lifetimes.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Category;
+using program::Phase;
+using program::Program;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Options for_cpu(const std::string& name = "") {
+  return options_of({name, "float32"}, *program::Target::parse("cpu"));
+}
+
+Captured capture_model(const std::string& name, const Options& options) {
+  return capture(Model::load(test_model(name)), options);
+}
+
+int calls_of(const Program& program, const std::string& name) {
+  return static_cast<int>(std::count_if(program.operators.begin(),
+                                        program.operators.end(),
+                                        [&](const auto& call) { return call.name == name; }));
+}
+
+const program::Parameter& parameter(const Program& program, const std::string& name) {
+  const auto found = std::find_if(program.parameters.begin(),
+                                  program.parameters.end(),
+                                  [&](const auto& candidate) { return candidate.name == name; });
+  EXPECT_NE(found, program.parameters.end()) << name;
+  return *found;
+}
+
+TEST(CapturedProgram, TiedFrozenAndUnusedParametersAreWhatTheyAre) {
+  const Program program = capture_model("frozen", for_cpu()).program;
+  EXPECT_EQ(program.parameters.size(), 4U);
+  EXPECT_THAT(parameter(program, "embedding.weight").names,
+              ElementsAre("embedding.weight", "head.weight"));
+  EXPECT_TRUE(parameter(program, "embedding.weight").gradient);
+  EXPECT_FALSE(parameter(program, "frozen.weight").requires_grad);
+  EXPECT_FALSE(parameter(program, "frozen.weight").gradient);
+  EXPECT_TRUE(parameter(program, "unused").requires_grad);
+  EXPECT_FALSE(parameter(program, "unused").gradient);
+}
+
+TEST(CapturedProgram, GradientsHaveTheirParametersGeometry) {
+  for (const char* name : {"gpt2", "resnet50", "convnext"}) {
+    const Program program = capture_model(name, for_cpu()).program;
+    for (const program::Parameter& each : program.parameters) {
+      ASSERT_TRUE(each.gradient) << name << " " << each.name;
+      EXPECT_EQ(each.gradient->sizes, each.tensor.sizes) << each.name;
+      for (std::size_t d = 0; d < each.tensor.sizes.size(); ++d) {
+        if (each.tensor.sizes[d] == 1) continue;  // any stride is the same place
+        EXPECT_EQ(each.gradient->strides[d], each.tensor.strides[d]) << each.name;
+      }
+      EXPECT_EQ(each.gradient->dtype, each.tensor.dtype) << each.name;
+    }
+  }
+}
+
+TEST(CapturedProgram, VersionsGrowByOneWithEveryWrite) {
+  for (const char* name : {"gpt2", "t5", "resnet50", "lstm"}) {
+    const Program program = capture_model(name, for_cpu()).program;
+    std::vector<std::int32_t> versions(program.storages.size(), 0);
+    int writes = 0;
+    for (const program::Operator& call : program.operators) {
+      program::for_each_tensor(call.arguments, [&](const program::TensorRef& tensor) {
+        EXPECT_EQ(tensor.version, versions[static_cast<std::size_t>(tensor.storage)]);
+      });
+      std::set<program::StorageId> written;
+      program::for_each_tensor(call.outputs, [&](const program::TensorRef& tensor) {
+        std::int32_t& version = versions[static_cast<std::size_t>(tensor.storage)];
+        if (tensor.version == version) return;
+        EXPECT_TRUE(call.writes) << program::canonical_text(call);
+        EXPECT_EQ(tensor.version, version + 1) << program::canonical_text(call);
+        version = tensor.version;
+        ++writes;
+      });
+      // Running statistics are written without being returned.
+      if (call.name == "aten::native_batch_norm") {
+        for (const std::size_t position : {3, 4}) {
+          ++versions[static_cast<std::size_t>(
+              std::get<program::TensorRef>(call.arguments[position]).storage)];
+        }
+      }
+    }
+    EXPECT_GT(writes, 0) << name;
+  }
+}
+
+TEST(CapturedProgram, BatchNormUpdatesItsRunningStatistics) {
+  const Program program = capture_model("resnet50", for_cpu()).program;
+  int mutated = 0;
+  for (const program::Buffer& buffer : program.buffers) mutated += buffer.mutated ? 1 : 0;
+  EXPECT_EQ(mutated, 53 * 3);
+  EXPECT_EQ(program.buffers.size(), 53U * 3U);
+}
+
+TEST(CapturedProgram, ReplayableByItsOwnRules) {
+  for (const ModelCase& model_case : model_cases()) {
+    for (const char* target : {"cpu", "cuda:sm_90"}) {
+      const Captured captured = capture(Model::load(test_model(model_case.name, model_case.dtype)),
+                                        options_of(model_case, *program::Target::parse(target)));
+      EXPECT_NO_THROW(static_cast<void>(program::analyse_lifetimes(captured.program)))
+          << model_case.name << " " << target;
+      for (const program::Storage& storage : captured.program.storages) {
+        EXPECT_EQ(storage.category == Category::kConstant,
+                  captured.constants.count(storage.id) == 1);
+        EXPECT_EQ(storage.category == Category::kConstant, !storage.content_digest.empty());
+        EXPECT_LE(storage.allocated_at, storage.freed_after);
+      }
+    }
+  }
+}
+
+TEST(CapturedProgram, CategoriesFollowUse) {
+  const Program program = capture_model("gpt2", for_cpu()).program;
+  std::map<Category, int> times;
+  for (const program::Storage& storage : program.storages) ++times[storage.category];
+  EXPECT_EQ(times[Category::kParameter], static_cast<int>(program.parameters.size()));
+  EXPECT_EQ(times[Category::kGradient], static_cast<int>(program.parameters.size()));
+  EXPECT_EQ(times[Category::kInput], 1);
+  EXPECT_GT(times[Category::kActivation], 20);
+  EXPECT_GT(times[Category::kTemporary], 20);
+}
+
+TEST(CapturedProgram, MatrixWorkIsCounted) {
+  const Program program = capture_model("gpt2", for_cpu()).program;
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  for (const program::Operator& call : program.operators) {
+    (call.phase == Phase::kForward ? forward : backward) += call.flops;
+  }
+  // 64 tokens by 12 h^2 weights in each of 2 blocks, attention and the head.
+  constexpr std::int64_t kTokens = 64;
+  constexpr std::int64_t kWidth = 64;
+  constexpr std::int64_t kLinear = 2 * kTokens * 12 * kWidth * kWidth * 2;
+  constexpr std::int64_t kAttention = 2 * 2 * 2 * kTokens * 32 * kWidth;
+  constexpr std::int64_t kHead = 2 * kTokens * kWidth * 96;
+  EXPECT_EQ(forward, kLinear + kAttention + kHead);
+  EXPECT_EQ(backward, 2 * forward);
+}
+
+TEST(CapturedProgram, IsTheSameEveryTime) {
+  const Model model = Model::load(test_model("gpt2"));
+  const Captured first = capture(model, for_cpu());
+  const Captured second = capture(model, for_cpu());
+  EXPECT_EQ(program::fingerprint(first.program), program::fingerprint(second.program));
+  EXPECT_EQ(difference(lines_of(first.program), lines_of(second.program)), "");
+  EXPECT_EQ(difference(lifetime_lines(first.program), lifetime_lines(second.program)), "");
+}
+
+TEST(CaptureOptions, BatchReplacesTheFirstDimension) {
+  Options options = for_cpu();
+  options.batch = 5;
+  const Program program = capture_model("bert", options).program;
+  EXPECT_THAT(program.inputs[0].tensor.sizes, ElementsAre(5, 32));
+  EXPECT_THAT(program.inputs[1].tensor.sizes, ElementsAre(5));
+}
+
+TEST(CaptureOptions, EvaluationDrawsNothing) {
+  Options options = for_cpu();
+  EXPECT_TRUE(capture_model("gpt2", options).program.draws_random);
+  options.mode = "eval";
+  EXPECT_FALSE(capture_model("gpt2", options).program.draws_random);
+}
+
+TEST(CaptureOptions, ModeReachesScriptedBranches) {
+  Options options = for_cpu("control-flow");
+  EXPECT_EQ(calls_of(capture_model("control-flow", options).program, "aten::gelu"), 4);
+  options.mode = "eval";
+  EXPECT_EQ(calls_of(capture_model("control-flow", options).program, "aten::gelu"), 2);
+}
+
+TEST(CaptureOptions, ForwardAloneHasNoGradientsAndNoActivations) {
+  Options options = for_cpu();
+  options.mode = "eval";
+  options.backward = false;
+  const Program program = capture_model("gpt2", options).program;
+  for (const program::Operator& call : program.operators) EXPECT_EQ(call.phase, Phase::kForward);
+  for (const program::Parameter& each : program.parameters) EXPECT_FALSE(each.gradient);
+  for (const program::Storage& storage : program.storages) {
+    EXPECT_NE(storage.category, Category::kActivation);
+    EXPECT_NE(storage.category, Category::kGradient);
+  }
+}
+
+TEST(CaptureOptions, EvaluationLeavesBuffersAlone) {
+  Options options = for_cpu();
+  options.mode = "eval";
+  options.backward = false;
+  const Program program = capture_model("resnet50", options).program;
+  for (const program::Buffer& buffer : program.buffers) EXPECT_FALSE(buffer.mutated) << buffer.name;
+}
+
+TEST(CaptureOptions, PrecisionConvertsParametersInputsAndGradients) {
+  Options options = for_cpu("control-flow");
+  options.precision = "bf16";
+  const Program program = capture_model("control-flow", options).program;
+  for (const program::Parameter& each : program.parameters) {
+    EXPECT_EQ(each.tensor.dtype, program::DType::kBFloat16);
+    EXPECT_EQ(each.gradient->dtype, program::DType::kBFloat16);
+  }
+  EXPECT_EQ(program.inputs[0].tensor.dtype, program::DType::kBFloat16);
+  EXPECT_EQ(program.inputs[1].tensor.dtype, program::DType::kInt64);
+  const Program saved =
+      capture(Model::load(test_model("control-flow", "bfloat16")),
+              options_of({"control-flow", "bfloat16"}, *program::Target::parse("cpu")))
+          .program;
+  EXPECT_EQ(difference(lines_of(program), lines_of(saved)), "");
+}
+
+TEST(CaptureOptions, ALossIsMadeFromOutputAndLastInput) {
+  Options options = for_cpu();
+  options.loss = "cross-entropy";
+  options.inputs = {*InputSpec::parse("target:int64[2]")};
+  const Program classified = capture_model("no-loss", options).program;
+  EXPECT_EQ(calls_of(classified, "aten::nll_loss_forward"), 1);
+  EXPECT_EQ(classified.inputs.size(), 2U);
+  options.loss = "mse";
+  options.inputs = {*InputSpec::parse("target:float32[2,4]")};
+  EXPECT_EQ(calls_of(capture_model("no-loss", options).program, "aten::mse_loss_backward"), 1);
+}
+
+TEST(LoadedModel, ReadsOneTensorByAnyOfItsNames) {
+  const Model model = Model::load(test_model("frozen"));
+  EXPECT_TRUE(model.has_data("unused"));
+  EXPECT_TRUE(at::equal(model.read("unused"), at::zeros({5})));
+  EXPECT_TRUE(at::equal(model.read("embedding.weight"), model.read("head.weight")));
+  EXPECT_FALSE(at::equal(model.read("embedding.weight"), at::zeros({96, 16})));
+}
+
+TEST(LoadedModel, KnowsItsInputs) {
+  const Model model = Model::load(test_model("bert"));
+  EXPECT_THAT(model.input_names(), ElementsAre("inputs", "labels"));
+  const auto specs = model.traced_inputs();
+  ASSERT_TRUE(specs);
+  ASSERT_EQ(specs->size(), 2U);
+  EXPECT_EQ((*specs)[0].dtype, program::DType::kInt64);
+  EXPECT_THAT((*specs)[0].sizes, ElementsAre(2, 32));
+  EXPECT_FALSE(Model::load(test_model("control-flow")).traced_inputs());
+}
+
+}  // namespace
+}  // namespace elixir::capture

@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+#
+# Checks what the tests do not see: formatting, include rules, headers that compile alone, schemas, shell scripts,
+# clang-tidy, a build with clang++, and the planning half's tests under AddressSanitizer and UBSan.
+#
+#   tests/check.sh              all checks
+#   tests/check.sh format tidy  only these; `--list` names them
+#
+# A check whose tool is missing is waived with a message; with CI set in the environment it fails.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+all_checks=(format includes headers schemas scripts clang tidy sanitizers)
+
+if [ "${1:-}" = --list ]; then
+  printf '%s\n' "${all_checks[@]}"
+  exit 0
+fi
+for name in "$@"; do
+  [[ " ${all_checks[*]} " == *" $name "* ]] || {
+    printf 'check: unknown check `%s`; known: %s\n' "$name" "${all_checks[*]}" >&2
+    exit 2
+  }
+done
+chosen=("$@")
+[ ${#chosen[@]} -gt 0 ] || chosen=("${all_checks[@]}")
+
+if [ ! -f build/build.ninja ] || [ ! -x .venv/bin/meson ] && [ -z "${ELIXIR_PYTHON:-}" ]; then
+  ./examples/setup.sh --no-build
+fi
+python=${ELIXIR_PYTHON:-$root/.venv/bin/python3}
+python_bin=$(dirname "$(command -v "$python")")
+meson=$python_bin/meson
+[ -x "$meson" ] || meson=$(command -v meson)
+ninja=$python_bin/ninja
+[ -x "$ninja" ] || ninja=$(command -v ninja)
+export NINJA=$ninja
+cores=$(nproc)
+
+sources() { git ls-files -co --exclude-standard -- 'lib/*' 'kernels/*' 'tools/*' 'tests/*' 'examples/*' | grep -E "$1" || true; }
+
+waived=77
+need() {
+  command -v "$1" >/dev/null && return
+  echo "no $1 on the path (apt-get install ${2:-$1})"
+  [ -n "${CI:-}" ] && return 1
+  return $waived
+}
+
+check_format() {
+  need clang-format-14 || return $?
+  local unformatted
+  unformatted=$(sources '\.(h|cc|cu|cuh)$' | xargs -r clang-format-14 --dry-run 2>&1 | sed -n 's/^\([^:]*\):[0-9].*/\1/p' | sort -u)
+  [ -z "$unformatted" ] || {
+    printf 'not formatted (clang-format -i FILE): %s\n' "$unformatted"
+    return 1
+  }
+}
+
+check_includes() { python3 build-aux/check_includes.py "$root"; }
+
+# Every header compiles alone, with the flags of the half it belongs to.
+check_headers() {
+  local torch torch_flags=() header
+  torch=$("$python" build-aux/torch/locate.py | sed -n 1p)
+  torch_flags=(-idirafter "$torch/include" -idirafter "$torch/include/torch/csrc/api/include")
+  local cuda="$(dirname "$torch")/nvidia/cu13/include"
+  [ ! -d "$cuda" ] || torch_flags+=(-idirafter "$cuda")
+  sources '^(lib|kernels|tools)/.*\.h$' | xargs -P "$cores" -I{} \
+    "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-pragma-once-outside-header -Ilib -I. -Ibuild \
+    "${torch_flags[@]}" -x c++ {}
+}
+
+check_schemas() { "$python" tests/check_schemas.py "$root"; }
+
+check_scripts() {
+  local script
+  sources '\.sh$' | while read -r script; do bash -n "$script"; done
+  bash -n .ci/run
+  sources '\.py$' | xargs -r "$python" -c 'import ast, sys; [ast.parse(open(p, encoding="utf-8").read(), p) for p in sys.argv[1:]]'
+  local absent
+  absent=$(git ls-files -co --exclude-standard | grep -E '\.(h|cc|cu|cuh|py|sh)$' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || true)
+  [ -z "$absent" ] || {
+    printf 'no SPDX line in: %s\n' "$absent"
+    return 1
+  }
+}
+
+# configure DIRECTORY ARGUMENTS…: a build directory beside build/, made once.
+configure() {
+  local directory=$1
+  shift
+  if [ ! -f "$directory/build.ninja" ]; then
+    rm -rf "$directory"
+    "$meson" setup "$directory" "-Dpython=$python" "$@" >"$directory.log" 2>&1 || {
+      cat "$directory.log"
+      rm -f "$directory.log"
+      return 1
+    }
+    rm -f "$directory.log"
+  fi
+}
+
+# Everything but CUDA, without optimisation: the second compiler's opinion, and the compile commands for clang-tidy.
+check_clang() {
+  need clang++-14 clang-14 || return $?
+  CXX=clang++-14 configure build-clang --buildtype=plain -Dcuda=disabled || return 1
+  "$ninja" -C build-clang -j "$cores" --quiet
+}
+
+# tidy_sources planning|libtorch: the sources of one half, from the compile commands.
+tidy_sources() {
+  "$python" - "$root" "$1" <<'PY'
+import json, pathlib, sys
+root = pathlib.Path(sys.argv[1])
+for entry in json.load(open(root / "build-clang/compile_commands.json")):
+    path = (root / "build-clang" / entry["file"]).resolve()
+    if path.is_relative_to(root) and path.relative_to(root).parts[0] in ("lib", "kernels", "tools"):
+        if ("torch/include" in entry["command"]) == (sys.argv[2] == "libtorch"):
+            print(path)
+PY
+}
+
+# Findings go to stdout; stderr only counts suppressed ones. The path-sensitive analysis is for the planning half alone:
+# with LibTorch's headers it takes most of a minute a file.
+check_tidy() {
+  local status=0
+  need clang-tidy-14 || return $?
+  need clang++-14 clang-14 || return $?
+  CXX=clang++-14 configure build-clang --buildtype=plain -Dcuda=disabled || return 1
+  tidy_sources planning | xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet 2>/dev/null || status=1
+  tidy_sources libtorch |
+    xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet '--checks=-clang-analyzer-*' 2>/dev/null || status=1
+  return $status
+}
+
+check_sanitizers() {
+  configure build-asan --buildtype=debugoptimized -Dtorch=disabled -Dsanitize=true || return 1
+  "$ninja" -C build-asan -j "$cores" --quiet || return 1
+  # g++ 13 misaligns vectors on the stack while it looks for uses after return (GCC bug 110027).
+  ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
+    "$meson" test -C build-asan --no-rebuild --quiet --print-errorlogs
+}
+
+failed=()
+for name in "${chosen[@]}"; do
+  begun=$SECONDS
+  status=0
+  output=$("check_$name" 2>&1) || status=$?
+  if [ "$status" = 0 ]; then
+    printf 'ok      %-11s %4d s\n' "$name" $((SECONDS - begun))
+  elif [ "$status" = "$waived" ]; then
+    printf 'waived  %-11s %s\n' "$name" "$output"
+  else
+    printf '%s\nFAILED  %-11s %4d s\n' "$output" "$name" $((SECONDS - begun))
+    failed+=("$name")
+  fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'checks failed: %s\n' "${failed[*]}"
+  exit 1
+fi
+echo 'all checks passed'

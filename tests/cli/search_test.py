@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""elixir-search: answers, documents, exit codes; it starts at once and maps no LibTorch."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import ROOT, CommonBehaviour, ToolTest, schema
+
+
+class SearchTest(ToolTest):
+    tool = "ELIXIR_SEARCH"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fakes = tempfile.TemporaryDirectory()
+        subprocess.run([os.environ["WRITE_FAKES"], cls.fakes.name], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.fakes.cleanup()
+
+    def fake(self, name):
+        return pathlib.Path(self.fakes.name) / name
+
+    def inputs(self, kind="cpu", machine=None):
+        return ["--profile", self.fake(f"{kind}.profile.json"), "--hardware", self.fake(f"{machine or kind}.json")]
+
+    def plan(self, *arguments, kind="cpu", machine=None, name="plan.json"):
+        self.succeeds(*self.inputs(kind, machine), *arguments, "-o", name, "--force")
+        document = json.loads((self.directory / name).read_text(encoding="utf-8"))
+        schema("plan").validate(document)
+        return document
+
+    def minimum(self, *arguments, kind="cpu"):
+        return self.envelope(*self.inputs(kind), "--gpu-memory", "1", "--force", *arguments, code=1)["document"]
+
+
+class Common(CommonBehaviour, SearchTest):
+    pass
+
+
+class Startup(SearchTest):
+    def test_help_takes_less_than_50_ms(self):
+        times = []
+        for _ in range(9):
+            start = time.perf_counter()
+            self.succeeds("--help")
+            times.append(time.perf_counter() - start)
+        self.assertLess(min(times), 0.05, times)
+
+    def test_no_libtorch_is_mapped(self):
+        mapped = self.mapped_libraries(*self.inputs())
+        self.assertTrue(any(name.startswith("libelixir-plan") for name in mapped), mapped)
+        self.assertEqual([name for name in mapped if "torch" in name or "c10" in name or "cuda" in name], [])
+
+
+class Found(SearchTest):
+    def test_writes_a_plan_and_says_what_it_is(self):
+        result = self.succeeds(*self.inputs())
+        self.assertIn("plan found", result.out)
+        self.assertIn("step time", result.out)
+        self.assertIn("predicted", result.out)
+        self.assertEqual(self.files(), ["plan.json"])
+
+    def test_a_tight_budget_moves_chunks_and_is_kept(self):
+        least = self.minimum()["minimum_gpu_memory_bytes"]
+        plan = self.plan("--gpu-memory", least + 2**20)
+        self.assertLessEqual(plan["predicted"]["peak_allocated_bytes"], least + 2**20)
+        self.assertGreater(plan["predicted"]["traffic"]["host_to_device_bytes"], 2**20)
+        self.assertEqual(plan["budgets"]["gpu_memory_bytes"], least + 2**20)
+
+    def test_every_strategy_writes_a_valid_plan(self):
+        for strategy in ("optimal", "minimum-waste", "simple", "elixir"):
+            for extra in ([], ["--accumulation-steps", "4"], ["--elixir-constants"]):
+                plan = self.plan("--strategy", strategy, *extra, kind="cuda")
+                if strategy != "optimal":
+                    self.assertEqual(plan["strategy"], strategy)
+
+    def test_same_inputs_same_bytes_but_for_meta(self):
+        plans = [self.plan("--gpu-memory", "40MiB", name=name) for name in ("a.json", "b.json")]
+        for plan in plans:
+            plan.pop("meta")
+        self.assertEqual(*map(json.dumps, plans))
+
+    def test_on_a_gpu_the_context_is_part_of_the_budget(self):
+        least = self.minimum(kind="cuda")["minimum_gpu_memory_bytes"]
+        plan = self.plan("--gpu-memory", least, kind="cuda")
+        self.assertEqual(plan["budgets"]["gpu_context_bytes"], 512 * 2**20)
+        self.assertLess(plan["predicted"]["peak_allocated_bytes"], least - 512 * 2**20)
+
+    def test_json_says_the_same(self):
+        document = self.envelope(*self.inputs(), "-o", "p.json")["document"]
+        plan = json.loads((self.directory / "p.json").read_text(encoding="utf-8"))
+        self.assertEqual(document["plan"], "p.json")
+        self.assertEqual(document["predicted"], plan["predicted"])
+        self.assertIsNone(document["binding_limit"])
+
+    def test_unmeasured_operators_are_a_warning_and_measured_ones_none(self):
+        result = self.succeeds(*self.inputs())
+        self.assertIn("not measured", result.err)
+        self.assertIn("elixir-bench --operators", result.err)
+        result = self.succeeds(*self.inputs(machine="cpu-measured"), "--force")
+        self.assertEqual(result.err, "")
+        self.assertIn(" 0 modelled", result.out)
+
+    def test_golden_plans_are_valid(self):
+        golden = sorted((ROOT / "tests/golden").glob("plan-*.json"))
+        self.assertTrue(golden)
+        for path in golden:
+            schema("plan").validate(json.loads(path.read_text(encoding="utf-8")))
+
+
+class NotFound(SearchTest):
+    def test_exactly_the_minimum_is_enough_and_one_byte_less_is_not(self):
+        for kind in ("cpu", "cuda"):
+            least = self.minimum(kind=kind)["minimum_gpu_memory_bytes"]
+            self.plan("--gpu-memory", least, kind=kind)
+            (self.directory / "plan.json").unlink()
+            document = self.envelope(*self.inputs(kind), "--gpu-memory", least - 1, code=1)["document"]
+            self.assertEqual(document["binding_limit"], "gpu_memory")
+            self.assertEqual(document["shortfall_bytes"], 1)
+            self.assertTrue(any("--gpu-memory" in text for text in document["remedies"]))
+            self.assertEqual(self.files(), [])
+
+    def test_baselines_report_a_minimum_that_works_too(self):
+        for strategy in ("simple", "minimum-waste", "elixir"):
+            least = self.minimum("--strategy", strategy)["minimum_gpu_memory_bytes"]
+            self.plan("--strategy", strategy, "--gpu-memory", least)
+
+    def test_the_host_limit_is_named_when_it_binds(self):
+        arguments = [*self.inputs(), "--gpu-memory", "30MiB", "--host-memory", "1"]
+        document = self.envelope(*arguments, code=1)["document"]
+        self.assertEqual(document["binding_limit"], "host_memory")
+        self.assertEqual(document["shortfall_bytes"], document["minimum_host_memory_bytes"] - 1)
+        self.plan("--gpu-memory", "30MiB", "--host-memory", document["minimum_host_memory_bytes"])
+
+    def test_the_screen_names_limit_shortfall_and_remedy(self):
+        result = self.succeeds(*self.inputs(), "--gpu-memory", "1MiB", code=1)
+        self.assertIn("no feasible plan: GPU memory is short of", result.out)
+        self.assertIn("= help: --gpu-memory", result.out)
+        self.assertEqual(result.err, "")
+
+
+class BadInput(SearchTest):
+    def test_required_flags(self):
+        self.fails(2, "EX0103", "--hardware", self.fake("cpu.json"), mentions="--profile")
+
+    def test_profile_and_hardware_of_different_kinds(self):
+        arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cuda.json")]
+        self.fails(2, "EX0403", *arguments, mentions=["cpu", "--target"])
+
+    def test_several_gpus_are_not_planned_yet(self):
+        self.fails(2, "EX0102", *self.inputs(), "--gpus", "2")
+
+    def test_unknown_strategy_and_sizes(self):
+        self.fails(2, "EX0102", *self.inputs(), "--strategy", "optimum", mentions="optimal")
+        self.fails(2, "EX0102", *self.inputs(), "--gpu-memory", "24G")
+        self.fails(2, "EX0102", *self.inputs(), "--accumulation-steps", "0")
+
+    def test_missing_files(self):
+        self.fails(2, "EX0201", "--profile", "none.json", "--hardware", self.fake("cpu.json"))
+        self.fails(2, "EX0201", "--profile", self.fake("cpu.profile.json"), "--hardware", "h999")
+
+    def test_documents_of_another_kind(self):
+        self.fails(2, "EX0210", "--profile", self.fake("cpu.json"), "--hardware", self.fake("cpu.json"))
+        self.fails(
+            2, "EX0210", "--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cpu.profile.json")
+        )
+
+    def test_a_machine_without_a_needed_measurement(self):
+        document = json.loads(self.fake("cpu.json").read_text(encoding="utf-8"))
+        document["adam"]["cpu"] = []
+        (self.directory / "slow.json").write_text(json.dumps(document), encoding="utf-8")
+        arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", "./slow.json"]
+        self.fails(2, "EX0207", *arguments, mentions="adam")
+
+    def test_an_existing_plan_is_kept(self):
+        (self.directory / "plan.json").write_text("mine", encoding="utf-8")
+        self.fails(2, "EX0203", *self.inputs())
+        self.assertEqual((self.directory / "plan.json").read_text(encoding="utf-8"), "mine")
+
+    def test_an_unwritable_place(self):
+        self.fails(2, "EX0204", *self.inputs(), "-o", "nowhere/plan.json")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""elixir-train: what it writes and says, that placement, interruption and resuming change no bit, and what it does with
+bad input."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import struct
+import time
+import unittest
+
+from harness import CommonBehaviour, schema
+from training import ROWS, TOKENS, TrainTest, save_traced, tiny_model, tool
+
+
+class Runs(CommonBehaviour, TrainTest):
+    def test_trains_and_leaves_a_run_directory(self):
+        result = self.succeeds(*self.flags(steps=40, eval_data=self.shared / "held-out.txt", eval_every=20))
+        self.assertRegex(result.out.splitlines()[-1], r"\Aheld-out loss \d+\.\d{4} nats/byte\Z")
+        self.assertIn("predicted", result.out)
+        run = self.directory / "run"
+        for name in ("config", "summary"):
+            schema(name).validate(json.loads((run / f"{name}.json").read_text()))
+        summary = json.loads((run / "summary.json").read_text())
+        self.assertEqual(summary["ended"], "finished")
+        self.assertLess(summary["held_out_loss"], summary["first_held_out_loss"] - 1)
+        lines = self.metrics()
+        for line in lines:
+            schema("metrics").validate(line)
+        self.assertEqual([line["step"] for line in lines], list(range(1, 41)))
+        self.assertEqual([line["step"] for line in lines if line["held_out_loss"] is not None], [20, 40])
+        self.assertLess(lines[-1]["loss"], lines[0]["loss"] - 1)
+        (checkpoint,) = (run / "checkpoints").iterdir()
+        self.assertEqual(checkpoint.name, "step-0000000040")
+        schema("checkpoint").validate(json.loads((checkpoint / "state.json").read_text()))
+
+    def test_measured_memory_and_traffic_are_the_predicted_ones(self):
+        for plan in ("roomy", "tight"):
+            self.succeeds(*self.flags(plan, output=plan))
+            summary = json.loads((self.directory / plan / "summary.json").read_text())
+            for figure in ("peak_device_bytes", "host_bytes", "traffic"):
+                self.assertEqual(summary["measured"][figure], summary["predicted"][figure], (plan, figure))
+            budget = json.loads((self.shared / f"{plan}.json").read_text())["budgets"]["gpu_memory_bytes"]
+            self.assertLessEqual(summary["measured"]["peak_device_bytes"], budget)
+        self.assertGreater(summary["measured"]["traffic"]["fetches"], 0)
+        self.assertGreater(summary["measured"]["traffic"]["evictions"], 0)
+
+    def test_trace_shows_the_same_tasks_predicted_and_measured(self):
+        self.succeeds(*self.flags(hardware=self.shared / "hardware.json"))
+        events = json.loads((self.directory / "run/trace.json").read_text())["traceEvents"]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertEqual(sorted(names.values()), ["measured rank 0", "predicted rank 0"])
+        tasks = [[(e["name"], e["tid"]) for e in events if e["ph"] == "X" and e["pid"] == pid] for pid in sorted(names)]
+        self.assertEqual(tasks[0], tasks[1])
+        self.assertGreater(len(tasks[0]), 10)
+        self.assertTrue(all(e["dur"] >= 0 for e in events if e["ph"] == "X"))
+
+    def test_json_prints_the_summary(self):
+        document = self.envelope(*self.flags())["document"]
+        schema("summary").validate(document)
+        self.assertEqual(document["steps_done"], 5)
+        self.assertGreater(document["tokens_per_s"], 0)
+        self.assertGreater(document["model_flop_per_s"], 0)
+
+    def test_dry_run_says_what_it_would_do_and_writes_nothing(self):
+        result = self.succeeds(*self.flags(), "--dry-run")
+        for word in ("model", "plan", "budgets", "data", "predicted", "evictions"):
+            self.assertIn(word, result.out)
+        self.assertEqual(self.files(), [])
+        document = self.envelope(*self.flags(), "--dry-run")["document"]
+        schema("summary").validate(document)
+        self.assertEqual(document["ended"], "dry-run")
+        self.assertIsNone(document["measured"])
+
+    def test_default_run_directory_is_named_after_the_model(self):
+        self.succeeds(*self.flags(output=None, steps=1))
+        self.assertTrue((self.directory / "model.run/config.json").exists())
+
+    def test_samples_from_safetensors_train_too(self):
+        import torch
+        from safetensors.torch import save_file
+
+        ids = torch.randint(0, 256, (50, TOKENS), generator=torch.Generator().manual_seed(0))
+        save_file({"input_ids": ids}, str(self.directory / "rows.safetensors"))
+        result = self.succeeds(*self.flags(data="rows.safetensors", eval_data="rows.safetensors"))
+        self.assertRegex(result.out.splitlines()[-1], r"\Aheld-out loss \d+\.\d{4}\Z")
+
+
+class Numbers(TrainTest):
+    """Placement, interruption and resuming change no bit."""
+
+    def test_every_plan_gives_the_same_weights(self):
+        roomy = self.exported(*self.flags("roomy", output="a"), name="a.safetensors")
+        tight = self.exported(*self.flags("tight", output="b"), name="b.safetensors")
+        self.assertEqual(roomy, tight)
+        self.assertNotEqual(roomy, self.exported(*self.flags("tight", output="c", seed=1), name="c.safetensors"))
+
+    def test_a_run_in_two_parts_equals_one_run(self):
+        whole = self.exported(*self.flags(steps=7, output="whole"), name="whole.safetensors")
+        lines = [line["loss"] for line in self.metrics("whole")]
+        self.succeeds(*self.flags(steps=4, output="parts"))
+        parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
+        self.assertEqual(whole, parts)
+        self.assertEqual([line["loss"] for line in self.metrics("parts")], lines)
+
+    def test_a_run_may_go_on_under_another_plan(self):
+        whole = self.exported(*self.flags("roomy", steps=6, output="whole"), name="whole.safetensors")
+        self.succeeds(*self.flags("tight", steps=3, output="parts"))
+        parts = self.exported("--resume", "parts", "--steps", 6, "--plan", self.shared / "roomy.json", name="p.safetensors")
+        self.assertEqual(whole, parts)
+
+    def test_resuming_a_finished_run_exports_again(self):
+        first = self.exported(*self.flags(), name="out.safetensors")
+        self.succeeds("--resume", "run")
+        self.assertEqual((self.directory / "out.safetensors").read_bytes(), first)
+
+    def test_metrics_are_cut_back_to_the_checkpoint(self):
+        self.succeeds(*self.flags(steps=6, checkpoint_every=4))
+        shutil.rmtree(self.directory / "run/checkpoints/step-0000000006")
+        with open(self.directory / "run/metrics.jsonl", "a") as file:
+            file.write('{"step": 7, "lo')
+        self.succeeds("--resume", "run")
+        self.assertEqual([line["step"] for line in self.metrics()], [1, 2, 3, 4, 5, 6])
+
+    def test_keep_counts_checkpoints(self):
+        self.succeeds(*self.flags(steps=6, checkpoint_every=1, keep=3))
+        names = sorted(p.name for p in (self.directory / "run/checkpoints").iterdir())
+        self.assertEqual(names, ["step-0000000004", "step-0000000005", "step-0000000006"])
+
+    def test_interrupt_writes_a_checkpoint_and_ends_with_130(self):
+        whole = self.exported(*self.flags(steps=3000, output="whole"), name="whole.safetensors")
+        process = self.start(*self.flags(steps=3000))
+        metrics = self.directory / "run/metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 5) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"--resume run", err)
+        (checkpoint,) = (self.directory / "run/checkpoints").iterdir()
+        done = json.loads((checkpoint / "state.json").read_text())["step"]
+        self.assertEqual(done, len(self.metrics()))
+        self.assertLess(done, 3000)
+        self.assertEqual(json.loads((self.directory / "run/summary.json").read_text())["ended"], "interrupted")
+        self.assertEqual(self.exported("--resume", "run", name="resumed.safetensors"), whole)
+
+    def test_damaged_checkpoint_falls_back_to_the_older_one(self):
+        whole = self.exported(*self.flags(steps=6, checkpoint_every=2), name="whole.safetensors")
+        newest = self.directory / "run/checkpoints/step-0000000006/model.safetensors"
+        damaged = bytearray(newest.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        newest.write_bytes(damaged)
+        result = self.succeeds("--resume", "run", "--export", "again.safetensors")
+        self.assertIn("step-0000000006", result.err)
+        self.assertIn("damaged", result.err)
+        self.assertEqual((self.directory / "again.safetensors").read_bytes(), whole)
+
+
+class Weights(TrainTest):
+    def test_exports_load_elsewhere_under_the_original_names(self):
+        import torch
+        from safetensors.torch import load_file
+
+        self.succeeds(*self.flags(), "--export", "out.safetensors")
+        self.succeeds(*self.flags(output="again"), "--export", "out.pt")
+        tensors = load_file(str(self.directory / "out.safetensors"))
+        original = tiny_model()
+        parameters = dict(original.named_parameters())
+        self.assertTrue(set(parameters) <= set(tensors), set(parameters) - set(tensors))
+        self.assertNotIn("head.weight", tensors)
+        traced = torch.jit.load(str(self.shared / "model.pt")).state_dict()  # tracing counted a batch too
+        counted = int(tensors["running.num_batches_tracked"] - traced["running.num_batches_tracked"])
+        self.assertEqual(counted, 5)
+        module = torch.jit.load(str(self.directory / "out.pt"))
+        state = module.state_dict()
+        for name, value in tensors.items():
+            self.assertTrue(torch.equal(state[name], value), name)
+        self.assertTrue(torch.equal(state["head.weight"], tensors["wte.weight"]))
+        self.assertFalse(torch.equal(state["wte.weight"], parameters["wte.weight"]))
+        self.assertTrue(torch.isfinite(module(torch.zeros(ROWS, TOKENS, dtype=torch.int64))))
+        # The export is a model like any other.
+        tool("ELIXIR_PROFILE", "out.pt", "--target", "cpu", "-o", "out.profile.json", cwd=self.directory)
+
+    def test_exported_weights_can_start_another_run(self):
+        trained = self.exported(*self.flags(), name="first.safetensors")
+        again = self.exported(*self.flags(output="two", steps=1, lr=1e-30, weight_decay=0, weights="first.safetensors"), name="second.safetensors")
+        from safetensors.torch import load
+
+        first, second = load(trained), load(again)
+        for name in first:
+            if not name.startswith("running.") or name in ("running.weight", "running.bias"):
+                self.assertTrue(bool((first[name] == second[name]).all()), name)
+
+    def test_init_depends_on_the_seed_and_says_the_recipe(self):
+        result = self.succeeds(*self.flags(output="a", init=True), "--export", "a.safetensors")
+        self.assertIn("norm weights 1, biases 0, the rest normal", result.err)
+        self.succeeds(*self.flags("roomy", output="b", init=True), "--export", "b.safetensors")
+        self.succeeds(*self.flags(output="c", init=True, seed=2), "--export", "c.safetensors")
+        a, b, c = ((self.directory / f"{name}.safetensors").read_bytes() for name in "abc")
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+
+    def test_missing_and_unexpected_names_are_listed(self):
+        import torch
+        from safetensors.torch import save_file
+
+        tensors = {name: p.detach().clone() for name, p in tiny_model().named_parameters()}
+        tensors["norm.gain"] = tensors.pop("norm.weight")
+        save_file(tensors, str(self.directory / "w.safetensors"))
+        error = self.fails(2, "EX0310", *self.flags(weights="w.safetensors"))
+        self.assertIn("missing: `norm.weight`", error)
+        self.assertIn("unexpected: `norm.gain`", error)
+        tensors["norm.weight"] = torch.ones(3)
+        save_file(tensors, str(self.directory / "w.safetensors"))
+        self.fails(2, "EX0310", *self.flags(weights="w.safetensors"), mentions="[3]")
+
+    def test_damaged_weights_are_refused(self):
+        (self.directory / "w.safetensors").write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{}")
+        self.fails(2, "EX0211", *self.flags(weights="w.safetensors"), mentions="w.safetensors")
+
+    def test_a_buffer_without_data_is_named(self):
+        model = tiny_model()
+        model.running = model.running.to("meta")
+        import torch
+
+        traced = torch.jit.trace(tiny_model(), torch.zeros(ROWS, TOKENS, dtype=torch.int64), check_trace=False)
+        traced.running.running_mean = torch.empty(24, device="meta")
+        traced.save(str(self.directory / "meta.pt"))
+        self.fails(2, "EX0309", *self.flags(model="meta.pt"), mentions="running.running_mean")
+
+
+class BadInput(TrainTest):
+    def test_missing_flags(self):
+        self.fails(2, "EX0103", mentions="--plan")
+        self.fails(2, "EX0103", *self.flags(data=None), mentions="--data")
+
+    def test_contradictions_with_the_plan(self):
+        for flag, value in (("optimizer", "sgd"), ("precision", "bf16"), ("accumulation_steps", 3)):
+            self.fails(2, "EX0104", *self.flags(**{flag: value}), mentions="contradicts the plan")
+
+    def test_data_shorter_than_a_batch(self):
+        (self.directory / "short.txt").write_bytes(b"x" * (ROWS * TOKENS - 1))
+        self.fails(2, "EX0501", *self.flags(data="short.txt"), mentions=["31", "32"])
+
+    def test_tokens_outside_the_vocabulary(self):
+        (self.directory / "t.u16").write_bytes(struct.pack("<500H", *([7] * 300 + [256] + [7] * 199)))
+        self.fails(2, "EX0502", *self.flags(data="t.u16"), mentions=["token 256", "600", "wte.weight"])
+
+    def test_data_of_unknown_or_wrong_format(self):
+        (self.directory / "data.bin").write_bytes(b"x" * 1000)
+        self.fails(2, "EX0503", *self.flags(data="data.bin"), mentions="--data-format")
+        self.succeeds(*self.flags(data="data.bin", data_format="bytes", steps=1))
+        self.fails(2, "EX0201", *self.flags(data="absent.txt", output="other"))
+
+    def test_samples_that_do_not_fit_the_inputs(self):
+        import torch
+        from safetensors.torch import save_file
+
+        save_file({"ids": torch.zeros(9, TOKENS, dtype=torch.int64)}, str(self.directory / "a.safetensors"))
+        self.fails(2, "EX0503", *self.flags(data="a.safetensors"), mentions=["input_ids", "ids"])
+        save_file({"input_ids": torch.zeros(9, 5, dtype=torch.int64)}, str(self.directory / "a.safetensors"))
+        self.fails(2, "EX0503", *self.flags(data="a.safetensors"), mentions=["[9, 5]", "[16]"])
+
+    def test_plan_of_another_program(self):
+        save_traced(tiny_model(layers=2), self.directory / "other.pt")
+        self.fails(2, "EX0401", *self.flags(model="other.pt"), mentions="elixir-profile")
+        self.fails(2, "EX0401", *self.flags(batch=3), mentions="--batch")
+
+    def test_machine_smaller_than_the_plan(self):
+        plan = self.plan(budgets__host_memory_bytes=1 << 50)
+        self.fails(3, "EX0602", *self.flags(plan), mentions="--host-memory")
+
+    def test_no_gpu(self):
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("this machine has a GPU")
+        self.fails(3, "EX0601", *self.flags(device="cuda"))
+        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90)
+        self.fails(3, "EX0601", *self.flags(plan))
+        self.fails(3, "EX0603", *self.flags(plan, device="cpu"))
+
+    def test_existing_and_unwritable_outputs(self):
+        (self.directory / "run").mkdir()
+        (self.directory / "run/notes.txt").write_text("mine")
+        self.fails(2, "EX0203", *self.flags(), mentions="--force")
+        self.fails(2, "EX0204", *self.flags(output="/nonexistent/run"))
+        self.fails(2, "EX0204", *self.flags(output="/proc/run"))
+        (self.directory / "out.safetensors").write_text("mine")
+        self.fails(2, "EX0203", *self.flags(output="other", export="out.safetensors"))
+        self.fails(2, "EX0102", *self.flags(output="other", export="out.bin"))
+        self.succeeds(*self.flags(steps=1), "--force")
+        self.assertEqual((self.directory / "run/notes.txt").read_text(), "mine")
+
+    def test_hostile_models_and_plans(self):
+        (self.directory / "bad.pt").write_bytes(b"not an archive" * 100)
+        self.fails(2, "EX0301", *self.flags(model="bad.pt"))
+        whole = (self.shared / "model.pt").read_bytes()
+        (self.directory / "cut.pt").write_bytes(whole[: len(whole) // 2])
+        self.fails(2, "EX0302", *self.flags(model="cut.pt"))
+        (self.directory / "plan.json").write_text('{"schema": "elixir.plan", ')
+        self.fails(2, "EX0205", *self.flags(self.directory / "plan.json"))
+        self.fails(2, "EX0208", *self.flags(self.plan(unheard_of=1)))
+
+    def test_resume_needs_a_run_and_keeps_its_choices(self):
+        self.fails(2, "EX0201", "--resume", "absent")
+        self.succeeds(*self.flags(steps=2))
+        self.fails(2, "EX0104", "--resume", "run", "--seed", 9, mentions="--seed")
+        self.fails(2, "EX0104", "--resume", "run", "-o", "other")
+        for damaged in ("model.safetensors", "state.json"):
+            path = self.directory / "run/checkpoints/step-0000000002" / damaged
+            path.write_bytes(path.read_bytes()[:-20])
+            self.fails(2, "EX0212", "--resume", "run")
+
+    def test_full_disk_stops_the_run_and_keeps_the_older_checkpoint(self):
+        self.succeeds(*self.flags(steps=2))
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # model.safetensors has more
+
+        before = sorted((self.directory / "run/checkpoints").iterdir())
+        result = self.run_tool("--resume", "run", "--steps", 4, preexec_fn=small_files)
+        self.assertEqual(result.code, 4, result.err)
+        self.assertIn("error[EX0702]", result.err)
+        self.assertEqual(sorted((self.directory / "run/checkpoints").iterdir()), before)
+        self.succeeds("--resume", "run", "--steps", 4)
+
+    def test_a_loss_that_is_not_finite_keeps_the_last_checkpoint(self):
+        result = self.run_tool(*self.flags(steps=50, lr=1e38, clip_norm=0, checkpoint_every=1))
+        self.assertEqual(result.code, 4, result.err)
+        self.assertIn("error[EX0704]", result.err)
+        self.assertIn("stays in", result.err)
+        (newest, *_) = sorted((self.directory / "run/checkpoints").iterdir(), reverse=True)
+        self.assertEqual(json.loads((newest / "state.json").read_text())["step"], len(self.metrics()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""What the tests of elixir-train share: a tiny model with tied weights, dropout and running statistics, text, and plans
+for it, made once by the real tools."""
+import atexit
+import functools
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import ToolTest, clean_environment
+
+ROWS, TOKENS = 2, 16
+
+
+def tiny_model(vocabulary=256, hidden=24, layers=3, device="cpu"):
+    import torch
+
+    class Tiny(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wte = torch.nn.Embedding(vocabulary, hidden)
+            self.blocks = torch.nn.ModuleList(torch.nn.Linear(hidden, hidden) for _ in range(layers))
+            self.running = torch.nn.BatchNorm1d(hidden)
+            self.norm = torch.nn.LayerNorm(hidden)
+            self.head = torch.nn.Linear(hidden, vocabulary, bias=False)
+            self.head.weight = self.wte.weight
+
+        def forward(self, input_ids):
+            x = self.wte(input_ids)
+            for block in self.blocks:
+                x = x + torch.nn.functional.dropout(torch.nn.functional.gelu(block(x)), 0.1, self.training)
+            x = self.running(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+            logits = self.head(self.norm(x))
+            return torch.nn.functional.cross_entropy(
+                logits[:, :-1].reshape(-1, logits.shape[-1]), input_ids[:, 1:].reshape(-1)
+            )
+
+    torch.manual_seed(1)
+    with torch.device(device):
+        return Tiny().train()
+
+
+def save_traced(model, path):
+    import torch
+
+    ids = torch.zeros(ROWS, TOKENS, dtype=torch.int64)
+    device = next(model.parameters()).device
+    torch.jit.trace(model, ids.to(device), check_trace=False).save(str(path))
+
+
+def text(seed, words):
+    chosen = random.Random(seed)
+    vocabulary = ["".join(chosen.choices("abcdefgh", k=chosen.randint(2, 5))) for _ in range(40)]
+    return " ".join(chosen.choices(vocabulary, k=words)).encode()
+
+
+def tool(name, *arguments, cwd, code=0):
+    """Runs another tool of the pipeline; its JSON document."""
+    process = subprocess.run(
+        [os.environ[name], "--json", *map(str, arguments)],
+        cwd=cwd, env=clean_environment(OMP_NUM_THREADS="1"), capture_output=True, timeout=120,
+    )
+    if process.returncode != code:
+        raise AssertionError(f"{name} {arguments}: {process.returncode}\n{process.stderr.decode()}")
+    return json.loads(process.stdout)["document"]
+
+
+@functools.lru_cache(maxsize=None)
+def shared_directory():
+    """Model, text, this machine's figures and two plans: roomy.json (everything on the device) and tight.json (under the
+    smallest device budget that any plan fits). Made once a process by the real tools."""
+    shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
+    atexit.register(shutil.rmtree, shared, ignore_errors=True)
+    (shared / "text.txt").write_bytes(text(1, 4000))
+    (shared / "held-out.txt").write_bytes(text(1, 4400)[-1500:])
+    save_traced(tiny_model(), shared / "model.pt")
+    tool("ELIXIR_PROFILE", "model.pt", "--target", "cpu", "-o", "profile.json", cwd=shared)
+    # The operators' workspaces are part of the device's peak: they are measured, not guessed.
+    tool("ELIXIR_BENCH", "--quick", "--device", "cpu", "--operators", "profile.json", "-o", "hardware.json", cwd=shared)
+    search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "1GiB"]
+    tool("ELIXIR_SEARCH", *search, "--gpu-memory", "256MiB", "-o", "roomy.json", cwd=shared)
+    no = tool("ELIXIR_SEARCH", *search, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+    least = no["minimum_gpu_memory_bytes"]
+    tool("ELIXIR_SEARCH", *search, "--gpu-memory", f"{least}B", "-o", "tight.json", cwd=shared)
+    return shared
+
+
+class TrainTest(ToolTest):
+    """Runs elixir-train on the tiny model; `self.shared` is shared_directory()."""
+
+    tool = "ELIXIR_TRAIN"
+    shared = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = shared_directory()
+
+    def plan(self, name="tight", **changes):
+        """A copy of a plan in the test's directory, with members replaced ("budgets.host_memory_bytes")."""
+        document = json.loads((self.shared / f"{name}.json").read_text())
+        for path, value in changes.items():
+            *parents, last = path.split("__")
+            record = document
+            for key in parents:
+                record = record[key]
+            record[last] = value
+        path = self.directory / "changed-plan.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    def flags(self, plan="tight", **extra):
+        """Command line of a short run; keyword arguments become flags, None leaves one out."""
+        values = {
+            "plan": self.shared / f"{plan}.json" if isinstance(plan, str) else plan,
+            "model": self.shared / "model.pt",
+            "data": self.shared / "text.txt",
+            "steps": 5,
+            "lr": 0.01,
+            "output": "run",
+        }
+        values.update(extra)
+        words = []
+        for name, value in values.items():
+            if value is None or value is False:
+                continue
+            words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [value])
+        return words
+
+    # One thread: the same bits hold for one thread count only.
+    def run_tool(self, *arguments, env=None, **options):
+        return super().run_tool(*arguments, env=env or clean_environment(OMP_NUM_THREADS="1"), **options)
+
+    def start(self, *arguments, env=None):
+        return super().start(*arguments, env=env or clean_environment(OMP_NUM_THREADS="1"))
+
+    def metrics(self, run="run"):
+        lines = (self.directory / run / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def exported(self, *arguments, name="out.safetensors", **options):
+        """Bytes of the model that a successful run exports."""
+        self.succeeds(*arguments, "--export", name, **options)
+        return (self.directory / name).read_bytes()
+
+
+if __name__ == "__main__":
+    unittest.main()

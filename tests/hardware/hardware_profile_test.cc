@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "hardware/hardware_profile.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace elixir::hardware {
+namespace {
+
+Figure figure(double median) {
+  return {median, 0.02, 7, "test"};
+}
+
+HardwareProfile sample() {
+  HardwareProfile p;
+  p.name = "sample";
+  p.device_kind = "cuda";
+  p.machine = {"A CPU", 16, 15, std::int64_t{125} << 30};
+  p.gpus = {{"NVIDIA H200", 90, 150109880320, 623706112}};
+  p.links.host_to_device = {{1, figure(55e9), figure(5000)}, {2, figure(100e9), figure(6000)}};
+  p.links.device_to_host = {{1, figure(55e9), figure(5000)}};
+  p.links.both_at_once = {{1, figure(101e9), figure(5000)}};
+  p.adam_cpu = {{"bf16", 1, figure(6e9)}, {"fp32", 1, figure(5e9)}};
+  p.adam_gpu = {{"bf16", 1, figure(138e9)}};
+  p.compute = {{"bf16", figure(799e12)}};
+  p.device_copy_bytes_per_s = figure(4.1e12);
+  p.launch_ns = figure(4000);
+  p.operators = {{"aten::mm(b)", figure(20), 512}, {"aten::mm(a)", figure(10), 0}};
+  p.waived = {{"host-copy", "for the test"}};
+  p.meta = {{"tool", "test"}};
+  return p;
+}
+
+HardwareProfile parse(const Json& json) {
+  return parse_hardware(*JsonDocument::parse(dump(json), "h.json"));
+}
+
+ErrorInfo failure(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.info();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+TEST(HardwareDocument, KeepsEverythingOverWritingAndReading) {
+  const HardwareProfile p = sample();
+  const HardwareProfile back = parse(to_json(p));
+  EXPECT_EQ(dump(to_json(back)), dump(to_json(p)));
+  EXPECT_EQ(back.gpus[0].sm, 90);
+  EXPECT_EQ(back.links.host_to_device[1].gpus, 2);
+  EXPECT_EQ(back.operators[0].key, "aten::mm(a)") << "operators are sorted by key";
+  EXPECT_FALSE(back.host_copy_bytes_per_s);
+  EXPECT_EQ(back.waived.at("host-copy"), "for the test");
+}
+
+TEST(HardwareDocument, FingerprintIgnoresMetaAlone) {
+  HardwareProfile p = sample();
+  const std::string before = fingerprint(p);
+  EXPECT_EQ(before.size(), 64U);
+  p.meta["tool"] = "another";
+  EXPECT_EQ(fingerprint(p), before);
+  p.adam_gpu[0].params_per_s.median += 1;
+  EXPECT_NE(fingerprint(p), before);
+}
+
+TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
+  struct Damage {
+    std::function<void(Json&)> apply;
+    ErrorCode code;
+    std::string pointer;
+  };
+  const std::vector<Damage> damages = {
+      {[](Json& j) { j["schema"] = "elixir.plan"; }, ErrorCode::kWrongSchema, "/schema"},
+      {[](Json& j) { j.erase("compute"); }, ErrorCode::kJsonMissingKey, ""},
+      {[](Json& j) { j["extra"] = 1; }, ErrorCode::kJsonUnknownKey, "/extra"},
+      {[](Json& j) { j["device_kind"] = "tpu"; }, ErrorCode::kJsonBadValue, "/device_kind"},
+      {[](Json& j) { j["gpus"] = Json::array(); }, ErrorCode::kJsonBadValue, "/gpus"},
+      {[](Json& j) { j["machine"]["threads"] = 0; }, ErrorCode::kJsonBadValue, "/machine/threads"},
+      {[](Json& j) { j["machine"]["threads"] = "2"; }, ErrorCode::kJsonType, "/machine/threads"},
+      {[](Json& j) { j["adam"]["gpu"][0]["params_per_s"]["median"] = 0; },
+       ErrorCode::kJsonBadValue,
+       "/adam/gpu/0/params_per_s/median"},
+      {[](Json& j) { j["adam"]["cpu"][1]["dtype"] = "int8"; },
+       ErrorCode::kJsonBadValue,
+       "/adam/cpu/1/dtype"},
+      {[](Json& j) { j["links"]["device_to_host"][0]["bytes_per_s"]["median"] = -1; },
+       ErrorCode::kJsonBadValue,
+       "/links/device_to_host/0/bytes_per_s/median"},
+      {[](Json& j) { j["operators"][1]["key"] = "aten::mm(a)"; },
+       ErrorCode::kJsonBadValue,
+       "/operators/1"},
+      {[](Json& j) { j["operators"][0]["workspace_bytes"] = -512; },
+       ErrorCode::kJsonBadValue,
+       "/operators/0/workspace_bytes"},
+      {[](Json& j) { j["disk"] = Json::object(); }, ErrorCode::kJsonBadValue, "/disk"},
+      {[](Json& j) { j["waived"].push_back(j["waived"][0]); },
+       ErrorCode::kJsonBadValue,
+       "/waived/1"},
+  };
+  for (const Damage& damage : damages) {
+    Json json = to_json(sample());
+    damage.apply(json);
+    const ErrorInfo info = failure([&] { (void)parse(json); });
+    EXPECT_EQ(info.code, damage.code) << damage.pointer << ": " << info.message;
+    ASSERT_TRUE(info.where) << damage.pointer;
+    if (damage.code != ErrorCode::kJsonUnknownKey) {
+      EXPECT_EQ(info.where->pointer, damage.pointer) << info.message;
+    }
+    EXPECT_EQ(info.where->file, "h.json");
+  }
+}
+
+class ShippedProfiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ =
+        std::filesystem::temp_directory_path() / ("elixir-profiles-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+    write_file((directory_ / "laptop.json").string(), dump(to_json(sample())), Overwrite::kAllow);
+    ::setenv("ELIXIR_PROFILES", directory_.c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("ELIXIR_PROFILES");
+    std::filesystem::remove_all(directory_);
+  }
+  std::filesystem::path directory_;
+};
+
+TEST_F(ShippedProfiles, AreFoundByNameAndByPath) {
+  EXPECT_THAT(shipped_profiles(), ::testing::Contains("laptop"));
+  EXPECT_EQ(load_hardware("laptop").name, "sample");
+  EXPECT_EQ(load_hardware((directory_ / "laptop.json").string()).name, "sample");
+}
+
+TEST_F(ShippedProfiles, UnknownNamesGetASuggestion) {
+  const ErrorInfo info = failure([] { (void)load_hardware("labtop"); });
+  EXPECT_EQ(info.code, ErrorCode::kFileNotFound);
+  EXPECT_THAT(info.help, ::testing::Contains("did you mean `laptop`?"));
+  const ErrorInfo file = failure([] { (void)load_hardware("no/such.json"); });
+  EXPECT_EQ(file.code, ErrorCode::kFileNotFound);
+}
+
+}  // namespace
+}  // namespace elixir::hardware

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/error.h"
+#include "fakes/program_builder.h"
+#include "schedule/plans.h"
+
+namespace elixir::plan {
+namespace {
+
+Plan plan_for(const program::Program& program) {
+  fakes::LayoutOptions options;
+  options.chunk_bytes = 4096;
+  options.parameters = Home::kHost;
+  options.blocks = 2;
+  Plan plan = fakes::lay_out(program, options);
+  plan.programs = {{.role = "train", .fingerprint = program::fingerprint(program)}};
+  plan.hardware = {.fingerprint = std::string(64, '0'), .device_kind = "cpu", .sm = 0};
+  plan.strategy = "optimal";
+  plan.budgets = {
+      .gpu_memory_bytes = 1 << 20, .host_memory_bytes = 1 << 30, .gpu_context_bytes = 0};
+  plan.predicted = {
+      .step_ns = 12,
+      .streams = {{.stream = "compute", .busy_ns = 9}},
+      .peak_allocated_bytes = 3,
+      .host_bytes = 4,
+      .traffic = {
+          .host_to_device_bytes = 5, .device_to_host_bytes = 6, .fetches = 7, .evictions = 8}};
+  return plan;
+}
+
+Plan parsed(const std::string& text) {
+  return parse_plan(*JsonDocument::parse(text, "plan.json"));
+}
+
+void expect_refused(ErrorCode code, const std::function<void()>& what) {
+  try {
+    what();
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, code) << error.what();
+  }
+}
+
+TEST(Plan, WrittenAndReadIsTheSameDocument) {
+  const program::Program program = fakes::transformer({});
+  const std::string text = dump(to_json(plan_for(program)));
+  const Plan again = parsed(text);
+  EXPECT_EQ(dump(to_json(again)), text);
+  check_against(again, program);
+}
+
+TEST(Plan, OfCudaNamesItsComputeCapability) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  plan.hardware = {.fingerprint = std::string(64, '0'), .device_kind = "cuda", .sm = 90};
+  EXPECT_EQ(parsed(dump(to_json(plan))).hardware.sm, 90);
+}
+
+TEST(Plan, HostileDocumentsGiveOneError) {
+  const Json good = to_json(plan_for(fakes::mlp({8, 8}, 2)));
+  struct Case {
+    const char* pointer;
+    Json value;
+    ErrorCode code;
+  };
+  for (const Case& c : {
+           Case{"/accumulation_steps", 0, ErrorCode::kJsonBadValue},
+           Case{"/accumulation_steps", "1", ErrorCode::kJsonType},
+           Case{"/world", 1LL << 40, ErrorCode::kJsonBadValue},
+           Case{"/chunks/0/bytes", -1, ErrorCode::kJsonBadValue},
+           Case{"/chunks/0/bytes", 1LL << 60, ErrorCode::kJsonBadValue},
+           Case{"/chunks/0/parameter_home", "disk", ErrorCode::kJsonBadValue},
+           Case{"/chunks/0/extra", 1, ErrorCode::kJsonUnknownKey},
+           Case{"/cache/blocks", 1.5, ErrorCode::kJsonType},
+           Case{"/hardware/sm", 90, ErrorCode::kJsonBadValue},
+           Case{"/optimizer", "lion", ErrorCode::kJsonBadValue},
+           Case{"/activations/recompute", Json::array({1}), ErrorCode::kJsonBadValue},
+           Case{"/schema", "elixir.profile", ErrorCode::kWrongSchema},
+       }) {
+    Json bad = good;
+    bad[Json::json_pointer(c.pointer)] = c.value;
+    SCOPED_TRACE(c.pointer);
+    expect_refused(c.code, [&] { (void)parsed(dump(bad)); });
+  }
+  Json missing = good;
+  missing.erase("cache");
+  expect_refused(ErrorCode::kJsonMissingKey, [&] { (void)parsed(dump(missing)); });
+  expect_refused(ErrorCode::kJsonSyntax, [&] { (void)parsed("{\"schema\": "); });
+}
+
+TEST(Plan, OfAnotherProgramIsRefused) {
+  const program::Program program = fakes::mlp({8, 8}, 2);
+  Plan plan = plan_for(program);
+  plan.programs[0].fingerprint[0] = plan.programs[0].fingerprint[0] == 'a' ? 'b' : 'a';
+  expect_refused(ErrorCode::kPlanOfAnotherProgram, [&] { check_against(plan, program); });
+}
+
+TEST(Plan, ThatContradictsItsProgramIsRefused) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 2);
+  const std::vector<std::function<void(Plan&)>> changes = {
+      [](Plan& p) { p.chunks[0].parameters[0].name = "nobody"; },
+      [](Plan& p) { p.chunks[0].parameters.pop_back(); },
+      [](Plan& p) { p.chunks.push_back(p.chunks[0]); },
+      [](Plan& p) { p.chunks[0].parameters[1].offset_bytes += 4; },
+      [](Plan& p) { p.chunks[0].parameters[1].offset_bytes = 0; },
+      [](Plan& p) { p.chunks[0].parameters[1].offset_bytes = 256 * (1LL << 40); },
+      [](Plan& p) { p.chunks[0].bytes -= 256; },
+      [](Plan& p) { p.chunks[0].bytes += 4; },
+      [](Plan& p) { p.chunks[0].dtype = program::DType::kBFloat16; },
+      [](Plan& p) { p.chunks[0].gradient_dtype = program::DType::kBFloat16; },
+      [](Plan& p) { p.cache.blocks = 0; },
+      [](Plan& p) { p.cache.block_bytes -= 256; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Plan plan = plan_for(program);
+    check_against(plan, program);
+    changes[i](plan);
+    SCOPED_TRACE(i);
+    expect_refused(ErrorCode::kInconsistentPlan, [&] { check_against(plan, program); });
+  }
+}
+
+TEST(Plan, MasterIsTheParameterInFp32AtOneHomeAlone) {
+  Chunk chunk;
+  EXPECT_TRUE(master_is_parameter(chunk));
+  chunk.optimizer_home = Home::kHost;
+  EXPECT_FALSE(master_is_parameter(chunk));
+  chunk.parameter_home = Home::kHost;
+  EXPECT_TRUE(master_is_parameter(chunk));
+  chunk.dtype = program::DType::kBFloat16;
+  EXPECT_FALSE(master_is_parameter(chunk));
+}
+
+TEST(Plan, StateBytesFollowTheElements) {
+  Chunk chunk;
+  chunk.bytes = 512;
+  chunk.dtype = program::DType::kBFloat16;
+  EXPECT_EQ(bytes_as(chunk, program::DType::kFloat32), 1024);
+  EXPECT_EQ(bytes_as(chunk, program::DType::kBFloat16), 512);
+}
+
+TEST(Plan, PlacesAreByPositionInTheProgram) {
+  const program::Program program = fakes::mlp({8, 8}, 2);
+  const Plan plan = plan_for(program);
+  const std::vector<Place> places = locate_parameters(plan, program);
+  ASSERT_EQ(places.size(), program.parameters.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    bool found = false;
+    for (const ChunkParameter& entry : plan.chunks[places[i].chunk].parameters) {
+      found = found || (entry.name == program.parameters[i].name &&
+                        entry.offset_bytes == places[i].offset_bytes);
+    }
+    EXPECT_TRUE(found);
+  }
+}
+
+}  // namespace
+}  // namespace elixir::plan

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "program/document.h"
+
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "memory/timeline.h"
+#include "program/canonical.h"
+
+namespace elixir::program {
+namespace {
+
+TensorRef tensor(StorageId storage, std::vector<std::int64_t> sizes, std::int32_t version = 0) {
+  TensorRef ref{.storage = storage, .version = version, .sizes = std::move(sizes)};
+  ref.strides.assign(ref.sizes.size(), 1);
+  for (std::size_t d = ref.sizes.size(); d-- > 1;)
+    ref.strides[d - 1] = ref.strides[d] * ref.sizes[d];
+  return ref;
+}
+
+/// y = relu(x w); loss = sum(y): every kind of argument somewhere.
+Program sample() {
+  Program program;
+  program.target = {.kind = Target::Kind::kCpu, .sm = 0};
+  program.modules = {"", "layer \"0\""};
+  program.storages = {
+      {.id = 0,
+       .bytes = 24,
+       .category = Category::kParameter,
+       .allocated_at = -1,
+       .freed_after = 3},
+      {.id = 1, .bytes = 16, .category = Category::kInput, .allocated_at = -1, .freed_after = 3},
+      {.id = 2,
+       .bytes = 24,
+       .category = Category::kActivation,
+       .allocated_at = 0,
+       .freed_after = 2},
+      {.id = 3, .bytes = 4, .category = Category::kTemporary, .allocated_at = 1, .freed_after = 3},
+      {.id = 4, .bytes = 24, .category = Category::kGradient, .allocated_at = 2, .freed_after = 3},
+  };
+  program.operators = {
+      {.id = 0,
+       .name = "aten::mm",
+       .module = 1,
+       .arguments = {tensor(1, {2, 2}), tensor(0, {2, 3})},
+       .outputs = {tensor(2, {2, 3})},
+       .flops = 24},
+      {.id = 1,
+       .name = "aten::sum",
+       .overload = "dim",
+       .arguments = {tensor(2, {2, 3}),
+                     Ints{},
+                     true,
+                     None{},
+                     1.0,
+                     std::numeric_limits<double>::infinity(),
+                     std::string("a\"\\\n\xc3\xa9"),
+                     Doubles{0.5, -1.0},
+                     Bools{true, false},
+                     DeviceName{"cpu"},
+                     std::complex<double>(1, -2),
+                     std::int64_t{-7},
+                     Tensors{tensor(2, {2, 3}), std::nullopt}},
+       .outputs = {tensor(3, {})}},
+      {.id = 2,
+       .name = "aten::mm",
+       .phase = Phase::kBackward,
+       .module = 0,
+       .arguments = {tensor(1, {2, 2}), tensor(2, {2, 3})},
+       .outputs = {tensor(4, {2, 3})},
+       .writes = true},
+  };
+  program.parameters = {{.name = "w",
+                         .names = {"w", "tied.w"},
+                         .tensor = tensor(0, {2, 3}),
+                         .gradient = tensor(4, {2, 3})}};
+  program.inputs = {{.name = "x", .tensor = tensor(1, {2, 2})}};
+  program.loss = tensor(3, {});
+  return program;
+}
+
+std::string text_of(const Profile& profile) {
+  std::string text;
+  write_profile(profile, [&text](std::string_view piece) { text += piece; });
+  return text;
+}
+
+class ProfileDocument : public ::testing::Test {
+ protected:
+  ProfileDocument() {
+    profile_.model_path = "model.pt";
+    profile_.program = sample();
+    profile_.memory = memory::summarise(profile_.program, "adamw");
+    profile_.meta = make_meta("elixir-profile", {"elixir-profile", "model.pt"});
+  }
+  void SetUp() override {
+    path_ = ::testing::TempDir() + "document_test_" + std::to_string(::getpid()) + ".json";
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  Profile reload(const std::string& text) {
+    write_file(path_, text, Overwrite::kAllow);
+    return load_profile(path_);
+  }
+  ErrorInfo error_of(const std::string& from, const std::string& to) {
+    std::string text = text_of(profile_);
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    try {
+      reload(text);
+    } catch (const Error& error) {
+      return error.info();
+    }
+    ADD_FAILURE() << "accepted with " << to;
+    return {};
+  }
+
+  Profile profile_;
+  std::string path_;
+};
+
+TEST_F(ProfileDocument, ReadsBackWhatItWrote) {
+  const std::string text = text_of(profile_);
+  const Profile read = reload(text);
+  EXPECT_EQ(text_of(read), text);
+  ASSERT_EQ(read.program.operators.size(), profile_.program.operators.size());
+  for (std::size_t i = 0; i < read.program.operators.size(); ++i) {
+    EXPECT_EQ(read.program.operators[i].arguments, profile_.program.operators[i].arguments) << i;
+    EXPECT_EQ(canonical_text(read.program.operators[i]),
+              canonical_text(profile_.program.operators[i]));
+    EXPECT_EQ(read.program.operators[i].module, profile_.program.operators[i].module);
+  }
+  EXPECT_EQ(fingerprint(read.program), fingerprint(profile_.program));
+}
+
+TEST_F(ProfileDocument, RefusesAnotherSchema) {
+  EXPECT_EQ(error_of("elixir.profile", "elixir.plan").code, ErrorCode::kWrongSchema);
+}
+
+TEST_F(ProfileDocument, NamesPlaceOfAWrongType) {
+  const ErrorInfo error = error_of(
+      "\"sizes\":[2,3],\"strides\":[3,1],\"offset\":0,\"dtype\":\"float32\",\"wrapped_number\":"
+      "false}],\"outputs\"",
+      "\"sizes\":[2,-3],\"strides\":[3,1],\"offset\":0,\"dtype\":\"float32\",\"wrapped_number\":"
+      "false}],\"outputs\"");
+  ASSERT_TRUE(error.where.has_value());
+  EXPECT_EQ(error.where->pointer, "/operators/0/arguments/1/sizes/1");
+  EXPECT_TRUE(error.where->line.has_value());
+}
+
+TEST_F(ProfileDocument, RefusesAViewBeyondItsStorage) {
+  const ErrorInfo error = error_of("\"bytes\":24,\"category\":\"activation\"",
+                                   "\"bytes\":20,\"category\":\"activation\"");
+  EXPECT_EQ(error.code, ErrorCode::kJsonBadValue);
+  EXPECT_EQ(error.where->pointer, "/operators/0/outputs/0");
+}
+
+TEST_F(ProfileDocument, RefusesAStorageThatDoesNotExist) {
+  EXPECT_EQ(error_of("\"loss\": {\"storage\":3", "\"loss\": {\"storage\":33").where->pointer,
+            "/model/loss");
+}
+
+TEST_F(ProfileDocument, RefusesAProgramThatIsNotTheFingerprints) {
+  EXPECT_EQ(error_of("aten::sum", "aten::mean").where->pointer, "/model/fingerprint");
+}
+
+TEST_F(ProfileDocument, RefusesUnknownKeysModulesAndCategories) {
+  EXPECT_EQ(error_of("\"unattributed_operators\"", "\"unatributed_operators\"").code,
+            ErrorCode::kJsonUnknownKey);
+  EXPECT_EQ(error_of("\"category\":\"gradient\"", "\"category\":\"gradients\"").code,
+            ErrorCode::kJsonBadValue);
+  EXPECT_EQ(error_of("\"module\":\"\"", "\"module\":\"elsewhere\"").code, ErrorCode::kJsonBadValue);
+}
+
+TEST_F(ProfileDocument, RefusesElementsThatAreNoRecords) {
+  EXPECT_EQ(error_of("\"operators\": [", "\"operators\": [7,").code, ErrorCode::kJsonType);
+  EXPECT_EQ(error_of("\"storages\": [", "\"storages\": [null,").code, ErrorCode::kJsonType);
+}
+
+TEST_F(ProfileDocument, EveryCutOfTheFileIsRefusedWithAPlace) {
+  const std::string text = text_of(profile_);
+  for (std::size_t length = 0; length + 1 < text.size(); length += 211) {
+    write_file(path_, text.substr(0, length), Overwrite::kAllow);
+    EXPECT_THROW(static_cast<void>(load_profile(path_)), Error) << length;
+  }
+}
+
+TEST(Fingerprint, IgnoresWhatDoesNotRun) {
+  const std::string before = fingerprint(sample());
+  Program other = sample();
+  other.modules[1] = "renamed";
+  other.operators[0].flops = 1;
+  other.storages[2].freed_after = 3;
+  other.storages[2].category = Category::kTemporary;
+  EXPECT_EQ(fingerprint(other), before);
+}
+
+TEST(Fingerprint, SeesWhatRuns) {
+  const std::string before = fingerprint(sample());
+  const auto changed = [&before](auto change) {
+    Program other = sample();
+    change(other);
+    return fingerprint(other) != before;
+  };
+  EXPECT_TRUE(changed([](Program& p) { p.operators[1].arguments[4] = 2.0; }));
+  EXPECT_TRUE(changed([](Program& p) { p.operators[1].arguments[4] = std::int64_t{1}; }));
+  EXPECT_TRUE(changed([](Program& p) { p.parameters[0].names.pop_back(); }));
+  EXPECT_TRUE(changed([](Program& p) { p.parameters[0].requires_grad = false; }));
+  EXPECT_TRUE(changed([](Program& p) { p.storages[0].content_digest = "00"; }));
+  EXPECT_TRUE(changed([](Program& p) { p.target = {.kind = Target::Kind::kCuda, .sm = 90}; }));
+}
+
+TEST(Timeline, CountsRoundedStoragesWhileTheyLive) {
+  const memory::Timeline timeline = memory::make_timeline(sample(), 1024);
+  // parameter + input + optimizer, then + activation, + loss, + gradient.
+  EXPECT_EQ(timeline.allocated_bytes,
+            (std::vector<std::int64_t>{2048 + 512, 2048 + 1024, 2048 + 1536}));
+  EXPECT_EQ(timeline.peak_bytes, 3584);
+  EXPECT_EQ(timeline.peak_operator, 2);
+  EXPECT_EQ(timeline.activations_peak_bytes, 512);
+  EXPECT_EQ(timeline.live_at_peak.size(), 5U);
+}
+
+TEST(Timeline, OptimizerStateFollowsTheOptimizerAndThePrecision) {
+  Program program = sample();
+  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 1024);
+  EXPECT_EQ(memory::optimizer_state_bytes(program, "sgd"), 0);
+  program.parameters[0].tensor.dtype = DType::kBFloat16;
+  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 1536);
+  program.parameters[0].gradient.reset();
+  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 0);
+}
+
+}  // namespace
+}  // namespace elixir::program

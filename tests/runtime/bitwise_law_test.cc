@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Placement never changes the numbers: ten steps under every placement give the losses and weights
+// of plain eager LibTorch, bit for bit, and each placement really moves what it says it moves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "runtime/training.h"
+
+namespace elixir::runtime {
+namespace {
+
+struct Case {
+  std::string model;
+  std::int64_t integer_range;
+  int threads;
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.model;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name + "_threads_" + std::to_string(info.param.threads);
+}
+
+class BitwiseLaw : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    run_.threads = GetParam().threads;
+    threads_before_ = at::get_num_threads();
+    at::set_num_threads(run_.threads);
+    model_ = std::make_unique<TestModel>(model_path(GetParam().model),
+                                         GetParam().integer_range,
+                                         program::Target{program::Target::Kind::kCpu, 0});
+  }
+  void TearDown() override { at::set_num_threads(threads_before_); }
+
+  [[nodiscard]] TrainerOptions options() const {
+    TrainerOptions options;
+    options.optimizer = run_.optimizer;
+    options.seed = run_.seed;
+    options.cpu_threads = run_.threads;
+    options.poison_evicted = true;
+    return options;
+  }
+
+  /// Trains under `placement`; every step must take exactly the memory and move exactly the bytes
+  /// predicted.
+  Outcome train(const Placement& placement) {
+    const plan::Plan plan = model_->plan(placement);
+    predicted_ = plan.predicted;
+    Trainer trainer(model_->captured(), plan, options(), model_->weights());
+    Outcome outcome;
+    for (std::int64_t step = 1; step <= run_.steps; ++step) {
+      const StepReport report =
+          trainer.step(model_->batch(step, placement.accumulation_steps), run_.learning_rate);
+      for (const float loss : report.micro_losses) outcome.losses.push_back(bits_of(loss));
+      EXPECT_EQ(report.memory.peak_device_bytes, predicted_.peak_allocated_bytes);
+      EXPECT_EQ(report.memory.host_bytes, predicted_.host_bytes);
+      EXPECT_EQ(report.traffic.host_to_device_bytes, predicted_.traffic.host_to_device_bytes);
+      EXPECT_EQ(report.traffic.device_to_host_bytes, predicted_.traffic.device_to_host_bytes);
+      EXPECT_EQ(report.traffic.fetches, predicted_.traffic.fetches);
+      EXPECT_EQ(report.traffic.evictions, predicted_.traffic.evictions);
+    }
+    outcome.weights = weights_of(trainer);
+    return outcome;
+  }
+
+  static void expect_same(const Outcome& ours, const Outcome& eager) {
+    EXPECT_EQ(ours.losses, eager.losses);
+    ASSERT_EQ(ours.weights.size(), eager.weights.size());
+    for (const auto& [name, bytes] : eager.weights) {
+      ASSERT_TRUE(ours.weights.contains(name)) << name;
+      EXPECT_TRUE(ours.weights.at(name) == bytes) << name << " differs";
+    }
+  }
+
+  TrainingRun run_;
+  std::unique_ptr<TestModel> model_;
+  plan::Predicted predicted_;
+  int threads_before_ = 1;
+};
+
+TEST_P(BitwiseLaw, OneMicroBatchOnTheDeviceAndOnTheHost) {
+  const Outcome eager = model_->eager(run_, 1);
+  ASSERT_EQ(eager.losses.size(), 10U);
+  EXPECT_NE(eager.losses.front(), eager.losses.back());
+  {
+    SCOPED_TRACE("all on the device");
+    expect_same(train(kAllOnDevice), eager);
+    EXPECT_EQ(predicted_.traffic.fetches, 0);
+  }
+  const std::int64_t inputs_and_loss =
+      predicted_.traffic.host_to_device_bytes + predicted_.traffic.device_to_host_bytes;
+  {
+    SCOPED_TRACE("optimizer on the host");
+    expect_same(train(kOptimizerOnHost), eager);
+    EXPECT_GT(predicted_.traffic.device_to_host_bytes, inputs_and_loss);
+  }
+  {
+    SCOPED_TRACE("everything on the host, fewest blocks");
+    expect_same(train(kAllOnHost), eager);
+    EXPECT_GT(predicted_.traffic.evictions, 0);
+    EXPECT_GT(predicted_.traffic.fetches, predicted_.traffic.evictions);
+  }
+}
+
+TEST_P(BitwiseLaw, FourMicroBatchesWithAGlobalNorm) {
+  run_.optimizer.clip_norm = 0.5;
+  const Outcome eager = model_->eager(run_, 4);
+  ASSERT_EQ(eager.losses.size(), 40U);
+  for (Placement placement : {kAllOnDevice, kAllOnHost}) {
+    SCOPED_TRACE(placement.parameters == plan::Home::kHost ? "on the host" : "on the device");
+    placement.accumulation_steps = 4;
+    placement.clips = true;
+    expect_same(train(placement), eager);
+    if (placement.parameters == plan::Home::kHost) {
+      EXPECT_GT(predicted_.traffic.evictions, 0);
+    }
+  }
+}
+
+TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
+  const plan::Plan plan = model_->plan(kAllOnHost);
+  Trainer trainer(model_->captured(), plan, options(), model_->weights());
+  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  schedule::Schedule broken = trainer.schedule();
+  const auto fetch = std::find_if(broken.tasks.begin(), broken.tasks.end(), [](const auto& task) {
+    return task.kind == schedule::TaskKind::kFetch;
+  });
+  ASSERT_NE(fetch, broken.tasks.end());
+  broken.tasks.erase(fetch);
+  trainer.replace_schedule_for_test(broken);
+  try {
+    trainer.step(model_->batch(2, 1), run_.learning_rate);
+    ADD_FAILURE() << "the loss is finite";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kLossNotFinite);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models,
+                         BitwiseLaw,
+                         testing::Values(Case{"gpt2-tiny", 512, 1},
+                                         Case{"gpt2-tiny", 512, 2},
+                                         Case{"opt-tiny", 512, 1},
+                                         Case{"opt-tiny", 512, 2},
+                                         Case{"llama-tiny", 512, 1},
+                                         Case{"llama-tiny", 512, 2},
+                                         Case{"bert-tiny", 512, 1},
+                                         Case{"bert-tiny", 512, 2},
+                                         Case{"t5-tiny", 512, 1},
+                                         Case{"t5-tiny", 512, 2},
+                                         Case{"vit-tiny", 10, 1},
+                                         Case{"vit-tiny", 10, 2},
+                                         Case{"resnet-tiny", 10, 1},
+                                         Case{"resnet-tiny", 10, 2},
+                                         Case{"gpt2-tiny-bf16", 512, 1},
+                                         Case{"llama-tiny-bf16", 512, 2}),
+                         name_of);
+
+}  // namespace
+}  // namespace elixir::runtime

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The trainer beside the bitwise law: the device budget is a wall, errors leave nothing behind,
+// state can be carried to another placement, evaluation changes nothing.
+#include "runtime/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/counting_allocator.h"
+#include "core/error.h"
+#include "runtime/training.h"
+
+namespace elixir::runtime {
+namespace {
+
+constexpr double kLearningRate = 1e-3;
+constexpr program::Target kCpu{program::Target::Kind::kCpu, 0};
+
+TrainerOptions options_with(const TrainingRun& run) {
+  TrainerOptions options;
+  options.optimizer = run.optimizer;
+  options.seed = run.seed;
+  options.cpu_threads = run.threads;
+  options.poison_evicted = true;
+  return options;
+}
+
+ErrorCode code_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.info().code;
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorCode::kInternal;
+}
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() : model_(model_path("gpt2-tiny"), 512, kCpu) { at::set_num_threads(1); }
+
+  [[nodiscard]] std::unique_ptr<Trainer> make(const plan::Plan& plan) const {
+    return std::make_unique<Trainer>(model_.captured(), plan, options_with(run_), model_.weights());
+  }
+  StepReport step(Trainer& trainer) const {
+    const std::int64_t next = trainer.steps_done() + 1;
+    return trainer.step(model_.batch(next, trainer.plan().accumulation_steps), kLearningRate);
+  }
+
+  TrainingRun run_;
+  TestModel model_;
+};
+
+TEST_F(TrainerTest, TrainsAModelWhoseStateIsFourTimesTheBudget) {
+  const TestModel deep(model_path("gpt2-deep"), 512, kCpu);
+  const plan::Plan plan = deep.plan(kAllOnHost);
+  const std::int64_t state_bytes = 16 * deep.program().parameter_count();
+  ASSERT_GE(state_bytes, 4 * plan.budgets.gpu_memory_bytes);
+  Trainer trainer(deep.captured(), plan, options_with(run_), deep.weights());
+  double first = 0, last = 0;
+  for (std::int64_t step = 1; step <= 8; ++step) {
+    const StepReport report = trainer.step(deep.batch(1, 1), kLearningRate);
+    EXPECT_LE(report.memory.peak_device_bytes, plan.budgets.gpu_memory_bytes);
+    EXPECT_GT(report.traffic.evictions, 0);
+    (step == 1 ? first : last) = report.loss;
+  }
+  EXPECT_LT(last, first - 0.5);
+}
+
+TEST_F(TrainerTest, RefusesAPlanThatNeedsOneByteMoreThanItsBudget) {
+  plan::Plan plan = model_.plan(kAllOnHost);
+  plan.budgets.gpu_memory_bytes = plan.predicted.peak_allocated_bytes - 1;
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(plan)); }), ErrorCode::kInconsistentPlan);
+}
+
+TEST_F(TrainerTest, StaticBuffersBeyondTheLimitAreRefusedBeforeTheFirstStep) {
+  plan::Plan plan = model_.plan(kAllOnDevice);
+  const std::int64_t before = capture::DeviceAccount::instance().charged_bytes();
+  plan.predicted.peak_allocated_bytes = plan.budgets.gpu_memory_bytes = 1
+                                                                        << 20;  // a plan that lies
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(plan)); }), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), before);
+}
+
+TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
+  run_.optimizer.clip_norm = 1.0;  // updates come last, so that a failed step has changed nothing
+  Placement placement = kAllOnHost;
+  placement.clips = true;
+  const plan::Plan plan = model_.plan(placement);
+  const auto untroubled = make(plan);
+  std::vector<double> expected;
+  for (int i = 0; i < 3; ++i) expected.push_back(step(*untroubled).loss);
+  const auto weights = weights_of(*untroubled);
+  const std::int64_t one_trainer = capture::DeviceAccount::instance().charged_bytes();
+
+  // The limit is the process's: both trainers' statics count.
+  const auto troubled = make(plan);
+  const std::int64_t statics = capture::DeviceAccount::instance().charged_bytes();
+  const std::int64_t room = plan.predicted.peak_allocated_bytes + one_trainer;
+  troubled->set_device_limit_for_test(room);
+  EXPECT_EQ(step(*troubled).loss, expected[0]);
+  troubled->set_device_limit_for_test(room - 1);
+  try {
+    step(*troubled);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
+    EXPECT_EQ(exit_code_of(error.info().code), 4);
+    ASSERT_FALSE(error.info().notes.empty());
+    EXPECT_NE(error.info().notes.front().find("aten::"), std::string::npos);
+  }
+  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), statics);
+  EXPECT_EQ(troubled->steps_done(), 1);
+  troubled->set_device_limit_for_test(room);
+  EXPECT_EQ(step(*troubled).loss, expected[1]);
+  EXPECT_EQ(step(*troubled).loss, expected[2]);
+  EXPECT_TRUE(weights_of(*troubled) == weights);
+}
+
+TEST_F(TrainerTest, GivesBackItsDeviceMemory) {
+  const std::int64_t before = capture::DeviceAccount::instance().charged_bytes();
+  {
+    const auto trainer = make(model_.plan(kAllOnDevice));
+    step(*trainer);
+    EXPECT_GT(capture::DeviceAccount::instance().charged_bytes(), before);
+  }
+  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), before);
+}
+
+TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
+  // One trainer at a time: the device's account is the process's.
+  std::map<std::string, std::string> expected;
+  {
+    const auto whole = make(model_.plan(kAllOnDevice));
+    for (int i = 0; i < 4; ++i) step(*whole);
+    expected = weights_of(*whole);
+  }
+  const std::vector<std::string> kinds{"parameter", "master", "moment1", "moment2"};
+  std::map<std::pair<std::string, std::string>, at::Tensor> saved;
+  {
+    const auto first = make(model_.plan(kAllOnHost));
+    for (int i = 0; i < 2; ++i) step(*first);
+    for (const program::Parameter& parameter : model_.program().parameters) {
+      for (const std::string& kind : kinds) {
+        saved[{parameter.name, kind}] = first->state(parameter.name, kind);
+      }
+    }
+  }
+  const auto second = make(model_.plan(kOptimizerOnHost));
+  for (const program::Parameter& parameter : model_.program().parameters) {
+    for (const std::string& kind : kinds) {
+      second->set_state(parameter.name, kind, saved.at({parameter.name, kind}));
+    }
+  }
+  second->set_steps_done(2);
+  for (int i = 0; i < 2; ++i) step(*second);
+  EXPECT_EQ(second->steps_done(), 4);
+  EXPECT_TRUE(weights_of(*second) == expected);
+}
+
+TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
+  capture::Options evaluation;
+  evaluation.target = kCpu;
+  evaluation.mode = "eval";
+  evaluation.backward = false;
+  const capture::Captured captured =
+      capture::capture(capture::Model::load(model_path("gpt2-tiny")), evaluation);
+  const std::vector<at::Tensor> inputs = model_.batch(100, 1)[0];
+  const auto train = [&](const Placement& placement, bool evaluates, std::vector<double>& losses) {
+    const auto trainer = make(model_.plan(placement));
+    for (int i = 0; i < 3; ++i) {
+      step(*trainer);
+      if (!evaluates) continue;
+      losses.push_back(trainer->evaluate(captured, inputs));
+      EXPECT_EQ(trainer->evaluate(captured, inputs), losses.back());
+    }
+    return weights_of(*trainer);
+  };
+  std::vector<double> none, on_device, on_host;
+  const auto alone = train(kAllOnDevice, /*evaluates=*/false, none);
+  EXPECT_TRUE(train(kAllOnDevice, /*evaluates=*/true, on_device) == alone);
+  EXPECT_TRUE(train(kAllOnHost, /*evaluates=*/true, on_host) == alone);
+  EXPECT_EQ(on_device, on_host);
+  EXPECT_NE(on_device.front(), on_device.back());
+}
+
+TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {
+  const TestModel resnet(model_path("resnet-tiny"), 10, kCpu);
+  capture::Options evaluation;
+  evaluation.target = kCpu;
+  evaluation.mode = "eval";
+  evaluation.backward = false;
+  const capture::Captured captured =
+      capture::capture(capture::Model::load(model_path("resnet-tiny")), evaluation);
+  Trainer trainer(resnet.captured(), resnet.plan(kAllOnHost), options_with(run_), resnet.weights());
+  const auto buffers = [&] {
+    std::map<std::string, at::Tensor> values;
+    for (const program::Buffer& buffer : resnet.program().buffers) {
+      values[buffer.name] = trainer.buffer(buffer.name);
+    }
+    return values;
+  };
+  const auto initial = buffers();
+  trainer.step(resnet.batch(1, 1), kLearningRate);
+  const auto trained = buffers();
+  EXPECT_GT(trainer.evaluate(captured, resnet.batch(2, 1)[0]), 0.0);
+  const auto evaluated = buffers();
+  ASSERT_FALSE(initial.empty());
+  bool moved = false;
+  for (const auto& [name, value] : trained) {
+    moved = moved || !at::equal(value, initial.at(name));
+    EXPECT_TRUE(at::equal(value, evaluated.at(name))) << name;
+  }
+  EXPECT_TRUE(moved) << "training updates running statistics";
+}
+
+TEST_F(TrainerTest, RefusesBatchesOfAnotherShapeAndGoesOn) {
+  const auto trainer = make(model_.plan(kAllOnDevice));
+  EXPECT_EQ(code_of([&] { trainer->step({}, kLearningRate); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(code_of([&] { trainer->step({{}}, kLearningRate); }), ErrorCode::kDataMismatch);
+  MicroBatches wide = model_.batch(1, 1);
+  wide[0][0] = wide[0][0].repeat({2, 1});
+  EXPECT_EQ(code_of([&] { trainer->step(wide, kLearningRate); }), ErrorCode::kDataMismatch);
+  MicroBatches floats = model_.batch(1, 1);
+  floats[0][0] = floats[0][0].to(c10::kFloat);
+  EXPECT_EQ(code_of([&] { trainer->step(floats, kLearningRate); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(trainer->steps_done(), 0);
+  EXPECT_GT(step(*trainer).loss, 0.0);
+}
+
+TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
+  const plan::Plan good = model_.plan(kAllOnDevice);
+  plan::Plan other = good;
+  other.programs[0].fingerprint = std::string(64, '0');
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kPlanOfAnotherProgram);
+  other = good;
+  other.hardware.device_kind = "cuda";
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kWrongMachineKind);
+  other = good;
+  other.world = 2;
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
+  other = good;
+  other.optimizer = "sgd";
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
+}
+
+TEST_F(TrainerTest, RefusesWeightsOfAnotherShape) {
+  const plan::Plan plan = model_.plan(kAllOnDevice);
+  const TensorSource transposed = [&](const std::string& name) {
+    const at::Tensor value = model_.weights()(name);
+    return value.dim() == 2 ? value.t() : value;
+  };
+  EXPECT_EQ(code_of([&] { Trainer(model_.captured(), plan, options_with(run_), transposed); }),
+            ErrorCode::kWeightsMismatch);
+}
+
+TEST_F(TrainerTest, AParameterIsFoundByEachOfItsNames) {
+  const auto trainer = make(model_.plan(kAllOnDevice));
+  bool found_tie = false;
+  for (const program::Parameter& parameter : model_.program().parameters) {
+    found_tie = found_tie || parameter.names.size() > 1;
+    for (const std::string& name : parameter.names) {
+      EXPECT_TRUE(at::equal(trainer->state(name, "parameter"),
+                            trainer->state(parameter.name, "parameter")));
+    }
+  }
+  EXPECT_TRUE(found_tie) << "GPT-2 ties its head to its embedding";
+}
+
+TEST_F(TrainerTest, ReportsWhatItMeasured) {
+  TrainerOptions options = options_with(run_);
+  options.keep_task_times = true;
+  const plan::Plan plan = model_.plan(kAllOnHost);
+  Trainer trainer(model_.captured(), plan, options, model_.weights());
+  const StepReport report = step(trainer);
+  EXPECT_EQ(report.tasks.size(), trainer.schedule().tasks.size());
+  double busy_ns = 0;
+  for (const double stream_ns : report.busy_ns) busy_ns += stream_ns;
+  EXPECT_GT(busy_ns, 0.0);
+  EXPECT_LE(busy_ns, report.step_ns);  // the CPU device runs one task at a time
+  EXPECT_FALSE(report.gradient_norm.has_value());
+}
+
+}  // namespace
+}  // namespace elixir::runtime

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/training.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+#include "capture/counting_allocator.h"
+#include "capture/replay_call.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "fakes/hardware.h"
+#include "schedule/plans.h"
+
+namespace elixir::runtime {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value) throw std::runtime_error(fmt::format("{} is not set: run through meson test", name));
+  return value;
+}
+
+c10::Storage storage_with(const at::Tensor& value,
+                          const program::TensorRef& ref,
+                          std::int64_t bytes) {
+  at::Tensor memory = at::zeros({bytes}, at::TensorOptions().dtype(c10::kByte));
+  capture::make_shell(memory.storage(), ref).copy_(value);
+  return memory.storage();
+}
+
+}  // namespace
+
+std::string model_path(const std::string& name) {
+  return environment("ELIXIR_TEST_MODELS") + "/" + name + ".pt";
+}
+
+std::string bits_of(float loss) {
+  return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss));
+}
+
+TestModel::TestModel(const std::string& path,
+                     std::int64_t integer_range,
+                     program::Target target,
+                     std::optional<std::int64_t> batch)
+    : path_(path), model_(capture::Model::load(path)) {
+  capture::Options options;
+  options.target = target;
+  options.batch = batch;
+  captured_ = capture::capture(model_, options);
+  lifetimes_ = program::analyse_lifetimes(captured_.program);
+  for (const program::Input& input : captured_.program.inputs) {
+    inputs_.push_back(
+        {capture::scalar_type(input.tensor.dtype), input.tensor.sizes, integer_range});
+  }
+}
+
+TensorSource TestModel::weights() const {
+  return [model = model_](const std::string& name) { return model.read(name); };
+}
+
+MicroBatches TestModel::batch(std::int64_t step, int micro_batches) const {
+  MicroBatches batch;
+  for (int m = 0; m < micro_batches; ++m) batch.push_back(reference::make_batch(inputs_, step, m));
+  return batch;
+}
+
+void TestModel::measure_workspaces() const {
+  if (measured_threads_ == at::get_num_threads()) return;
+  measured_threads_ = at::get_num_threads();
+  costs_.assign(program().operators.size(), {});
+  if (program().target.kind != program::Target::Kind::kCpu) return;
+  capture::install_counting_allocator();
+  capture::StorageTable storages(program().storages.size());
+  const auto put = [&](const program::TensorRef& ref, const at::Tensor& value) {
+    storages[ref.storage] = storage_with(value, ref, program().storages[ref.storage].bytes);
+  };
+  for (const program::Parameter& parameter : program().parameters)
+    put(parameter.tensor, model_.read(parameter.name));
+  for (const program::Buffer& buffer : program().buffers)
+    put(buffer.tensor, model_.read(buffer.name));
+  for (const auto& [id, tensor] : captured_.constants) storages[id] = tensor.storage();
+  const std::vector<at::Tensor> batch = reference::make_batch(inputs_, 1, 0);
+  for (std::size_t i = 0; i < batch.size(); ++i) put(program().inputs[i].tensor, batch[i]);
+  capture::DeviceAccount& account = capture::DeviceAccount::instance();
+  const capture::ReplayScope replay;
+  for (const program::Operator& op : program().operators) {
+    if (!lifetimes_.executed[op.id]) continue;
+    capture::ReplayCall call(program(), op.id);
+    account.reset_peak();
+    std::int64_t known = account.charged_bytes();
+    for (const program::StorageId id : call.fresh()) {
+      known += round_up(program().storages[id].bytes, capture::kCountedRoundingBytes);
+    }
+    {
+      const capture::ChargeScope charge;
+      call.run(storages);
+    }
+    costs_[op.id].workspace_bytes = account.peak_bytes() - known;
+    for (const program::StorageId id : lifetimes_.released_after[op.id]) storages[id] = {};
+  }
+}
+
+schedule::Schedule TestModel::lower(const plan::Plan& plan, bool clips) const {
+  schedule::LoweringOptions options;
+  options.clip_gradients = clips;
+  return schedule::lower(program(), lifetimes_, plan, options);
+}
+
+schedule::Simulation TestModel::simulate(const plan::Plan& plan,
+                                         const schedule::Schedule& schedule) const {
+  measure_workspaces();
+  const hardware::CostModel cost(
+      fakes::machine(program().target.kind == program::Target::Kind::kCuda));
+  return schedule::simulate(schedule, program(), lifetimes_, plan, cost, costs_);
+}
+
+plan::Plan TestModel::plan(const Placement& placement) const {
+  std::int64_t parameters_bytes = 0;
+  for (const program::Parameter& parameter : program().parameters)
+    parameters_bytes += parameter.tensor.bytes();
+  fakes::LayoutOptions layout;
+  layout.chunk_bytes = parameters_bytes / 8;
+  layout.parameters = placement.parameters;
+  layout.gradients = placement.gradients;
+  layout.optimizer = placement.optimizer;
+  layout.accumulation_steps = placement.accumulation_steps;
+  const bool cuda = program().target.kind == program::Target::Kind::kCuda;
+  for (layout.blocks = placement.parameters == plan::Home::kHost ? 1 : 0;; ++layout.blocks) {
+    plan::Plan plan = fakes::lay_out(program(), layout);
+    plan.programs = {{"train", program::fingerprint(program())}};
+    plan.hardware = {"", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0};
+    plan.strategy = "test";
+    try {
+      const schedule::Simulation simulation = simulate(plan, lower(plan, placement.clips));
+      plan.predicted.peak_allocated_bytes = simulation.device.bytes;
+      plan.predicted.host_bytes = simulation.host_bytes;
+      plan.predicted.traffic = simulation.traffic;
+      plan.budgets.gpu_memory_bytes = simulation.device.bytes;
+      plan.budgets.host_memory_bytes = simulation.host_bytes;
+      return plan;
+    } catch (const Error& error) {
+      const bool too_few = error.info().code == ErrorCode::kInconsistentPlan;
+      if (!too_few || layout.blocks == 0 || layout.blocks > 16) throw;
+    }
+  }
+}
+
+Outcome TestModel::eager(const TrainingRun& run,
+                         int micro_batches,
+                         const std::vector<std::string>& more) const {
+  const std::string weights = fmt::format("{}.{}.weights", path_, getpid());
+  std::string command = fmt::format(
+      "'{}' '{}' '{}' steps={} micro_batches={} threads={} seed={} lr={:.17g} beta1={:.17g} "
+      "beta2={:.17g} "
+      "eps={:.17g} weight_decay={:.17g} clip_norm={:.17g}",
+      environment("ELIXIR_REFERENCE_TRAINER"),
+      path_,
+      weights,
+      run.steps,
+      micro_batches,
+      run.threads,
+      run.seed,
+      run.learning_rate,
+      run.optimizer.beta1,
+      run.optimizer.beta2,
+      run.optimizer.eps,
+      run.optimizer.weight_decay,
+      run.optimizer.clip_norm);
+  for (const std::string& pattern : run.optimizer.no_decay)
+    command += fmt::format(" 'no_decay={}'", pattern);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    command += fmt::format(" input={}:{}:{}",
+                           program::name_of(program().inputs[i].tensor.dtype),
+                           inputs_[i].range,
+                           fmt::join(inputs_[i].sizes, ","));
+  }
+  for (const std::string& argument : more) command += fmt::format(" '{}'", argument);
+  Outcome outcome;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot start the reference trainer");
+  char line[64];
+  while (std::fgets(line, sizeof line, pipe)) outcome.losses.emplace_back(line, 8);
+  if (pclose(pipe) != 0) throw std::runtime_error("the reference trainer failed: " + command);
+  std::ifstream in(weights, std::ios::binary);
+  std::string name, bytes;
+  while (std::getline(in, name) && std::getline(in, bytes)) {
+    std::string data(std::stoull(bytes), '\0');
+    in.read(data.data(), static_cast<std::streamsize>(data.size()));
+    in.get();
+    outcome.weights[name] = std::move(data);
+  }
+  std::remove(weights.c_str());
+  return outcome;
+}
+
+std::map<std::string, std::string> weights_of(const Trainer& trainer) {
+  std::map<std::string, std::string> weights;
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    const at::Tensor value = trainer.state(parameter.name, "parameter");
+    weights[parameter.name] =
+        std::string(static_cast<const char*>(value.const_data_ptr()), value.nbytes());
+  }
+  return weights;
+}
+
+}  // namespace elixir::runtime

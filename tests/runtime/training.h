@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What the runtime's tests train: a captured model file, plans made by hand for every placement,
+// and the same run in plain eager LibTorch (tests/reference).
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "plan/plan.h"
+#include "reference/batches.h"
+#include "runtime/trainer.h"
+#include "schedule/simulate.h"
+
+namespace elixir::runtime {
+
+/// Where everything lives.
+struct Placement {
+  plan::Home parameters = plan::Home::kDevice;
+  plan::Home gradients = plan::Home::kDevice;
+  plan::Home optimizer = plan::Home::kDevice;
+  int accumulation_steps = 1;
+  bool clips = false;
+};
+inline constexpr Placement kAllOnDevice{};
+inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
+inline constexpr Placement kAllOnHost{plan::Home::kHost, plan::Home::kHost, plan::Home::kHost};
+
+/// Losses of every micro-batch in order, as bits, and final weights by name.
+struct Outcome {
+  std::vector<std::string> losses;
+  std::map<std::string, std::string> weights;
+};
+
+struct TrainingRun {
+  std::int64_t steps = 10;
+  double learning_rate = 3e-3;
+  OptimizerOptions optimizer{.weight_decay = 0.1, .no_decay = {"*bias"}};
+  std::uint64_t seed = 11;
+  int threads = 1;
+};
+
+/// One exported model, captured for the CPU device or a GPU.
+class TestModel {
+ public:
+  /// `integer_range`: integer inputs are in [0, range).
+  /// `batch` replaces the file's.
+  TestModel(const std::string& path,
+            std::int64_t integer_range,
+            program::Target target,
+            std::optional<std::int64_t> batch = {});
+
+  [[nodiscard]] const capture::Captured& captured() const { return captured_; }
+  [[nodiscard]] const program::Program& program() const { return captured_.program; }
+  [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
+  [[nodiscard]] TensorSource weights() const;
+  [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
+
+  /// A plan with chunks of about an eighth of the model, the fewest blocks that work, and its own
+  /// prediction as both budgets. Workspaces are those of this machine's kernels.
+  [[nodiscard]] plan::Plan plan(const Placement& placement) const;
+  [[nodiscard]] schedule::Simulation simulate(const plan::Plan& plan,
+                                              const schedule::Schedule& schedule) const;
+  [[nodiscard]] schedule::Schedule lower(const plan::Plan& plan, bool clips) const;
+
+  /// The same run in another process, in plain eager LibTorch.
+  [[nodiscard]] Outcome eager(const TrainingRun& run,
+                              int micro_batches,
+                              const std::vector<std::string>& more = {}) const;
+
+ private:
+  void measure_workspaces() const;
+
+  std::string path_;
+  capture::Model model_;
+  capture::Captured captured_;
+  program::Lifetimes lifetimes_;
+  std::vector<reference::InputShape> inputs_;
+  mutable schedule::OperatorCosts costs_;  ///< workspaces are measured when first asked for
+  mutable int measured_threads_ = 0;
+};
+
+/// What a trainer has made of `run` so far, as `eager()` reports it.
+[[nodiscard]] std::string bits_of(float loss);
+[[nodiscard]] std::map<std::string, std::string> weights_of(const Trainer& trainer);
+
+/// Path of an exported model; the directory is in ELIXIR_TEST_MODELS.
+[[nodiscard]] std::string model_path(const std::string& name);
+
+}  // namespace elixir::runtime

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/error.h"
+#include "fakes/program_builder.h"
+#include "schedule/plans.h"
+#include "schedule/schedule.h"
+
+namespace elixir::schedule {
+namespace {
+
+using fakes::LayoutOptions;
+using plan::Home;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Case {
+  program::Program program;
+  plan::Plan plan;
+  LoweringOptions lowering;
+};
+
+/// Every home, window, number of micro-batches and with clipping or not, chunk by chunk.
+Case random_case(std::uint64_t seed) {
+  std::mt19937_64 random(seed * 77 + 1);
+  Case result;
+  result.program = fakes::random_program(seed);
+  LayoutOptions options;
+  options.chunk_bytes = 256LL << (random() % 12);
+  options.accumulation_steps = static_cast<int>(1 + random() % 3);
+  options.gradient_window_bytes =
+      random() % 2 == 0 ? 0 : static_cast<std::int64_t>(random() % 200'000);
+  options.blocks = 1;
+  result.plan = fakes::lay_out(result.program, options);
+  for (plan::Chunk& chunk : result.plan.chunks) {
+    const auto home = [&] { return random() % 2 == 0 ? Home::kDevice : Home::kHost; };
+    chunk.parameter_home = home();
+    chunk.gradient_home = home();
+    chunk.optimizer_home = home();
+  }
+  if (random() % 16 == 0) result.plan.optimizer = "none";
+  result.lowering.clip_gradients = random() % 2 == 0;
+  // A forward pass that changes running statistics may not be run for evaluation: see the test of
+  // its own.
+  const bool evaluates = random() % 4 == 0 && !result.program.buffers[0].mutated;
+  result.lowering.training = !evaluates;
+  // As few blocks as work, plus some.
+  for (;; ++result.plan.cache.blocks) {
+    try {
+      (void)lower(
+          result.program, program::analyse_lifetimes(result.program), result.plan, result.lowering);
+      break;
+    } catch (const Error&) {
+    }
+  }
+  result.plan.cache.blocks += static_cast<std::int64_t>(random() % 3);
+  return result;
+}
+
+Schedule lower_case(const Case& c) {
+  return lower(c.program, program::analyse_lifetimes(c.program), c.plan, c.lowering);
+}
+
+TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
+  int fetches = 0;
+  int evictions = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Case c = random_case(seed);
+    const Schedule schedule = lower_case(c);
+    EXPECT_THAT(check(schedule, c.program, c.plan), IsEmpty()) << "seed " << seed;
+    for (const Task& task : schedule.tasks) {
+      fetches += task.kind == TaskKind::kFetch ? 1 : 0;
+      evictions += task.kind == TaskKind::kEvict ? 1 : 0;
+    }
+  }
+  EXPECT_GT(fetches, 1000);
+  EXPECT_GT(evictions, 300);
+}
+
+/// The schedule without task `gone`; whoever waited for it waits for what it waited for.
+Schedule without(const Schedule& schedule, TaskId gone) {
+  Schedule result = schedule;
+  result.tasks.erase(result.tasks.begin() + gone);
+  for (Task& task : result.tasks) {
+    if (task.id > gone) --task.id;
+    std::vector<TaskId> after;
+    for (const TaskId before : task.after) {
+      if (before == gone) continue;
+      after.push_back(before > gone ? before - 1 : before);
+    }
+    task.after = after;
+  }
+  return result;
+}
+
+TEST(Check, FindsEveryRemovedTask) {
+  int removed = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const Case c = random_case(seed);
+    const Schedule schedule = lower_case(c);
+    for (const Task& task : schedule.tasks) {
+      // Without the clip nothing tells that clipping was wanted.
+      if (task.kind == TaskKind::kClip) continue;
+      // A compute range without operators or releases that does not end a micro-batch does not
+      // exist.
+      if (task.kind == TaskKind::kGradientNorm && !c.lowering.clip_gradients) continue;
+      EXPECT_THAT(check(without(schedule, task.id), c.program, c.plan), Not(IsEmpty()))
+          << "seed " << seed << ", task " << task.id << " " << name_of(task.kind);
+      ++removed;
+    }
+  }
+  EXPECT_GT(removed, 1000);
+}
+
+/// Whether `after` without one entry still orders the two tasks through others.
+bool implied(const Schedule& schedule, TaskId before, TaskId task) {
+  std::vector<bool> reached(schedule.tasks.size(), false);
+  reached[before] = true;
+  for (TaskId t = before + 1; t <= task; ++t) {
+    for (TaskId earlier = before; earlier < t; ++earlier) {
+      if (!reached[earlier]) continue;
+      const auto& after = schedule.tasks[t].after;
+      const bool waits = std::find(after.begin(), after.end(), earlier) != after.end();
+      if (waits || schedule.tasks[t].stream == schedule.tasks[earlier].stream) reached[t] = true;
+    }
+  }
+  return reached[task];
+}
+
+TEST(Check, FindsEveryDroppedDependencyThatNothingElseImplies) {
+  int dropped = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Case c = random_case(seed);
+    const Schedule schedule = lower_case(c);
+    for (const Task& task : schedule.tasks) {
+      for (std::size_t i = 0; i < task.after.size(); ++i) {
+        Schedule broken = schedule;
+        auto& after = broken.tasks[task.id].after;
+        after.erase(after.begin() + static_cast<std::ptrdiff_t>(i));
+        if (implied(broken, task.after[i], task.id)) continue;
+        EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty()))
+            << "seed " << seed << ", task " << task.id << " " << name_of(task.kind) << " after "
+            << task.after[i] << " " << name_of(schedule.tasks[task.after[i]].kind);
+        ++dropped;
+      }
+    }
+  }
+  EXPECT_GT(dropped, 500);
+}
+
+Case offloaded() {
+  Case c;
+  c.program = fakes::mlp({64, 64, 64, 64}, 4);
+  LayoutOptions options;
+  options.parameters = options.gradients = options.optimizer = Home::kHost;
+  options.blocks = 2;
+  options.accumulation_steps = 2;
+  c.plan = fakes::lay_out(c.program, options);
+  return c;
+}
+
+/// Changes the first task of a kind and expects complaints.
+template <class Change>
+void expect_found(TaskKind kind, Change change) {
+  const Case c = offloaded();
+  Schedule schedule = lower_case(c);
+  ASSERT_THAT(check(schedule, c.program, c.plan), IsEmpty());
+  for (Task& task : schedule.tasks) {
+    if (task.kind != kind) continue;
+    change(schedule, task);
+    EXPECT_THAT(check(schedule, c.program, c.plan), Not(IsEmpty()));
+    return;
+  }
+  FAIL() << "no task of that kind";
+}
+
+TEST(Check, FindsAShrunkBlock) {
+  expect_found(TaskKind::kFetch, [](Schedule& schedule, const Task& task) {
+    schedule.buffers[task.destination].bytes -= 256;
+  });
+}
+TEST(Check, FindsAFetchIntoABlockInUse) {
+  expect_found(TaskKind::kFetch, [](Schedule& schedule, Task& task) {
+    for (const Task& other : schedule.tasks) {
+      if (other.kind == TaskKind::kFetch && other.destination != task.destination) {
+        task.destination = other.destination;
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsAFetchOfAnotherChunk) {
+  expect_found(TaskKind::kFetch, [](Schedule& schedule, Task& task) {
+    task.chunk = (task.chunk + 1) % 3;
+    task.source = schedule.tasks[task.id + 1].source;
+  });
+}
+TEST(Check, FindsAGradientReleasedBeforeItsCopy) {
+  expect_found(TaskKind::kCompute, [](Schedule& schedule, Task&) {
+    for (Task& task : schedule.tasks) {
+      if (task.kind == TaskKind::kCompute && !task.releases.empty()) {
+        task.after.clear();
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsAStorageThatIsNeverReleased) {
+  expect_found(TaskKind::kCompute, [](Schedule& schedule, Task&) {
+    for (Task& task : schedule.tasks) {
+      if (!task.releases.empty()) {
+        task.releases.pop_back();
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsOperatorsThatRunTwice) {
+  expect_found(TaskKind::kCompute,
+               [](Schedule& schedule, Task& task) { schedule.tasks[task.id].last += 1; });
+}
+TEST(Check, FindsAStoreIntoTheWrongBuffer) {
+  expect_found(TaskKind::kStoreGradient, [](Schedule&, Task& task) { task.destination -= 1; });
+}
+TEST(Check, FindsAnUpdateFromTheWrongPlace) {
+  expect_found(TaskKind::kUpdate, [](Schedule&, Task& task) { task.source -= 1; });
+}
+TEST(Check, FindsATaskOnTheWrongStream) {
+  expect_found(TaskKind::kAccumulate,
+               [](Schedule&, Task& task) { task.stream = Stream::kCompute; });
+}
+TEST(Check, FindsAWaitForALaterTask) {
+  expect_found(TaskKind::kEvict, [](Schedule&, Task& task) { task.after.push_back(task.id + 1); });
+}
+TEST(Check, FindsAForwardOnlyScheduleThatUpdates) {
+  expect_found(TaskKind::kUpdate, [](Schedule& schedule, Task&) { schedule.training = false; });
+}
+TEST(Check, FindsAForwardOnlyScheduleThatWritesABuffer) {
+  fakes::ProgramBuilder builder;
+  const fakes::TensorRef x = builder.input("x", {2, 4}, program::DType::kFloat32);
+  const fakes::TensorRef mean = builder.buffer("running_mean", {4});
+  builder.write("aten::lerp_", mean, {x});
+  builder.set_loss(builder.call("aten::mean", {x}, {}));
+  const program::Program program = builder.build();
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  EXPECT_THAT(check(lower(program, lifetimes, {}, {.training = true}), program, {}), IsEmpty());
+  EXPECT_THAT(check(lower(program, lifetimes, {}, {.training = false}), program, {}),
+              Not(IsEmpty()));
+}
+TEST(Check, FindsAChunkWithoutMoments) {
+  expect_found(TaskKind::kUpdate, [](Schedule& schedule, Task&) {
+    for (Buffer& buffer : schedule.buffers) {
+      if (buffer.role == BufferRole::kMoment2) buffer.bytes = 0;
+    }
+  });
+}
+TEST(Check, FindsSwappedNeighboursOfOneStream) {
+  const Case c = offloaded();
+  const Schedule schedule = lower_case(c);
+  int swapped = 0;
+  for (std::size_t i = 0; i + 1 < schedule.tasks.size(); ++i) {
+    if (schedule.tasks[i].kind != TaskKind::kCompute ||
+        schedule.tasks[i + 1].kind != TaskKind::kEvict) {
+      continue;
+    }
+    Schedule broken = schedule;
+    std::swap(broken.tasks[i], broken.tasks[i + 1]);
+    std::swap(broken.tasks[i].id, broken.tasks[i + 1].id);
+    for (Task& task : broken.tasks) {
+      for (TaskId& before : task.after) {
+        if (before == static_cast<TaskId>(i)) {
+          before += 1;
+        } else if (before == static_cast<TaskId>(i) + 1) {
+          before -= 1;
+        }
+      }
+    }
+    EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty())) << "task " << i;
+    ++swapped;
+  }
+  EXPECT_GT(swapped, 0);
+}
+
+}  // namespace
+}  // namespace elixir::schedule

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Plans made by hand for tests, without the search.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "plan/plan.h"
+#include "program/lifetimes.h"
+
+namespace elixir::fakes {
+
+struct LayoutOptions {
+  std::int64_t chunk_bytes =
+      1;  ///< a parameter that does not fit opens a chunk; larger ones have one of their own
+  plan::Home parameters = plan::Home::kDevice;
+  plan::Home gradients = plan::Home::kDevice;
+  plan::Home optimizer = plan::Home::kDevice;
+  std::int64_t blocks = 0;
+  std::int64_t gradient_window_bytes = 0;
+  int accumulation_steps = 1;
+};
+
+/// Parameters in order of first use; frozen ones and each tied one apart.
+inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& options) {
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  plan::Plan result;
+  result.accumulation_steps = options.accumulation_steps;
+  struct Open {
+    std::int64_t chunk = -1;
+    std::int64_t capacity_bytes = 0;
+  };
+  Open open[2];  // by whether trained
+  for (const std::int32_t position : program::order_of_first_use(program, lifetimes)) {
+    const program::Parameter& parameter = program.parameters[position];
+    const std::int64_t bytes = round_up(parameter.tensor.bytes(), plan::kAlignmentBytes);
+    const bool tied = parameter.names.size() > 1;
+    Open& here = open[parameter.gradient ? 1 : 0];
+    const bool fits =
+        here.chunk >= 0 && result.chunks[here.chunk].bytes + bytes <= here.capacity_bytes && !tied;
+    if (!fits) {
+      plan::Chunk chunk;
+      chunk.dtype = parameter.tensor.dtype;
+      chunk.kind = tied ? plan::Chunk::Kind::kPrivate : plan::Chunk::Kind::kPublic;
+      chunk.parameter_home = options.parameters;
+      chunk.gradient_home = options.gradients;
+      chunk.optimizer_home = options.optimizer;
+      chunk.gradient_dtype =
+          options.accumulation_steps > 1 ? program::DType::kFloat32 : chunk.dtype;
+      result.chunks.push_back(chunk);
+      const auto id = static_cast<std::int64_t>(result.chunks.size()) - 1;
+      if (!tied) here = {id, options.chunk_bytes};
+    }
+    plan::Chunk& chunk = tied || !fits ? result.chunks.back() : result.chunks[here.chunk];
+    chunk.parameters.push_back({.name = parameter.name, .offset_bytes = chunk.bytes});
+    chunk.bytes += bytes;
+    if (!tied) {
+      result.cache.block_bytes = std::max(result.cache.block_bytes, chunk.bytes);
+    }
+  }
+  result.cache.blocks = options.blocks;
+  if (options.blocks == 0) result.cache.block_bytes = 0;
+  result.cache.gradient_window_bytes = options.gradient_window_bytes;
+  return result;
+}
+
+}  // namespace elixir::fakes

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "search/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "fakes/hardware.h"
+#include "fakes/program_builder.h"
+#include "program/lifetimes.h"
+#include "schedule/schedule.h"
+#include "schedule/simulate.h"
+#include "search/optimal.h"
+
+namespace elixir::search {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+program::Program small_transformer(program::DType dtype = program::DType::kFloat32) {
+  fakes::TransformerOptions options;
+  options.layers = 4;
+  options.hidden = 128;
+  options.vocabulary = 1000;
+  options.tokens = 64;
+  options.dtype = dtype;
+  return fakes::transformer(options);
+}
+
+program::Program for_cuda(program::Program program) {
+  program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  return program;
+}
+
+const Found& found(const Outcome& outcome) {
+  if (const auto* no = std::get_if<Infeasible>(&outcome)) {
+    ADD_FAILURE() << "infeasible: " << no->binding_limit << ", short of " << no->shortfall_bytes;
+  }
+  return std::get<Found>(outcome);
+}
+
+/// The plan belongs to the program, lowers to a sound schedule and keeps its budgets and
+/// predictions.
+void expect_sound(const plan::Plan& plan,
+                  const program::Program& program,
+                  const hardware::HardwareProfile& hardware,
+                  const Request& request) {
+  plan::check_against(plan, program);
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const schedule::Schedule schedule =
+      schedule::lower(program, lifetimes, plan, {.clip_gradients = request.clip_gradients});
+  EXPECT_THAT(schedule::check(schedule, program, plan), IsEmpty());
+  const schedule::Simulation simulation =
+      schedule::simulate(schedule, program, lifetimes, plan, hardware::CostModel(hardware));
+  EXPECT_EQ(simulation.device.bytes, plan.predicted.peak_allocated_bytes);
+  EXPECT_EQ(simulation.host_bytes, plan.predicted.host_bytes);
+  EXPECT_LE(simulation.device.bytes + plan.budgets.gpu_context_bytes,
+            plan.budgets.gpu_memory_bytes);
+  EXPECT_LE(simulation.host_bytes, plan.budgets.host_memory_bytes);
+}
+
+TEST(Search, WithRoomEverythingStaysOnTheDevice) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  const Request request;
+  const Outcome outcome = search(program, hardware, request);
+  const plan::Plan& plan = found(outcome).plan;
+  expect_sound(plan, program, hardware, request);
+  for (const plan::Chunk& chunk : plan.chunks) {
+    EXPECT_EQ(chunk.optimizer_home, plan::Home::kDevice);
+    EXPECT_EQ(chunk.parameter_home, plan::Home::kDevice);
+  }
+  EXPECT_EQ(plan.predicted.traffic.fetches, 0);
+}
+
+TEST(Search, AQuarterOfTheStateStillTrains) {
+  fakes::TransformerOptions options;
+  options.layers = 4;
+  options.hidden = 512;
+  const program::Program program = fakes::transformer(options);
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.gpu_memory_bytes = program.parameter_count() * 16 / 4;
+  const Outcome outcome = search(program, hardware, request);
+  const plan::Plan& plan = found(outcome).plan;
+  expect_sound(plan, program, hardware, request);
+  EXPECT_GT(plan.predicted.traffic.fetches, 0);
+}
+
+TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
+  for (const bool cuda : {false, true}) {
+    const hardware::HardwareProfile hardware = fakes::machine(cuda);
+    for (std::uint64_t seed = 0; seed < 25; ++seed) {
+      program::Program program = seed == 0 ? small_transformer() : fakes::random_program(seed);
+      if (cuda) program = for_cuda(std::move(program));
+      Request request;
+      request.accumulation_steps = 1 + static_cast<int>(seed % 2);
+      request.gpu_memory_bytes = 0;
+      const Outcome none = search(program, hardware, request);
+      ASSERT_TRUE(std::holds_alternative<Infeasible>(none));
+      const auto& no = std::get<Infeasible>(none);
+      EXPECT_EQ(no.binding_limit, "gpu_memory");
+      EXPECT_EQ(no.shortfall_bytes, no.minimum_gpu_memory_bytes);
+      EXPECT_THAT(no.remedies, Not(IsEmpty()));
+
+      request.gpu_memory_bytes = no.minimum_gpu_memory_bytes;
+      const Outcome exact = search(program, hardware, request);
+      expect_sound(found(exact).plan, program, hardware, request);
+
+      request.gpu_memory_bytes = no.minimum_gpu_memory_bytes - 1;
+      const Outcome below = search(program, hardware, request);
+      ASSERT_TRUE(std::holds_alternative<Infeasible>(below)) << "seed " << seed;
+      EXPECT_EQ(std::get<Infeasible>(below).binding_limit, "gpu_memory");
+      EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
+    }
+  }
+}
+
+TEST(Search, AtTheHostMinimumAPlanIsFoundAndOneByteBelowNone) {
+  const program::Program program = small_transformer(program::DType::kBFloat16);
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.gpu_memory_bytes = program.parameter_count() * 8 + 2_MiB;
+  request.host_memory_bytes = 0;
+  const Outcome none = search(program, hardware, request);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(none));
+  const auto& no = std::get<Infeasible>(none);
+  EXPECT_EQ(no.binding_limit, "host_memory");
+  EXPECT_EQ(no.shortfall_bytes, no.minimum_host_memory_bytes);
+  ASSERT_GT(no.minimum_host_memory_bytes, 0);
+
+  request.host_memory_bytes = no.minimum_host_memory_bytes;
+  const Outcome exact = search(program, hardware, request);
+  expect_sound(found(exact).plan, program, hardware, request);
+
+  request.host_memory_bytes = no.minimum_host_memory_bytes - 1;
+  const Outcome below = search(program, hardware, request);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(below));
+  EXPECT_EQ(std::get<Infeasible>(below).binding_limit, "host_memory");
+  EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
+
+  // And without host memory, the reported GPU minimum is enough.
+  request.host_memory_bytes = 0;
+  request.gpu_memory_bytes = no.minimum_gpu_memory_bytes;
+  const Outcome device = search(program, hardware, request);
+  expect_sound(found(device).plan, program, hardware, request);
+  request.gpu_memory_bytes = no.minimum_gpu_memory_bytes - 1;
+  EXPECT_TRUE(std::holds_alternative<Infeasible>(search(program, hardware, request)));
+}
+
+TEST(Search, MoreMemoryIsNeverSlower) {
+  for (const bool cuda : {false, true}) {
+    program::Program program = small_transformer(program::DType::kBFloat16);
+    if (cuda) program = for_cuda(std::move(program));
+    const hardware::HardwareProfile hardware = fakes::machine(cuda);
+    Request request;
+    request.gpu_memory_bytes = 0;
+    const auto least =
+        std::get<Infeasible>(search(program, hardware, request)).minimum_gpu_memory_bytes;
+    std::int64_t last_ns = std::numeric_limits<std::int64_t>::max();
+    for (const std::int64_t more : {0_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB, 64_MiB}) {
+      request.gpu_memory_bytes = least + more;
+      const Outcome outcome = search(program, hardware, request);
+      const plan::Plan& plan = found(outcome).plan;
+      expect_sound(plan, program, hardware, request);
+      // The family is searched at a few points, so a little slack is allowed.
+      EXPECT_LE(static_cast<double>(plan.predicted.step_ns), 1.02 * static_cast<double>(last_ns));
+      last_ns = std::min(last_ns, plan.predicted.step_ns);
+    }
+  }
+}
+
+TEST(Search, EveryStrategyGivesASoundPlan) {
+  for (const bool cuda : {false, true}) {
+    fakes::TransformerOptions options;
+    options.layers = 6;
+    options.hidden = 512;
+    options.vocabulary = 8000;
+    options.tokens = 64;
+    options.frozen_layers = 1;
+    options.dtype = program::DType::kBFloat16;
+    program::Program program = fakes::transformer(options);
+    if (cuda) program = for_cuda(std::move(program));
+    const hardware::HardwareProfile hardware = fakes::machine(cuda);
+    for (const std::string& strategy : strategies()) {
+      for (const bool literals : {false, true}) {
+        Request request;
+        request.strategy = strategy;
+        request.elixir_constants = literals;
+        const Outcome outcome = search(program, hardware, request);
+        ASSERT_TRUE(std::holds_alternative<Found>(outcome)) << strategy;
+        expect_sound(found(outcome).plan, program, hardware, request);
+        if (strategy != "optimal") {
+          EXPECT_EQ(found(outcome).plan.strategy, strategy);
+        }
+      }
+    }
+  }
+}
+
+TEST(Search, OptimalIsAtLeastAsFastAsEveryBaseline) {
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  for (const std::int64_t room : {4_MiB, 16_MiB, 1_GiB}) {
+    Request request;
+    request.gpu_memory_bytes = 512_MiB + 96_MiB + room;
+    const Outcome best = search(program, hardware, request);
+    ASSERT_TRUE(std::holds_alternative<Found>(best)) << room;
+    for (const char* strategy : {"simple", "minimum-waste", "elixir"}) {
+      request.strategy = strategy;
+      const Outcome baseline = search(program, hardware, request);
+      if (const auto* plan = std::get_if<Found>(&baseline)) {
+        EXPECT_LE(found(best).plan.predicted.step_ns, plan->plan.predicted.step_ns) << strategy;
+      }
+    }
+  }
+}
+
+TEST(Search, SimpleHasTenGroupsAndSixBlocks) {
+  const program::Program program = small_transformer();
+  Request request;
+  request.strategy = "simple";
+  const Outcome outcome = search(program, fakes::machine(false), request);
+  const plan::Plan& plan = found(outcome).plan;
+  int open = 0;
+  for (const plan::Chunk& chunk : plan.chunks) {
+    if (chunk.kind == plan::Chunk::Kind::kPublic) ++open;
+  }
+  EXPECT_EQ(open, 10);
+  EXPECT_EQ(plan.cache.blocks, 6);
+  EXPECT_EQ(plan.chunks.front().parameter_home, plan::Home::kHost);
+}
+
+TEST(Search, ABaselineThatDoesNotFitNamesOptimal) {
+  const program::Program program = small_transformer();
+  Request request;
+  request.gpu_memory_bytes = 0;
+  const auto least = std::get<Infeasible>(search(program, fakes::machine(false), request));
+  request.gpu_memory_bytes = least.minimum_gpu_memory_bytes;
+  request.strategy = "simple";
+  const Outcome outcome = search(program, fakes::machine(false), request);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(outcome));
+  const auto& no = std::get<Infeasible>(outcome);
+  EXPECT_GT(no.shortfall_bytes, 0);
+  EXPECT_THAT(no.remedies.front().text, ::testing::HasSubstr("--strategy optimal"));
+}
+
+TEST(Search, TiedParametersHavePrivateChunksAndFrozenOnesTheirOwn) {
+  fakes::TransformerOptions options;
+  options.frozen_layers = 1;
+  const program::Program program = fakes::transformer(options);
+  const Outcome outcome = search(program, fakes::machine(false), {});
+  for (const plan::Chunk& chunk : found(outcome).plan.chunks) {
+    bool tied = false;
+    int trained = 0;
+    for (const plan::ChunkParameter& entry : chunk.parameters) {
+      for (const program::Parameter& parameter : program.parameters) {
+        if (parameter.name != entry.name) continue;
+        tied = tied || parameter.names.size() > 1;
+        trained += parameter.gradient ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(tied, chunk.kind == plan::Chunk::Kind::kPrivate);
+    EXPECT_TRUE(trained == 0 || trained == static_cast<int>(chunk.parameters.size()));
+  }
+}
+
+TEST(Search, SameInputsGiveTheSameBytes) {
+  const program::Program program = for_cuda(small_transformer());
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  Request request;
+  request.gpu_memory_bytes = 512_MiB + 96_MiB + 8_MiB;
+  const Outcome a = search(program, hardware, request);
+  const Outcome b = search(program, hardware, request);
+  EXPECT_EQ(dump(plan::to_json(found(a).plan)), dump(plan::to_json(found(b).plan)));
+}
+
+TEST(Search, WhatCannotBePlannedIsRefused) {
+  const program::Program program = small_transformer();
+  Request request;
+  request.gpus = 2;
+  EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
+  request = {};
+  request.strategy = "best";
+  EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
+  try {
+    (void)search(program, fakes::machine(true), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kProfileTargetMismatch);
+  }
+}
+
+/// No plan of the family, tried one by one, needs less than the reported minimum.
+TEST(Search, TheMinimumIsTheSmallestOfItsFamily) {
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    const program::Program program = fakes::random_program(seed);
+    const hardware::HardwareProfile hardware = fakes::machine(false);
+    Request request;
+    request.gpu_memory_bytes = 0;
+    const Problem problem(program, hardware, request);
+    const std::int64_t least = *find_minima(problem).gpu_memory_bytes;
+    const std::vector<std::vector<Item>> together =
+        used_together(problem.items(), problem.lifetimes());
+    for (const std::int64_t capacity : {0_KiB, 1_KiB, 4_KiB, 16_KiB, 64_KiB, 1_MiB}) {
+      for (const bool alone : {false, true}) {
+        Layout layout = pack(alone ? singles(problem.items()) : together, capacity);
+        for (Members& chunk : private_chunks(problem.items())) layout.push_back(chunk);
+        for (std::size_t kept = 0; kept <= layout.size(); ++kept) {
+          plan::Plan plan = problem.blank_plan("test");
+          plan.chunks = chunks_of(layout, program, 1);
+          for (plan::Chunk& chunk : plan.chunks) {
+            chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = plan::Home::kHost;
+          }
+          if (kept < layout.size()) plan.chunks[kept].parameter_home = plan::Home::kDevice;
+          problem.set_cache(plan, 0);
+          EXPECT_GE(problem.evaluate(plan, "").gpu_memory_bytes, least) << "seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace elixir::search

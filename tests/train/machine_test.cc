@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/machine.h"
+
+#include "core/units.h"
+#include "support.h"
+
+namespace elixir::runtime {
+namespace {
+
+using test::error_of;
+
+plan::Plan plan_for(const std::string& kind) {
+  plan::Plan plan;
+  plan.hardware.device_kind = kind;
+  plan.hardware.sm = kind == "cuda" ? 90 : 0;
+  plan.budgets.gpu_memory_bytes = 8_GiB;
+  plan.budgets.host_memory_bytes = 16_GiB;
+  return plan;
+}
+
+Machine machine_with_gpu() {
+  Machine machine;
+  machine.host_memory_bytes = 16_GiB;
+  machine.gpu = Machine::Gpu{"H200", 90, 8_GiB};
+  return machine;
+}
+
+Machine machine_without_gpu() {
+  Machine machine;
+  machine.host_memory_bytes = 16_GiB;
+  machine.why_no_gpu = "none found";
+  return machine;
+}
+
+TEST(Machine, AutoTakesThePlansDevice) {
+  EXPECT_EQ(choose_device("auto", plan_for("cuda"), machine_with_gpu()), DeviceKind::kCuda);
+  EXPECT_EQ(choose_device("auto", plan_for("cpu"), machine_with_gpu()), DeviceKind::kCpu);
+  EXPECT_EQ(choose_device("cpu", plan_for("cpu"), machine_without_gpu()), DeviceKind::kCpu);
+}
+
+TEST(Machine, NoGpuWhenOneIsAskedForSaysWhy) {
+  for (const char* wanted : {"auto", "cuda"}) {
+    const ErrorInfo info =
+        error_of([&] { (void)choose_device(wanted, plan_for("cuda"), machine_without_gpu()); });
+    EXPECT_EQ(info.code, ErrorCode::kNoGpu);
+    EXPECT_NE(info.message.find("none found"), std::string::npos);
+  }
+  EXPECT_EQ(
+      error_of([&] { (void)choose_device("cuda", plan_for("cpu"), machine_without_gpu()); }).code,
+      ErrorCode::kNoGpu);
+}
+
+TEST(Machine, AnotherKindThanThePlansIsRefused) {
+  EXPECT_EQ(
+      error_of([&] { (void)choose_device("cpu", plan_for("cuda"), machine_with_gpu()); }).code,
+      ErrorCode::kWrongMachineKind);
+  EXPECT_EQ(
+      error_of([&] { (void)choose_device("cuda", plan_for("cpu"), machine_with_gpu()); }).code,
+      ErrorCode::kWrongMachineKind);
+  plan::Plan older = plan_for("cuda");
+  older.hardware.sm = 80;
+  EXPECT_EQ(error_of([&] { (void)choose_device("auto", older, machine_with_gpu()); }).code,
+            ErrorCode::kWrongMachineKind);
+}
+
+TEST(Machine, OneByteLessThanABudgetIsTooSmall) {
+  Machine small_host = machine_with_gpu();
+  --small_host.host_memory_bytes;
+  Machine small_gpu = machine_with_gpu();
+  --small_gpu.gpu->memory_bytes;
+  for (const Machine& machine : {small_host, small_gpu}) {
+    EXPECT_EQ(error_of([&] { (void)choose_device("auto", plan_for("cuda"), machine); }).code,
+              ErrorCode::kMachineTooSmall);
+  }
+  EXPECT_EQ(error_of([&] { (void)choose_device("auto", plan_for("cpu"), small_host); }).code,
+            ErrorCode::kMachineTooSmall);
+}
+
+TEST(Machine, BothArenasOfTheCpuDeviceMustFitTogether) {
+  plan::Plan plan = plan_for("cpu");
+  plan.predicted.peak_allocated_bytes = 8_GiB;
+  plan.predicted.host_bytes = 8_GiB;
+  EXPECT_EQ(choose_device("auto", plan, machine_without_gpu()), DeviceKind::kCpu);
+  plan.predicted.host_bytes += 1;
+  EXPECT_EQ(error_of([&] { (void)choose_device("auto", plan, machine_without_gpu()); }).code,
+            ErrorCode::kMachineTooSmall);
+}
+
+TEST(Machine, ThisMachineHasMemory) {
+  EXPECT_GT(this_machine().host_memory_bytes, 64_MiB);
+}
+
+}  // namespace
+}  // namespace elixir::runtime
