@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "core/utf8.h"
+
 namespace elixir::report {
 namespace {
 
@@ -25,21 +27,6 @@ bool names_utf8(std::string_view locale) {
     if (c != '-') lower += (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
   }
   return lower.find("utf8") != std::string::npos;
-}
-
-/// Bytes of the well-formed UTF-8 sequence that starts `text`; 0 when there is none.
-std::size_t sequence_bytes(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xc2 && lead < 0xe0 ? 2
-                             : lead >= 0xe0 && lead < 0xf0 ? 3
-                             : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  return length;
 }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAscii{{{"µ", "u"},
@@ -105,7 +92,7 @@ std::string fit(std::string_view text, const Style& style) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = sequence_bytes(text);
+    const std::size_t length = utf8_sequence_bytes(text);
     const std::string_view piece = text.substr(0, std::max<std::size_t>(length, 1));
     text.remove_prefix(piece.size());
     const auto lead = static_cast<unsigned char>(piece[0]);

@@ -106,7 +106,7 @@ Operator& ProgramBuilder::add_operator(const std::string& name,
   op.id = static_cast<OperatorId>(program_.operators.size());
   op.name = name;
   op.phase = phase_;
-  op.module = 0;
+  op.module = static_cast<std::int32_t>(module_);
   for (const TensorRef& argument : arguments) op.arguments.emplace_back(newest(argument));
   program_.operators.push_back(std::move(op));
   return program_.operators.back();
@@ -147,6 +147,12 @@ TensorRef ProgramBuilder::write(const std::string& name,
     if (buffer.tensor.storage == into.storage) buffer.mutated = true;
   }
   return newest(into);
+}
+
+void ProgramBuilder::set_module(const std::string& path) {
+  const auto found = std::find(program_.modules.begin(), program_.modules.end(), path);
+  module_ = static_cast<std::size_t>(found - program_.modules.begin());
+  if (found == program_.modules.end()) program_.modules.push_back(path);
 }
 
 void ProgramBuilder::set_loss(const TensorRef& loss) {
@@ -190,6 +196,13 @@ Program ProgramBuilder::build() const {
 // --- Layers
 // ------------------------------------------------------------------------------------------------------
 
+void ModelBuilder::on_backward(std::function<void()> step) {
+  tape_.emplace_back([this, step = std::move(step), module = builder_.module()] {
+    builder_.set_module(module);
+    step();
+  });
+}
+
 void ModelBuilder::give(const TensorRef& to, const TensorRef& gradient) {
   if (!builder_.wants_gradient(to)) return;
   const auto found = gradients_.find(to.storage);
@@ -219,7 +232,7 @@ TensorRef ModelBuilder::linear(const TensorRef& x, const TensorRef& weight, cons
   const std::int64_t flops = 2 * rows * in * out;
   const TensorRef transposed = builder_.view("aten::t", weight, {in, out});
   const TensorRef y = builder_.call("aten::addmm", {bias, x, transposed}, {rows, out}, flops);
-  tape_.emplace_back([this, x, weight, bias, y, flops] {
+  on_backward([this, x, weight, bias, y, flops] {
     const TensorRef g = gradient_of(y);
     if (builder_.wants_gradient(bias)) give(bias, builder_.call("aten::sum", {g}, bias.sizes));
     if (builder_.wants_gradient(weight)) {
@@ -237,7 +250,7 @@ TensorRef ModelBuilder::matmul(const TensorRef& x, const TensorRef& weight) {
   const std::int64_t flops = 2 * rows * in * out;
   const TensorRef transposed = builder_.view("aten::t", weight, {in, out});
   const TensorRef y = builder_.call("aten::mm", {x, transposed}, {rows, out}, flops);
-  tape_.emplace_back([this, x, weight, y, flops] {
+  on_backward([this, x, weight, y, flops] {
     const TensorRef g = gradient_of(y);
     if (builder_.wants_gradient(weight)) {
       give(weight, builder_.call("aten::mm", {g, x}, weight.sizes, flops));
@@ -251,7 +264,7 @@ TensorRef ModelBuilder::matmul(const TensorRef& x, const TensorRef& weight) {
 
 TensorRef ModelBuilder::gelu(const TensorRef& x) {
   const TensorRef y = builder_.call("aten::gelu", {x}, x.sizes);
-  tape_.emplace_back([this, x, y] {
+  on_backward([this, x, y] {
     give(x, builder_.call("aten::gelu_backward", {gradient_of(y), x}, x.sizes));
   });
   return y;
@@ -259,7 +272,7 @@ TensorRef ModelBuilder::gelu(const TensorRef& x) {
 
 TensorRef ModelBuilder::relu_in_place(const TensorRef& x) {
   const TensorRef y = builder_.write("aten::relu_", x, {});
-  tape_.emplace_back([this, y] {
+  on_backward([this, y] {
     // The gradient of the value before replaces that of the value after: one storage, two versions.
     gradients_[y.storage] = builder_.call("aten::threshold_backward", {gradient_of(y), y}, y.sizes);
   });
@@ -270,7 +283,7 @@ TensorRef ModelBuilder::layer_norm(const TensorRef& x,
                                    const TensorRef& weight,
                                    const TensorRef& bias) {
   const TensorRef y = builder_.call("aten::native_layer_norm", {x, weight, bias}, x.sizes);
-  tape_.emplace_back([this, x, weight, bias, y] {
+  on_backward([this, x, weight, bias, y] {
     const TensorRef g = gradient_of(y);
     if (builder_.wants_gradient(weight)) {
       give(weight, builder_.call("aten::norm_backward_weight", {g, x}, weight.sizes));
@@ -285,7 +298,7 @@ TensorRef ModelBuilder::layer_norm(const TensorRef& x,
 
 TensorRef ModelBuilder::add(const TensorRef& x, const TensorRef& y) {
   const TensorRef z = builder_.call("aten::add", {x, y}, x.sizes);
-  tape_.emplace_back([this, x, y, z] {
+  on_backward([this, x, y, z] {
     // Both share one gradient, as autograd does.
     const TensorRef g = gradient_of(z);
     give(x, g);
@@ -297,7 +310,7 @@ TensorRef ModelBuilder::add(const TensorRef& x, const TensorRef& y) {
 TensorRef ModelBuilder::embedding(const TensorRef& indices, const TensorRef& weight) {
   const TensorRef y =
       builder_.call("aten::embedding", {weight, indices}, {indices.numel(), weight.sizes[1]});
-  tape_.emplace_back([this, indices, weight, y] {
+  on_backward([this, indices, weight, y] {
     if (!builder_.wants_gradient(weight)) return;
     const TensorRef g = gradient_of(y);
     give(weight, builder_.call("aten::embedding_dense_backward", {g, indices}, weight.sizes));
@@ -309,7 +322,7 @@ TensorRef ModelBuilder::attention(const TensorRef& qkv) {
   const std::int64_t rows = qkv.sizes[0], hidden = qkv.sizes[1] / 3;
   const std::int64_t flops = 4 * rows * rows * hidden;
   const TensorRef y = builder_.call("aten::attention", {qkv}, {rows, hidden}, flops);
-  tape_.emplace_back([this, qkv, y, flops] {
+  on_backward([this, qkv, y, flops] {
     const TensorRef g = gradient_of(y);
     give(qkv, builder_.call("aten::attention_backward", {g, qkv, y}, qkv.sizes, 2 * flops));
   });
@@ -358,6 +371,7 @@ Program transformer(const TransformerOptions& options) {
   ProgramBuilder::ParameterOptions ties;
   if (options.tied) ties.other_names = {"lm_head.weight"};
   const TensorRef table = raw.parameter("wte.weight", {options.vocabulary, h}, ties);
+  raw.set_module("wte");
   TensorRef x = model.embedding(tokens, table);
   for (int i = 0; i < options.layers; ++i) {
     const std::string at = "h." + std::to_string(i) + ".";
@@ -377,19 +391,32 @@ Program transformer(const TransformerOptions& options) {
     const TensorRef up_bias = parameter("mlp.c_fc.bias", {4 * h});
     const TensorRef down_weight = parameter("mlp.c_proj.weight", {h, 4 * h});
     const TensorRef down_bias = parameter("mlp.c_proj.bias", {h});
+    const auto in = [&](const std::string& module) { raw.set_module(at + module); };
+    in("ln_1");
     const TensorRef normed = model.layer_norm(x, norm1_weight, norm1_bias);
+    in("attn");
     const TensorRef attended = model.attention(model.linear(normed, qkv_weight, qkv_bias));
-    x = model.add(x, model.linear(attended, out_weight, out_bias));
+    const TensorRef projected = model.linear(attended, out_weight, out_bias);
+    raw.set_module("h." + std::to_string(i));
+    x = model.add(x, projected);
+    in("ln_2");
     const TensorRef normed2 = model.layer_norm(x, norm2_weight, norm2_bias);
+    in("mlp");
     const TensorRef wide = model.gelu(model.linear(normed2, up_weight, up_bias));
-    x = model.add(x, model.linear(wide, down_weight, down_bias));
+    const TensorRef narrow = model.linear(wide, down_weight, down_bias);
+    raw.set_module("h." + std::to_string(i));
+    x = model.add(x, narrow);
   }
+  raw.set_module("ln_f");
   const TensorRef norm_weight = raw.parameter("ln_f.weight", {h});
   const TensorRef norm_bias = raw.parameter("ln_f.bias", {h});
   x = model.layer_norm(x, norm_weight, norm_bias);
   const TensorRef head =
       options.tied ? table : raw.parameter("lm_head.weight", {options.vocabulary, h});
-  model.loss(model.matmul(x, head));
+  raw.set_module("lm_head");
+  const TensorRef logits = model.matmul(x, head);
+  raw.set_module("");
+  model.loss(logits);
   return model.build();
 }
 

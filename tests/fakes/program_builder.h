@@ -50,6 +50,9 @@ class ProgramBuilder {
   void set_loss(const TensorRef& loss);
   void set_gradient(const TensorRef& parameter, const TensorRef& gradient);
   void start_backward() { phase_ = program::Phase::kBackward; }
+  /// The module of the calls from now on; it is there from then on. The root, "", at first.
+  void set_module(const std::string& path);
+  [[nodiscard]] const std::string& module() const { return program_.modules[module_]; }
 
   [[nodiscard]] DType dtype() const { return dtype_; }
   /// Whether backward makes a gradient of the tensor: trained parameters and results of calls.
@@ -67,6 +70,7 @@ class ProgramBuilder {
   DType dtype_;
   program::Program program_;
   program::Phase phase_ = program::Phase::kForward;
+  std::size_t module_ = 0;
   std::vector<std::int32_t> version_;
   std::vector<bool> wants_gradient_;
 };
@@ -95,6 +99,8 @@ class ModelBuilder {
   void accumulate_in_place() { in_place_ = true; }
 
  private:
+  /// Runs in backward, in the module that is current now.
+  void on_backward(std::function<void()> step);
   void give(const TensorRef& to, const TensorRef& gradient);
   [[nodiscard]] TensorRef gradient_of(const TensorRef& of) const;
 
@@ -118,6 +124,7 @@ struct TransformerOptions {
   int frozen_layers = 0;  ///< the first ones
   DType dtype = DType::kFloat32;
 };
+/// Modules as in GPT-2: wte, h.0.ln_1, h.0.attn, …, lm_head.
 [[nodiscard]] program::Program transformer(const TransformerOptions& options);
 
 /// A program with random sizes, ties, frozen and unused parameters, in-place calls, constants,
