@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "memory/optimizer_state.h"
 
 namespace elixir::memory {
 
@@ -56,6 +57,7 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
   timeline.peak_bytes = total;
   timeline.peak_by_category_bytes = live;
   timeline.allocated_bytes.reserve(program.operators.size());
+  timeline.by_category_bytes.reserve(program.operators.size());
   for (std::size_t op = 0; op < program.operators.size(); ++op) {
     for (const program::StorageId id : born[op]) {
       const Storage& storage = program.storages[static_cast<std::size_t>(id)];
@@ -63,6 +65,7 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
       total += rounded(storage.bytes);
     }
     timeline.allocated_bytes.push_back(total);
+    timeline.by_category_bytes.push_back(live);
     timeline.activations_peak_bytes =
         std::max(timeline.activations_peak_bytes, live[index_of(Category::kActivation)]);
     if (total > timeline.peak_bytes || timeline.peak_operator < 0) {
@@ -92,13 +95,9 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
 }
 
 std::int64_t optimizer_state_bytes(const Program& program, const std::string& optimizer) {
-  if (optimizer != "adamw" && optimizer != "adam") return 0;
   std::int64_t bytes = 0;
-  for (const program::Parameter& parameter : program.parameters) {
-    if (!parameter.gradient) continue;
-    const std::int64_t fp32 = rounded(parameter.tensor.numel() * 4);
-    const bool narrow = program::element_bytes(parameter.tensor.dtype) < 4;
-    bytes += (narrow ? 3 : 2) * fp32;
+  for (const OptimizerTensor& tensor : optimizer_state(program, optimizer)) {
+    bytes += rounded(tensor.bytes);
   }
   return bytes;
 }

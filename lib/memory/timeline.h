@@ -31,6 +31,7 @@ struct LiveStorage {
 struct Timeline {
   /// Bytes alive while an operator runs (its outputs included), by operator id.
   std::vector<std::int64_t> allocated_bytes;
+  std::vector<ByCategory> by_category_bytes;  ///< the same by category, by operator id
   std::int64_t peak_bytes = 0;
   program::OperatorId peak_operator = -1;  ///< the first that reaches the peak
   ByCategory peak_by_category_bytes{};
@@ -41,9 +42,7 @@ struct Timeline {
 /// Optimizer state is there all the time (`optimizer_bytes`, as from the second step on).
 [[nodiscard]] Timeline make_timeline(const program::Program& program, std::int64_t optimizer_bytes);
 
-/// Bytes of optimizer state that LibTorch's optimizer keeps for the parameters with gradients:
-/// adamw and adam two moments in the parameters' dtype (fp32 moments and fp32 master under bf16 or
-/// fp16), sgd (without momentum) and none nothing. Each tensor rounded up.
+/// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.
 [[nodiscard]] std::int64_t optimizer_state_bytes(const program::Program& program,
                                                  const std::string& optimizer);
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The tensors that LibTorch's optimizers keep for each parameter with a gradient, as from the
+// second step on: adamw and adam two moments; with parameters narrower than fp32 the moments are
+// fp32 and there is an fp32 master. sgd (without momentum) and none keep nothing.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+
+namespace elixir::memory {
+
+struct OptimizerTensor {
+  std::int32_t parameter = -1;  ///< position in Program::parameters
+  std::string_view part;        ///< "master", "exp_avg", "exp_avg_sq"; static text
+  std::int64_t bytes = 0;       ///< as asked for, not rounded
+};
+
+/// In the order in which they are made: by parameter, master first.
+[[nodiscard]] std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
+                                                           const std::string& optimizer);
+
+}  // namespace elixir::memory
