@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The bitwise law on a GPU: with deterministic operators every placement gives the losses and
-// weights of plain eager LibTorch, in fp32 and bf16; copies and updates really happen; memory stays
-// inside the limit. Skipped without a GPU.
+// weights of plain eager LibTorch, in fp32 and bf16; without them the first step's gradients are
+// within one bf16 unit in the last place; copies and updates really happen; memory stays inside the
+// limit. Skipped without a GPU.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -24,13 +27,28 @@ int compute_capability() {
   return properties.major * 10 + properties.minor;
 }
 
+/// Image models' labels have ten classes, the others' tokens 512.
+std::int64_t integer_range(const std::string& model) {
+  constexpr std::int64_t kClasses = 10, kTokens = 512;
+  return model.starts_with("vit") || model.starts_with("resnet") ? kClasses : kTokens;
+}
+
+/// One unit in the last place of a bf16 number of this magnitude (8 significant bits).
+float bf16_unit(float magnitude) {
+  constexpr int kFractionBits = 7;
+  constexpr int kSmallestExponent = -126;
+  if (magnitude == 0) return std::ldexp(1.0F, kSmallestExponent - kFractionBits);
+  return std::ldexp(1.0F, std::max(std::ilogb(magnitude), kSmallestExponent) - kFractionBits);
+}
+
 class RuntimeOnGpu : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     sm_ = compute_capability();
     if (sm_ == 0) GTEST_SKIP() << "no GPU";
-    model_ = std::make_unique<TestModel>(
-        model_path(GetParam()), 512, program::Target{program::Target::Kind::kCuda, sm_});
+    model_ = std::make_unique<TestModel>(model_path(GetParam()),
+                                         integer_range(GetParam()),
+                                         program::Target{program::Target::Kind::kCuda, sm_});
   }
 
   [[nodiscard]] plan::Plan plan(const Placement& placement) const {
@@ -118,6 +136,43 @@ TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {
   }
 }
 
+TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager) {
+  run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
+  const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});
+  ASSERT_FALSE(eager.empty());
+  for (const Placement& placement : {kAllOnDevice, kOptimizerOnHost, kAllOnHost}) {
+    TrainerOptions free = options();
+    free.deterministic = false;
+    Trainer trainer(model_->captured(), plan(placement), free, model_->weights());
+    trainer.step(model_->batch(1, 1), run_.learning_rate);
+    const Gradients ours = gradients_of(trainer);
+    ASSERT_EQ(ours.size(), eager.size());
+    double worst_units = 0;
+    std::int64_t differing = 0;
+    for (const auto& [name, expected] : eager) {
+      ASSERT_TRUE(ours.contains(name)) << name;
+      const std::vector<float>& got = ours.at(name);
+      ASSERT_EQ(got.size(), expected.size()) << name;
+      double worst_of_tensor = 0, largest = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        largest = std::max(largest, static_cast<double>(std::abs(expected[i])));
+        if (std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i])) {
+          continue;
+        }
+        ++differing;
+        const float unit = bf16_unit(std::max(std::abs(got[i]), std::abs(expected[i])));
+        const double units = std::abs(static_cast<double>(got[i]) - expected[i]) / unit;
+        // Not a number compares false: written so that it fails.
+        worst_of_tensor = units <= worst_of_tensor ? worst_of_tensor : units;
+      }
+      EXPECT_LE(worst_of_tensor, 1.0) << name << ", largest magnitude " << largest;
+      worst_units = worst_of_tensor <= worst_units ? worst_units : worst_of_tensor;
+    }
+    RecordProperty("differing_elements", std::to_string(differing));
+    RecordProperty("worst_bf16_units", std::to_string(worst_units));
+  }
+}
+
 TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
   Trainer trainer(model_->captured(), plan(kAllOnHost), options(), model_->weights());
   trainer.step(model_->batch(1, 1), run_.learning_rate);
@@ -141,7 +196,7 @@ TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
 TEST_P(RuntimeOnGpu, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   // Large enough that no leftover of a cached segment will do.
   const TestModel model(model_path(GetParam()),
-                        512,
+                        integer_range(GetParam()),
                         program::Target{program::Target::Kind::kCuda, sm_},
                         /*batch=*/64);
   plan::Plan plan = model.plan(kAllOnDevice);
@@ -166,9 +221,17 @@ INSTANTIATE_TEST_SUITE_P(Models,
                          testing::Values("gpt2-tiny",
                                          "opt-tiny",
                                          "llama-tiny",
+                                         "bert-tiny",
+                                         "t5-tiny",
+                                         "vit-tiny",
+                                         "resnet-tiny",
                                          "gpt2-tiny-bf16",
                                          "opt-tiny-bf16",
-                                         "llama-tiny-bf16"),
+                                         "llama-tiny-bf16",
+                                         "bert-tiny-bf16",
+                                         "t5-tiny-bf16",
+                                         "vit-tiny-bf16",
+                                         "resnet-tiny-bf16"),
                          [](const testing::TestParamInfo<std::string>& info) {
                            std::string name = info.param;
                            std::replace_if(

@@ -3,11 +3,12 @@
 // Plain training for comparison: a TorchScript module under LibTorch's own eager autograd, and
 // AdamW written out element by element from the project's arithmetic. Links nothing of Elixir.
 // Prints each micro-batch's loss as the eight hexadecimal digits of its float, then writes the
-// final weights, in order, to a file.
+// final weights, in order, to a file; with gradients=1 the first micro-batch's gradients instead,
+// and stops there.
 //
 // usage: reference_trainer MODEL.pt WEIGHTS_OUT [key=value]...
 //   steps micro_batches threads seed lr beta1 beta2 eps weight_decay clip_norm no_decay=GLOB device
-//   deterministic input=DTYPE:RANGE:D0,D1,...   (repeatable)
+//   deterministic gradients input=DTYPE:RANGE:D0,D1,...   (input: repeatable)
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -170,6 +171,14 @@ void update(Weight& weight, const Adam& a) {
   }
 }
 
+void write_tensor(std::ofstream& out, const std::string& name, const at::Tensor& tensor) {
+  const at::Tensor on_cpu = tensor.detach().cpu();
+  out << name << '\n' << on_cpu.nbytes() << '\n';
+  out.write(static_cast<const char*>(on_cpu.const_data_ptr()),
+            static_cast<std::streamsize>(on_cpu.nbytes()));
+  out << '\n';
+}
+
 void put_on(torch::jit::Block* block, const std::string& device) {
   for (torch::jit::Node* node : block->nodes()) {
     if (node->kind() == c10::prim::Constant &&
@@ -244,6 +253,13 @@ int train(const std::string& model, const std::string& weights_out, const Option
       torch::autograd::backward({loss}, {});
       const float value = loss.detach().to(c10::kFloat).item<float>();
       std::printf("%08x\n", std::bit_cast<std::uint32_t>(value));
+      if (options.number("gradients", 0) != 0) {
+        std::ofstream out(weights_out, std::ios::binary);
+        for (const Weight& weight : weights) {
+          if (weight.tensor.grad().defined()) write_tensor(out, weight.name, weight.tensor.grad());
+        }
+        return out ? 0 : 1;
+      }
       for (Weight& weight : weights) {
         const at::Tensor gradient = weight.tensor.grad();
         weight.has_gradient = gradient.defined();
@@ -299,13 +315,7 @@ int train(const std::string& model, const std::string& weights_out, const Option
   }
 
   std::ofstream out(weights_out, std::ios::binary);
-  for (const Weight& weight : weights) {
-    const at::Tensor on_cpu = weight.tensor.detach().cpu();
-    out << weight.name << '\n' << on_cpu.nbytes() << '\n';
-    out.write(static_cast<const char*>(on_cpu.const_data_ptr()),
-              static_cast<std::streamsize>(on_cpu.nbytes()));
-    out << '\n';
-  }
+  for (const Weight& weight : weights) write_tensor(out, weight.name, weight.tensor);
   return out ? 0 : 1;
 }
 

@@ -126,6 +126,15 @@ TEST_P(BitwiseLaw, FourMicroBatchesWithAGlobalNorm) {
   }
 }
 
+TEST_P(BitwiseLaw, GradientsOfTheFirstStepAreThoseOfEagerAutograd) {
+  run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
+  const Gradients eager = model_->eager_gradients(run_);
+  EXPECT_FALSE(eager.empty());
+  Trainer trainer(model_->captured(), model_->plan(kAllOnHost), options(), model_->weights());
+  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  EXPECT_EQ(gradients_of(trainer), eager);
+}
+
 TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
   const plan::Plan plan = model_->plan(kAllOnHost);
   Trainer trainer(model_->captured(), plan, options(), model_->weights());

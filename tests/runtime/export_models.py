@@ -8,7 +8,6 @@ import sys
 
 MODELS = ["gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny", "vit-tiny", "resnet-tiny"]
 SEQUENCES = {"gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny"}
-IN_BF16 = {"gpt2-tiny", "opt-tiny", "llama-tiny"}
 
 # 12 layers and few tokens: the state is large beside everything that must be on the device.
 DEEP = {"model_type": "gpt2", "n_embd": 128, "n_layer": 12, "n_head": 4, "vocab_size": 512, "n_positions": 64}
@@ -18,7 +17,7 @@ spec = importlib.util.spec_from_file_location("export_hf", exporter)
 export_hf = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(export_hf)
 for name in MODELS:
-    for dtype in ["float32", "bfloat16"] if name in IN_BF16 else ["float32"]:
+    for dtype in ["float32", "bfloat16"]:
         suffix = "-bf16" if dtype == "bfloat16" else ""
         sys.argv = ["export_hf.py", name, str(directory / f"{name}{suffix}.pt"), "--force", "--seed", "1",
                     "--batch", "2", "--dtype", dtype]

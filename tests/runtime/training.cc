@@ -4,14 +4,17 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -202,6 +205,38 @@ Outcome TestModel::eager(const TrainingRun& run,
   }
   std::remove(weights.c_str());
   return outcome;
+}
+
+Gradients TestModel::eager_gradients(const TrainingRun& run, std::vector<std::string> more) const {
+  more.emplace_back("gradients=1");
+  Gradients gradients;
+  for (const auto& [name, bytes] : eager(run, 1, more).weights) {
+    const auto parameter = std::find_if(
+        program().parameters.begin(), program().parameters.end(), [&](const auto& candidate) {
+          return std::count(candidate.names.begin(), candidate.names.end(), name) > 0;
+        });
+    if (parameter == program().parameters.end()) throw std::runtime_error("no parameter " + name);
+    const auto count =
+        static_cast<std::int64_t>(bytes.size()) / program::element_bytes(parameter->tensor.dtype);
+    const at::Tensor values = at::empty(
+        {count}, at::TensorOptions().dtype(capture::scalar_type(parameter->tensor.dtype)));
+    std::memcpy(values.mutable_data_ptr(), bytes.data(), bytes.size());
+    const at::Tensor wide = values.to(c10::kFloat);
+    const auto* first = wide.const_data_ptr<float>();
+    gradients[parameter->name].assign(first, first + count);
+  }
+  return gradients;
+}
+
+Gradients gradients_of(const Trainer& trainer) {
+  Gradients gradients;
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    const at::Tensor moment = trainer.state(parameter.name, "moment1");
+    if (!moment.defined()) continue;
+    const auto* first = moment.const_data_ptr<float>();
+    gradients[parameter.name].assign(first, first + moment.numel());
+  }
+  return gradients;
 }
 
 std::map<std::string, std::string> weights_of(const Trainer& trainer) {

@@ -36,6 +36,9 @@ struct Outcome {
   std::map<std::string, std::string> weights;
 };
 
+/// Gradients by parameter, widened to fp32, in the order of their memory.
+using Gradients = std::map<std::string, std::vector<float>>;
+
 struct TrainingRun {
   std::int64_t steps = 10;
   double learning_rate = 3e-3;
@@ -71,6 +74,9 @@ class TestModel {
   [[nodiscard]] Outcome eager(const TrainingRun& run,
                               int micro_batches,
                               const std::vector<std::string>& more = {}) const;
+  /// Gradients of the first micro-batch of the same run, in plain eager LibTorch.
+  [[nodiscard]] Gradients eager_gradients(const TrainingRun& run,
+                                          std::vector<std::string> more = {}) const;
 
  private:
   void measure_workspaces() const;
@@ -83,6 +89,10 @@ class TestModel {
   mutable schedule::OperatorCosts costs_;  ///< workspaces are measured when first asked for
   mutable int measured_threads_ = 0;
 };
+
+/// The gradients of a trainer's only step so far: its first moments, which they are when beta1 is 0
+/// and nothing is clipped.
+[[nodiscard]] Gradients gradients_of(const Trainer& trainer);
 
 /// What a trainer has made of `run` so far, as `eager()` reports it.
 [[nodiscard]] std::string bits_of(float loss);
