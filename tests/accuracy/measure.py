@@ -20,6 +20,7 @@ import json
 import lzma
 import os
 import pathlib
+import random
 import sys
 import time
 
@@ -181,6 +182,7 @@ def main():
     models = [m for m in json.loads((arguments.models / "models.json").read_text()) if fnmatch.fnmatch(m["file"], arguments.only)]
     limits = json.loads(arguments.limits.read_text()) if arguments.limits else {}
     jobs = [(model, configuration, limits.get(model["file"])) for configuration in arguments.allocator or [""] for model in models]
+    random.Random(1).shuffle(jobs)  # large models are neighbours in the list; together they would fill the GPU
     work = arguments.out.with_suffix(".parts")
     work.mkdir(parents=True, exist_ok=True)
     started, running, parts = time.monotonic(), {}, []
@@ -202,7 +204,7 @@ def main():
         running.pop(pid, None)
     results = [json.loads(part.read_text()) for part in parts if part.exists()]
     results.sort(key=lambda r: (r["file"], r["allocator"]))
-    with lzma.open(arguments.out, "wt", preset=3) as out:
+    with lzma.open(arguments.out, "wt", preset=1) as out:
         for result in results:
             out.write(json.dumps(result, separators=(",", ":")) + "\n")
     for result in results:

@@ -12,6 +12,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "../capture/equality.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "runtime/training.h"
@@ -108,6 +109,17 @@ class RuntimeOnGpu : public testing::TestWithParam<std::string> {
   int sm_ = 0;
   std::unique_ptr<TestModel> model_;
 };
+
+TEST_P(RuntimeOnGpu, TheProgramCapturedOnMetaIsTheOneTheGpuDispatches) {
+  capture::Options options;
+  options.target = {program::Target::Kind::kCuda, sm_};
+  const capture::Captured real =
+      capture::capture_on_device(capture::Model::load(model_path(GetParam())), options);
+  EXPECT_EQ(
+      capture::difference(capture::lines_of(model_->program()), capture::lines_of(real.program)),
+      "");
+  EXPECT_EQ(program::fingerprint(model_->program()), program::fingerprint(real.program));
+}
 
 TEST_P(RuntimeOnGpu, EveryPlacementGivesTheBitsOfEagerLibTorch) {
   const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
