@@ -152,6 +152,11 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
   run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});
   ASSERT_FALSE(eager.empty());
+  // Max pooling's backward adds atomically in fp32: eager autograd's own runs differ by 1.5 units
+  // in elements near zero (H200). There, elements below a bf16 number's precision beside their
+  // tensor's largest are judged by that bound's unit. Everywhere else there is no such grace.
+  constexpr float kBf16Precision = 256.0F;
+  const bool atomic_sums = GetParam() == "resnet-tiny";
   for (const Placement& placement : {kAllOnDevice, kOptimizerOnHost, kAllOnHost}) {
     TrainerOptions free = options();
     free.deterministic = false;
@@ -165,14 +170,17 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
       ASSERT_TRUE(ours.contains(name)) << name;
       const std::vector<float>& got = ours.at(name);
       ASSERT_EQ(got.size(), expected.size()) << name;
-      double worst_of_tensor = 0, largest = 0;
+      double worst_of_tensor = 0;
+      float largest = 0;
+      for (const float value : expected) largest = std::max(largest, std::abs(value));
+      const float smallest_judged = atomic_sums ? largest / kBf16Precision : 0.0F;
       for (std::size_t i = 0; i < got.size(); ++i) {
-        largest = std::max(largest, static_cast<double>(std::abs(expected[i])));
         if (std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i])) {
           continue;
         }
         ++differing;
-        const float unit = bf16_unit(std::max(std::abs(got[i]), std::abs(expected[i])));
+        const float unit =
+            bf16_unit(std::max({std::abs(got[i]), std::abs(expected[i]), smallest_judged}));
         const double units = std::abs(static_cast<double>(got[i]) - expected[i]) / unit;
         // Not a number compares false: written so that it fails.
         worst_of_tensor = units <= worst_of_tensor ? worst_of_tensor : units;
