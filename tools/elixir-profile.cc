@@ -105,7 +105,7 @@ elixir::tools::Answer work(const Options& options, elixir::tools::Context& conte
   context.document() = summary(profile, output);
   const auto timeline =
       elixir::memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
-  context.print(elixir::report::profile_screen(profile, timeline));
+  context.print(elixir::report::profile_screen(profile, timeline, context.out_style()));
   if (output != "-") {
     context.print(fmt::format("profile written to {}\n", output));
     context.hint(

@@ -5,13 +5,22 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "memory/module_memory.h"
+#include "memory/occupation.h"
+#include "memory/timeline_buckets.h"
+#include "report/byte_unit.h"
+#include "report/line_printer.h"
+#include "report/live_tensors.h"
+#include "report/module_rows.h"
+#include "report/program_labels.h"
 #include "report/table.h"
 
 namespace elixir::report {
@@ -20,78 +29,67 @@ namespace {
 using program::Category;
 using program::Operator;
 using program::Program;
-using program::TensorRef;
 
 constexpr std::size_t kLargestShown = 10;
+constexpr std::size_t kModulesShown = 16;
+constexpr std::size_t kNarrowestName = 12;
 
-std::string mib(std::int64_t bytes) {
-  return fmt::format("{:.1f}", static_cast<double>(bytes) / static_cast<double>(1_MiB));
-}
-
-std::string geometry(const TensorRef& tensor) {
-  return fmt::format("{}[{}]", name_of(tensor.dtype), fmt::join(tensor.sizes, ","));
-}
-
-std::string module_of(const Program& program, const Operator& op) {
-  if (op.module < 0) return "(unattributed)";
-  const std::string& path = program.modules[static_cast<std::size_t>(op.module)];
-  return path.empty() ? "(model)" : path;
-}
-
-struct Description {
-  std::string tensor, origin;
-};
-
-/// What a storage holds and who made it, as far as a person wants to know.
-class Storages {
+/// A table whose `flexible` column gives way, its cells elided in the middle, so that lines fit a
+/// terminal.
+class FittedTable {
  public:
-  explicit Storages(const Program& program) : program_(program) {
-    for (const program::Parameter& parameter : program.parameters) {
-      known_[parameter.tensor.storage] = {geometry(parameter.tensor), parameter.name};
-    }
-    for (const program::Buffer& buffer : program.buffers) {
-      known_.try_emplace(buffer.tensor.storage, Description{geometry(buffer.tensor), buffer.name});
-    }
-    for (const program::Input& input : program.inputs) {
-      known_.try_emplace(input.tensor.storage, Description{geometry(input.tensor), input.name});
-    }
-    for (const program::Parameter& parameter : program.parameters) {
-      if (!parameter.gradient) continue;
-      known_.try_emplace(
-          parameter.gradient->storage,
-          Description{geometry(*parameter.gradient), "gradient of " + parameter.name});
-    }
+  FittedTable(std::vector<Column> columns, std::size_t flexible, const Style& style)
+      : columns_(std::move(columns)), flexible_(flexible), style_(style) {}
+
+  void row(std::vector<std::string> cells) {
+    // Measured as the terminal will show it: without UTF-8 an ellipsis takes three columns.
+    for (std::string& cell : cells) cell = fit(cell, style_);
+    rows_.push_back(std::move(cells));
   }
 
-  [[nodiscard]] Description describe(program::StorageId id) const {
-    if (const auto found = known_.find(id); found != known_.end()) return found->second;
-    const program::Storage& storage = program_.storages[static_cast<std::size_t>(id)];
-    Description description{fmt::format("{} B", storage.bytes), "constant"};
-    if (storage.allocated_at < 0) return description;
-    const Operator& op = program_.operators[static_cast<std::size_t>(storage.allocated_at)];
-    description.origin = fmt::format("{} in {}", op.name, module_of(program_, op));
-    bool found = false;
-    program::for_each_tensor(op.outputs, [&](const TensorRef& output) {
-      if (output.storage == id && !found) description.tensor = geometry(output);
-      found = found || output.storage == id;
-    });
-    return description;
+  [[nodiscard]] std::string text() const {
+    std::size_t names = 0;
+    for (const auto& row : rows_) names = std::max(names, display_width(row[flexible_]));
+    std::string text = rendered(names);
+    const std::size_t width = widest_line(text);
+    const auto limit = static_cast<std::size_t>(std::max(style_.columns, 1));
+    if (!style_.terminal || width <= limit) return text;
+    const std::size_t excess = width - limit;
+    return rendered(names > excess + kNarrowestName ? names - excess : kNarrowestName);
   }
 
  private:
-  const Program& program_;
-  std::map<program::StorageId, Description> known_;
+  [[nodiscard]] std::string rendered(std::size_t name_columns) const {
+    Table table(columns_);
+    for (std::vector<std::string> row : rows_) {
+      row[flexible_] = elide_middle(row[flexible_], name_columns);
+      table.row(std::move(row));
+    }
+    return table.text();
+  }
+
+  static std::size_t widest_line(std::string_view text) {
+    std::size_t widest = 0;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+      widest = std::max(widest, display_width(text.substr(0, end)));
+      text.remove_prefix(end + 1);
+    }
+    return widest;
+  }
+
+  std::vector<Column> columns_;
+  std::size_t flexible_;
+  const Style& style_;
+  std::vector<std::vector<std::string>> rows_;
 };
 
 std::string heading(const program::Profile& profile) {
   const Program& program = profile.program;
-  const auto forward =
-      std::count_if(program.operators.begin(), program.operators.end(), [](const Operator& op) {
-        return op.phase == program::Phase::kForward;
-      });
+  const std::int64_t forward = memory::first_backward(program);
   std::vector<std::string> inputs;
   for (const program::Input& input : program.inputs) {
-    inputs.push_back(fmt::format("{} {}", input.name, geometry(input.tensor)));
+    inputs.push_back(fmt::format("{} {}", input.name, geometry_of(input.tensor)));
   }
   std::int64_t flops = 0;
   for (const Operator& op : program.operators) flops += op.flops;
@@ -109,7 +107,30 @@ std::string heading(const program::Profile& profile) {
       fmt::join(inputs, ", "));
 }
 
-std::string categories(const program::MemorySummary& memory, const memory::Timeline& timeline) {
+std::string peaks(const program::MemorySummary& memory, const ByteUnit& unit) {
+  Table table({{"peak", "", Align::kLeft}, {"", std::string(unit.name)}, {"", "", Align::kLeft}});
+  const auto row = [&](const char* name, std::optional<std::int64_t> bytes, const char* meaning) {
+    table.row({name, bytes ? in_unit(*bytes, unit) : "-", bytes ? meaning : "not computed"});
+  };
+  row("allocated", memory.peak_allocated_bytes, "exact; without workspaces of libraries");
+  row("reserved", memory.peak_reserved_bytes, "modelled");
+  row("process", memory.process_peak_bytes, "modelled");
+  return table.text();
+}
+
+std::string peak_operator(const Program& program, const memory::Timeline& timeline) {
+  if (timeline.peak_operator < 0) return "";
+  const Operator& op = program.operators[static_cast<std::size_t>(timeline.peak_operator)];
+  return fmt::format("reached at operator {}, {} in {} ({})\n",
+                     op.id,
+                     op.name,
+                     module_label(program, op),
+                     label_of(op.phase));
+}
+
+std::string categories(const program::MemorySummary& memory,
+                       const memory::Timeline& timeline,
+                       const ByteUnit& unit) {
   constexpr std::array<Category, 8> kOrder{Category::kParameter,
                                            Category::kGradient,
                                            Category::kOptimizerState,
@@ -118,67 +139,108 @@ std::string categories(const program::MemorySummary& memory, const memory::Timel
                                            Category::kBuffer,
                                            Category::kInput,
                                            Category::kConstant};
-  Table table({{"device memory", "", Align::kLeft}, {"at the peak", "MiB"}, {"in all", "MiB"}});
-  const auto total = [&](Category category) -> std::string {
-    switch (category) {
-      case Category::kParameter:
-        return mib(memory.parameters_bytes);
-      case Category::kGradient:
-        return mib(memory.gradients_bytes);
-      case Category::kOptimizerState:
-        return mib(memory.optimizer_bytes);
-      case Category::kBuffer:
-        return mib(memory.buffers_bytes);
-      case Category::kActivation:
-        return mib(memory.activations_peak_bytes);
-      default:
-        return "";
-    }
-  };
+  const std::string unit_name(unit.name);
+  Table table({{"allocated", "", Align::kLeft}, {"at the peak", unit_name}, {"most", unit_name}});
   for (const Category category : kOrder) {
-    const std::int64_t bytes = timeline.peak_by_category_bytes[static_cast<std::size_t>(category)];
-    std::string name(name_of(category));
-    std::replace(name.begin(), name.end(), '_', ' ');
-    table.row({name, mib(bytes), total(category)});
+    const auto index = static_cast<std::size_t>(category);
+    std::int64_t most = 0;
+    for (const memory::ByCategory& bytes : timeline.by_category_bytes) {
+      most = std::max(most, bytes[index]);
+    }
+    const std::int64_t bytes = timeline.peak_by_category_bytes[index];
+    most = std::max(most, bytes);
+    if (most == 0) continue;
+    table.row({label_of(category), in_unit(bytes, unit), in_unit(most, unit)});
   }
-  table.row({"peak allocated", mib(timeline.peak_bytes), ""});
+  table.row(
+      {"together", in_unit(timeline.peak_bytes, unit), in_unit(memory.peak_allocated_bytes, unit)});
   return table.text();
 }
 
-std::string largest(const Program& program, const memory::Timeline& timeline) {
-  const Storages storages(program);
-  Table table({{"alive at the peak", "MiB"},
-               {"category", "", Align::kLeft},
-               {"tensor", "", Align::kLeft},
-               {"of", "", Align::kLeft}});
-  for (std::size_t i = 0; i < std::min(kLargestShown, timeline.live_at_peak.size()); ++i) {
-    const memory::LiveStorage& live = timeline.live_at_peak[i];
-    const Description what = storages.describe(live.storage);
-    const program::Storage& storage = program.storages[static_cast<std::size_t>(live.storage)];
-    std::string category(name_of(storage.category));
-    std::replace(category.begin(), category.end(), '_', ' ');
-    table.row({mib(live.bytes), category, what.tensor, what.origin});
+std::string largest(const program::Profile& profile,
+                    const memory::Timeline& timeline,
+                    const ByteUnit& unit,
+                    const Style& style) {
+  FittedTable table({{"alive at the peak", std::string(unit.name)},
+                     {"times", ""},
+                     {"category", "", Align::kLeft},
+                     {"tensor", "", Align::kLeft},
+                     {"of", "", Align::kLeft}},
+                    4,
+                    style);
+  std::size_t shown = 0;
+  std::int64_t rest = 0;
+  std::int64_t rest_bytes = 0;
+  for (const LiveTensors& live : live_tensors(profile.program, timeline, profile.optimizer)) {
+    if (shown == kLargestShown) {
+      rest += live.count;
+      rest_bytes += live.count * live.bytes;
+      continue;
+    }
+    ++shown;
+    table.row({in_unit(live.bytes, unit),
+               live.count > 1 ? fmt::format("× {}", format_count(live.count)) : "",
+               label_of(live.category),
+               live.tensor,
+               live.origin + (live.count > 1 ? ", …" : "")});
+  }
+  if (rest > 0) {
+    table.row(
+        {in_unit(rest_bytes, unit), "", fmt::format("… {} more", format_count(rest)), "", ""});
   }
   return table.text();
+}
+
+std::string modules(const Program& program,
+                    const memory::Timeline& timeline,
+                    const ByteUnit& unit,
+                    const Style& style) {
+  const std::string unit_name(unit.name);
+  FittedTable table({{"module", "", Align::kLeft},
+                     {"parameters", unit_name},
+                     {"activations made", unit_name},
+                     {"peak inside", unit_name}},
+                    0,
+                    style);
+  for (const ModuleRow& row :
+       module_rows(memory::module_memory(program, timeline), kModulesShown)) {
+    std::string label(static_cast<std::size_t>(row.depth) * 2, ' ');
+    label += row.label;
+    if (row.alike > 1 && row.label.rfind("… ", 0) != 0) {
+      label += fmt::format(" ({} alike, each)", row.alike);
+    }
+    table.row({label,
+               in_unit(row.parameters_bytes, unit),
+               in_unit(row.activations_bytes, unit),
+               in_unit(row.peak_bytes, unit)});
+  }
+  return table.text();
+}
+
+std::string python_elixir(const Program& program) {
+  const memory::Occupation found = memory::occupation(program);
+  return fmt::format(
+      "as Elixir's cuda_memory_profiling counts: param_occ {}, buffer_occ {}, grad_occ {},\n"
+      "  activation_occ {}\n",
+      format_count(found.param_occ),
+      format_count(found.buffer_occ),
+      format_count(found.grad_occ),
+      format_count(found.activation_occ));
 }
 
 }  // namespace
 
-std::string profile_screen(const program::Profile& profile, const memory::Timeline& timeline) {
+std::string profile_screen(const program::Profile& profile,
+                           const memory::Timeline& timeline,
+                           const Style& style) {
   const Program& program = profile.program;
-  std::string text = heading(profile) + "\n" + categories(profile.memory, timeline);
-  if (timeline.peak_operator >= 0) {
-    const Operator& op = program.operators[static_cast<std::size_t>(timeline.peak_operator)];
-    text += fmt::format("  reached at operator {} {} in {} ({})\n",
-                        op.id,
-                        op.name,
-                        module_of(program, op),
-                        op.phase == program::Phase::kForward ? "forward" : "backward");
-  }
-  text += "\n" + largest(program, timeline);
-  text +=
-      "\nallocated: exact for eager autograd from the second step on, tensors rounded up to 512 B, "
-      "without workspaces of libraries\nreserved and process memory: not computed yet\n";
+  const ByteUnit unit = unit_for(timeline.peak_bytes);
+  std::string text = heading(profile);
+  text += "\n" + peaks(profile.memory, unit) + peak_operator(program, timeline);
+  text += "\n" + categories(profile.memory, timeline, unit);
+  text += "\n" + largest(profile, timeline, unit, style);
+  text += "\n" + modules(program, timeline, unit, style);
+  text += "\n" + python_elixir(program);
   if (profile.unattributed_operators > 0) {
     text += fmt::format("{} operator calls could not be attributed to a module\n",
                         format_count(profile.unattributed_operators));

@@ -2,16 +2,20 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The screen of elixir-profile: what one training step takes, where its peak is and what makes it.
+// Every number is explained in docs/memory-report.md.
 
 #include <string>
 
 #include "memory/timeline.h"
 #include "program/document.h"
+#include "report/terminal.h"
 
 namespace elixir::report {
 
-/// `timeline` is that of `profile`'s program and optimizer.
+/// `timeline` is that of `profile`'s program and optimizer. On a terminal no line is wider than it;
+/// elsewhere names are whole.
 [[nodiscard]] std::string profile_screen(const program::Profile& profile,
-                                         const memory::Timeline& timeline);
+                                         const memory::Timeline& timeline,
+                                         const Style& style);
 
 }  // namespace elixir::report

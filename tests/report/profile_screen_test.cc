@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "report/profile_screen.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "fakes/program_builder.h"
+#include "report/byte_unit.h"
+
+namespace elixir::report {
+namespace {
+
+using program::Profile;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Profile profile_of(program::Program program) {
+  Profile profile;
+  profile.model_path = "model.pt";
+  profile.program = std::move(program);
+  profile.memory = memory::summarise(profile.program, profile.optimizer);
+  return profile;
+}
+
+std::string screen_of(const Profile& profile, const Style& style = {.utf8 = true}) {
+  return profile_screen(
+      profile, memory::make_timeline(profile.program, profile.memory.optimizer_bytes), style);
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(part) != std::string::npos) return line;
+  }
+  return "";
+}
+
+std::size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
+  return width;
+}
+
+TEST(ProfileScreen, SaysWhatIsNotComputed) {
+  const std::string screen = screen_of(profile_of(fakes::transformer({})));
+  EXPECT_THAT(line_with(screen, "reserved"), HasSubstr("not computed"));
+  EXPECT_THAT(line_with(screen, "process "), HasSubstr("not computed"));
+}
+
+TEST(ProfileScreen, ShowsReservedAndProcessWhereTheyAreKnown) {
+  Profile profile = profile_of(fakes::transformer({}));
+  profile.memory.peak_reserved_bytes = 3 << 20;
+  profile.memory.process_peak_bytes = 5 << 20;
+  const std::string screen = screen_of(profile);
+  EXPECT_THAT(line_with(screen, "reserved"), ContainsRegex("3,072\\.0 +modelled"));
+  EXPECT_THAT(line_with(screen, "process "), ContainsRegex("5,120\\.0 +modelled"));
+  EXPECT_THAT(screen, Not(HasSubstr("not computed")));
+}
+
+TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
+  const Profile profile = profile_of(fakes::transformer({}));
+  const auto timeline = memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
+  const auto& op = profile.program.operators.at(static_cast<std::size_t>(timeline.peak_operator));
+  const std::string module = profile.program.modules.at(static_cast<std::size_t>(op.module));
+  EXPECT_THAT(screen_of(profile),
+              HasSubstr("reached at operator " + std::to_string(op.id) + ", " + op.name + " in " +
+                        (module.empty() ? "(model)" : module)));
+}
+
+TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {
+  const std::string screen = screen_of(profile_of(fakes::transformer({.layers = 6})));
+  EXPECT_THAT(line_with(screen, "float32[256,64]"), HasSubstr("wte.weight"));
+  EXPECT_THAT(screen, ContainsRegex("× 14 +optimizer state +float32\\[256,64\\] +exp_avg of wte.weight"));
+  EXPECT_THAT(screen, ContainsRegex("… [0-9]+ more"));
+}
+
+TEST(ProfileScreen, HasTheFourNumbersOfThePythonProfiler) {
+  EXPECT_THAT(screen_of(profile_of(fakes::mlp({4, 8}, 2))),
+              HasSubstr("param_occ 160, buffer_occ 0, grad_occ 160"));
+}
+
+TEST(ProfileScreen, FitsAScreen) {
+  const std::string screen = screen_of(profile_of(fakes::transformer({.layers = 48})));
+  EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 54);
+  EXPECT_THAT(screen, HasSubstr("(48 alike, each)"));
+}
+
+TEST(ProfileScreen, FitsTheWidthOfATerminalAndIsWholeElsewhere) {
+  fakes::ProgramBuilder builder;
+  const std::string module =
+      "a_module_with_a_name_that_goes_on_and_on.and_then_some_more_of_it.end";
+  const auto x = builder.input("x", {4096}, program::DType::kFloat32);
+  const auto weight = builder.parameter(module + ".weight", {4096});
+  builder.set_module(module);
+  builder.call("aten::mul", {x, weight}, {4096});
+  const Profile profile = profile_of(builder.build());
+  for (const bool utf8 : {true, false}) {
+    const Style narrow{.terminal = true, .utf8 = utf8, .columns = 80};
+    const std::string screen = screen_of(profile, narrow);
+    const std::string tables = screen.substr(screen.find("alive at the peak"));
+    EXPECT_LE(widest(tables.substr(0, tables.find("as Elixir's"))), 80U) << screen;
+  }
+  EXPECT_THAT(screen_of(profile), HasSubstr("aten::mul in " + module));
+}
+
+TEST(ProfileScreen, AProgramWithoutOperatorsHasAScreen) {
+  const std::string screen = screen_of(profile_of(fakes::ProgramBuilder().build()));
+  EXPECT_THAT(screen, HasSubstr("0 operator calls"));
+  EXPECT_THAT(screen, Not(HasSubstr("reached at")));
+}
+
+TEST(ProfileScreen, SaysHowManyCallsHaveNoModule) {
+  Profile profile = profile_of(fakes::transformer({}));
+  profile.unattributed_operators = 12;
+  EXPECT_THAT(screen_of(profile), HasSubstr("12 operator calls could not be attributed"));
+}
+
+}  // namespace
+}  // namespace elixir::report
