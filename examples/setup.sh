@@ -7,7 +7,8 @@
 #
 #   examples/setup.sh                build the tools
 #   examples/setup.sh --tests        build the tests too
-#   examples/setup.sh --checks       also require the tools that tests/check.sh uses (clang 14, help2man)
+#   examples/setup.sh --checks       also require the tools that tests/check.sh uses (clang 14, help2man) and, on Debian,
+#                                    the browser that looks at reports in tests (chromium)
 #   examples/setup.sh --no-build     stop once the build is configured
 #
 # Environment: ELIXIR_PYTHON  a Python that already has torch 2.11.0 (no .venv is made and nothing is downloaded)
@@ -19,7 +20,7 @@ venv="$root/.venv"
 build="$root/build"
 want_tests=no want_checks=no want_build=yes
 
-usage() { sed -n '5,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '5,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 started=$SECONDS
 step() { printf '==> %s\n' "$*" >&2; }
 note() { printf '    %s\n' "$*" >&2; }
@@ -90,6 +91,10 @@ missing_packages() {
   if [ "$want_checks" = yes ]; then
     local tool
     for tool in clang-14 clang-format-14 clang-tidy-14 help2man; do command -v "$tool" >/dev/null || echo "$tool"; done
+    # Ubuntu has it as a snap alone; the test that needs it says that it is skipped.
+    if grep -q '^ID=debian' /etc/os-release 2>/dev/null; then
+      command -v chromium chromium-browser google-chrome >/dev/null || echo chromium
+    fi
   fi
 }
 

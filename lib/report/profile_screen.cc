@@ -94,14 +94,14 @@ std::string heading(const program::Profile& profile) {
   std::int64_t flops = 0;
   for (const Operator& op : program.operators) flops += op.flops;
   return fmt::format(
-      "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {:.4g} TFLOP a step\n"
+      "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {} TFLOP a step\n"
       "  target {}, optimizer {}, input {}\n",
       profile.model_path,
       format_count(program.parameter_count()),
       format_count(static_cast<std::int64_t>(program.operators.size())),
       format_count(forward),
       format_count(static_cast<std::int64_t>(program.operators.size()) - forward),
-      static_cast<double>(flops) * 1e-12,
+      in_tflop(flops),
       program.target.text(),
       profile.optimizer,
       fmt::join(inputs, ", "));

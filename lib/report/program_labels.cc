@@ -3,9 +3,12 @@
 #include "report/program_labels.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "core/units.h"
 
 namespace elixir::report {
 
@@ -33,6 +36,13 @@ std::string label_of(program::Category category) {
 
 std::string label_of(program::Phase phase) {
   return phase == program::Phase::kForward ? "forward" : "backward";
+}
+
+std::string in_tflop(std::int64_t flops) {
+  const double value = static_cast<double>(flops) * 1e-12;
+  if (flops == 0) return "0";
+  if (value < 0.001) return "< 0.001";
+  return value < 1000 ? fmt::format("{:.4g}", value) : format_count(std::llround(value));
 }
 
 StorageLabels::StorageLabels(const program::Program& program) : program_(program) {

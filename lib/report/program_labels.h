@@ -4,6 +4,7 @@
 // What the parts of a program are called in front of people. Names come from the model's file:
 // nothing here is escaped.
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -24,6 +25,9 @@ namespace elixir::report {
 [[nodiscard]] std::string label_of(program::Category category);
 /// "forward".
 [[nodiscard]] std::string label_of(program::Phase phase);
+
+/// Work in TFLOP without the unit: "2,214", "0.438".
+[[nodiscard]] std::string in_tflop(std::int64_t flops);
 
 struct StorageLabel {
   std::string tensor;  ///< its geometry, or its bytes when no tensor shows it

@@ -77,7 +77,8 @@ TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
 TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {
   const std::string screen = screen_of(profile_of(fakes::transformer({.layers = 6})));
   EXPECT_THAT(line_with(screen, "float32[256,64]"), HasSubstr("wte.weight"));
-  EXPECT_THAT(screen, ContainsRegex("× 14 +optimizer state +float32\\[256,64\\] +exp_avg of wte.weight"));
+  EXPECT_THAT(screen,
+              ContainsRegex("× 14 +optimizer state +float32\\[256,64\\] +exp_avg of wte.weight"));
   EXPECT_THAT(screen, ContainsRegex("… [0-9]+ more"));
 }
 

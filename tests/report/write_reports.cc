@@ -12,6 +12,7 @@
 #include "fakes/program_builder.h"
 #include "memory/timeline.h"
 #include "program/document.h"
+#include "report/profile_page.h"
 #include "report/profile_screen.h"
 
 namespace {
@@ -28,6 +29,8 @@ void write(const std::string& directory, const std::string& name, const Profile&
   style.utf8 = true;
   elixir::write_file(
       path + ".txt", elixir::report::profile_screen(profile, timeline, style), Overwrite::kAllow);
+  elixir::write_file(
+      path + ".html", elixir::report::profile_page(profile, timeline), Overwrite::kAllow);
 }
 
 Profile profile_of(const std::string& path, Program program) {
@@ -43,7 +46,7 @@ Profile profile_of(const std::string& path, Program program) {
 /// calls than a real one.
 Program huge() {
   elixir::fakes::TransformerOptions options;
-  options.layers = 370;
+  options.layers = 381;
   options.hidden = 6272;
   options.vocabulary = 50272;
   options.tokens = 2048;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Style and script of the HTML page: profile_page.css and profile_page.js, compiled in.
+
+#include <string_view>
+
+namespace elixir::report {
+
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
+
+}  // namespace elixir::report
