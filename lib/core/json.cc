@@ -337,6 +337,54 @@ class Builder : public nlohmann::json_sax<Json> {
   std::vector<Level> levels_;
 };
 
+/// Ends parsing at the root's `schema`.
+class SchemaFinder : public nlohmann::json_sax<Json> {
+ public:
+  [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
+
+  bool null() override { return other(); }
+  bool boolean(bool /*value*/) override { return other(); }
+  bool number_integer(number_integer_t /*value*/) override { return other(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return other(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return other(); }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool string(string_t& value) override {
+    if (!wanted_) return other();
+    found_ = std::move(value);
+    return false;
+  }
+  bool start_object(std::size_t /*elements*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*elements*/) override { return depth_ > 0 && open(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& key) override {
+    wanted_ = depth_ == 1 && key == "schema";
+    return true;
+  }
+  bool parse_error(std::size_t /*position*/,
+                   const std::string& /*last_token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  /// Another value; where `schema` is none of text, there is nothing to find.
+  [[nodiscard]] bool other() const { return !wanted_ && depth_ > 0; }
+  bool open() {
+    if (wanted_) return false;
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  bool wanted_ = false;
+  std::optional<std::string> found_;
+};
+
 std::string describe(const Json& value) {
   switch (value.type()) {
     case Json::value_t::null:
@@ -615,6 +663,13 @@ std::optional<int> JsonDocument::line_of(const std::string& pointer) const {
   const auto offset = Scanner(text_).find(split_pointer(pointer));
   if (!offset) return std::nullopt;
   return line_at(text_, *offset);
+}
+
+std::optional<std::string> schema_of(const std::string& path) {
+  const std::string text = read_file(path);
+  SchemaFinder finder;
+  Json::sax_parse(text, &finder);
+  return finder.found();
 }
 
 // --- writing

@@ -90,6 +90,11 @@ class JsonDocument {
   Json value_;
 };
 
+/// The text at the root's key `schema` of a file, so that a tool can take documents of several
+/// kinds; nullopt where there is none before the JSON ends or breaks. Reads no further than it
+/// must; checks nothing else: load the document for that. kFileNotFound, kFileUnreadable.
+[[nodiscard]] std::optional<std::string> schema_of(const std::string& path);
+
 /// Version of every document schema written by this build.
 inline constexpr const char* kSchemaVersion = "1.0";
 

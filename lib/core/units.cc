@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,19 +14,30 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
+/// A unit as written, in base units (bytes, nanoseconds, pieces).
 struct Unit {
   std::string_view name;
-  std::int64_t bytes;
+  std::int64_t base;
 };
-constexpr std::array<Unit, 9> kUnits{{{"B", 1},
-                                      {"kB", 1'000},
-                                      {"MB", 1'000'000},
-                                      {"GB", 1'000'000'000},
-                                      {"TB", 1'000'000'000'000},
-                                      {"KiB", 1_KiB},
-                                      {"MiB", 1_MiB},
-                                      {"GiB", 1_GiB},
-                                      {"TiB", 1024 * 1_GiB}}};
+constexpr std::array<Unit, 10> kByteUnits{{{"", 1},
+                                           {"B", 1},
+                                           {"kB", 1'000},
+                                           {"MB", 1'000'000},
+                                           {"GB", 1'000'000'000},
+                                           {"TB", 1'000'000'000'000},
+                                           {"KiB", 1_KiB},
+                                           {"MiB", 1_MiB},
+                                           {"GiB", 1_GiB},
+                                           {"TiB", 1024 * 1_GiB}}};
+constexpr std::array<Unit, 7> kTimeUnits{{{"ns", 1},
+                                          {"us", 1'000},
+                                          {"µs", 1'000},
+                                          {"ms", 1'000'000},
+                                          {"s", 1'000'000'000},
+                                          {"min", 60'000'000'000},
+                                          {"h", 3'600'000'000'000}}};
+constexpr std::array<Unit, 5> kCountUnits{
+    {{"", 1}, {"k", 1'000}, {"M", 1'000'000}, {"B", 1'000'000'000}, {"T", 1'000'000'000'000}}};
 
 /// Three or four significant digits: 1.50, 71.2, 131.3, 768, 1023.
 std::string digits(double value) {
@@ -39,9 +51,9 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-}  // namespace
-
-std::optional<std::int64_t> parse_bytes(std::string_view text) {
+/// A decimal number, one optional space, one of `units`; a fraction of an indivisible unit is
+/// refused, of others rounded down.
+std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   constexpr Wide kMax = static_cast<Wide>(std::numeric_limits<std::int64_t>::max());
   std::size_t at = 0;
   Wide whole = 0;
@@ -66,20 +78,54 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
     has_fraction = true;
   }
   std::string_view name = text.substr(at);
-  if (name.empty()) {
-    if (has_fraction) return std::nullopt;
-    return static_cast<std::int64_t>(whole);
+  if (!name.empty() && name.front() == ' ') {
+    name.remove_prefix(1);
+    if (name.empty()) return std::nullopt;
   }
-  if (name.front() == ' ') name.remove_prefix(1);
-  for (const Unit& unit : kUnits) {
+  for (const Unit& unit : units) {
     if (unit.name != name) continue;
-    if (unit.bytes == 1 && has_fraction) return std::nullopt;
-    const Wide factor = static_cast<Wide>(unit.bytes);
-    const Wide bytes = whole * factor + fraction * factor / scale;
-    if (bytes > kMax) return std::nullopt;
-    return static_cast<std::int64_t>(bytes);
+    if (unit.base == 1 && has_fraction) return std::nullopt;
+    const Wide factor = static_cast<Wide>(unit.base);
+    const Wide value = whole * factor + fraction * factor / scale;
+    if (value > kMax) return std::nullopt;
+    return static_cast<std::int64_t>(value);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  return parse_with_unit(text, kByteUnits);
+}
+
+std::string expected_bytes(std::string_view text) {
+  constexpr std::string_view kLetters = "KMGTkmgt";
+  if (!text.empty() && kLetters.find(text.back()) != std::string_view::npos) {
+    const std::string number(text.substr(0, text.size() - 1));
+    if (parse_bytes(number + "MB")) {
+      const char letter = static_cast<char>(text.back() & ~0x20);
+      return fmt::format(
+          "{0}{1}iB (1024) or {0}{2}B (1000)", number, letter, letter == 'K' ? 'k' : letter);
+    }
+  }
+  return "a size such as 24GiB, 80GB, 1.5 MiB or a number of bytes";
+}
+
+std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
+  return parse_with_unit(text, kTimeUnits);
+}
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  return parse_with_unit(text, kCountUnits);
+}
+
+std::optional<double> parse_percent(std::string_view text) {
+  constexpr std::array<Unit, 1> kMillionths{{{"%", 1'000'000}}};
+  constexpr std::int64_t kLargest = 1'000'000'000'000;
+  const auto millionths = parse_with_unit(text, kMillionths);
+  if (!millionths || *millionths > kLargest) return std::nullopt;
+  return static_cast<double>(*millionths) / 1e6;
 }
 
 std::string format_bytes(std::int64_t bytes) {

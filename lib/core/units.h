@@ -31,6 +31,17 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 /// fractions and one optional space; a bare K, M, G or T, a negative number and anything else is
 /// nullopt.
 [[nodiscard]] std::optional<std::int64_t> parse_bytes(std::string_view text);
+/// What to say instead of a text that parse_bytes() refuses: "80GiB (1024) or 80GB (1000)" for the
+/// bare letter of "80G", else examples.
+[[nodiscard]] std::string expected_bytes(std::string_view text);
+
+/// Parses "250ms", "1.5 s", "800us" into nanoseconds, rounded down. The unit is required: ns us µs
+/// ms s min h.
+[[nodiscard]] std::optional<std::int64_t> parse_duration_ns(std::string_view text);
+/// Parses "124439808", "125M", "1.3B" into a count; k M B T are powers of 1000.
+[[nodiscard]] std::optional<std::int64_t> parse_count(std::string_view text);
+/// Parses "2%", "0.5 %" into percent (2, 0.5). The sign is required; not negative, at most 10^6.
+[[nodiscard]] std::optional<double> parse_percent(std::string_view text);
 
 /// "1.50 GiB", "768 MiB", "12 B": three or four digits, binary units.
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);

@@ -323,16 +323,24 @@ MemorySummary read_memory(const JsonCursor& cursor) {
                           "peak_reserved_bytes",
                           "process_peak_bytes"};
   cursor.only_keys(kKeys);
-  const auto maybe = [&cursor](std::string_view key) {
-    const auto value = cursor.nullable(key);
-    return value ? std::optional<std::int64_t>(value->non_negative()) : std::nullopt;
+  const auto bytes = [](const JsonCursor& value) {
+    constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+    const std::int64_t read = value.non_negative();
+    if (read > kMostBytes) {
+      value.fail(ErrorCode::kJsonBadValue, fmt::format("{} bytes are more than any memory", read));
+    }
+    return read;
   };
-  return {.parameters_bytes = cursor.at("parameters_bytes").non_negative(),
-          .buffers_bytes = cursor.at("buffers_bytes").non_negative(),
-          .gradients_bytes = cursor.at("gradients_bytes").non_negative(),
-          .optimizer_bytes = cursor.at("optimizer_bytes").non_negative(),
-          .activations_peak_bytes = cursor.at("activations_peak_bytes").non_negative(),
-          .peak_allocated_bytes = cursor.at("peak_allocated_bytes").non_negative(),
+  const auto maybe = [&](std::string_view key) {
+    const auto value = cursor.nullable(key);
+    return value ? std::optional<std::int64_t>(bytes(*value)) : std::nullopt;
+  };
+  return {.parameters_bytes = bytes(cursor.at("parameters_bytes")),
+          .buffers_bytes = bytes(cursor.at("buffers_bytes")),
+          .gradients_bytes = bytes(cursor.at("gradients_bytes")),
+          .optimizer_bytes = bytes(cursor.at("optimizer_bytes")),
+          .activations_peak_bytes = bytes(cursor.at("activations_peak_bytes")),
+          .peak_allocated_bytes = bytes(cursor.at("peak_allocated_bytes")),
           .peak_reserved_bytes = maybe("peak_reserved_bytes"),
           .process_peak_bytes = maybe("process_peak_bytes")};
 }
@@ -354,6 +362,7 @@ class Validator {
 
   void run() const {
     const auto operators = static_cast<std::int64_t>(program_.operators.size());
+    check_totals();
     for (const Storage& storage : program_.storages) {
       if (storage.allocated_at >= operators || storage.freed_after > operators ||
           storage.freed_after < storage.allocated_at) {
@@ -386,6 +395,32 @@ class Validator {
   }
 
  private:
+  /// Sums over a program fit 64 bits, optimizer state and rounding included.
+  void check_totals() const {
+    constexpr long double kMostBytes = 0x1p60L;
+    constexpr long double kMostElements = 0x1p56L;
+    constexpr long double kRoundingBytes = 512;
+    long double bytes = 0;
+    for (const Storage& storage : program_.storages) {
+      bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
+      if (bytes > kMostBytes) {
+        fail(fmt::format("/storages/{}", storage.id), "the storages are larger than any memory");
+      }
+    }
+    long double elements = 0;
+    for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
+      long double own = 1;
+      for (const std::int64_t size : program_.parameters[i].tensor.sizes) {
+        own *= static_cast<long double>(size);
+      }
+      elements += own;
+      if (elements > kMostElements) {
+        fail(fmt::format("/model/parameters/{}/tensor", i),
+             "the parameters have more elements than any memory");
+      }
+    }
+  }
+
   [[noreturn]] void fail(const std::string& pointer, std::string message) const {
     ErrorInfo info;
     info.code = ErrorCode::kJsonBadValue;

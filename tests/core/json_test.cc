@@ -311,5 +311,32 @@ TEST(MakeMeta, HoldsToolArgumentsTimeAndMachine) {
   EXPECT_GE(meta["machine"]["logical_cpus"].get<int>(), 1);
 }
 
+TEST(SchemaOf, FindsTheRootsSchemaWhereverItStands) {
+  const std::string path = testing::TempDir() + "/schema-of-" + std::to_string(::getpid());
+  const auto schema = [&](const std::string& text) {
+    write_file(path, text, Overwrite::kAllow);
+    return schema_of(path);
+  };
+  EXPECT_EQ(schema(R"({"schema": "elixir.plan", "x": 1})"), "elixir.plan");
+  EXPECT_EQ(schema(R"({"a": {"schema": "inner"}, "b": [{"schema": 1}], "schema": "outer"})"),
+            "outer");
+  EXPECT_EQ(schema(R"({"schema": "elixir.plan", broken)"), "elixir.plan");
+  for (const char* text : {"",
+                           "{",
+                           "{}",
+                           "[]",
+                           R"("schema")",
+                           R"(["schema", "x"])",
+                           R"({"schema": 1})",
+                           R"({"schema": {"schema": "x"}})",
+                           R"({"schema": ["x"]})",
+                           R"({"schema": null, "schema": "x"})",
+                           R"({broken, "schema": "x"})"}) {
+    EXPECT_EQ(schema(text), std::nullopt) << text;
+  }
+  ::unlink(path.c_str());
+  EXPECT_EQ(error_of([&] { return schema_of(path); }).code, ErrorCode::kFileNotFound);
+}
+
 }  // namespace
 }  // namespace elixir

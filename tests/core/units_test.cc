@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace elixir {
 namespace {
 
@@ -118,6 +120,61 @@ TEST(RoundUp, GoesToTheNextMultiple) {
   EXPECT_EQ(round_up(0, 512), 0);
   EXPECT_EQ(round_up(1, 512), 512);
   EXPECT_EQ(round_up(512, 512), 512);
+}
+
+TEST(ParseBytes, SaysWhatABareLetterCouldMean) {
+  EXPECT_EQ(expected_bytes("20G"), "20GiB (1024) or 20GB (1000)");
+  EXPECT_EQ(expected_bytes("1.5k"), "1.5KiB (1024) or 1.5kB (1000)");
+  EXPECT_NE(expected_bytes("G").find("a size such as"), std::string::npos);
+  EXPECT_NE(expected_bytes("").find("a size such as"), std::string::npos);
+}
+
+TEST(ParseDuration, NeedsAUnit) {
+  EXPECT_EQ(parse_duration_ns("250ms"), 250'000'000);
+  EXPECT_EQ(parse_duration_ns("1.5 s"), 1'500'000'000);
+  EXPECT_EQ(parse_duration_ns("800us"), 800'000);
+  EXPECT_EQ(parse_duration_ns("800µs"), 800'000);
+  EXPECT_EQ(parse_duration_ns("7ns"), 7);
+  EXPECT_EQ(parse_duration_ns("2min"), 120'000'000'000);
+  EXPECT_EQ(parse_duration_ns("0.5h"), 1'800'000'000'000);
+  EXPECT_EQ(parse_duration_ns("0.0000001ms"), 0);
+  for (const char* text : {"",
+                           "250",
+                           "ms",
+                           "1.5ns",
+                           "-1s",
+                           "1 sec",
+                           "1m",
+                           "1S",
+                           "1s ",
+                           "1e3s",
+                           "9223372036854775808ns"}) {
+    EXPECT_EQ(parse_duration_ns(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseCount, HasPowersOfAThousand) {
+  EXPECT_EQ(parse_count("124439808"), 124439808);
+  EXPECT_EQ(parse_count("125M"), 125'000'000);
+  EXPECT_EQ(parse_count("1.3B"), 1'300'000'000);
+  EXPECT_EQ(parse_count("7 k"), 7000);
+  EXPECT_EQ(parse_count("175B"), 175'000'000'000);
+  EXPECT_EQ(parse_count("1T"), 1'000'000'000'000);
+  for (const char* text : {"", "1.5", "1G", "1,000", "-1", "1 ", "M", "1KB", "1b"}) {
+    EXPECT_EQ(parse_count(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParsePercent, NeedsTheSign) {
+  EXPECT_EQ(parse_percent("2%"), 2.0);
+  EXPECT_EQ(parse_percent("0.5 %"), 0.5);
+  EXPECT_EQ(parse_percent("0%"), 0.0);
+  EXPECT_EQ(parse_percent("150%"), 150.0);
+  EXPECT_EQ(parse_percent("1000000%"), 1e6);
+  for (const char* text :
+       {"", "2", "%", "-1%", "+1%", "1e1%", "inf%", "nan%", "2%%", "1000001%", "2 percent"}) {
+    EXPECT_EQ(parse_percent(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

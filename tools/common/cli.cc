@@ -38,18 +38,8 @@ std::string join_quoted(const std::vector<std::string>& words) {
 }
 
 std::int64_t bytes_from(const std::string& flag, const std::string& text) {
-  const auto value = parse_bytes(text);
-  if (value) return *value;
-  std::string expected = "a size such as 24GiB, 80GB, 1.5 MiB or a number of bytes";
-  // A bare G says neither 10^9 nor 2^30.
-  if (!text.empty() && std::string_view("KMGTkmgt").find(text.back()) != std::string_view::npos &&
-      parse_bytes(text.substr(0, text.size() - 1) + "MB")) {
-    const std::string number = text.substr(0, text.size() - 1);
-    const char letter = static_cast<char>(text.back() & ~0x20);
-    expected = fmt::format(
-        "{0}{1}iB (1024) or {0}{2}B (1000)", number, letter, letter == 'K' ? 'k' : letter);
-  }
-  bad_value(flag, text, expected);
+  if (const auto value = parse_bytes(text)) return *value;
+  bad_value(flag, text, expected_bytes(text));
 }
 
 std::int64_t integer_from(const std::string& flag,
