@@ -4,14 +4,21 @@
 // transformer, one of OPT-175B's size, one whose names attack the formats, one without operators.
 // With the path of a profile document, the reports of that. Usage: write-reports DIRECTORY
 // [PROFILE.json]
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <string>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/program_builder.h"
+#include "memory/allocation_trace.h"
+#include "memory/placement.h"
 #include "memory/timeline.h"
 #include "program/document.h"
+#include "report/memory_snapshot.h"
+#include "report/pickle_writer.h"
 #include "report/profile_page.h"
 #include "report/profile_screen.h"
 
@@ -31,6 +38,82 @@ void write(const std::string& directory, const std::string& name, const Profile&
       path + ".txt", elixir::report::profile_screen(profile, timeline, style), Overwrite::kAllow);
   elixir::write_file(
       path + ".html", elixir::report::profile_page(profile, timeline), Overwrite::kAllow);
+  const auto trace = elixir::memory::trace_allocations(profile.program, profile.optimizer);
+  elixir::write_file_streamed(path + ".pickle", Overwrite::kAllow, [&](const elixir::Sink& sink) {
+    elixir::report::write_memory_snapshot(
+        profile.program, trace, elixir::memory::place_in_one_segment(trace), sink);
+  });
+}
+
+/// Every kind of value that a pickle may have; snapshot_test.py knows them.
+void write_values(elixir::report::PickleWriter& pickle) {
+  pickle.begin_dict();
+  pickle.text("integers");
+  pickle.begin_list();
+  for (int bits = 0; bits < 63; ++bits) {
+    for (const std::int64_t more : {-1, 0, 1}) {
+      for (const std::int64_t sign : {1, -1}) {
+        pickle.integer(sign * (std::int64_t{1} << bits) + more);
+      }
+    }
+  }
+  pickle.integer(std::numeric_limits<std::int64_t>::max());
+  pickle.integer(std::numeric_limits<std::int64_t>::min());
+  pickle.end_list();
+  pickle.text("scalars");
+  pickle.begin_list();
+  pickle.none();
+  pickle.boolean(true);
+  pickle.boolean(false);
+  pickle.real(0.1);
+  pickle.real(-0.0);
+  pickle.real(std::numeric_limits<double>::infinity());
+  pickle.text("");
+  pickle.text(std::string_view("\xc2\xb5\xf0\x9f\x98\x80\n\0", 8));
+  pickle.text("\xff(");
+  pickle.end_list();
+  pickle.text("nested");
+  pickle.begin_list();
+  pickle.begin_list();
+  pickle.end_list();
+  pickle.begin_dict();
+  pickle.end_dict();
+  pickle.begin_list();
+  pickle.begin_list();
+  pickle.integer(1);
+  pickle.end_list();
+  pickle.end_list();
+  pickle.begin_dict();
+  pickle.text("a");
+  pickle.begin_dict();
+  pickle.text("b");
+  pickle.begin_list();
+  pickle.end_list();
+  pickle.end_dict();
+  pickle.end_dict();
+  pickle.end_list();
+  pickle.text("many");
+  pickle.begin_list();
+  for (int i = 0; i < 2500; ++i) pickle.integer(i);
+  pickle.end_list();
+  pickle.text("dictionary");
+  pickle.begin_dict();
+  for (int i = 0; i < 2500; ++i) {
+    pickle.text("key " + std::to_string(i));
+    pickle.integer(i);
+  }
+  pickle.end_dict();
+  pickle.text("again");
+  pickle.begin_list();
+  pickle.begin_list();
+  pickle.text("shared");
+  pickle.end_list();
+  const std::uint32_t shared = pickle.remember();
+  pickle.again(shared);
+  pickle.again(shared);
+  pickle.end_list();
+  pickle.end_dict();
+  pickle.finish();
 }
 
 Profile profile_of(const std::string& path, Program program) {
@@ -85,6 +168,11 @@ void write_fakes(const std::string& directory) {
   write(directory, "complete", profile);
   write(directory, "huge", profile_of("opt-175b.pt", huge()));
   write(directory, "hostile", profile_of("<i>hostile</i>.pt", hostile()));
+  elixir::write_file_streamed(
+      directory + "/values.pickle", Overwrite::kAllow, [](const elixir::Sink& sink) {
+        elixir::report::PickleWriter pickle(sink);
+        write_values(pickle);
+      });
   write(directory, "empty", profile_of("empty.pt", elixir::fakes::ProgramBuilder().build()));
 }
 
