@@ -26,6 +26,8 @@ for path in sorted((root / "schemas").glob("*.json")):
     examples += [(p, False) for p in sorted(root.glob(f"schemas/examples/invalid/{name}*.json"))]
     if name == "hardware":
         examples += [(p, True) for p in sorted((root / "profiles").glob("*.json"))]
+    if name == "workspaces":
+        examples += [(p, True) for p in sorted((root / "profiles/workspaces").glob("*.json"))]
     for example, valid in examples:
         error = next(validator.iter_errors(json.loads(example.read_text(encoding="utf-8"))), None)
         checked += 1

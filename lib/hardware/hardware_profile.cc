@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "elixir_config.h"
+#include "core/shipped_data.h"
 
 namespace elixir::hardware {
 namespace {
@@ -147,18 +147,6 @@ Json json_of(const std::vector<AdamRate>& rates) {
                     {"params_per_s", json_of(rate.params_per_s)}});
   }
   return list;
-}
-
-// --- Shipped profiles
-// -------------------------------------------------------------------------------------------
-
-std::vector<std::filesystem::path> profile_directories() {
-  std::vector<std::filesystem::path> directories;
-  const char* chosen = std::getenv("ELIXIR_PROFILES");
-  if (chosen != nullptr && *chosen != '\0') directories.emplace_back(chosen);
-  directories.emplace_back(ELIXIR_PROFILES_INSTALLED);
-  directories.emplace_back(ELIXIR_PROFILES_SOURCE);
-  return directories;
 }
 
 }  // namespace

@@ -9,15 +9,14 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/units.h"
+#include "program/operator_key.h"
 
 namespace elixir::hardware {
 namespace {
 
-using program::Argument;
 using program::DType;
 using program::Operator;
 using program::TensorRef;
@@ -25,46 +24,6 @@ using program::TensorRef;
 constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
 constexpr std::int64_t kAllocationRoundingBytes = 512;
-
-std::string text_of(const TensorRef& tensor) {
-  return fmt::format("{}[{}]/[{}]{}",
-                     program::name_of(tensor.dtype),
-                     fmt::join(tensor.sizes, ","),
-                     fmt::join(tensor.strides, ","),
-                     tensor.wrapped_number ? "w" : "");
-}
-
-struct ArgumentText {
-  std::string operator()(const program::None&) const { return "-"; }
-  std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-  std::string operator()(double value) const { return fmt::format("{}f", value); }
-  std::string operator()(const std::complex<double>& value) const {
-    return fmt::format("{}+{}i", value.real(), value.imag());
-  }
-  std::string operator()(const std::string& value) const { return '"' + value + '"'; }
-  std::string operator()(const program::Ints& value) const {
-    return fmt::format("({})", fmt::join(value, ","));
-  }
-  std::string operator()(const program::Doubles& value) const {
-    return fmt::format("f({})", fmt::join(value, ","));
-  }
-  std::string operator()(const program::Bools& value) const {
-    std::string text = "b(";
-    for (const bool element : value) text += element ? '1' : '0';
-    return text + ')';
-  }
-  std::string operator()(const program::DeviceName& value) const { return value.name; }
-  std::string operator()(const TensorRef& value) const { return text_of(value); }
-  std::string operator()(const program::Tensors& value) const {
-    std::string text = "{";
-    for (const auto& element : value) {
-      if (text.size() > 1) text += ';';
-      text += element ? text_of(*element) : "-";
-    }
-    return text + '}';
-  }
-};
 
 /// Bytes of memory behind a view: an expanded dimension has none of its own.
 std::int64_t touched_bytes(const TensorRef& tensor) {
@@ -179,17 +138,6 @@ DType compute_dtype(const Operator& op) {
 
 }  // namespace
 
-std::string operator_key(const Operator& op) {
-  std::string key = op.name;
-  if (!op.overload.empty()) key += '.' + op.overload;
-  key += '(';
-  for (std::size_t i = 0; i < op.arguments.size(); ++i) {
-    if (i > 0) key += ',';
-    key += std::visit(ArgumentText{}, op.arguments[i]);
-  }
-  return key + ')';
-}
-
 std::int64_t operator_bytes(const Operator& op) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) { bytes += touched_bytes(tensor); });
@@ -247,7 +195,7 @@ CostModel::CostModel(const HardwareProfile& profile)
 
 OperatorCost CostModel::cost(const Operator& op) const {
   if (!measured_.empty()) {
-    const auto found = measured_.find(operator_key(op));
+    const auto found = measured_.find(program::operator_key(op));
     if (found != measured_.end()) return found->second;
   }
   return {roofline_ns(op),

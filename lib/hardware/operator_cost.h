@@ -15,10 +15,6 @@
 
 namespace elixir::hardware {
 
-/// Identity of a call for measurements: name, overload, and per argument either
-/// dtype[sizes]/[strides] of tensors or the plain value. Free of storage ids and versions.
-[[nodiscard]] std::string operator_key(const program::Operator& op);
-
 /// Bytes an operator reads and writes: every tensor argument and fresh output once.
 [[nodiscard]] std::int64_t operator_bytes(const program::Operator& op);
 

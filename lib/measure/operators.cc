@@ -22,6 +22,7 @@
 #include "hardware/operator_cost.h"
 #include "measure/gpu_probe.h"
 #include "program/lifetimes.h"
+#include "program/operator_key.h"
 
 namespace elixir::measure {
 namespace {
@@ -228,7 +229,7 @@ void measure_operators(const Program& program,
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   std::map<std::string, const Operator*> distinct;
   for (const Operator& op : program.operators) {
-    if (lifetimes.executed.at(op.id)) distinct.emplace(hardware::operator_key(op), &op);
+    if (lifetimes.executed.at(op.id)) distinct.emplace(program::operator_key(op), &op);
   }
   std::map<std::string, hardware::OperatorTime> times;
   for (hardware::OperatorTime& time : profile.operators) times[time.key] = std::move(time);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "memory/call_script.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "memory/script_builder.h"
+#include "memory/script_rules.h"
+#include "program/operator_key.h"
+
+namespace elixir::memory {
+namespace {
+
+using program::Operator;
+using program::Program;
+using program::StorageId;
+using program::TensorRef;
+
+using Rules = std::unordered_map<std::string_view, void (*)(ScriptBuilder&)>;
+
+const Rules& rules() {
+  static const Rules all = [] {
+    Rules rules;
+    for (const auto* topic :
+         {&kAttentionScripts, &kEmbeddingScripts, &kNormScripts, &kReductionScripts}) {
+      for (const ScriptRule& rule : *topic) rules.emplace(rule.name, rule.write);
+    }
+    return rules;
+  }();
+  return all;
+}
+
+/// Storages that a call allocates, in the order of its outputs; what no output names comes last.
+std::vector<StorageId> fresh_storages(const Operator& op, std::vector<StorageId> allocated) {
+  std::vector<StorageId> fresh;
+  const auto take = [&](StorageId id) {
+    const auto found = std::find(allocated.begin(), allocated.end(), id);
+    if (found == allocated.end()) return;
+    fresh.push_back(id);
+    allocated.erase(found);
+  };
+  program::for_each_tensor(op.outputs, [&](const TensorRef& output) { take(output.storage); });
+  fresh.insert(fresh.end(), allocated.begin(), allocated.end());
+  return fresh;
+}
+
+/// Writes the table's script, if it has one for a call with that many outputs.
+bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
+  const auto found = table.calls.find(program::operator_key(script.op()));
+  if (found == table.calls.end()) return false;
+  std::vector<int> temporaries;
+  for (const RecordedStep& step : found->second) {
+    switch (step.kind) {
+      case RecordedStep::Kind::kOutput:
+        script.output(static_cast<std::size_t>(step.position));
+        break;
+      case RecordedStep::Kind::kTemporary:
+        temporaries.push_back(script.temporary(step.bytes));
+        break;
+      case RecordedStep::Kind::kRelease:
+        script.release(temporaries.at(static_cast<std::size_t>(step.position)));
+        break;
+    }
+  }
+  return true;
+}
+
+/// A guess for a call of cuDNN that was never recorded: once what it reads and writes, which most
+/// recorded ones stay below.
+void estimate_library_call(ScriptBuilder& script) {
+  script.modelled();
+  script.outputs();
+  std::int64_t bytes = 0;
+  program::for_each_tensor(script.op().arguments,
+                           [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
+  script.temporary(bytes);
+}
+
+/// The library handles' workspaces: made by the first matrix product of a thread and kept.
+class HandleWorkspaces {
+ public:
+  explicit HandleWorkspaces(const CudaTraits& traits) : traits_(traits) {}
+
+  void before(const Operator& op, ScriptBuilder& script) {
+    const bool with_bias = op.name == "aten::addmm" || op.name == "aten::linear";
+    const bool product =
+        with_bias || op.name == "aten::mm" || op.name == "aten::bmm" || op.name == "aten::baddbmm";
+    if (!product) return;
+    const auto thread = static_cast<std::size_t>(op.phase == program::Phase::kBackward);
+    if (!std::exchange(cublas_[thread], true)) {
+      script.outputs();
+      script.persistent(traits_.cublas_workspace_bytes);
+    }
+    if (with_bias && thread == 0 && !std::exchange(cublaslt_, true)) {
+      script.outputs();
+      script.persistent(traits_.cublaslt_workspace_bytes);
+    }
+  }
+
+ private:
+  const CudaTraits& traits_;
+  std::array<bool, 2> cublas_{};
+  bool cublaslt_ = false;
+};
+
+}  // namespace
+
+bool is_library_call(const Operator& op) {
+  constexpr std::array<std::string_view, 8> kNames = {"aten::_convolution",
+                                                      "aten::convolution",
+                                                      "aten::cudnn_convolution",
+                                                      "aten::cudnn_convolution_transpose",
+                                                      "aten::convolution_backward",
+                                                      "aten::_cudnn_rnn",
+                                                      "aten::_cudnn_rnn_backward",
+                                                      "aten::_thnn_fused_lstm_cell"};
+  return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+}
+
+std::vector<CallScript> call_scripts(const Program& program,
+                                     const CudaTraits& traits,
+                                     const WorkspaceTable& table) {
+  std::vector<std::vector<StorageId>> allocated(program.operators.size());
+  for (const program::Storage& storage : program.storages) {
+    if (storage.on_host || storage.bytes == 0 || storage.allocated_at < 0) continue;
+    allocated.at(static_cast<std::size_t>(storage.allocated_at)).push_back(storage.id);
+  }
+  HandleWorkspaces handles(traits);
+  std::vector<CallScript> scripts;
+  scripts.reserve(program.operators.size());
+  for (const Operator& op : program.operators) {
+    ScriptBuilder builder(op,
+                          fresh_storages(op, std::move(allocated[static_cast<std::size_t>(op.id)])),
+                          program,
+                          traits);
+    const bool library = is_library_call(op);
+    const auto rule = rules().find(op.name);
+    const bool measured = library && write_recorded(table, builder);
+    handles.before(op, builder);
+    if (library && !measured) {
+      estimate_library_call(builder);
+    } else if (!library && rule != rules().end()) {
+      rule->second(builder);
+    }
+    CallScript script = builder.finish();
+    if (measured) script.source = ScriptSource::kMeasured;
+    scripts.push_back(std::move(script));
+  }
+  return scripts;
+}
+
+}  // namespace elixir::memory

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What LibTorch's CUDA kernels ask about the device before they choose how much scratch memory to
+// take, and the sizes that LibTorch fixes per architecture.
+
+#include <cstdint>
+
+#include "program/program.h"
+
+namespace elixir::memory {
+
+struct CudaTraits {
+  int multiprocessors = 132;  ///< of an H100 SXM and an H200
+  int threads_per_multiprocessor = 2048;
+  /// cuBLAS's, one for each thread that multiplies matrices (at::cuda::getChosenWorkspaceSize).
+  std::int64_t cublas_workspace_bytes = 0;
+  /// cuBLASLt's, likewise; linear layers with bias use it (CUBLASLT_WORKSPACE_SIZE's default).
+  std::int64_t cublaslt_workspace_bytes = 0;
+};
+
+/// Of the GPUs of this compute capability; for those we do not know, the traits of an H200 with the
+/// workspaces of every other architecture.
+[[nodiscard]] CudaTraits cuda_traits(const program::Target& target);
+
+}  // namespace elixir::memory
