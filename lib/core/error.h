@@ -25,6 +25,7 @@ enum class ErrorCode : int {
   kMissingArgument = 103,
   kConflictingFlags = 104,
   kUnexpectedArgument = 105,
+  kBadAllocatorConfig = 106,
   // 02 files and documents
   kFileNotFound = 201,
   kFileUnreadable = 202,
