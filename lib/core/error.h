@@ -39,6 +39,7 @@ enum class ErrorCode : int {
   kWrongSchema = 210,
   kBadSafetensors = 211,
   kBadCheckpoint = 212,
+  kBadRecordedTrace = 213,
   // 03 models and programs
   kNotTorchScript = 301,
   kTruncatedArchive = 302,
