@@ -343,7 +343,7 @@ void CachingAllocator::State::report(DeviceEvent::Kind kind,
 CachingAllocator::CachingAllocator(const AllocatorConfig& config, const DeviceLimits& limits)
     : CachingAllocator(config,
                        limits,
-                       std::make_unique<GrowingDeviceMemory>(
+                       std::make_unique<DriverLikeDeviceMemory>(
                            limits.capacity_bytes.value_or(limits.total_bytes))) {}
 
 CachingAllocator::CachingAllocator(const AllocatorConfig& config,

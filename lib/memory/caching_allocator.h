@@ -94,7 +94,7 @@ struct SegmentInfo {
 
 class CachingAllocator {
  public:
-  /// On a device whose addresses grow.
+  /// On a device that places segments as the driver does (DriverLikeDeviceMemory).
   CachingAllocator(const AllocatorConfig& config, const DeviceLimits& limits);
   /// On `device` (not null), for tests and replays; limits.capacity_bytes is its own business.
   CachingAllocator(const AllocatorConfig& config,

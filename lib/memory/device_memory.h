@@ -6,6 +6,7 @@
 // is unspecified; they matter only where two free blocks are equally large.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 namespace elixir::memory {
@@ -27,10 +28,12 @@ class DeviceMemory {
   virtual void unmap(Address address, std::int64_t bytes) = 0;
 };
 
-/// A device of `capacity_bytes` whose addresses only ever grow.
-class GrowingDeviceMemory final : public DeviceMemory {
+/// Places segments as the driver was seen to place them (driver 580, H200; all 140 runs of
+/// tests/memory/traces): it takes address space from the top down in ranges of 32 MiB, and a
+/// segment that fits into what earlier ranges left over goes to the lowest such place.
+class DriverLikeDeviceMemory final : public DeviceMemory {
  public:
-  explicit GrowingDeviceMemory(std::int64_t capacity_bytes) : free_bytes_(capacity_bytes) {}
+  explicit DriverLikeDeviceMemory(std::int64_t capacity_bytes) : free_bytes_(capacity_bytes) {}
   std::optional<Address> allocate(std::int64_t bytes) override;
   void free(Address address, std::int64_t bytes) override;
   Address reserve_range(std::int64_t bytes) override;
@@ -40,7 +43,8 @@ class GrowingDeviceMemory final : public DeviceMemory {
 
  private:
   std::int64_t free_bytes_;
-  Address next_ = Address{1} << 40;
+  Address lowest_ = Address{1} << 46;
+  std::map<Address, std::int64_t> places_;  ///< unused parts of ranges: bytes by address
 };
 
 }  // namespace elixir::memory

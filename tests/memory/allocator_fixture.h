@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "growing_device.h"
 #include "memory/caching_allocator.h"
 
 namespace elixir::memory {
@@ -20,7 +22,10 @@ namespace elixir::memory {
 class Harness {
  public:
   explicit Harness(const std::string& config = "", DeviceLimits limits = {.total_bytes = 8_GiB})
-      : allocator(AllocatorConfig::parse(config), limits) {
+      : allocator(
+            AllocatorConfig::parse(config),
+            limits,
+            std::make_unique<GrowingDevice>(limits.capacity_bytes.value_or(limits.total_bytes))) {
     allocator.on_device_event([this](const DeviceEvent& event) { calls_.push_back(text(event)); });
   }
 

@@ -568,5 +568,28 @@ TEST(CachingAllocator, RefusesMisuse) {
   EXPECT_THROW(h.allocator.record_stream(b, 2), Error);
 }
 
+TEST(DriverLikeDeviceMemory, TakesRangesFromTheTopAndFillsWhatTheyLeave) {
+  DriverLikeDeviceMemory device(1_GiB);
+  const Address first = *device.allocate(20_MiB);
+  const Address second = *device.allocate(20_MiB);
+  EXPECT_EQ(second, first - 32_MiB);
+  EXPECT_EQ(*device.allocate(2_MiB), second + 20_MiB);  // the lowest place
+  EXPECT_EQ(*device.allocate(12_MiB), first + 20_MiB);  // the only one that is large enough
+  EXPECT_EQ(*device.allocate(40_MiB), second - 64_MiB);
+  EXPECT_EQ(*device.allocate(24_MiB), second - 24_MiB);
+  device.free(second, 20_MiB);
+  EXPECT_EQ(*device.allocate(20_MiB), second);
+}
+
+TEST(DriverLikeDeviceMemory, HasNoMoreThanItsCapacity) {
+  DriverLikeDeviceMemory device(40_MiB);
+  const auto first = device.allocate(30_MiB);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(device.allocate(20_MiB).has_value());
+  device.free(*first, 30_MiB);
+  EXPECT_TRUE(device.allocate(40_MiB).has_value());
+  EXPECT_FALSE(device.map(0, 2_MiB, 2_MiB));
+}
+
 }  // namespace
 }  // namespace elixir::memory

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Programs captured without a GPU against what the same models asked of the allocator on an H200:
+// the predicted requests of three steps are the recorded ones, one by one, and through the
+// simulated allocator they give the measured peaks, to the byte. ELIXIR_PROGRAMS and ELIXIR_TRACES
+// name the directories of NAME.profile.json and NAME.trace.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/files.h"
+#include "memory/caching_allocator.h"
+#include "memory/recorded_trace.h"
+#include "memory/training_events.h"
+#include "memory/workspace_table.h"
+#include "program/document.h"
+
+namespace elixir::memory {
+namespace {
+
+constexpr int kSteps = 3;
+
+std::filesystem::path directory(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  const std::string_view suffix = ".profile.json";
+  std::error_code missing;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory("ELIXIR_PROGRAMS"), missing)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(suffix)) names.push_back(name.substr(0, name.size() - suffix.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// "a 1024" for a request and "f 7" for the end of the seventh; frees between two requests in order
+/// of what they free, since they change nothing for one another.
+class Story {
+ public:
+  void allocate(std::int64_t key, std::int64_t bytes) {
+    flush();
+    number_[key] = count_++;
+    lines_.push_back("a " + std::to_string(bytes));
+  }
+  void free(std::int64_t key) { freed_.push_back(number_.at(key)); }
+  std::vector<std::string> take() {
+    flush();
+    return std::move(lines_);
+  }
+
+ private:
+  void flush() {
+    std::sort(freed_.begin(), freed_.end());
+    for (const std::int64_t number : freed_) lines_.push_back("f " + std::to_string(number));
+    freed_.clear();
+  }
+  std::unordered_map<std::int64_t, std::int64_t> number_;
+  std::vector<std::int64_t> freed_;
+  std::vector<std::string> lines_;
+  std::int64_t count_ = 0;
+};
+
+class RecordedPrograms : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string path =
+        (directory("ELIXIR_PROGRAMS") / (GetParam() + ".profile.json")).string();
+    const program::Profile profile = program::load_profile(path);
+    const program::Program& program = profile.program;
+    const auto scripts = call_scripts(
+        program, cuda_traits(program.target), shipped_workspace_table(program.target.sm));
+    for (const CallScript& script : scripts) modelled_ += script.source == ScriptSource::kModelled;
+    predicted_ = training_events(program, profile.optimizer, scripts, kSteps);
+    const std::string trace = (directory("ELIXIR_TRACES") / (GetParam() + ".trace")).string();
+    recorded_ = read_recorded_trace(read_file(trace), trace);
+  }
+
+  TrainingEvents predicted_;
+  RecordedTrace recorded_;
+  int modelled_ = 0;
+};
+
+TEST_P(RecordedPrograms, AskForExactlyWhatTheDeviceWasAskedFor) {
+  Story expected, ours;
+  for (const RecordedEvent& event : recorded_.events) {
+    if (event.kind == RecordedEvent::Kind::kAllocate) {
+      expected.allocate(event.allocation, event.bytes);
+    } else if (event.kind == RecordedEvent::Kind::kFree) {
+      expected.free(event.allocation);
+    }
+  }
+  for (const TrainingEvent& event : predicted_.events) {
+    if (event.frees) {
+      ours.free(event.allocation);
+    } else {
+      ours.allocate(event.allocation,
+                    predicted_.allocations[static_cast<std::size_t>(event.allocation)].bytes);
+    }
+  }
+  const std::vector<std::string> want = expected.take();
+  const std::vector<std::string> got = ours.take();
+  const auto [a, b] = std::mismatch(want.begin(), want.end(), got.begin(), got.end());
+  EXPECT_TRUE(a == want.end() && b == got.end())
+      << "event " << a - want.begin() << ": recorded " << (a == want.end() ? "nothing" : *a)
+      << ", predicted " << (b == got.end() ? "nothing" : *b);
+  EXPECT_EQ(modelled_, 0);
+}
+
+TEST_P(RecordedPrograms, ReachTheMeasuredPeaks) {
+  std::vector<std::array<std::int64_t, 4>> measured;
+  for (const RecordedEvent& event : recorded_.events) {
+    if (event.kind == RecordedEvent::Kind::kPeaks) measured.push_back(event.peaks);
+  }
+  ASSERT_EQ(measured.size(), static_cast<std::size_t>(kSteps));
+  CachingAllocator allocator(recorded_.config, {.total_bytes = recorded_.device_bytes});
+  std::vector<AllocationId> ids(predicted_.allocations.size(), 0);
+  std::size_t step = 0;
+  for (std::size_t i = 0; i < predicted_.events.size(); ++i) {
+    const TrainingEvent& event = predicted_.events[i];
+    const auto position = static_cast<std::size_t>(event.allocation);
+    if (event.frees) {
+      allocator.free(ids[position]);
+    } else {
+      const auto result = allocator.allocate(predicted_.allocations[position].bytes, 0);
+      ASSERT_TRUE(std::holds_alternative<AllocatedBlock>(result));
+      ids[position] = std::get<AllocatedBlock>(result).id;
+    }
+    if (i + 1 == predicted_.step_ends[step]) {
+      const AllocatorStatistics& statistics = allocator.statistics();
+      EXPECT_EQ(statistics.allocated.peak, measured[step][0]) << "step " << step + 1;
+      EXPECT_EQ(statistics.reserved.peak, measured[step][1]) << "step " << step + 1;
+      allocator.reset_peaks();
+      if (++step == predicted_.step_ends.size()) break;
+    }
+  }
+  EXPECT_EQ(step, predicted_.step_ends.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models,
+                         RecordedPrograms,
+                         testing::ValuesIn(names()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           std::string name = info.param;
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace elixir::memory
