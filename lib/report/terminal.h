@@ -41,6 +41,9 @@ enum class Paint { kPlain, kBold, kRed, kYellow, kGreen, kCyan };
 /// `?`.
 [[nodiscard]] std::string fit(std::string_view text, const Style& style);
 
+/// A name from a document as part of one line: newlines and tabs become `\n` and `\t`.
+[[nodiscard]] std::string one_line(std::string_view text);
+
 /// Columns that UTF-8 text takes, one per code point.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 

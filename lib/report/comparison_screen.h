@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What changed between two profiles, as text and as JSON.
+
+#include <string>
+
+#include "core/json.h"
+#include "memory/comparison.h"
+
+namespace elixir::report {
+
+/// Totals, categories, and the modules and operators that changed most; changes are in bytes, to
+/// the last one.
+[[nodiscard]] std::string comparison_screen(const memory::Comparison& comparison);
+
+/// Everything, every changed module and operator included.
+[[nodiscard]] Json to_json(const memory::Comparison& comparison);
+
+}  // namespace elixir::report

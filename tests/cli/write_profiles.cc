@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Writes profiles of synthetic transformers for the tests of elixir-check. Usage: write-profiles
+// DIRECTORY. The directory gets
+//   gpt.profile.json        for a GPU, with reserved and process memory
+//   bert.profile.json       another one, smaller
+//   cpu.profile.json        for the CPU: no reserved memory
+//   grown/gpt.profile.json  as gpt, with a fourth layer
+//   batch/gpt.profile.json  as gpt, with twice the tokens
+//   hostile.profile.json    as gpt, with names that want to be markup and commands
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "core/files.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "fakes/program_builder.h"
+#include "memory/timeline.h"
+#include "program/document.h"
+
+namespace {
+
+using elixir::fakes::TransformerOptions;
+using elixir::program::Program;
+using elixir::program::Target;
+
+constexpr const char* kHostile = "h.0.\n::error::<&\"'>]]>\x1b[31m%0A,:|`*\xed\xa0\x80";
+
+void write(const std::string& path, Program program, bool cuda) {
+  elixir::program::Profile profile;
+  profile.model_path = "model.pt";
+  profile.program = std::move(program);
+  if (cuda) profile.program.target = {.kind = Target::Kind::kCuda, .sm = 90};
+  profile.memory = elixir::memory::summarise(profile.program, profile.optimizer);
+  if (cuda) {
+    profile.memory.peak_reserved_bytes = profile.memory.peak_allocated_bytes + 2 * (1LL << 20);
+    profile.memory.process_peak_bytes = *profile.memory.peak_reserved_bytes + 600 * (1LL << 20);
+  }
+  profile.meta = elixir::Json::object();
+  elixir::write_file_streamed(path, elixir::Overwrite::kAllow, [&](const elixir::Sink& sink) {
+    elixir::program::write_profile(profile, sink);
+  });
+}
+
+TransformerOptions options(int layers, std::int64_t tokens) {
+  TransformerOptions options;
+  options.layers = layers;
+  options.hidden = 128;
+  options.vocabulary = 500;
+  options.tokens = tokens;
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: write-profiles DIRECTORY\n", stderr);
+    return 2;
+  }
+  const std::filesystem::path directory = argv[1];
+  const auto at = [&](const char* name) { return (directory / name).string(); };
+  std::filesystem::create_directories(directory / "grown");
+  std::filesystem::create_directories(directory / "batch");
+  constexpr std::int64_t kTokens = 64;
+  const Program gpt = elixir::fakes::transformer(options(3, kTokens));
+  write(at("gpt.profile.json"), gpt, true);
+  write(at("bert.profile.json"), elixir::fakes::transformer(options(1, kTokens)), true);
+  write(at("cpu.profile.json"), gpt, false);
+  write(at("grown/gpt.profile.json"), elixir::fakes::transformer(options(4, kTokens)), true);
+  write(at("batch/gpt.profile.json"), elixir::fakes::transformer(options(3, 2 * kTokens)), true);
+  Program hostile = gpt;
+  for (std::string& module : hostile.modules) {
+    if (module == "h.0.mlp") module = kHostile;
+  }
+  write(at("hostile.profile.json"), hostile, true);
+  return 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/check/documents.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "plan/plan.h"
+#include "program/document.h"
+
+namespace elixir::tools {
+namespace {
+
+using report::CheckedDocument;
+
+[[noreturn]] void fail_at(ErrorCode code,
+                          const std::string& file,
+                          std::string message,
+                          std::vector<std::string> help) {
+  ErrorInfo info;
+  info.code = code;
+  info.message = std::move(message);
+  info.where = SourcePos{file, "", std::nullopt, std::nullopt};
+  info.help = std::move(help);
+  throw Error(std::move(info));
+}
+
+/// A profile or a plan; nullopt for a budget.
+std::optional<CheckedDocument> read_document(const std::string& path) {
+  throw_if_interrupted();
+  const std::optional<std::string> schema = schema_of(path);
+  if (schema == "elixir.budget") return std::nullopt;
+  if (schema == "elixir.profile") {
+    return report::checked_document(path, program::load_profile(path));
+  }
+  if (schema == "elixir.plan") return report::checked_document(path, plan::load_plan(path));
+  // Broken JSON says so itself.
+  const auto document = JsonDocument::load(path);
+  const JsonCursor root = document->root();
+  const JsonCursor at = schema ? root.at("schema") : root;
+  at.fail(ErrorCode::kWrongSchema,
+          schema ? fmt::format("a `{}` document cannot be checked", *schema)
+                 : std::string("not an Elixir document: it has no `schema`"),
+          {"give profiles (elixir-profile), plans (elixir-search) and a budget"});
+}
+
+}  // namespace
+
+CheckInputs read_documents(const std::vector<std::string>& paths) {
+  CheckInputs inputs;
+  std::string budget_path;
+  std::vector<std::string> seen;
+  for (const std::string& path : paths) {
+    if (std::find(seen.begin(), seen.end(), path) != seen.end()) {
+      throw Error(
+          ErrorCode::kConflictingFlags, fmt::format("`{}` is given twice", path), {"give it once"});
+    }
+    seen.push_back(path);
+    if (auto document = read_document(path)) {
+      inputs.documents.push_back(std::move(*document));
+      continue;
+    }
+    if (inputs.budget) {
+      throw Error(ErrorCode::kConflictingFlags,
+                  fmt::format("`{}` and `{}` are both budgets", budget_path, path),
+                  {"give one; `models` in it changes limits by file name"});
+    }
+    inputs.budget = plan::load_budget(path);
+    budget_path = path;
+  }
+  if (inputs.documents.empty()) {
+    throw Error(
+        ErrorCode::kMissingArgument,
+        "there is no profile or plan to check",
+        {"elixir-check BUDGET.json MODEL.profile.json", "elixir-profile MODEL.pt makes a profile"});
+  }
+  return inputs;
+}
+
+std::optional<CheckedDocument> read_baseline(const plan::BaselinePath& where,
+                                             const CheckedDocument& document,
+                                             const std::vector<const CheckedDocument*>& sharers) {
+  namespace stdfs = std::filesystem;
+  std::string path = where.path;
+  std::error_code ignored;
+  const bool in_directory = stdfs::is_directory(path, ignored);
+  if (in_directory) {
+    path = (stdfs::path(path) / stdfs::path(document.path).filename()).string();
+    if (!stdfs::exists(path, ignored)) return std::nullopt;
+  }
+  auto baseline = read_document(path);
+  if (!baseline) {
+    fail_at(ErrorCode::kWrongSchema,
+            path,
+            "a budget is no baseline",
+            {"give the older profile or plan of the same model"});
+  }
+  const auto of_its_kind =
+      std::count_if(sharers.begin(), sharers.end(), [&](const CheckedDocument* sharer) {
+        return sharer->kind == baseline->kind;
+      });
+  if (baseline->kind != document.kind) {
+    if (!in_directory && of_its_kind > 0) return std::nullopt;
+    fail_at(ErrorCode::kWrongSchema,
+            path,
+            fmt::format("the baseline is a {}, `{}` is a {}",
+                        name_of(baseline->kind),
+                        document.path,
+                        name_of(document.kind)),
+            {fmt::format("give the older {} of the same model", name_of(document.kind))});
+  }
+  const bool same_name = stdfs::path(path).filename() == stdfs::path(document.path).filename();
+  if (of_its_kind > 1 && !same_name) {
+    fail_at(ErrorCode::kConflictingFlags,
+            path,
+            fmt::format("one baseline for {} {}s", of_its_kind, name_of(document.kind)),
+            {"give a directory that has a baseline of each, by file name",
+             "or give each its own under `models` in the budget"});
+  }
+  if (baseline->target != document.target) {
+    fail_at(ErrorCode::kProfileTargetMismatch,
+            path,
+            fmt::format("the baseline is for {}, `{}` for {}",
+                        baseline->target,
+                        document.path,
+                        document.target),
+            {fmt::format("make the baseline for target {}", document.target)});
+  }
+  return baseline;
+}
+
+}  // namespace elixir::tools

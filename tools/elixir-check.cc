@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// elixir-check: profiles and plans against budgets and baselines, for continuous integration. Links
+// the planning half alone: it needs no GPU and no LibTorch.
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/files.h"
+#include "core/units.h"
+#include "plan/budget.h"
+#include "report/budget_check.h"
+#include "report/check_screen.h"
+#include "report/github.h"
+#include "report/junit.h"
+#include "tools/check/documents.h"
+#include "tools/common/run_tool.h"
+
+namespace {
+
+using elixir::Error;
+using elixir::ErrorCode;
+using elixir::plan::Measure;
+using elixir::plan::Quantity;
+using elixir::report::CheckedDocument;
+using elixir::tools::Flags;
+
+struct Options {
+  std::vector<std::string> files;
+  elixir::plan::ByQuantity<std::optional<std::int64_t>> limits;
+  std::optional<elixir::plan::BaselinePath> baseline;
+  std::optional<elixir::plan::Increase> max_increase;
+  std::string format = "text";
+  std::optional<std::string> junit;
+  bool force = false;
+};
+
+struct LimitFlag {
+  Quantity quantity;
+  const char* name;
+  const char* help;
+};
+constexpr elixir::plan::ByQuantity<LimitFlag> kLimitFlags{{
+    {Quantity::kPeakAllocated, "--max-peak-allocated", "bytes of tensors at the peak"},
+    {Quantity::kPeakReserved, "--max-peak-reserved", "bytes of the allocator's segments"},
+    {Quantity::kProcess, "--max-process", "bytes of the process on the GPU, context included"},
+    {Quantity::kActivations, "--max-activations", "most bytes of activations alive at once"},
+    {Quantity::kHost, "--max-host-memory", "host bytes of a plan"},
+    {Quantity::kParameters, "--max-parameters", "parameters, tied ones once: 125M, 1.3B"},
+    {Quantity::kStepTime, "--max-step-time", "predicted time of a plan's step: 250ms"},
+}};
+
+elixir::plan::Origin from_flag(const char* flag) {
+  elixir::plan::Origin origin;
+  origin.flag = flag;
+  return origin;
+}
+
+/// The rules of the budget for this document, with the flags over them.
+elixir::plan::Rules rules_of(const CheckedDocument& document,
+                             const elixir::tools::CheckInputs& inputs,
+                             const Options& options) {
+  elixir::plan::Rules rules;
+  if (inputs.budget) rules = rules_for(*inputs.budget, document.path);
+  for (const LimitFlag& flag : kLimitFlags) {
+    const std::size_t i = elixir::plan::index_of(flag.quantity);
+    if (options.limits[i]) rules.limits[i] = {*options.limits[i], from_flag(flag.name)};
+  }
+  if (options.baseline) rules.baseline = options.baseline;
+  if (options.max_increase) {
+    rules.max_increase = options.max_increase;
+    rules.max_increases = {};
+  }
+  if (rules.empty()) {
+    throw Error(ErrorCode::kMissingArgument,
+                fmt::format("there is no limit for `{}`", document.path),
+                {"give a budget document, or limits such as --max-peak-allocated 20GiB",
+                 "or --baseline OLD.profile.json --max-increase 2%"});
+  }
+  if (rules.limits_increase() && !rules.baseline) {
+    throw Error(
+        ErrorCode::kMissingArgument,
+        fmt::format("there is no baseline for `{}`, though its increase is limited", document.path),
+        {"give --baseline FILE|DIRECTORY, or `baseline` in the budget"});
+  }
+  return rules;
+}
+
+std::vector<elixir::report::Subject> subjects_of(elixir::tools::CheckInputs inputs,
+                                                 const Options& options) {
+  std::vector<elixir::plan::Rules> rules;
+  for (const CheckedDocument& document : inputs.documents) {
+    rules.push_back(rules_of(document, inputs, options));
+  }
+  std::vector<std::optional<CheckedDocument>> baselines(inputs.documents.size());
+  for (std::size_t i = 0; i < inputs.documents.size(); ++i) {
+    if (!rules[i].baseline) continue;
+    std::vector<const CheckedDocument*> sharers;
+    for (std::size_t j = 0; j < inputs.documents.size(); ++j) {
+      if (rules[j].baseline && rules[j].baseline->path == rules[i].baseline->path) {
+        sharers.push_back(&inputs.documents[j]);
+      }
+    }
+    baselines[i] = elixir::tools::read_baseline(*rules[i].baseline, inputs.documents[i], sharers);
+  }
+  std::vector<elixir::report::Subject> subjects;
+  for (std::size_t i = 0; i < inputs.documents.size(); ++i) {
+    subjects.push_back(
+        {std::move(inputs.documents[i]), std::move(rules[i]), std::move(baselines[i])});
+  }
+  return subjects;
+}
+
+/// Globs that match nothing are how a limit stops being checked without anybody noticing.
+void warn_about_unused(const elixir::tools::CheckInputs& inputs, elixir::tools::Context& context) {
+  if (!inputs.budget) return;
+  for (const elixir::plan::ModelRules& model : inputs.budget->models) {
+    bool used = false;
+    for (const CheckedDocument& document : inputs.documents) {
+      used = used || matches(model, document.path);
+    }
+    if (used) continue;
+    elixir::ErrorInfo info;
+    info.code = ErrorCode::kJsonBadValue;
+    info.message = fmt::format("no checked file matches `{}`", fmt::join(model.files, "`, `"));
+    info.where = model.origin.place;
+    context.warn(info);
+  }
+}
+
+void warn_about_baselines(const std::vector<elixir::report::Subject>& subjects,
+                          elixir::tools::Context& context) {
+  for (const elixir::report::Subject& subject : subjects) {
+    const std::string& path = subject.document.path;
+    if (subject.rules.baseline && !subject.baseline) {
+      context.warn(fmt::format("`{}` has no baseline at `{}`", path, subject.rules.baseline->path));
+    }
+    if (!subject.baseline || !subject.document.attribution) continue;
+    const auto& now = *subject.document.attribution;
+    const auto& before = *subject.baseline->attribution;
+    if (now.inputs != before.inputs || now.optimizer != before.optimizer) {
+      context.warn(
+          fmt::format("`{}` and its baseline differ in more than the model: {}, {} "
+                      "before; {}, {} now",
+                      path,
+                      fmt::join(before.inputs, ", "),
+                      before.optimizer,
+                      fmt::join(now.inputs, ", "),
+                      now.optimizer));
+    }
+  }
+}
+
+/// To the file that GitHub shows under the job: appended, since other steps write there too.
+void write_step_summary(const elixir::report::CheckReport& report,
+                        elixir::tools::Context& context) {
+  const char* path = std::getenv("GITHUB_STEP_SUMMARY");
+  if (path == nullptr || *path == '\0') return;
+  std::ofstream file(path, std::ios::app | std::ios::binary);
+  file << elixir::report::github_summary(report);
+  file.close();
+  if (!file) context.warn(fmt::format("cannot write the step summary to `{}`", path));
+}
+
+elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
+  const auto overwrite = options.force ? elixir::Overwrite::kAllow : elixir::Overwrite::kRefuse;
+  if (options.junit) elixir::check_output(*options.junit, overwrite);
+  elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
+  warn_about_unused(inputs, context);
+  const std::vector<elixir::report::Subject> subjects = subjects_of(std::move(inputs), options);
+  warn_about_baselines(subjects, context);
+
+  const elixir::report::CheckReport report = elixir::report::check(subjects);
+  context.document() = elixir::report::to_json(report);
+  if (options.junit) {
+    elixir::write_file(*options.junit, elixir::report::junit_xml(report), overwrite);
+  }
+  const std::string screen = elixir::report::check_screen(report);
+  if (options.format == "github") {
+    context.print(elixir::report::github_inert(screen));
+    context.print(elixir::report::github_annotations(report));
+    write_step_summary(report, context);
+  } else {
+    context.print(screen);
+  }
+  return report.failed == 0 ? elixir::tools::Answer::kYes : elixir::tools::Answer::kNo;
+}
+
+void declare_limit(Flags& flags, const LimitFlag& limit, std::optional<std::int64_t>& value) {
+  const Measure measure = elixir::plan::info_of(limit.quantity).measure;
+  if (measure == Measure::kBytes) {
+    auto& flag = flags.bytes(limit.name, &value, limit.help);
+    const bool on_gpu =
+        limit.quantity != Quantity::kActivations && limit.quantity != Quantity::kHost;
+    if (on_gpu) flag.brief();
+    return;
+  }
+  flags.parsed(
+      limit.name,
+      measure == Measure::kCount ? "N" : "TIME",
+      [&value, measure](const std::string& text) {
+        value = elixir::plan::parse_value(measure, text);
+        return value.has_value();
+      },
+      elixir::plan::expected_value(measure, ""),
+      limit.help);
+}
+
+void declare(Flags& flags, Options& options) {
+  flags.group("Inputs");
+  flags
+      .positionals("FILE",
+                   &options.files,
+                   "profiles and plans to check, and a budget document, in any order")
+      .required();
+  flags.group("Limits");
+  for (const LimitFlag& limit : kLimitFlags) {
+    declare_limit(flags, limit, options.limits[elixir::plan::index_of(limit.quantity)]);
+  }
+  flags.group("Baseline");
+  flags
+      .parsed(
+          "--baseline",
+          "FILE|DIRECTORY",
+          [&options](const std::string& text) {
+            options.baseline = elixir::plan::BaselinePath{text, from_flag("--baseline")};
+            return !text.empty();
+          },
+          "a file or a directory",
+          "the older document, or a directory of them by file name")
+      .brief();
+  flags
+      .parsed(
+          "--max-increase",
+          "PERCENT",
+          [&options](const std::string& text) {
+            const auto percent = elixir::parse_percent(text);
+            if (percent) {
+              options.max_increase = elixir::plan::Increase{*percent, from_flag("--max-increase")};
+            }
+            return percent.has_value();
+          },
+          "a percentage such as 2% or 0.5%",
+          "how much anything may grow over its baseline")
+      .brief();
+  flags.group("Output");
+  flags.choice("--format", {"text", "github"}, &options.format, "github: annotations too").brief();
+  flags.text("--junit", "FILE", &options.junit, "write the checks as JUnit XML");
+  flags.toggle("--force", &options.force, "replace an existing JUnit file");
+  flags.exclusive({"--json", "--format"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  elixir::tools::ToolInfo info;
+  info.name = "elixir-check";
+  info.summary = "Holds profiles and plans against budgets and baselines.";
+  info.examples = {
+      {"elixir-check budget.json gpt2.profile.json", "by a budget document"},
+      {"elixir-check --max-peak-allocated 20GiB *.profile.json", "by a limit of every model"},
+      {"elixir-check --baseline main/ --max-increase 2% --format github --junit check.xml "
+       "*.profile.json",
+       "in continuous integration: nothing may grow by more than 2 %"}};
+  info.details =
+      "A flag goes before the same limit in the budget document. A limited figure that a document "
+      "does not have is a failure (\"not known\"), unless a document of the other kind, of the "
+      "same "
+      "program and checked in the same run, answers it: plans have step time and host memory, "
+      "profiles parameters and activations.\n\n"
+      "Exit code 1: over budget; the modules and operators that are responsible are named. With "
+      "--format github, a failed check is an annotation, and a table goes to the step's summary.";
+  info.declare = [&options](Flags& flags) { declare(flags, options); };
+  return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {
+    return work(options, context);
+  });
+}
