@@ -22,7 +22,7 @@ constexpr char kPut = 'q', kLongPut = 'r', kGet = 'h', kLongGet = 'j';
 /// Values between a mark and what gathers them, as in Python's own pickler: a reader that passes
 /// them as arguments of a call must not run out of stack.
 constexpr std::int64_t kBatch = 1000;
-constexpr std::size_t kPendingBytes = 64 * 1024;
+constexpr std::size_t kPendingBytes = 65536;
 constexpr std::uint32_t kByteNames = 256;
 
 }  // namespace

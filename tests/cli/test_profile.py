@@ -3,6 +3,8 @@
 """elixir-profile as a user runs it: its document, its answers to bad input, and the libraries it maps."""
 import json
 import pathlib
+import pickle
+import re
 import shutil
 import tempfile
 import unittest
@@ -62,6 +64,131 @@ class Documents(ProfileTest):
     def test_the_screen_goes_to_stdout_and_names_the_file(self):
         result = self.succeeds(self.model, "--target", "cpu")
         self.assertIn("tiny.profile.json", result.out)
+
+
+class Reports(ProfileTest):
+    def test_page_and_snapshot_are_written_beside_the_profile(self):
+        document = self.profile("--html", "tiny.html", "--snapshot", "tiny.pickle")
+        self.assertEqual(self.files(), ["tiny.html", "tiny.pickle", "tiny.profile.json"])
+        self.assertEqual((document["html"], document["snapshot"]), ("tiny.html", "tiny.pickle"))
+        page = (self.directory / "tiny.html").read_text(encoding="utf-8")
+        self.assertIn("<title>tiny.pt", page)
+        self.assertIn("blocks.1", page)
+        self.assertIn(document["fingerprint"], page)
+        with open(self.directory / "tiny.pickle", "rb") as file:
+            snapshot = pickle.load(file)
+        modules = {e["frames"][0]["filename"] for e in snapshot["device_traces"][0] if e["action"] == "alloc"}
+        self.assertLessEqual({"blocks.0", "blocks.1", "blocks.2", "norm"}, modules)
+
+    def test_without_the_flags_there_are_none(self):
+        document = self.profile()
+        self.assertEqual((document["html"], document["snapshot"], document["gpu_memory"]), (None, None, None))
+
+    def test_the_same_page_every_time(self):
+        for name in ("a.html", "b.html"):
+            self.profile("--html", name, "--force")
+        self.assertEqual((self.directory / "a.html").read_bytes(), (self.directory / "b.html").read_bytes())
+
+    def test_outputs_are_checked_before_the_work(self):
+        (self.directory / "old.html").write_bytes(b"old")
+        self.fails(2, "EX0203", self.model, "--html", "old.html", mentions="--force")
+        self.fails(2, "EX0204", self.model, "--snapshot", "no/such/place")
+        self.fails(2, "EX0104", self.model, "--html", "x", "--snapshot", "x", mentions="same file")
+        self.fails(2, "EX0104", self.model, "--html", "tiny.profile.json")
+        self.assertEqual((self.directory / "old.html").read_bytes(), b"old")
+
+
+class Fits(ProfileTest):
+    def answer(self, *arguments, code):
+        return self.envelope(self.model, "--target", "cpu", "--force", *arguments, code=code)["document"]
+
+    def test_yes_and_no_to_the_byte(self):
+        peak = self.profile("--force")["memory"]["peak_allocated_bytes"]
+        exactly = self.answer("--gpu-memory", peak, code=0)["gpu_memory"]
+        self.assertEqual((exactly["fits"], exactly["margin_bytes"], exactly["compared"]), (True, 0, "allocated"))
+        less = self.answer("--gpu-memory", peak - 1, code=1)["gpu_memory"]
+        self.assertEqual((less["fits"], less["margin_bytes"], less["peak_bytes"]), (False, -1, peak))
+        result = self.run_tool(self.model, "--target", "cpu", "--force", "--gpu-memory", "1GiB")
+        self.assertRegex(result.out, r"fits 1\.00 GiB: peak allocated [\d.]+ KiB leaves")
+        self.assertIn("the process takes more", result.out)
+
+    def test_the_largest_batch_is_the_last_that_fits(self):
+        limit = self.answer("--batch", "11", code=0)["memory"]["peak_allocated_bytes"] + 100
+        for start in ("1", "2", "11", "40"):
+            code = 1 if start == "40" else 0
+            found = self.answer("--batch", start, "--gpu-memory", limit, code=code)["gpu_memory"]["largest_batch"]
+            self.assertEqual(found["batch"], 11)
+            self.assertEqual(found["peak_bytes"], limit - 100)
+            following = self.answer("--batch", "12", code=0)["memory"]["peak_allocated_bytes"]
+            self.assertEqual(found["next_peak_bytes"], following)
+
+    def test_nothing_fits(self):
+        found = self.answer("--gpu-memory", "1KiB", code=1)["gpu_memory"]["largest_batch"]
+        self.assertEqual((found["batch"], found["next_peak_bytes"]), (0, None))
+        result = self.succeeds(self.model, "--target", "cpu", "--force", "--gpu-memory", "1KiB", code=1)
+        self.assertIn("does not fit 1.00 KiB", result.out)
+        self.assertIn("largest batch: none; a batch of 1 takes", result.out)
+
+    def test_a_graph_with_a_fixed_batch_is_answered_for_that_batch(self):
+        import torch
+
+        class Fixed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.layer(x).view(3, 8).sum()
+
+        torch.jit.trace(Fixed(), torch.zeros(3, 8), check_trace=False).save(str(self.directory / "fixed.pt"))
+        document = self.envelope("fixed.pt", "--target", "cpu", "--gpu-memory", "1GiB")["document"]
+        self.assertTrue(document["gpu_memory"]["fits"])
+        self.assertIsNone(document["gpu_memory"]["largest_batch"])
+        result = self.succeeds("fixed.pt", "--target", "cpu", "--gpu-memory", "1GiB", "--force")
+        self.assertIn("largest batch: not known (the model rejects other batch sizes", result.out)
+
+
+class Sweeps(ProfileTest):
+    def test_a_row_and_a_profile_for_each_size(self):
+        result = self.succeeds(self.model, "--target", "cpu", "--batch", "1,2,8")
+        names = [f"tiny.b{n}.profile.json" for n in (1, 2, 8)]
+        self.assertEqual(self.files(), sorted(names))
+        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +-$", result.out, re.MULTILINE)
+        self.assertEqual([row[0] for row in rows], ["1", "2", "8"])
+        peaks = []
+        for name, (batch, _, allocated) in zip(names, rows):
+            profile = json.loads((self.directory / name).read_text(encoding="utf-8"))
+            schema("profile").validate(profile)
+            self.assertEqual(profile["inputs"][0]["tensor"]["sizes"], [int(batch), TOKENS])
+            peaks.append(profile["memory"]["peak_allocated_bytes"])
+            self.assertAlmostEqual(float(allocated.replace(",", "")), peaks[-1] / 1024, delta=0.051)
+        self.assertEqual(peaks, sorted(set(peaks)))
+
+    def test_the_profiles_are_those_of_single_runs(self):
+        document = self.profile("--batch", "3,5")
+        single = self.profile("--batch", "5", "-o", "five.json")
+        five = document["batches"][1]
+        self.assertEqual((five["batch"], five["fingerprint"], five["memory"]), (5, single["fingerprint"], single["memory"]))
+        self.assertIsNone(five["fits"])
+        self.assertIsNone(document["gpu_memory"])
+
+    def test_says_which_fit(self):
+        peaks = [b["memory"]["peak_allocated_bytes"] for b in self.profile("--batch", "2,4,6")["batches"]]
+        arguments = (self.model, "--target", "cpu", "--batch", "2,4,6", "--force", "--gpu-memory")
+        document = self.envelope(*arguments, peaks[1], code=1)["document"]
+        self.assertEqual([b["fits"] for b in document["batches"]], [True, True, False])
+        self.assertEqual(document["gpu_memory"]["largest_batch"]["batch"], 4)
+        self.assertEqual(document["gpu_memory"]["peak_bytes"], peaks[2])
+        self.assertTrue(all(b["fits"] for b in self.envelope(*arguments, peaks[2])["document"]["batches"]))
+
+    def test_one_file_cannot_hold_several(self):
+        for flag in ("-o", "--html", "--snapshot"):
+            self.fails(2, "EX0104", self.model, "--batch", "1,2", flag, "x", mentions=flag)
+        self.fails(2, "EX0102", self.model, "--batch", "2,2", mentions="twice")
+
+    def test_existing_profiles_are_refused_before_the_work(self):
+        (self.directory / "tiny.b2.profile.json").write_bytes(b"old")
+        self.fails(2, "EX0203", self.model, "--batch", "1,2", mentions="tiny.b2.profile.json")
 
 
 class BadInput(ProfileTest):

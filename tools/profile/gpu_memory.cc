@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/profile/gpu_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace elixir::tools {
+
+LargestBatchAnswer find_largest_batch(Steps& steps,
+                                      std::int64_t limit_bytes,
+                                      const std::function<void(std::int64_t batch)>& progress) {
+  LargestBatchAnswer answer;
+  if (steps.known_peaks().empty()) {
+    answer.unknown_because = "the first input has no dimension for a batch";
+    return answer;
+  }
+  // From the largest that is known to fit, else the smallest known.
+  std::int64_t first = steps.known_peaks().begin()->first;
+  for (const auto& [batch, peak] : steps.known_peaks()) {
+    if (peak.bytes <= limit_bytes) first = batch;
+  }
+  if (first < 1) {
+    answer.unknown_because = "the first input is empty";
+    return answer;
+  }
+  try {
+    answer.found = memory::largest_batch(
+        first, std::max(first, kMostBatch), limit_bytes, [&](std::int64_t batch) {
+          if (steps.known_peaks().count(batch) == 0) progress(batch);
+          return steps.peak_at(batch).bytes;
+        });
+  } catch (const Error& error) {
+    if (error.info().code != ErrorCode::kModelRejectsInput) throw;
+    answer.unknown_because = "the model rejects other batch sizes: " + error.info().message;
+  }
+  return answer;
+}
+
+std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes) {
+  const std::int64_t margin = limit_bytes - peak.bytes;
+  const std::string what =
+      fmt::format("peak {} {}", memory::name_of(peak.kind), format_bytes(peak.bytes));
+  std::string text =
+      margin >= 0
+          ? fmt::format(
+                "fits {}: {} leaves {}", format_bytes(limit_bytes), what, format_bytes(margin))
+          : fmt::format("does not fit {}: {} is {} too much",
+                        format_bytes(limit_bytes),
+                        what,
+                        format_bytes(-margin));
+  if (peak.kind != memory::PeakKind::kProcess) {
+    text += fmt::format("\n  {} memory is a lower bound: the process takes more",
+                        memory::name_of(peak.kind));
+  }
+  return text + "\n";
+}
+
+std::string largest_text(const LargestBatchAnswer& answer) {
+  if (!answer.found) {
+    return fmt::format("largest batch: not known ({})\n", answer.unknown_because);
+  }
+  const memory::LargestBatch& found = *answer.found;
+  if (found.batch == 0) {
+    return fmt::format("largest batch: none; a batch of 1 takes {}\n", format_bytes(found.bytes));
+  }
+  return fmt::format("largest batch: {} ({}; {})\n",
+                     format_count(found.batch),
+                     format_bytes(found.bytes),
+                     found.next_bytes ? fmt::format("{} would take {}",
+                                                    format_count(found.batch + 1),
+                                                    format_bytes(*found.next_bytes))
+                                      : std::string("no larger one was tried"));
+}
+
+Json to_json(const memory::KnownPeak& peak,
+             std::int64_t limit_bytes,
+             const LargestBatchAnswer& answer) {
+  Json largest;
+  if (answer.found) {
+    largest = {{"batch", answer.found->batch},
+               {"peak_bytes", answer.found->bytes},
+               {"next_peak_bytes",
+                answer.found->next_bytes ? Json(*answer.found->next_bytes) : Json(nullptr)}};
+  }
+  return {{"limit_bytes", limit_bytes},
+          {"compared", memory::name_of(peak.kind)},
+          {"peak_bytes", peak.bytes},
+          {"fits", peak.bytes <= limit_bytes},
+          {"margin_bytes", limit_bytes - peak.bytes},
+          {"largest_batch", std::move(largest)}};
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The answer of --gpu-memory: whether a step fits, by how much, and the largest batch that does,
+// found by capturing again, never by extrapolating.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "memory/fit.h"
+#include "tools/profile/steps.h"
+
+namespace elixir::tools {
+
+/// Batch sizes above this are not tried.
+inline constexpr std::int64_t kMostBatch = 1 << 20;
+
+struct LargestBatchAnswer {
+  std::optional<memory::LargestBatch> found;
+  std::string unknown_because;  ///< why not, when it is not known
+};
+
+/// `progress` is told before each capture. A model that rejects another batch size is an answer
+/// (`unknown_because`), not an error. `steps` knows at least one peak.
+[[nodiscard]] LargestBatchAnswer find_largest_batch(
+    Steps& steps,
+    std::int64_t limit_bytes,
+    const std::function<void(std::int64_t batch)>& progress);
+
+/// "fits 24.0 GiB: peak allocated 8.65 GiB leaves 15.4 GiB".
+[[nodiscard]] std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes);
+[[nodiscard]] std::string largest_text(const LargestBatchAnswer& answer);
+
+/// {limit_bytes, compared, peak_bytes, fits, margin_bytes, largest_batch}: the document's
+/// `gpu_memory`. `peak` is that of the step in question.
+[[nodiscard]] Json to_json(const memory::KnownPeak& peak,
+                           std::int64_t limit_bytes,
+                           const LargestBatchAnswer& answer);
+
+}  // namespace elixir::tools

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/profile/options.h"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace elixir::tools {
+
+void declare_profile_flags(Flags& flags, ProfileOptions& options) {
+  flags.group("Inputs");
+  flags.positional("MODEL.pt", &options.model, "TorchScript file; its weights are not read")
+      .required();
+  flags
+      .texts("--input",
+             "NAME:DTYPE[D0,D1,...]",
+             &options.inputs,
+             "shape of one input; for all of them or none")
+      .default_text("the shapes the file was traced with")
+      .brief();
+  flags
+      .integers(
+          "--batch",
+          "N[,N...]",
+          &options.batches,
+          kPositive,
+          "replaces dimension 0 of the inputs that share the first input's; several: a table, "
+          "and a profile for each")
+      .default_text("as the inputs say")
+      .brief();
+  flags.group("Training step");
+  flags
+      .parsed(
+          "--target",
+          "cpu|cuda:sm_NN",
+          [&options](const std::string& text) {
+            const auto target = program::Target::parse(text);
+            if (target) options.target = *target;
+            return target.has_value();
+          },
+          "`cpu`, or `cuda:sm_NN` such as `cuda:sm_90`",
+          "what the step runs on")
+      .default_text(options.target.text())
+      .brief();
+  flags.choice("--optimizer",
+               {"adamw", "adam", "sgd", "none"},
+               &options.optimizer,
+               "whose state is counted");
+  flags.choice("--precision",
+               {"as-saved", "bf16", "fp16"},
+               &options.precision,
+               "parameters, activations and gradients in it, with fp32 masters");
+  flags.choice(
+      "--mode", {"as-saved", "train"}, &options.mode, "train: dropout and batch statistics on");
+  flags
+      .choice("--loss",
+              {"cross-entropy", "mse"},
+              &options.loss,
+              "makes the loss from output and last input")
+      .default_text("the model returns it");
+  flags.group("Report");
+  flags
+      .bytes("--gpu-memory",
+             &options.gpu_memory_bytes,
+             "says whether the step fits (exit code 1: no), and the largest batch that does")
+      .brief();
+  flags.text("--html", "FILE", &options.html, "writes the report as one page for a browser")
+      .brief();
+  flags.text("--snapshot",
+             "FILE",
+             &options.snapshot,
+             "writes a memory snapshot for pytorch.org/memory_viz");
+}
+
+void check_profile_options(const ProfileOptions& options, bool has_output) {
+  const std::set<std::int64_t> batches(options.batches.begin(), options.batches.end());
+  if (batches.size() != options.batches.size()) {
+    throw Error(ErrorCode::kBadFlagValue, "--batch: a size is named twice", {"name each once"});
+  }
+  if (batches.size() > 1) {
+    const std::vector<std::string> help{"run once for each size"};
+    const auto one_file = [&](const char* flag) {
+      throw Error(ErrorCode::kConflictingFlags,
+                  fmt::format("{} names one file, --batch {} sizes", flag, batches.size()),
+                  help);
+    };
+    if (has_output) one_file("-o");
+    if (options.html) one_file("--html");
+    if (options.snapshot) one_file("--snapshot");
+  }
+  if (options.html && options.html == options.snapshot) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "--html and --snapshot name the same file",
+                {"give each its own"});
+  }
+}
+
+capture::Options capture_options(const ProfileOptions& options) {
+  capture::Options wanted;
+  wanted.target = options.target;
+  for (const std::string& text : options.inputs) {
+    auto spec = capture::InputSpec::parse(text);
+    if (!spec) {
+      throw Error(ErrorCode::kBadInputSpec,
+                  fmt::format("cannot read `{}` as the description of an input", text),
+                  {"write --input NAME:DTYPE[D0,D1,...], for example input_ids:int64[2,128]"});
+    }
+    wanted.inputs.push_back(std::move(*spec));
+  }
+  wanted.precision = options.precision;
+  wanted.mode = options.mode;
+  wanted.loss = options.loss;
+  return wanted;
+}
+
+}  // namespace elixir::tools

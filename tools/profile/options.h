@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The choices of an elixir-profile run and their flags.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "program/program.h"
+#include "tools/common/cli.h"
+
+namespace elixir::tools {
+
+struct ProfileOptions {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::vector<std::int64_t> batches;  ///< empty: as the inputs say
+  program::Target target;
+  std::string optimizer = "adamw";
+  std::string precision = "as-saved";
+  std::string mode = "as-saved";
+  std::string loss;
+  std::optional<std::int64_t> gpu_memory_bytes;
+  std::optional<std::string> html, snapshot;
+};
+
+void declare_profile_flags(Flags& flags, ProfileOptions& options);
+
+/// Refuses what contradicts itself (kConflictingFlags, kBadFlagValue), before any work.
+/// `has_output`: -o was given.
+void check_profile_options(const ProfileOptions& options, bool has_output);
+
+/// For the batch sizes as they are; kBadInputSpec.
+[[nodiscard]] capture::Options capture_options(const ProfileOptions& options);
+
+}  // namespace elixir::tools

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/profile/run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/units.h"
+#include "memory/allocation_trace.h"
+#include "memory/placement.h"
+#include "memory/timeline.h"
+#include "report/byte_unit.h"
+#include "report/memory_snapshot.h"
+#include "report/profile_page.h"
+#include "report/profile_screen.h"
+#include "report/table.h"
+#include "tools/profile/gpu_memory.h"
+#include "tools/profile/steps.h"
+
+namespace elixir::tools {
+namespace {
+
+Json nullable(const std::optional<std::int64_t>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json nullable(const std::optional<std::string>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// What the document says of one profile.
+Json summary(const program::Profile& profile, const std::string& output) {
+  const program::MemorySummary& memory = profile.memory;
+  return {{"profile", output},
+          {"fingerprint", program::fingerprint(profile.program)},
+          {"batch", nullable(Steps::batch_of(profile.program))},
+          {"parameter_count", profile.program.parameter_count()},
+          {"operators", profile.program.operators.size()},
+          {"unattributed_operators", profile.unattributed_operators},
+          {"memory",
+           {{"parameters_bytes", memory.parameters_bytes},
+            {"buffers_bytes", memory.buffers_bytes},
+            {"gradients_bytes", memory.gradients_bytes},
+            {"optimizer_bytes", memory.optimizer_bytes},
+            {"activations_peak_bytes", memory.activations_peak_bytes},
+            {"peak_allocated_bytes", memory.peak_allocated_bytes},
+            {"peak_reserved_bytes", nullable(memory.peak_reserved_bytes)},
+            {"process_peak_bytes", nullable(memory.process_peak_bytes)}}}};
+}
+
+class ProfileRun {
+ public:
+  ProfileRun(const ProfileOptions& options, Context& context)
+      : options_(options), context_(context) {}
+
+  Answer run() {
+    check_profile_options(options_, context_.output().has_value());
+    return options_.batches.size() > 1 ? sweep() : one();
+  }
+
+ private:
+  /// "dir/gpt2.pt" -> "gpt2" + `suffix`: the current directory, as every tool.
+  [[nodiscard]] std::string beside(const std::string& suffix) const {
+    return std::filesystem::path(options_.model).stem().string() + suffix;
+  }
+
+  void write_profile_to(const std::string& path, const program::Profile& profile) {
+    context_.write_output_streamed(
+        path, [&profile](const Sink& sink) { program::write_profile(profile, sink); });
+  }
+
+  void write_reports(const program::Profile& profile, const memory::Timeline& timeline) {
+    if (options_.html) {
+      write_file(*options_.html, report::profile_page(profile, timeline), context_.overwrite());
+    }
+    if (options_.snapshot) {
+      const auto trace = memory::trace_allocations(profile.program, profile.optimizer);
+      const auto placed = memory::place_in_one_segment(trace);
+      write_file_streamed(*options_.snapshot, context_.overwrite(), [&](const Sink& sink) {
+        report::write_memory_snapshot(profile.program, trace, placed, sink);
+      });
+    }
+  }
+
+  LargestBatchAnswer largest(Steps& steps) {
+    auto progress = context_.progress();
+    return find_largest_batch(steps, *options_.gpu_memory_bytes, [&](std::int64_t batch) {
+      progress->update(-1, fmt::format("captures a batch of {}", format_count(batch)));
+    });
+  }
+
+  Answer one() {
+    const std::string output = context_.prepare_output(beside(".profile.json"));
+    for (const auto& path : {options_.html, options_.snapshot}) {
+      if (!path) continue;
+      if (*path == output) {
+        throw Error(ErrorCode::kConflictingFlags,
+                    fmt::format("the profile and a report have one name, {}", *path),
+                    {"give each its own"});
+      }
+      check_output(*path, context_.overwrite());
+    }
+    Steps steps(options_, context_.argv());
+    const Steps::Step step = steps.capture(
+        options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
+    for (const std::string& warning : step.warnings) context_.warn(warning);
+    const program::Profile& profile = step.profile;
+    const auto timeline = memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
+    write_profile_to(output, profile);
+    write_reports(profile, timeline);
+
+    context_.document() = summary(profile, output);
+    context_.document()["html"] = nullable(options_.html);
+    context_.document()["snapshot"] = nullable(options_.snapshot);
+    context_.document()["gpu_memory"] = nullptr;
+    context_.print(report::profile_screen(profile, timeline, context_.out_style()));
+    if (output != "-") context_.print(fmt::format("profile written to {}\n", output));
+    if (options_.html) context_.print(fmt::format("page written to {}\n", *options_.html));
+    if (options_.snapshot) {
+      context_.print(fmt::format("snapshot written to {}\n", *options_.snapshot));
+    }
+    bool fits = true;
+    if (options_.gpu_memory_bytes) {
+      const std::int64_t limit = *options_.gpu_memory_bytes;
+      const memory::KnownPeak peak = memory::best_known_peak(profile.memory);
+      fits = peak.bytes <= limit;
+      context_.print("\n" + fit_text(peak, limit));
+      const LargestBatchAnswer answer = largest(steps);
+      context_.print(largest_text(answer));
+      context_.document()["gpu_memory"] = to_json(peak, limit, answer);
+    }
+    if (output != "-") {
+      context_.hint(
+          fmt::format("next: elixir-search --profile {} --hardware {}",
+                      output,
+                      options_.target.kind == program::Target::Kind::kCpu ? "cpu" : "h200"));
+    }
+    return fits ? Answer::kYes : Answer::kNo;
+  }
+
+  /// A row for each batch size.
+  [[nodiscard]] std::string table_of(const std::vector<program::MemorySummary>& rows) const {
+    std::int64_t most = 0;
+    for (const program::MemorySummary& memory : rows) {
+      most = std::max(most, memory::best_known_peak(memory).bytes);
+    }
+    const report::ByteUnit unit = report::unit_for(most);
+    const std::string name(unit.name);
+    std::vector<report::Column> columns{{"batch", ""},
+                                        {"activations", name},
+                                        {"allocated", name},
+                                        {"reserved", name},
+                                        {"process", name}};
+    if (options_.gpu_memory_bytes) columns.push_back({"left", name});
+    report::Table table(columns);
+    const auto figure = [&](const std::optional<std::int64_t>& bytes) {
+      return bytes ? report::in_unit(*bytes, unit) : std::string("-");
+    };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::vector<std::string> cells{format_count(options_.batches[i]),
+                                     figure(rows[i].activations_peak_bytes),
+                                     figure(rows[i].peak_allocated_bytes),
+                                     figure(rows[i].peak_reserved_bytes),
+                                     figure(rows[i].process_peak_bytes)};
+      if (options_.gpu_memory_bytes) {
+        cells.push_back(
+            figure(*options_.gpu_memory_bytes - memory::best_known_peak(rows[i]).bytes));
+      }
+      table.row(std::move(cells));
+    }
+    return table.text();
+  }
+
+  Answer sweep() {
+    std::vector<std::string> outputs;
+    for (const std::int64_t batch : options_.batches) {
+      outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
+      check_output(outputs.back(), context_.overwrite());
+    }
+    Steps steps(options_, context_.argv());
+    std::vector<program::MemorySummary> rows;
+    Json batches = Json::array();
+    bool all_fit = true;
+    {
+      auto progress = context_.progress();
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        progress->update(static_cast<double>(i) / static_cast<double>(outputs.size()),
+                         fmt::format("captures a batch of {}", format_count(options_.batches[i])));
+        const Steps::Step step = steps.capture(options_.batches[i]);
+        if (i == 0) {
+          for (const std::string& warning : step.warnings) context_.warn(warning);
+        }
+        write_profile_to(outputs[i], step.profile);
+        rows.push_back(step.profile.memory);
+        Json entry = summary(step.profile, outputs[i]);
+        entry["fits"] = nullptr;
+        if (options_.gpu_memory_bytes) {
+          const bool fits =
+              memory::best_known_peak(rows.back()).bytes <= *options_.gpu_memory_bytes;
+          entry["fits"] = fits;
+          all_fit = all_fit && fits;
+        }
+        batches.push_back(std::move(entry));
+      }
+    }
+    context_.document() = {{"batches", std::move(batches)}, {"gpu_memory", nullptr}};
+    context_.print(table_of(rows));
+    for (const std::string& output : outputs) {
+      context_.print(fmt::format("profile written to {}\n", output));
+    }
+    if (options_.gpu_memory_bytes) {
+      // The sizes asked for, largest first: does the step that needs most fit?
+      const auto most =
+          std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+            return memory::best_known_peak(a).bytes < memory::best_known_peak(b).bytes;
+          });
+      const memory::KnownPeak peak = memory::best_known_peak(*most);
+      context_.print("\n" + fit_text(peak, *options_.gpu_memory_bytes));
+      const LargestBatchAnswer answer = largest(steps);
+      context_.print(largest_text(answer));
+      context_.document()["gpu_memory"] = to_json(peak, *options_.gpu_memory_bytes, answer);
+    }
+    return all_fit ? Answer::kYes : Answer::kNo;
+  }
+
+  const ProfileOptions& options_;
+  Context& context_;
+};
+
+}  // namespace
+
+Answer run_profile(const ProfileOptions& options, Context& context) {
+  return ProfileRun(options, context).run();
+}
+
+}  // namespace elixir::tools

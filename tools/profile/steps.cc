@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/profile/steps.h"
+
+#include <utility>
+
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "memory/timeline.h"
+
+namespace elixir::tools {
+
+Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv)
+    : options_(options),
+      argv_(argv),
+      wanted_(capture_options(options)),
+      model_(capture::Model::load(options.model)) {}
+
+Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
+  throw_if_interrupted();
+  wanted_.batch = batch;
+  capture::Captured captured = capture::capture(model_, wanted_);
+  Step step;
+  step.warnings = std::move(captured.warnings);
+  program::Profile& profile = step.profile;
+  profile.model_path = options_.model;
+  profile.program = std::move(captured.program);
+  profile.optimizer = options_.optimizer;
+  profile.memory = memory::summarise(profile.program, options_.optimizer);
+  profile.unattributed_operators = captured.unattributed_operators;
+  profile.meta = make_meta("elixir-profile", argv_);
+  remember(profile);
+  return step;
+}
+
+std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {
+  if (program.inputs.empty() || program.inputs[0].tensor.sizes.empty()) return std::nullopt;
+  return program.inputs[0].tensor.sizes[0];
+}
+
+void Steps::remember(const program::Profile& profile) {
+  if (const auto batch = batch_of(profile.program)) {
+    peaks_[*batch] = memory::best_known_peak(profile.memory);
+  }
+}
+
+memory::KnownPeak Steps::peak_at(std::int64_t batch) {
+  if (const auto found = peaks_.find(batch); found != peaks_.end()) return found->second;
+  return memory::best_known_peak(capture(batch).profile.memory);
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The profiled steps of one model at several batch sizes, each captured when it is first asked for.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "memory/fit.h"
+#include "program/document.h"
+#include "tools/profile/options.h"
+
+namespace elixir::tools {
+
+class Steps {
+ public:
+  /// Loads the model; captures nothing yet. `argv` is for the profiles' meta.
+  Steps(const ProfileOptions& options, const std::vector<std::string>& argv);
+
+  struct Step {
+    program::Profile profile;
+    std::vector<std::string> warnings;
+  };
+  /// The step at a batch size (nullopt: as the inputs say). Captures every time.
+  [[nodiscard]] Step capture(std::optional<std::int64_t> batch);
+
+  /// Dimension 0 of the first input; nullopt when it has none.
+  static std::optional<std::int64_t> batch_of(const program::Program& program);
+
+  /// Remembers a step's peak, so that nobody captures it again for it.
+  void remember(const program::Profile& profile);
+  /// The best known peak at a batch size; captured unless remembered.
+  [[nodiscard]] memory::KnownPeak peak_at(std::int64_t batch);
+  [[nodiscard]] const std::map<std::int64_t, memory::KnownPeak>& known_peaks() const {
+    return peaks_;
+  }
+
+ private:
+  const ProfileOptions& options_;
+  std::vector<std::string> argv_;
+  capture::Options wanted_;
+  capture::Model model_;
+  std::map<std::int64_t, memory::KnownPeak> peaks_;  // by batch size
+};
+
+}  // namespace elixir::tools
