@@ -37,8 +37,9 @@ int main(int argc, char** argv) {
   info.declare = [&options](elixir::tools::Flags& flags) { declare_profile_flags(flags, options); };
   info.details =
       "Memory is that of eager autograd on the target: exact bytes as LibTorch's allocator counts "
-      "them "
-      "(allocated), without the workspaces of libraries, from the second step on.\n\n"
+      "them (allocated), without the workspaces of libraries, from the second step on. Reserved "
+      "memory is modelled for CUDA targets: LibTorch's caching allocator simulated over the first "
+      "steps, with the workspaces, on a device of any size.\n\n"
       "--gpu-memory compares with process memory where it is known, else with reserved, else with "
       "allocated memory, and says which. The largest batch is found by capturing again.";
   return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {

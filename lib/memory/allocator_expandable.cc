@@ -86,6 +86,7 @@ Block* CachingAllocator::State::allocate_expandable(const Request& request) {
   // stays.
   while (candidate->bytes < request.bytes) {
     Block* next = candidate->next;
+    if (next == nullptr) return nullptr;  // larger than the range, and so than the device
     if (!map(next, std::min(request.bytes - candidate->bytes, next->bytes))) return nullptr;
     candidate = next;
   }

@@ -43,7 +43,7 @@ class DriverLikeDeviceMemory final : public DeviceMemory {
 
  private:
   std::int64_t free_bytes_;
-  Address lowest_ = Address{1} << 46;
+  Address lowest_ = Address{1} << 62;  ///< high, so that there is room for ranges of any device
   std::map<Address, std::int64_t> places_;  ///< unused parts of ranges: bytes by address
 };
 

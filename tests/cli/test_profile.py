@@ -2,6 +2,7 @@
 # Copyright 2026 The Elixir authors
 """elixir-profile as a user runs it: its document, its answers to bad input, and the libraries it maps."""
 import json
+import os
 import pathlib
 import pickle
 import re
@@ -189,6 +190,33 @@ class Sweeps(ProfileTest):
     def test_existing_profiles_are_refused_before_the_work(self):
         (self.directory / "tiny.b2.profile.json").write_bytes(b"old")
         self.fails(2, "EX0203", self.model, "--batch", "1,2", mentions="tiny.b2.profile.json")
+
+
+class Reserved(ProfileTest):
+    def memory(self, *arguments):
+        return self.envelope(self.model, "--target", "cuda:sm_90", *arguments, "--force")["document"]["memory"]
+
+    def test_reserved_is_modelled_for_cuda_alone(self):
+        cuda = self.memory()
+        self.assertGreaterEqual(cuda["peak_reserved_bytes"], cuda["peak_allocated_bytes"])
+        self.assertEqual(cuda["peak_reserved_bytes"] % (2 << 20), 0)
+        self.assertIsNone(self.profile("--force")["memory"]["peak_reserved_bytes"])
+
+    def test_reserved_follows_the_allocator_configuration(self):
+        default = self.memory()
+        expandable = self.memory("--allocator", "expandable_segments:True")
+        self.assertNotEqual(default["peak_reserved_bytes"], expandable["peak_reserved_bytes"])
+        self.assertEqual(default["peak_allocated_bytes"], expandable["peak_allocated_bytes"])
+
+    def test_the_environment_is_not_read(self):
+        os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
+        self.addCleanup(os.environ.pop, "PYTORCH_ALLOC_CONF")
+        self.assertEqual(self.memory(), self.memory("--allocator", ""))
+
+    def test_bad_configurations(self):
+        self.fails(2, "EX0106", self.model, "--allocator", "max_split_size:64", mentions="max_split_size_mb")
+        self.fails(2, "EX0106", self.model, "--allocator", "backend:cudaMallocAsync", mentions="native")
+        self.fails(2, "EX0104", self.model, "--target", "cpu", "--allocator", "", mentions="--allocator")
 
 
 class BadInput(ProfileTest):

@@ -62,6 +62,12 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
               &options.loss,
               "makes the loss from output and last input")
       .default_text("the model returns it");
+  flags
+      .text("--allocator",
+            "CONF",
+            &options.allocator,
+            "configuration of LibTorch's CUDA allocator, the text of PYTORCH_ALLOC_CONF")
+      .default_text("LibTorch's defaults; the variable is not read");
   flags.group("Report");
   flags
       .bytes("--gpu-memory",
@@ -97,6 +103,17 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
                 "--html and --snapshot name the same file",
                 {"give each its own"});
   }
+  static_cast<void>(allocator_config(options));
+}
+
+memory::AllocatorConfig allocator_config(const ProfileOptions& options) {
+  if (!options.allocator) return {};
+  if (options.target.kind != program::Target::Kind::kCuda) {
+    throw Error(ErrorCode::kConflictingFlags,
+                fmt::format("`--allocator` is for CUDA, the target is `{}`", options.target.text()),
+                {"leave it out, or choose a target such as --target cuda:sm_90"});
+  }
+  return memory::AllocatorConfig::parse(*options.allocator, "--allocator");
 }
 
 capture::Options capture_options(const ProfileOptions& options) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/capture.h"
+#include "memory/allocator_config.h"
 #include "program/program.h"
 #include "tools/common/cli.h"
 
@@ -23,15 +24,20 @@ struct ProfileOptions {
   std::string precision = "as-saved";
   std::string mode = "as-saved";
   std::string loss;
+  std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
 };
 
 void declare_profile_flags(Flags& flags, ProfileOptions& options);
 
-/// Refuses what contradicts itself (kConflictingFlags, kBadFlagValue), before any work.
+/// Refuses what contradicts itself (kConflictingFlags, kBadFlagValue, kBadAllocatorConfig), before
+/// any work.
 /// `has_output`: -o was given.
 void check_profile_options(const ProfileOptions& options, bool has_output);
+
+/// kBadAllocatorConfig; kConflictingFlags for a target without such an allocator.
+[[nodiscard]] memory::AllocatorConfig allocator_config(const ProfileOptions& options);
 
 /// For the batch sizes as they are; kBadInputSpec.
 [[nodiscard]] capture::Options capture_options(const ProfileOptions& options);

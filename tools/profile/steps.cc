@@ -7,12 +7,17 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "memory/timeline.h"
+#include "memory/training_memory.h"
 
 namespace elixir::tools {
 
 Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv)
     : options_(options),
       argv_(argv),
+      allocator_(allocator_config(options)),
+      workspaces_(options.target.kind == program::Target::Kind::kCuda
+                      ? memory::shipped_workspace_table(options.target.sm)
+                      : memory::WorkspaceTable{}),
       wanted_(capture_options(options)),
       model_(capture::Model::load(options.model)) {}
 
@@ -26,11 +31,21 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
-  profile.memory = memory::summarise(profile.program, options_.optimizer);
+  profile.memory = memory_of(profile.program);
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);
   remember(profile);
   return step;
+}
+
+program::MemorySummary Steps::memory_of(const program::Program& program) const {
+  program::MemorySummary memory = memory::summarise(program, options_.optimizer);
+  if (program.target.kind == program::Target::Kind::kCuda) {
+    const auto training = memory::predict_training(
+        program, options_.optimizer, workspaces_, allocator_, memory::unlimited_device());
+    memory.peak_reserved_bytes = training.peak_reserved_bytes;
+  }
+  return memory;
 }
 
 std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {

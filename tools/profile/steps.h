@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "capture/capture.h"
+#include "memory/allocator_config.h"
 #include "memory/fit.h"
+#include "memory/workspace_table.h"
 #include "program/document.h"
 #include "tools/profile/options.h"
 
@@ -40,8 +42,12 @@ class Steps {
   }
 
  private:
+  [[nodiscard]] program::MemorySummary memory_of(const program::Program& program) const;
+
   const ProfileOptions& options_;
   std::vector<std::string> argv_;
+  memory::AllocatorConfig allocator_;
+  memory::WorkspaceTable workspaces_;  // of CUDA targets
   capture::Options wanted_;
   capture::Model model_;
   std::map<std::int64_t, memory::KnownPeak> peaks_;  // by batch size
