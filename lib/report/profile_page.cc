@@ -34,6 +34,8 @@ using program::Category;
 using program::Program;
 
 constexpr std::size_t kTensorsShown = 40;
+/// Tensors that together take less than the peak divided by this are counted, not listed.
+constexpr std::int64_t kLightestShare = 5000;
 constexpr std::size_t kOperatorsShown = 25;
 constexpr std::size_t kModulesShown = 2500;
 
@@ -216,7 +218,8 @@ class Page {
     std::size_t shown = 0;
     std::map<Category, LiveTensors> rest;
     for (const LiveTensors& live : live_tensors(program_, timeline_, profile_.optimizer)) {
-      if (shown == kTensorsShown) {
+      const bool light = live.bytes * live.count < timeline_.peak_bytes / kLightestShare;
+      if (shown == kTensorsShown || light) {
         LiveTensors& tail = rest.try_emplace(live.category, LiveTensors{.count = 0}).first->second;
         tail.count += live.count;
         tail.bytes += live.bytes * live.count;
@@ -238,7 +241,7 @@ class Page {
     for (const auto& [category, tail] : rest) {
       text_ += fmt::format(
           "<tr class=\"more\"><td><i class=\"swatch c-{}\"></i>{}</td><td></td><td>×&thinsp;{}</td>"
-          "<td>{}</td><td class=\"text\" colspan=\"2\">… {} smaller</td></tr>\n",
+          "<td>{}</td><td class=\"text\" colspan=\"2\">… {} more</td></tr>\n",
           name_of(category),
           label_of(category),
           format_count(tail.count),
