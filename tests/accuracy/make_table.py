@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""Makes docs/accuracy.md: what elixir-profile predicts without a GPU against what measure.py measured on one.
+
+Usage: make_table.py MEASURED PROFILES_DIR -o docs/accuracy.md
+  MEASURED      what measure.py wrote (.jsonl.xz), or the short form of it (.json) that --short writes
+  PROFILES_DIR  NAME.profile.json of each model (a model without one is listed as not predicted)
+       make_table.py MEASURED.jsonl.xz --short SHORT.json
+"""
+import argparse
+import json
+import lzma
+import pathlib
+import sys
+
+COMMANDS = """```
+tests/accuracy/export_models.py models
+for f in models/*.pt; do elixir-profile $f -o models/$(basename $f .pt).profile.json; done
+tests/accuracy/measure.py models measured.jsonl.xz        # on the GPU machine
+tests/accuracy/make_table.py measured.jsonl.xz models -o docs/accuracy.md
+```
+"""
+
+
+def short(path):
+    """Each run's peaks: of all its steps."""
+    if path.suffix == ".json":
+        return json.loads(path.read_text(encoding="utf-8"))
+    runs = []
+    with lzma.open(path, "rt") as lines:
+        for line in lines:
+            run = json.loads(line)
+            if run["allocator"] or run["outcome"] != "ok":
+                continue
+            ends = [step["end"] for step in run["steps"]]
+            runs.append({"file": run["file"], "device": run["device"], "libtorch": run["torch"],
+                         "peak_allocated_bytes": max(end["allocated_peak_bytes"] for end in ends),
+                         "peak_reserved_bytes": max(end["reserved_peak_bytes"] for end in ends)})
+    return sorted(runs, key=lambda run: run["file"])
+
+
+def difference(predicted, measured):
+    if predicted is None:
+        return "not predicted"
+    if predicted == measured:
+        return "equal"
+    return f"{100 * (predicted - measured) / measured:+.3f} %"
+
+
+def mib(bytes_):
+    return f"{bytes_ / 2**20:,.1f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("measured", type=pathlib.Path)
+    parser.add_argument("profiles", type=pathlib.Path, nargs="?")
+    parser.add_argument("-o", dest="out", type=pathlib.Path)
+    parser.add_argument("--short", type=pathlib.Path)
+    arguments = parser.parse_args()
+    runs = short(arguments.measured)
+    if arguments.short:
+        arguments.short.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+        return 0
+    if not arguments.profiles or not arguments.out:
+        parser.error("PROFILES_DIR and -o are wanted")
+    rows, equal = [], {"allocated": 0, "reserved": 0}
+    predicted_runs = 0
+    for run in runs:
+        name = run["file"].removesuffix(".pt")
+        path = arguments.profiles / f"{name}.profile.json"
+        memory = json.loads(path.read_text(encoding="utf-8"))["memory"] if path.exists() else {}
+        cells = [name]
+        predicted_runs += bool(memory)
+        for kind in ("allocated", "reserved"):
+            measured, predicted = run[f"peak_{kind}_bytes"], memory.get(f"peak_{kind}_bytes")
+            equal[kind] += predicted == measured
+            cells += [mib(measured), "" if predicted is None else mib(predicted), difference(predicted, measured)]
+        rows.append("| " + " | ".join(cells) + " |")
+    device, libtorch = runs[0]["device"], runs[0]["libtorch"]
+    text = f"""# Accuracy of predicted memory
+
+What `elixir-profile` says without a GPU against real training steps of the same files with LibTorch's autograd on one {device}
+(LibTorch {libtorch}), by a program that shares no code with the prediction. Peaks of allocated and of reserved memory, in MiB, of
+three steps with an optimizer's two fp32 moments (and fp32 masters under bf16); LibTorch's default allocator settings.
+
+**Of {len(runs)} runs, {predicted_runs} are predicted: allocated equal to the byte in {equal["allocated"]}, reserved equal to the byte in {equal["reserved"]}.**
+
+Scratch memory of cuDNN's convolutions comes from a table that was recorded from these very runs (`profiles/workspaces`, see
+[design/memory.md](design/memory.md)): for ResNet-50, ConvNeXt, U-Net and ViT the table says what that call takes, and the prediction shows
+that everything around it is right. All other models use no table.
+
+{COMMANDS}
+| model, batch, dtype | allocated, measured | predicted | difference | reserved, measured | predicted | difference |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+""" + "\n".join(rows) + "\n"
+    notes = pathlib.Path(__file__).with_name("notes.md")
+    if notes.exists():
+        text += "\n" + notes.read_text(encoding="utf-8")
+    arguments.out.write_text(text, encoding="utf-8")
+    print(f"{predicted_runs} of {len(runs)} predicted; equal: allocated {equal['allocated']}, reserved {equal['reserved']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
