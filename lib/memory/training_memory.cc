@@ -115,8 +115,14 @@ TrainingMemory predict_training(const program::Program& program,
   // The first step makes what stays; the second is the one that is repeated.
   constexpr int kDifferentSteps = 2;
   const auto scripts = call_scripts(program, cuda_traits(program.target), table);
-  return simulate_training(
+  TrainingMemory memory = simulate_training(
       training_events(program, optimizer, scripts, kDifferentSteps), config, limits);
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    if (scripts[i].source != ScriptSource::kModelled) continue;
+    ++memory.modelled_calls;
+    if (!memory.first_modelled) memory.first_modelled = static_cast<program::OperatorId>(i);
+  }
+  return memory;
 }
 
 DeviceLimits unlimited_device() {

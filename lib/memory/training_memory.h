@@ -40,6 +40,9 @@ struct TrainingMemory {
   bool settled = false;  ///< the last step changed nothing on the device
   std::optional<Shortage> shortage;
   std::vector<SegmentInfo> segments;  ///< after the last step
+  /// Calls whose scratch memory is an estimate: first of them and how many. predict_training alone.
+  std::optional<program::OperatorId> first_modelled;
+  int modelled_calls = 0;
 };
 
 /// Runs all steps of `events`, then the last one again, from the second step on, until it is

@@ -118,15 +118,16 @@ class Page {
     card("Peak allocated",
          figure(memory.peak_allocated_bytes),
          unit_.name,
-         "exact, without workspaces of libraries");
+         memory.peak_reserved_bytes ? "as max_memory_allocated counts"
+                                    : "exact, without workspaces of libraries");
     card("Peak reserved",
          bytes(memory.peak_reserved_bytes),
          unit(memory.peak_reserved_bytes),
-         memory.peak_reserved_bytes ? "modelled: the caching allocator" : "not computed");
+         memory.peak_reserved_bytes ? "as max_memory_reserved counts" : "not computed");
     card("Process",
          bytes(memory.process_peak_bytes),
          unit(memory.process_peak_bytes),
-         memory.process_peak_bytes ? "modelled: as the driver counts" : "not computed");
+         memory.process_peak_bytes ? "with context and libraries, as measured" : "not computed");
     card("Parameters", format_count(program_.parameter_count()), "", "elements, tied ones once");
     card("Operator calls",
          format_count(static_cast<std::int64_t>(program_.operators.size())),

@@ -107,14 +107,19 @@ std::string heading(const program::Profile& profile) {
       fmt::join(inputs, ", "));
 }
 
-std::string peaks(const program::MemorySummary& memory, const ByteUnit& unit) {
+std::string peaks(const program::MemorySummary& memory, bool on_cuda, const ByteUnit& unit) {
   Table table({{"peak", "", Align::kLeft}, {"", std::string(unit.name)}, {"", "", Align::kLeft}});
   const auto row = [&](const char* name, std::optional<std::int64_t> bytes, const char* meaning) {
     table.row({name, bytes ? in_unit(*bytes, unit) : "-", bytes ? meaning : "not computed"});
   };
-  row("allocated", memory.peak_allocated_bytes, "exact; without workspaces of libraries");
-  row("reserved", memory.peak_reserved_bytes, "modelled");
-  row("process", memory.process_peak_bytes, "modelled");
+  row("allocated",
+      memory.peak_allocated_bytes,
+      on_cuda ? "max_memory_allocated: tensors, scratch memory, blocks' rounding"
+              : "exact; without workspaces of libraries");
+  row("reserved",
+      memory.peak_reserved_bytes,
+      "max_memory_reserved: the simulated allocator's segments");
+  row("process", memory.process_peak_bytes, "reserved, and context and libraries as measured");
   return table.text();
 }
 
@@ -153,7 +158,12 @@ std::string categories(const program::MemorySummary& memory,
     table.row({label_of(category), in_unit(bytes, unit), in_unit(most, unit)});
   }
   table.row(
-      {"together", in_unit(timeline.peak_bytes, unit), in_unit(memory.peak_allocated_bytes, unit)});
+      {"tensors together", in_unit(timeline.peak_bytes, unit), in_unit(timeline.peak_bytes, unit)});
+  if (memory.peak_reserved_bytes) {
+    table.row({"scratch memory and rounding",
+               in_unit(memory.peak_allocated_bytes - timeline.peak_bytes, unit),
+               ""});
+  }
   return table.text();
 }
 
@@ -236,7 +246,9 @@ std::string profile_screen(const program::Profile& profile,
   const Program& program = profile.program;
   const ByteUnit unit = unit_for(timeline.peak_bytes);
   std::string text = heading(profile);
-  text += "\n" + peaks(profile.memory, unit) + peak_operator(program, timeline);
+  text += "\n" +
+          peaks(profile.memory, profile.program.target.kind == program::Target::Kind::kCuda, unit) +
+          peak_operator(program, timeline);
   text += "\n" + categories(profile.memory, timeline, unit);
   text += "\n" + largest(profile, timeline, unit, style);
   text += "\n" + modules(program, timeline, unit, style);

@@ -200,13 +200,15 @@ class Reserved(ProfileTest):
         cuda = self.memory()
         self.assertGreaterEqual(cuda["peak_reserved_bytes"], cuda["peak_allocated_bytes"])
         self.assertEqual(cuda["peak_reserved_bytes"] % (2 << 20), 0)
+        self.assertGreater(cuda["process_peak_bytes"], cuda["peak_reserved_bytes"])
         self.assertIsNone(self.profile("--force")["memory"]["peak_reserved_bytes"])
 
     def test_reserved_follows_the_allocator_configuration(self):
         default = self.memory()
         expandable = self.memory("--allocator", "expandable_segments:True")
         self.assertNotEqual(default["peak_reserved_bytes"], expandable["peak_reserved_bytes"])
-        self.assertEqual(default["peak_allocated_bytes"], expandable["peak_allocated_bytes"])
+        # Expandable segments split every block, so that none counts more than was asked for.
+        self.assertGreaterEqual(default["peak_allocated_bytes"], expandable["peak_allocated_bytes"])
 
     def test_the_environment_is_not_read(self):
         os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"

@@ -4,8 +4,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "memory/cuda_traits.h"
 #include "memory/timeline.h"
 #include "memory/training_memory.h"
 
@@ -31,19 +34,34 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
-  profile.memory = memory_of(profile.program);
+  profile.memory = memory_of(profile.program, step.warnings);
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);
   remember(profile);
   return step;
 }
 
-program::MemorySummary Steps::memory_of(const program::Program& program) const {
+program::MemorySummary Steps::memory_of(const program::Program& program,
+                                        std::vector<std::string>& warnings) const {
   program::MemorySummary memory = memory::summarise(program, options_.optimizer);
-  if (program.target.kind == program::Target::Kind::kCuda) {
-    const auto training = memory::predict_training(
-        program, options_.optimizer, workspaces_, allocator_, memory::unlimited_device());
-    memory.peak_reserved_bytes = training.peak_reserved_bytes;
+  if (program.target.kind != program::Target::Kind::kCuda) return memory;
+  const auto training = memory::predict_training(
+      program, options_.optimizer, workspaces_, allocator_, memory::unlimited_device());
+  memory.peak_allocated_bytes = training.peak_allocated_bytes;
+  memory.peak_reserved_bytes = training.peak_reserved_bytes;
+  if (const auto overhead = memory::cuda_traits(program.target).process_overhead_bytes) {
+    memory.process_peak_bytes = training.peak_reserved_bytes + *overhead;
+  }
+  if (training.first_modelled) {
+    const auto& first = program.operators[static_cast<std::size_t>(*training.first_modelled)];
+    warnings.push_back(fmt::format(
+        "the scratch memory of {} is an estimate (the first: {}{}): no such call was recorded",
+        training.modelled_calls == 1 ? "one call"
+                                     : fmt::format("{} calls", training.modelled_calls),
+        first.name,
+        first.module < 0
+            ? ""
+            : fmt::format(" in '{}'", program.modules[static_cast<std::size_t>(first.module)])));
   }
   return memory;
 }

@@ -42,7 +42,9 @@ class Steps {
   }
 
  private:
-  [[nodiscard]] program::MemorySummary memory_of(const program::Program& program) const;
+  /// Adds a warning where the figures rest on an estimate.
+  [[nodiscard]] program::MemorySummary memory_of(const program::Program& program,
+                                                 std::vector<std::string>& warnings) const;
 
   const ProfileOptions& options_;
   std::vector<std::string> argv_;
