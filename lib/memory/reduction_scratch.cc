@@ -101,7 +101,7 @@ std::int64_t output_vector(const std::vector<Dimension>& dimensions, std::size_t
 }  // namespace
 
 ReductionScratch reduction_scratch(const program::TensorRef& input,
-                                   std::vector<std::int64_t> wanted,
+                                   const std::vector<std::int64_t>& wanted,
                                    std::int64_t accumulator_bytes,
                                    const CudaTraits& traits) {
   constexpr std::int64_t kFewestValues = 16;

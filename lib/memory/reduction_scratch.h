@@ -22,7 +22,7 @@ struct ReductionScratch {
 /// configuration of LibTorch 2.11's ATen/native/cuda/Reduce.cuh and the order of dimensions of
 /// TensorIterator.
 [[nodiscard]] ReductionScratch reduction_scratch(const program::TensorRef& input,
-                                                 std::vector<std::int64_t> dimensions,
+                                                 const std::vector<std::int64_t>& dimensions,
                                                  std::int64_t accumulator_bytes,
                                                  const CudaTraits& traits);
 

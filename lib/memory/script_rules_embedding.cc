@@ -23,8 +23,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 /// One-sweep radix sort of pairs of 8 bytes: bins of eight passes, look-back of each tile, the
 /// other halves of both double buffers, counters; each aligned.
 std::int64_t sort_bytes(std::int64_t count) {
-  constexpr std::int64_t kBinsBytes = 8 * 256 * 8;
-  constexpr std::int64_t kLookBackBytes = 256 * 4;
+  constexpr std::int64_t kBinsBytes = std::int64_t{8} * 256 * 8;
+  constexpr std::int64_t kLookBackBytes = std::int64_t{256} * 4;
   return kBinsBytes + ceil_div(count, kCubTile) * kLookBackBytes +
          2 * round_up(count * kIndexBytes, kCubAlignment) + kCubAlignment + (kCubAlignment - 1);
 }

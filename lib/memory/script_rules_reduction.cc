@@ -4,7 +4,6 @@
 // NLLLoss2d.cu.
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "memory/reduction_scratch.h"
@@ -21,12 +20,12 @@ std::int64_t accumulator_bytes(program::DType dtype) {
   return std::max(kFloatBytes, program::element_bytes(dtype));
 }
 
-void reduce(ScriptBuilder& script, std::vector<std::int64_t> dimensions) {
+void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) {
   script.outputs();
   const auto* input = script.tensor(0);
   if (input == nullptr) return;
-  const ReductionScratch scratch = reduction_scratch(
-      *input, std::move(dimensions), accumulator_bytes(input->dtype), script.traits());
+  const ReductionScratch scratch =
+      reduction_scratch(*input, dimensions, accumulator_bytes(input->dtype), script.traits());
   script.temporary(scratch.buffer_bytes);
   script.temporary(scratch.semaphores_bytes);
 }
