@@ -80,7 +80,11 @@ void Archive::find_records() {
     std::vector<std::pair<std::string, ByteRange>> data;
     for (const std::string& name : reader.getAllRecords()) {
       const ByteRange range{reader.getRecordOffset(name), reader.getRecordSize(name)};
-      if (range.offset > size_ || range.bytes > size_ - range.offset) {
+      // Tensors are stored, code is deflated: small files hold more bytes of it than they have.
+      constexpr std::uint64_t kMostInflation = 1032;
+      const bool tensor = name.rfind("data/", 0) == 0 || name.rfind("constants/", 0) == 0;
+      const std::uint64_t fewest = tensor ? range.bytes : range.bytes / kMostInflation;
+      if (range.offset > size_ || fewest > size_ - range.offset) {
         throw archive_error(ErrorCode::kTruncatedArchive,
                             path_,
                             "record '" + name + "' lies outside the file",
