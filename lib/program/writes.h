@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes that neither schemas nor outputs show: batch norms in training update running statistics
-// given as plain arguments. A storage's version grows with such a call too; the version after it
-// appears first among the arguments of a later call.
+// Writes that outputs do not show: batch norms in training update running statistics, and noise is
+// kept in an argument. A storage's version grows with such a call too; the version after it appears
+// first among the arguments of a later call.
 
 #include <cstddef>
 #include <string_view>
@@ -13,7 +13,7 @@
 
 namespace elixir::program {
 
-/// Whether an operator of this name writes so when its argument `kBatchNormTraining` is true.
+/// Whether an operator of this name updates statistics, of which its schema says nothing, when its argument `kBatchNormTraining` is true.
 [[nodiscard]] bool updates_statistics(std::string_view name);
 inline constexpr std::size_t kBatchNormTraining = 5;
 inline constexpr std::size_t kRunningMean = 3;
