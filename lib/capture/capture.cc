@@ -205,7 +205,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
       loss = make_loss(returned, options, step.inputs);
     }
     if (options.backward) {
-      session.phase = Phase::kBackward;
+      session.begin_backward();
       loss.backward();
     }
     return loss;

@@ -6,11 +6,20 @@
 
 #include "capture/choices.h"
 
+#include <algorithm>
+
 #include <ATen/InferSize.h>
 #include <ATen/TensorUtils.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/_reshape_alias.h>
+#include <ATen/ops/ctc_loss.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+
+#include "capture/fallbacks.h"
+#include "capture/session.h"
 
 namespace elixir::capture {
 namespace {
@@ -37,10 +46,6 @@ Values reshape_alias(const Target&, const Values& a) {
   return {at::_reshape_alias(tensor, shape, *stride_of_reshape(a))};
 }
 
-bool always(const Target&, const Values&) {
-  return true;
-}
-
 Values add_in_place(const Target&, const Values& a) {
   return {a[0].toTensor().add_(a[1].toTensor(), a[2].toScalar())};
 }
@@ -63,12 +68,119 @@ Values index_put_in_place(const Target&, const Values& a) {
   return {at::_index_put_impl_(self, indices, a[2].toTensor(), a[3].toBool(), /*unsafe=*/true)};
 }
 
+/// Gradient formulas write into their own temporaries, never into what forward made.
+bool first_is_made_in_backward(const Target&, const Values& a) {
+  const Session* session = Session::current();
+  return !c10::GradMode::is_enabled() && session != nullptr &&
+         session->made_in_backward(a[0].toTensor());
+}
+Values sub_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().sub_(a[1].toTensor(), a[2].toScalar())};
+}
+Values mul_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().mul_(a[1].toTensor())};
+}
+
+Values logical_and_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().logical_and_(a[1].toTensor())};
+}
+Values index_add_in_place(const Target&, const Values& a) {
+  return {
+      a[0].toTensor().index_add_(a[1].toInt(), a[2].toTensor(), a[3].toTensor(), a[4].toScalar())};
+}
+
+Values scatter_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().scatter_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
+}
+
+Values masked_fill_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().masked_fill_(a[1].toTensor(), a[2].toScalar())};
+}
+
+Values index_fill_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().index_fill_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
+}
+Values scatter_add_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().scatter_add_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
+}
+
+Values put_in_place(const Target&, const Values& a) {
+  return {a[0].toTensor().put_(a[1].toTensor(), a[2].toTensor(), a[3].toBool())};
+}
+
+/// Devices scatter ones where meta compares with all classes; the CPU's checks of the values are
+/// not part of the program.
+bool knows_classes(const Target&, const Values& a) {
+  return a[1].toInt() > 0 && a[0].toTensor().numel() > 0;
+}
+Values scatter_ones(const Target&, const Values& a) {
+  const at::Tensor self = a[0].toTensor();
+  TORCH_CHECK(self.scalar_type() == at::kLong,
+              "one_hot is only applicable to index tensor of type LongTensor.");
+  Sizes sizes = self.sizes().vec();
+  sizes.push_back(a[1].toInt());
+  at::Tensor ones = at::zeros(sizes, self.options());
+  return {ones.scatter_(-1, self.unsqueeze(-1), 1)};
+}
+
+/// The composite of ctc_loss fills a fresh tensor with the lengths behind the dispatcher's back: a
+/// constant says the same. log_probs, targets, input_lengths, target_lengths, blank, reduction,
+/// zero_infinity.
+bool divides_by_lengths(const Target&, const Values& a) {
+  return a[5].toInt() == at::Reduction::Mean;
+}
+Values divide_by_constant_lengths(const Target&, const Values& a) {
+  const at::Tensor losses = at::ctc_loss(a[0].toTensor(),
+                                         a[1].toTensor(),
+                                         a[2].toIntVector(),
+                                         a[3].toIntVector(),
+                                         a[4].toInt(),
+                                         at::Reduction::None,
+                                         a[6].toBool());
+  at::Tensor lengths;
+  {
+    const OutsideCapture outside;
+    std::vector<double> values;
+    for (const std::int64_t length : a[3].toIntVector()) {
+      values.push_back(static_cast<double>(std::max<std::int64_t>(length, 1)));
+    }
+    lengths = at::tensor(values, at::TensorOptions().dtype(losses.scalar_type()));
+  }
+  return {losses.div(lengths).mean()};
+}
+
 }  // namespace
+
+bool always(const Target&, const Values&) {
+  return true;
+}
 
 const Choices kCommonChoices = {
     {nullptr, "aten::reshape", &reshape_aliases, &reshape_alias},
+    {nullptr, "aten::ctc_loss.IntList", &divides_by_lengths, &divide_by_constant_lengths},
+    {nullptr, "aten::one_hot", &knows_classes, &scatter_ones},
     {kEngine, "aten::add.Tensor", &holds_last_reference, &add_in_place},
     {"aten::linear", "aten::add.Tensor", &always, &add_in_place},
+    {"BinaryCrossEntropyWithLogitsBackward0",
+     "aten::sub.Tensor",
+     &first_is_made_in_backward,
+     &sub_in_place},
+    {"BinaryCrossEntropyWithLogitsBackward0",
+     "aten::mul.Tensor",
+     &first_is_made_in_backward,
+     &mul_in_place},
+    {"Atan2Backward0",
+     "aten::masked_fill.Scalar",
+     &first_is_made_in_backward,
+     &masked_fill_in_place},
+    {"ClampBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"ClampBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"TakeBackward0", "aten::put", &first_is_made_in_backward, &put_in_place},
+    {"aten::cummaxmin_backward", "aten::scatter_add", &always, &scatter_add_in_place},
+    {"aten::gather_backward", "aten::scatter_add", &always, &scatter_add_in_place},
+    {"aten::trace_backward", "aten::index_fill.int_Tensor", &always, &index_fill_in_place},
+    {"aten::value_selecting_reduction_backward", "aten::scatter.src", &always, &scatter_in_place},
+    {"aten::index_select_backward", "aten::index_add", &always, &index_add_in_place},
     {"IndexBackward0", "aten::index_put", &always, &index_put_in_place},
     {"aten::_scaled_dot_product_attention_math", "aten::add.Tensor", &always, &add_in_place},
 };

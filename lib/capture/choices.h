@@ -54,5 +54,16 @@ extern const Choices kCudaChoices;
 // ------------------------------------------------------------------------
 [[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Values& arguments);
+/// Step by step, the input's products for all steps at once.
+[[nodiscard]] Values call_stepwise_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Values& arguments);
+/// CUDA's kernels for the gates of one step.
+[[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);
+
+/// A row without further condition.
+[[nodiscard]] bool always(const program::Target& target, const Values& arguments);
 
 }  // namespace elixir::capture

@@ -58,6 +58,8 @@ const Choices kCudaChoices = {
      "aten::scaled_dot_product_attention",
      &takes_efficient_attention,
      &call_efficient_attention},
+    {nullptr, "aten::lstm_cell", &always, &call_fused_lstm_cell},
+    {nullptr, "aten::gru_cell", &always, &call_fused_gru_cell},
     {nullptr, "aten::dropout", &drops_out, &call_native_dropout},
     {nullptr, "aten::_batch_norm_impl_index", &takes_cudnn_batch_norm, &call_cudnn_batch_norm},
 };

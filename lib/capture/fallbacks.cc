@@ -195,10 +195,10 @@ void run_on_meta(Session& session,
       return to_meta(tensor);
     });
   }
-  if (facts.rule != nullptr) {
+  if (facts.geometry.rule != nullptr) {
     const OutsideCapture outside;
     try {
-      replace_by_results(op, *stack, facts.rule(session.target, arguments));
+      replace_by_results(op, *stack, apply(facts.geometry, session.target, arguments));
       return;
     } catch (const c10::NotImplementedError&) {
       if (!outermost) throw;
@@ -254,6 +254,7 @@ void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
     session->keep_failure(error);
     throw;
   } catch (const c10::Error& error) {
+    fprintf(stderr, "DBG %s: %s\n", session->facts_of(op).name.c_str(), error.what());
     session->keep_message(error.what_without_backtrace());
     throw;
   }

@@ -29,7 +29,7 @@ Values flash_for_cpu(const Target&, const Values& a) {
   const at::Tensor query = a[0].toTensor();
   const at::ScalarType statistic = at::toOpMathType(query.scalar_type());
   return {
-      sequence_major(query.sizes(), query),
+      preserved_like(query),
       new_empty({query.size(0), query.size(2), query.size(1)}, query, statistic).transpose(1, 2)};
 }
 

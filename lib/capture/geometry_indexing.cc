@@ -3,8 +3,8 @@
 // Geometry of operators that look elements up.
 #include <algorithm>
 
-#include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/result_type.h>
 
@@ -53,16 +53,7 @@ Values where_self(const Target&, const Values& a) {
   const at::Tensor condition = a[0].toTensor();
   const at::Tensor self = a[1].toTensor();
   const at::Tensor other = a[2].toTensor();
-  const auto iterator =
-      at::TensorIteratorConfig()
-          .check_all_same_dtype(false)
-          .declare_static_dtype_and_device(at::result_type(self, other), c10::kMeta)
-          .add_owned_output(at::Tensor())
-          .add_owned_const_input(condition)
-          .add_owned_const_input(self)
-          .add_owned_const_input(other)
-          .build();
-  return {iterator.output(0)};
+  return {iterated({condition, self, other}, at::result_type(self, other))};
 }
 
 /// row, col, offset, dtype, …: coordinates of a triangle's elements.
@@ -87,27 +78,83 @@ Values triu_indices(const Target&, const Values& a) {
   return triangle(a, true);
 }
 
-Values itself(const Target&, const Values& a) {
-  return {a[0]};
+/// On the CPU a roll along one dimension is the concatenation of two slices, and one along all of
+/// them that of the flat tensor; on CUDA a kernel of its own.
+at::Tensor rolled(const at::Tensor& self, const Sizes& shifts, const Sizes& dimensions) {
+  if (self.numel() == 0) return preserved_like(self);
+  if (dimensions.empty()) return rolled(self.contiguous().view(-1), shifts, {0}).view(self.sizes());
+  const std::int64_t d = at::maybe_wrap_dim(dimensions[0], self.dim());
+  const std::int64_t size = self.size(d);
+  const std::int64_t start = ((size - shifts[0]) % size + size) % size;
+  const at::Tensor once =
+      at::cat({self.narrow(d, start, size - start), self.narrow(d, 0, start)}, d);
+  if (dimensions.size() == 1) return once;
+  return rolled(
+      once, {shifts.begin() + 1, shifts.end()}, {dimensions.begin() + 1, dimensions.end()});
 }
-
-/// On the CPU a roll is the concatenation of two slices; on CUDA a kernel of its own.
 Values roll(const Target& target, const Values& a) {
   const at::Tensor self = a[0].toTensor();
-  return {is_cuda(target) ? contiguous_like(self) : suggested_like(self)};
+  const Sizes shifts = a[1].toIntVector();
+  const Sizes dimensions = a[2].toIntVector();
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  TORCH_CHECK(dimensions.empty() ? shifts.size() == 1 : shifts.size() == dimensions.size(),
+              "shifts and dimensions must align. shifts: ",
+              shifts.size(),
+              ", dims:",
+              dimensions.size());
+  return {is_cuda(target) ? contiguous_like(self) : rolled(self, shifts, dimensions)};
+}
+
+Values take(const Target&, const Values& a) {
+  const at::Tensor index = a[1].toTensor();
+  TORCH_CHECK(index.scalar_type() == at::kLong,
+              "take(): Expected a long tensor for index, but got ",
+              index.scalar_type());
+  return {new_empty(index.sizes(), a[0].toTensor())};
+}
+
+/// Where values fall among boundaries; position and dtype flag of the arguments differ.
+at::Tensor places(const at::Tensor& values, const c10::IValue& as_int32) {
+  return new_empty(values.sizes(), values, as_int32.toBool() ? at::kInt : at::kLong);
+}
+Values bucketize(const Target&, const Values& a) {
+  return {places(a[0].toTensor(), a[2])};
+}
+Values searchsorted(const Target&, const Values& a) {
+  return {places(a[1].toTensor(), a[2])};
+}
+Values searchsorted_scalar(const Target&, const Values& a) {
+  return {new_empty({}, a[0].toTensor(), a[2].toBool() ? at::kInt : at::kLong)};
+}
+Values bucketize_scalar(const Target&, const Values& a) {
+  return {new_empty({}, a[1].toTensor(), a[2].toBool() ? at::kInt : at::kLong)};
+}
+
+/// gradient, sizes of the input
+Values unfold_backward(const Target&, const Values& a) {
+  return {new_empty(a[1].toIntVector(), a[0].toTensor())};
 }
 
 }  // namespace
 
 const Rules kIndexingRules = {
-    {"aten::index_select", &index_select},
+    {"aten::_index_put_impl_", &returns_first_argument},
+    {"aten::bucketize.Scalar", &bucketize_scalar},
+    {"aten::bucketize.Tensor", &bucketize},
     {"aten::embedding", &embedding},
     {"aten::embedding_dense_backward", &embedding_dense_backward},
-    {"aten::where.self", &where_self},
-    {"aten::_index_put_impl_", &itself},
+    {"aten::embedding_renorm_", &returns_first_argument},
+    {"aten::index_select", &index_select},
+    {"aten::masked_scatter_", &returns_first_argument},
+    {"aten::put_", &returns_first_argument},
     {"aten::roll", &roll},
+    {"aten::searchsorted.Scalar", &searchsorted_scalar},
+    {"aten::searchsorted.Tensor", &searchsorted},
+    {"aten::take", &take},
     {"aten::tril_indices", &tril_indices},
     {"aten::triu_indices", &triu_indices},
+    {"aten::unfold_backward", &unfold_backward},
+    {"aten::where.self", &where_self},
 };
 
 }  // namespace elixir::capture

@@ -45,6 +45,21 @@ Values layer_norm_backward(const Target&, const Values& a) {
                   [&] { return contiguous_like(a[6].toTensor()); }});
 }
 
+/// input, normalized_shape, weight, eps
+Values rms_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  Sizes sizes = input.sizes().vec();
+  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(a[1].toIntVector().size()), sizes.end(), 1);
+  return {contiguous_like(input),
+          new_empty(sizes, input, statistics_dtype(target, input, tensor_or_undefined(a[2])))};
+}
+/// grad, input, normalized_shape, rstd, weight, output_mask
+Values rms_norm_backward(const Target&, const Values& a) {
+  return by_mask(a[5],
+                 {[&] { return contiguous_like(a[1].toTensor()); },
+                  [&] { return contiguous_like(a[4].toTensor()); }});
+}
+
 Values batch_norm(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
@@ -110,6 +125,8 @@ Values cudnn_batch_norm_backward(const Target&, const Values& a) {
 }  // namespace
 
 const Rules kNormRules = {
+    {"aten::_fused_rms_norm", &rms_norm},
+    {"aten::_fused_rms_norm_backward", &rms_norm_backward},
     {"aten::native_layer_norm", &layer_norm},
     {"aten::native_layer_norm_backward", &layer_norm_backward},
     {"aten::native_batch_norm", &batch_norm},

@@ -75,9 +75,44 @@ Values rnn_layer_backward(const Target&, const Values& a) {
   return gradients;
 }
 
+// CUDA's kernels for the gates of one step. The workspace holds the gates for the backward pass.
+
+/// input_gates, hidden_gates, cx
+Values fused_lstm_cell(const Target&, const Values& a) {
+  const at::Tensor state = a[2].toTensor();
+  return {contiguous_like(state), contiguous_like(state), contiguous_like(a[0].toTensor())};
+}
+/// grad_hy, grad_cy, cx, cy, workspace, has_bias
+Values fused_lstm_cell_backward(const Target&, const Values& a) {
+  const at::Tensor gates = a[4].toTensor();
+  return {contiguous_like(gates),
+          contiguous_like(a[2].toTensor()),
+          a[5].toBool() ? new_empty({gates.size(1)}, gates) : at::Tensor()};
+}
+
+/// input_gates, hidden_gates, hx
+Values fused_gru_cell(const Target&, const Values& a) {
+  constexpr std::int64_t kKept = 5;
+  const at::Tensor state = a[2].toTensor();
+  return {contiguous_like(state), new_empty({state.size(0), state.size(1) * kKept}, state)};
+}
+/// grad_hy, workspace, has_bias
+Values fused_gru_cell_backward(const Target&, const Values& a) {
+  constexpr std::int64_t kGates = 3;
+  const at::Tensor gradient = a[0].toTensor();
+  const std::int64_t width = gradient.size(1) * kGates;
+  const auto gates = [&] { return new_empty({gradient.size(0), width}, gradient); };
+  const auto bias = [&] { return a[2].toBool() ? new_empty({width}, gradient) : at::Tensor(); };
+  return {gates(), gates(), contiguous_like(gradient), bias(), bias()};
+}
+
 }  // namespace
 
 const Rules kRecurrentRules = {
+    {"aten::_thnn_fused_gru_cell", &fused_gru_cell},
+    {"aten::_thnn_fused_gru_cell_backward", &fused_gru_cell_backward},
+    {"aten::_thnn_fused_lstm_cell", &fused_lstm_cell},
+    {"aten::_thnn_fused_lstm_cell_backward_impl", &fused_lstm_cell_backward},
     {"aten::mkldnn_rnn_layer", &rnn_layer},
     {"aten::mkldnn_rnn_layer_backward", &rnn_layer_backward},
 };

@@ -81,7 +81,7 @@ void Recorder::on_release(const MetaBlock& block) {
       static_cast<program::OperatorId>(operators.size()) - 1;
 }
 
-program::StorageId Recorder::id_of(const at::Tensor& tensor) {
+program::StorageId Recorder::id_of(const at::Tensor& tensor) const {
   const c10::Storage& storage = tensor.storage();
   if (const MetaBlock* block = block_of(storage)) {
     return block->owner == number_ ? block->id : -1;
@@ -301,9 +301,9 @@ std::int32_t Recorder::version_of(StorageId id) const {
   return versions_[static_cast<std::size_t>(id)];
 }
 
-bool Recorder::produced_by_step(const at::Tensor& tensor) {
-  const StorageId id = id_of(tensor);
-  return id >= 0 && storages[static_cast<std::size_t>(id)].allocated_at >= 0;
+program::OperatorId Recorder::allocated_at(const at::Tensor& tensor) const {
+  const StorageId id = tensor.has_storage() ? id_of(tensor) : -1;
+  return id < 0 ? -1 : storages[static_cast<std::size_t>(id)].allocated_at;
 }
 
 void Recorder::finish() {

@@ -44,7 +44,8 @@ class Recorder final : public ReleaseListener {
   [[nodiscard]] program::TensorRef ref(const at::Tensor& tensor);
   [[nodiscard]] program::Argument argument(const c10::IValue& value);
   [[nodiscard]] std::int32_t version_of(program::StorageId id) const;
-  [[nodiscard]] bool produced_by_step(const at::Tensor& tensor);
+  /// The call that made the tensor's storage; -1: there before the step, or not known.
+  [[nodiscard]] program::OperatorId allocated_at(const at::Tensor& tensor) const;
 
   /// No more calls; storages that are still alive stay until after the step.
   void finish();
@@ -61,7 +62,7 @@ class Recorder final : public ReleaseListener {
     program::StorageId id;
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   };
-  program::StorageId id_of(const at::Tensor& tensor);
+  [[nodiscard]] program::StorageId id_of(const at::Tensor& tensor) const;
   program::StorageId add(const at::Tensor& tensor);
   void classify_unknown(program::StorageId id, const at::Tensor& tensor);
   void poll_releases();

@@ -39,7 +39,8 @@ Session::Session(const program::Target& wanted, CaptureOn on, const torch::jit::
       where(on),
       modules(root),
       recorder(wanted, on),
-      previous_(current_session) {
+      previous_(current_session),
+      leaves_(wanted) {
   current_session = this;
   // Tells the inside of an autograd node from what the engine does between nodes.
   node_callback_ = at::addThreadLocalCallback(
@@ -70,7 +71,7 @@ const Session::OperatorFacts& Session::facts_of(const c10::OperatorHandle& op) {
   const std::string& plain = op.operator_name().name;
   facts.name = c10::toString(op.operator_name());
   facts.choices = choices_for(target, facts.name);
-  facts.rule = find_rule(facts.name);
+  facts.geometry = find_geometry(facts.name);
   for (const std::string_view name : kReadsData) facts.reads_data |= name == plain;
   if (facts.name == "aten::repeat_interleave.self_int") facts.reads_data = false;
   facts.factory_with_size = plain == "aten::arange" || plain == "aten::linspace" ||
@@ -82,6 +83,15 @@ const Session::OperatorFacts& Session::facts_of(const c10::OperatorHandle& op) {
     if (arguments[i].name() == "dtype") facts.dtype_argument = i;
   }
   return facts;
+}
+
+void Session::begin_backward() {
+  phase = program::Phase::kBackward;
+  first_of_backward_ = static_cast<program::OperatorId>(recorder.operators.size());
+}
+
+bool Session::made_in_backward(const at::Tensor& tensor) const {
+  return phase == program::Phase::kBackward && recorder.allocated_at(tensor) >= first_of_backward_;
 }
 
 void Session::keep_failure(const Error& error) {

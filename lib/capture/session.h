@@ -15,6 +15,7 @@
 
 #include "capture/choices.h"
 #include "capture/geometry.h"
+#include "capture/leaf_kernels.h"
 #include "capture/module_path.h"
 #include "capture/recorder.h"
 #include "core/error.h"
@@ -35,7 +36,7 @@ class Session {
   struct OperatorFacts {
     std::string name;  ///< with overload: "aten::add.Tensor"
     std::vector<const Choice*> choices;
-    Rule rule = nullptr;
+    Geometry geometry;
     bool copies = false;      ///< its source may be on another device
     bool reads_data = false;  ///< its result or its size depends on values
     bool factory_with_size =
@@ -53,6 +54,9 @@ class Session {
   [[nodiscard]] std::int32_t module_of_call();
   /// The composite in flight, or in backward the autograd node that runs or kEngine; else "".
   [[nodiscard]] std::string enclosing() const;
+
+  void begin_backward();
+  [[nodiscard]] bool made_in_backward(const at::Tensor& tensor) const;
 
   struct MissingKernel {
     std::string op, place;
@@ -76,9 +80,11 @@ class Session {
  private:
   std::unordered_map<c10::OperatorName, OperatorFacts> facts_;
   std::int32_t last_backward_module_ = 0;
+  program::OperatorId first_of_backward_ = 0;
   int nodes_running_ = 0;
   std::uint64_t node_callback_ = 0;
   Session* previous_;
+  LeafKernels leaves_;
 };
 
 }  // namespace elixir::capture
