@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "capture/capture.h"
+#include "core/error.h"
 #include "models.h"
 #include "program/canonical.h"
 #include "program/program.h"
@@ -58,6 +59,7 @@ inline std::vector<std::string> lifetime_lines(const program::Program& program) 
 inline std::string difference(const std::vector<std::string>& meta,
                               const std::vector<std::string>& real) {
   constexpr int kShown = 6;
+  constexpr std::size_t kContext = 3;
   const std::size_t count = std::max(meta.size(), real.size());
   std::string text;
   int differing = 0;
@@ -65,6 +67,9 @@ inline std::string difference(const std::vector<std::string>& meta,
     const std::string a = i < meta.size() ? meta[i] : "(nothing)";
     const std::string b = i < real.size() ? real[i] : "(nothing)";
     if (a == b) continue;
+    for (std::size_t j = i < kContext ? 0 : i - kContext; differing == 0 && j < i; ++j) {
+      text += "  both " + meta[j] + "\n";
+    }
     if (differing++ < kShown) {
       text += "line " + std::to_string(i) + "\n  meta " + a + "\n  real " + b + "\n";
     }
@@ -76,7 +81,7 @@ struct ModelCase {
   std::string name, dtype;
 };
 
-/// Every model family in fp32 and bf16, and one with frozen, tied and unused parameters.
+/// Every model family in every precision, and one with frozen, tied and unused parameters.
 inline std::vector<ModelCase> model_cases() {
   std::vector<ModelCase> cases;
   for (const char* name : {"gpt2",
@@ -89,8 +94,23 @@ inline std::vector<ModelCase> model_cases() {
                            "resnet50",
                            "convnext",
                            "lstm",
-                           "control-flow"}) {
-    for (const char* dtype : {"float32", "bfloat16"}) cases.push_back({name, dtype});
+                           "control-flow",
+                           "attentions",
+                           "wide-heads",
+                           "transformer",
+                           "convolutions",
+                           "norms",
+                           "poolings",
+                           "sampling",
+                           "activations",
+                           "losses",
+                           "unet",
+                           "recommendation",
+                           "mixture-of-experts",
+                           "recurrent",
+                           "tensor-work",
+                           "signals"}) {
+    for (const char* dtype : {"float32", "bfloat16", "float16"}) cases.push_back({name, dtype});
   }
   cases.push_back({"frozen", "float32"});
   return cases;
@@ -109,13 +129,28 @@ inline Options options_of(const ModelCase& model, const program::Target& target)
   return options;
 }
 
+/// Message, notes and help as one text.
+inline std::string text_of(const Error& error) {
+  std::string text = error.info().message;
+  for (const std::string& note : error.info().notes) text += "\n  = note: " + note;
+  for (const std::string& help : error.info().help) text += "\n  = help: " + help;
+  return text;
+}
+
 inline void expect_meta_equals_device(const ModelCase& model_case, const program::Target& target) {
   const Model model = Model::load(test_model(model_case.name, model_case.dtype));
   const Options options = options_of(model_case, target);
-  const Captured meta = capture(model, options);
-  const Captured real = capture_on_device(model, options);
+  Captured meta;
+  Captured real;
+  try {
+    real = capture_on_device(model, options);
+    meta = capture(model, options);
+  } catch (const Error& error) {
+    FAIL() << text_of(error);
+  }
   EXPECT_GT(meta.program.operators.size(), 30U);
-  EXPECT_EQ(difference(lines_of(meta.program), lines_of(real.program)), "");
+  const std::string lines = difference(lines_of(meta.program), lines_of(real.program));
+  ASSERT_TRUE(lines.empty()) << lines;
   EXPECT_EQ(difference(lifetime_lines(meta.program), lifetime_lines(real.program)), "");
   EXPECT_EQ(program::fingerprint(meta.program), program::fingerprint(real.program));
   EXPECT_EQ(meta.unattributed_operators, 0);

@@ -2,7 +2,7 @@
 # Copyright 2026 The Elixir authors
 """Exports tiny models to TorchScript for tests, each with a wrapper that returns its loss, dropout on, fixed seed.
 
-Usage: make_models.py OUT_DIR [NAME…] [--dtype float32|bfloat16|both] [--list]
+Usage: make_models.py OUT_DIR [NAME…] [--dtype float32|bfloat16|float16|all]
 Writes OUT_DIR/NAME-DTYPE.pt. Needs torch, and transformers and torchvision for the models that come from them.
 """
 import argparse
@@ -15,6 +15,10 @@ warnings.filterwarnings("ignore")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+
+import attention_models  # noqa: E402
+import layer_models  # noqa: E402
+import network_models  # noqa: E402
 
 BATCH, SEQUENCE, VOCABULARY = 2, 32, 96
 
@@ -218,9 +222,9 @@ def frozen():
     return Frozen(), (tokens(),)
 
 
-class MatrixExponential(nn.Module):
+class Householder(nn.Module):
     def forward(self, weight):
-        return torch.linalg.matrix_exp(weight)
+        return torch.linalg.householder_product(weight, weight[0])
 
 
 class MissingKernels(nn.Module):
@@ -228,12 +232,12 @@ class MissingKernels(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner = MatrixExponential()
+        self.inner = Householder()
         self.weight = nn.Parameter(torch.randn(8, 8))
 
     def forward(self, x):
-        histogram = torch.histc(x, bins=8)
-        return (self.inner(self.weight) * histogram).sum()
+        factors, _ = torch.geqrf(x)
+        return self.inner(self.weight).sum() + factors.sum()
 
 
 def missing_kernels():
@@ -256,9 +260,13 @@ MODELS = {
     "no-loss": no_loss,
     "frozen": frozen,
     "missing-kernels": missing_kernels,
+    **attention_models.MODELS,
+    **layer_models.MODELS,
+    **network_models.MODELS,
 }
 # Models whose only purpose is one message or one property.
 FLOAT32_ONLY = {"branching", "no-loss", "frozen", "missing-kernels"}
+DTYPES = ["float32", "bfloat16", "float16"]
 
 
 def export(name, dtype, path):
@@ -278,17 +286,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out_dir", type=pathlib.Path)
     parser.add_argument("names", nargs="*", choices=[[], *MODELS])
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "both"], default="both")
+    parser.add_argument("--dtype", choices=[*DTYPES, "all"], default="all")
     parser.add_argument("--stamp", type=pathlib.Path, help="written when all models are")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
-    dtypes = [torch.float32, torch.bfloat16] if arguments.dtype == "both" else [getattr(torch, arguments.dtype)]
+    dtypes = DTYPES if arguments.dtype == "all" else [arguments.dtype]
     for name in arguments.names or MODELS:
         for dtype in dtypes:
-            if dtype != torch.float32 and name in FLOAT32_ONLY:
-                continue
-            export(name, dtype, arguments.out_dir / f"{name}-{str(dtype).split('.')[-1]}.pt")
+            if dtype == "float32" or name not in FLOAT32_ONLY:
+                export(name, getattr(torch, dtype), arguments.out_dir / f"{name}-{dtype}.pt")
     if arguments.stamp:
         arguments.stamp.write_text("ok\n", encoding="utf-8")
     return 0

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Random calls of operators with a geometry rule: how to draw arguments that the CPU kernel mostly
+// accepts.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "capture/values.h"
+#include "random_arguments.h"
+
+namespace elixir::capture {
+
+struct RandomCall {
+  std::string op;  ///< "aten::where.self"
+  std::function<Values(Random&)> draw;
+};
+using RandomCalls = std::vector<RandomCall>;
+
+/// Of every topic.
+[[nodiscard]] RandomCalls all_random_calls();
+
+[[nodiscard]] RandomCalls random_elementwise_calls();
+[[nodiscard]] RandomCalls random_indexing_calls();
+[[nodiscard]] RandomCalls random_reduction_calls();
+[[nodiscard]] RandomCalls random_loss_calls();
+[[nodiscard]] RandomCalls random_image_calls();
+[[nodiscard]] RandomCalls random_norm_calls();
+[[nodiscard]] RandomCalls random_algebra_calls();
+[[nodiscard]] RandomCalls random_attention_calls();
+
+inline const c10::IValue kNone;
+
+}  // namespace elixir::capture

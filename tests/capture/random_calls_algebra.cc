@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "random_calls.h"
+
+#include <algorithm>
+
+#include <ATen/ops/eye.h>
+
+namespace elixir::capture {
+namespace {
+
+at::Tensor positive(Random& random) {
+  Sizes sizes = random.any_sizes(0, 2, 3);
+  const std::int64_t n = random.number(1, 4);
+  sizes.insert(sizes.end(), {n, n});
+  const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+  const at::Tensor matrix = random.tensor(sizes, dtype);
+  return random.coin() ? matrix.transpose(-1, -2).mul(0.01).add(at::eye(n))
+                       : matrix.mul(0.01).add(at::eye(n));
+}
+
+Sizes some_dimensions(Random& random, const Sizes& sizes) {
+  Sizes some;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (random.coin()) some.push_back(static_cast<std::int64_t>(d));
+  }
+  if (some.empty()) some.push_back(static_cast<std::int64_t>(sizes.size()) - 1);
+  return some;
+}
+
+}  // namespace
+
+RandomCalls random_algebra_calls() {
+  RandomCalls calls{
+      {"aten::addbmm",
+       [](Random& random) {
+         const Sizes s = random.sizes(4);
+         const at::ScalarType dtype = random.floating();
+         return Values{random.tensor({s[1], s[3]}, dtype),
+                       random.tensor({s[0], s[1], s[2]}, dtype),
+                       random.tensor({s[0], s[2], s[3]}, dtype),
+                       1,
+                       1};
+       }},
+      {"aten::_cdist_forward",
+       [](Random& random) {
+         const Sizes s = random.sizes(4);
+         const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+         const bool broadcast = random.coin();
+         return Values{
+             random.tensor({s[0], s[1], s[3]}, dtype),
+             random.tensor(broadcast ? Sizes{1, s[2], s[3]} : Sizes{s[0], s[2], s[3]}, dtype),
+             random.coin() ? 2.0 : 1.0,
+             random.coin() ? kNone : c10::IValue(2)};
+       }},
+      {"aten::_cdist_backward",
+       [](Random& random) {
+         const Sizes s = random.sizes(4);
+         const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+         return Values{random.tensor({s[0], s[1], s[2]}, dtype),
+                       random.tensor({s[0], s[1], s[3]}, dtype),
+                       random.tensor({s[0], s[2], s[3]}, dtype),
+                       1.0,
+                       random.tensor({s[0], s[1], s[2]}, dtype)};
+       }},
+      {"aten::_pdist_forward",
+       [](Random& random) {
+         return Values{random.plain(random.sizes(2), at::kFloat), 2.0};
+       }},
+      {"aten::_pdist_backward",
+       [](Random& random) {
+         const std::int64_t n = random.number(2, 5);
+         const std::int64_t pairs = n * (n - 1) / 2;
+         return Values{random.plain({pairs}, at::kFloat),
+                       random.plain({n, 3}, at::kFloat),
+                       2.0,
+                       random.plain({pairs}, at::kFloat)};
+       }},
+      {"aten::_weight_norm_interface",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 4);
+         Sizes norms(sizes.size(), 1);
+         const bool last = random.coin();
+         (last ? norms.back() : norms.front()) = last ? sizes.back() : sizes.front();
+         const at::ScalarType dtype = random.floating();
+         return Values{random.tensor(sizes, dtype),
+                       random.plain(norms, dtype),
+                       last ? static_cast<std::int64_t>(sizes.size()) - 1 : 0};
+       }},
+      {"aten::_weight_norm_interface_backward",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 4);
+         Sizes norms(sizes.size(), 1);
+         norms.front() = sizes.front();
+         return Values{random.plain(sizes, at::kFloat),
+                       random.plain(sizes, at::kFloat),
+                       random.plain(norms, at::kFloat),
+                       random.plain(norms, at::kFloat),
+                       0};
+       }},
+      {"aten::linalg_matrix_exp", [](Random& random) { return Values{positive(random)}; }},
+      {"aten::cholesky",
+       [](Random& random) {
+         return Values{positive(random), random.coin()};
+       }},
+      {"aten::cholesky_inverse",
+       [](Random& random) {
+         return Values{positive(random), random.coin()};
+       }},
+      {"aten::linalg_solve_triangular",
+       [](Random& random) {
+         const at::Tensor matrix = positive(random);
+         Sizes sizes = matrix.sizes().vec();
+         const bool left = random.coin();
+         sizes[sizes.size() - (left ? 1 : 2)] = random.number(1, 4);
+         if (sizes.size() > 2 && random.coin()) sizes.erase(sizes.begin());
+         return Values{
+             matrix, random.tensor(sizes, matrix.scalar_type()), random.coin(), left, false};
+       }},
+      {"aten::_cholesky_solve_helper",
+       [](Random& random) {
+         const at::Tensor matrix = positive(random);
+         Sizes sizes = matrix.sizes().vec();
+         sizes.back() = random.number(1, 4);
+         return Values{random.tensor(sizes, matrix.scalar_type()), matrix, random.coin()};
+       }},
+      {"aten::_fft_r2c",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(1, 4, 6);
+         const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+         return Values{
+             random.tensor(sizes, dtype), some_dimensions(random, sizes), 0, random.coin()};
+       }},
+      {"aten::_fft_c2c",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(1, 4, 6);
+         return Values{random.tensor(sizes, at::kComplexFloat),
+                       some_dimensions(random, sizes),
+                       0,
+                       random.coin()};
+       }},
+      {"aten::_fft_c2r", [](Random& random) {
+         const Sizes sizes = random.any_sizes(1, 4, 6);
+         const Sizes dimensions = some_dimensions(random, sizes);
+         const std::int64_t half = sizes[static_cast<std::size_t>(dimensions.back())];
+         return Values{random.tensor(sizes, at::kComplexFloat),
+                       dimensions,
+                       0,
+                       std::max<std::int64_t>(1, 2 * (half - 1) + random.number(0, 1))};
+       }}};
+  for (const char* op : {"aten::dot", "aten::vdot"}) {
+    calls.push_back({op, [](Random& random) {
+                       const Sizes sizes = random.sizes(1);
+                       const at::ScalarType dtype = random.any_dtype();
+                       return Values{random.tensor(sizes, dtype), random.tensor(sizes, dtype)};
+                     }});
+  }
+  return calls;
+}
+
+}  // namespace elixir::capture
