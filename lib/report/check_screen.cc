@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/alike.h"
 #include "report/table.h"
 #include "report/terminal.h"
 
@@ -74,19 +75,13 @@ std::string signed_value(Measure measure, std::int64_t value) {
   return (value >= 0 ? "+" : "") + plan::format_value(measure, value);
 }
 
-/// "h.0.mlp", "h.*.mlp (12 alike)".
-std::string name_of(const Culprit& culprit) {
-  const std::string name = one_line(culprit.name);
-  return culprit.count == 1 ? name : fmt::format("{} ({} alike)", name, culprit.count);
-}
-
 std::string culprits_table(const Culprits& culprits) {
   const auto cell = [&](std::int64_t value) { return plan::format_value(culprits.measure, value); };
   std::string text = fmt::format("  {}:\n", heading_of(culprits));
   if (!culprits.grown) {
     Table table({{"", ""}, {"", "", Align::kLeft}});
     for (const Culprit& culprit : culprits.entries) {
-      table.row({"    " + cell(culprit.value), name_of(culprit)});
+      table.row({"    " + cell(culprit.value), name_of_alike(culprit.name, culprit.count)});
     }
     const std::string lines = table.text();
     return text + lines.substr(lines.find('\n') + 1);
@@ -97,7 +92,7 @@ std::string culprits_table(const Culprits& culprits) {
     table.row({"    " + signed_value(culprits.measure, culprit.value - before),
                cell(before),
                cell(culprit.value),
-               name_of(culprit)});
+               name_of_alike(culprit.name, culprit.count)});
   }
   return text + table.text();
 }
@@ -208,7 +203,7 @@ std::string heading_of(const Culprits& culprits) {
 
 std::string text_of(const Culprit& culprit, Measure measure) {
   const std::string now = plan::format_value(measure, culprit.value);
-  const std::string name = name_of(culprit);
+  const std::string name = name_of_alike(culprit.name, culprit.count);
   if (!culprit.before) return fmt::format("{} {}", name, now);
   return fmt::format(
       "{} {} (now {})", name, signed_value(measure, culprit.value - *culprit.before), now);

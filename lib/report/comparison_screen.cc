@@ -2,12 +2,17 @@
 // Copyright 2026 The Elixir authors
 #include "report/comparison_screen.h"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "report/alike.h"
 #include "report/program_labels.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -161,21 +166,66 @@ std::string heading(std::string_view what, const std::vector<Item>& items, Grown
                      gone);
 }
 
-/// Positions of what is shown: the first, and the last when they shrank: both ends of a sorted
-/// list.
-template <class Item, class Grown>
-std::vector<std::size_t> shown(const std::vector<Item>& items, Grown grown) {
-  std::vector<std::size_t> positions;
-  if (items.size() <= kMostShown) {
-    for (std::size_t i = 0; i < items.size(); ++i) positions.push_back(i);
-    return positions;
+/// One line of a table of changes: a module or operator, or several of one shape that changed
+/// alike; figures are sums over them.
+struct Row {
+  std::string name;
+  int count = 1;
+  Presence presence = Presence::kBoth;
+  /// Growth, by column; the first is what rows are sorted by.
+  std::vector<std::int64_t> growths;
+  std::string suffix;  ///< after the name: " (backward)"
+};
+
+/// Rows of one shape with equal figures in the first `compared` columns become one: those figures
+/// add up, of the others the largest stays. Largest first, then in the order given.
+std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
+  using Key = std::tuple<std::string, Presence, std::vector<std::int64_t>>;
+  std::map<Key, std::size_t> positions;
+  std::vector<Row> result;
+  for (const Row& row : rows) {
+    const auto end = row.growths.begin() + static_cast<std::ptrdiff_t>(compared);
+    const Key key(shape_of(row.name) + row.suffix, row.presence, {row.growths.begin(), end});
+    const auto found = positions.try_emplace(key, result.size());
+    if (found.second) {
+      result.push_back(row);
+      continue;
+    }
+    Row& group = result[found.first->second];
+    group.name = common_name(group.name, row.name);
+    ++group.count;
+    for (std::size_t i = 0; i < row.growths.size(); ++i) {
+      group.growths[i] = i < compared ? group.growths[i] + row.growths[i]
+                                      : std::max(group.growths[i], row.growths[i]);
+    }
   }
+  std::stable_sort(result.begin(), result.end(), [](const Row& a, const Row& b) {
+    return a.growths > b.growths;
+  });
+  return result;
+}
+
+/// The rows that grew most and, below them, the ones that shrank most.
+std::string rows_table(Table table, const std::vector<Row>& rows) {
   constexpr std::size_t kMostShrunkShown = 3;
+  const std::size_t shown = std::min(rows.size(), kMostShown);
   std::size_t shrunk = 0;
-  while (shrunk < kMostShrunkShown && grown(items[items.size() - 1 - shrunk]) < 0) ++shrunk;
-  for (std::size_t i = 0; i < kMostShown - shrunk; ++i) positions.push_back(i);
-  for (std::size_t i = items.size() - shrunk; i < items.size(); ++i) positions.push_back(i);
-  return positions;
+  if (shown < rows.size()) {
+    while (shrunk < kMostShrunkShown && rows[rows.size() - 1 - shrunk].growths.front() < 0) {
+      ++shrunk;
+    }
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool from_the_end = i >= shown - shrunk;
+    const Row& row = rows[from_the_end ? rows.size() - (shown - i) : i];
+    std::vector<std::string> cells{"  " + name_of_alike(row.name, row.count) + row.suffix};
+    for (const std::int64_t growth : row.growths) cells.push_back(signed_count(growth));
+    cells.emplace_back(presence_word(row.presence));
+    table.row(std::move(cells));
+  }
+  std::string text = table.text();
+  if (shown < rows.size()) text += fmt::format("  ... {} more\n", rows.size() - shown);
+  return text;
 }
 
 std::string modules(const std::vector<ModuleChange>& changes) {
@@ -184,44 +234,46 @@ std::string modules(const std::vector<ModuleChange>& changes) {
     return growth(change.at_peak_bytes) != 0 ? growth(change.at_peak_bytes)
                                              : growth(change.activations_bytes);
   };
-  Table table({{"", "", Align::kLeft},
-               {"at the peak", "bytes"},
-               {"activations", "bytes"},
-               {"peak inside", "bytes"},
-               {"parameters", ""},
-               {"", "", Align::kLeft}});
-  for (const std::size_t i : shown(changes, grown)) {
-    const ModuleChange& change = changes[i];
-    table.row({"  " + module_name(change.path),
-               signed_count(growth(change.at_peak_bytes)),
-               signed_count(growth(change.activations_bytes)),
-               signed_count(growth(change.peak_inside_bytes)),
-               signed_count(growth(change.parameters)),
-               std::string(presence_word(change.presence))});
+  std::vector<Row> rows;
+  for (const ModuleChange& change : changes) {
+    rows.push_back({module_label(change.path),
+                    1,
+                    change.presence,
+                    {growth(change.at_peak_bytes),
+                     growth(change.activations_bytes),
+                     growth(change.parameters),
+                     growth(change.peak_inside_bytes)},
+                    ""});
   }
-  return heading("modules", changes, grown) + table.text();
+  constexpr std::size_t kOwnColumns = 3;
+  return heading("modules", changes, grown) + rows_table(Table({{"", "", Align::kLeft},
+                                                                {"at the peak", "bytes"},
+                                                                {"activations", "bytes"},
+                                                                {"parameters", ""},
+                                                                {"peak inside", "bytes"},
+                                                                {"", "", Align::kLeft}}),
+                                                         joined(rows, kOwnColumns));
 }
 
 std::string operators(const std::vector<OperatorChange>& changes) {
   if (changes.empty()) return "";
   const auto grown = [](const OperatorChange& change) { return growth(change.allocated_bytes); };
-  Table table({{"", "", Align::kLeft},
-               {"allocates", "bytes"},
-               {"at the peak", "bytes"},
-               {"calls", ""},
-               {"", "", Align::kLeft}});
-  for (const std::size_t i : shown(changes, grown)) {
-    const OperatorChange& change = changes[i];
-    table.row({fmt::format("  {} in {}{}",
-                           one_line(change.name),
-                           module_name(change.module),
-                           change.phase == program::Phase::kForward ? "" : " (backward)"),
-               signed_count(growth(change.allocated_bytes)),
-               signed_count(growth(change.at_peak_bytes)),
-               signed_count(growth(change.calls)),
-               std::string(presence_word(change.presence))});
+  std::vector<Row> rows;
+  for (const OperatorChange& change : changes) {
+    rows.push_back(
+        {fmt::format("{} in {}", change.name, module_label(change.module)),
+         1,
+         change.presence,
+         {growth(change.allocated_bytes), growth(change.at_peak_bytes), growth(change.calls)},
+         change.phase == program::Phase::kForward ? "" : " (backward)"});
   }
-  return heading("operators by module", changes, grown) + table.text();
+  return heading("operators by module", changes, grown) +
+         rows_table(Table({{"", "", Align::kLeft},
+                           {"allocates", "bytes"},
+                           {"at the peak", "bytes"},
+                           {"calls", ""},
+                           {"", "", Align::kLeft}}),
+                    joined(rows, rows.front().growths.size()));
 }
 
 template <class T>
@@ -242,10 +294,8 @@ std::string_view presence_json(Presence presence) {
 
 }  // namespace
 
-std::string comparison_screen(const Comparison& comparison) {
-  std::string text = fmt::format("{} compared with {}\n",
-                                 one_line(comparison.model_path.after),
-                                 one_line(comparison.model_path.before));
+std::string comparison_screen(const Comparison& comparison, const std::string& before) {
+  std::string text = fmt::format("compared with {}\n", one_line(before));
   text += differences(comparison) + "\n" + totals(comparison) + "\n" + counts(comparison);
   if (comparison.same()) return text + "nothing changed: it is the same program\n";
   return text + modules(comparison.modules) + operators(comparison.operators);

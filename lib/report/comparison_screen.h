@@ -11,8 +11,9 @@
 namespace elixir::report {
 
 /// Totals, categories, and the modules and operators that changed most; changes are in bytes, to
-/// the last one.
-[[nodiscard]] std::string comparison_screen(const memory::Comparison& comparison);
+/// the last one. Layers that changed alike are one row. `before` names the older profile.
+[[nodiscard]] std::string comparison_screen(const memory::Comparison& comparison,
+                                            const std::string& before);
 
 /// Everything, every changed module and operator included.
 [[nodiscard]] Json to_json(const memory::Comparison& comparison);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/alike.h"
 #include "report/program_labels.h"
 
 namespace elixir::report {
@@ -43,40 +43,6 @@ Values parts(const std::vector<PlanPart>& parts) {
   Values values;
   for (const PlanPart& part : parts) values[part.name] += part.value;
   return values;
-}
-
-std::vector<std::string_view> parts_of(std::string_view name) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t dot = name.find('.');
-    parts.push_back(name.substr(0, dot));
-    if (dot == std::string_view::npos) return parts;
-    name.remove_prefix(dot + 1);
-  }
-}
-
-/// "h.0.mlp" and "h.1.mlp" -> "h.*.mlp"; "h.0.mlp.2" with itself stays. Both have as many parts.
-std::string common_name(std::string_view a, std::string_view b) {
-  const std::vector<std::string_view> ours = parts_of(a);
-  const std::vector<std::string_view> theirs = parts_of(b);
-  std::string name;
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (i > 0) name += '.';
-    name += ours[i] == theirs[i] ? ours[i] : std::string_view("*");
-  }
-  return name;
-}
-
-/// The same for names that differ in numbers alone.
-std::string shape_of(std::string_view name) {
-  std::string shape;
-  for (const std::string_view part : parts_of(name)) {
-    const bool number =
-        !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-    shape += '.';
-    shape += number ? std::string_view("*") : part;
-  }
-  return shape;
 }
 
 std::int64_t size_of(const Culprit& culprit) {

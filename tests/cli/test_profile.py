@@ -221,6 +221,59 @@ class Reserved(ProfileTest):
         self.fails(2, "EX0104", self.model, "--target", "cpu", "--allocator", "", mentions="--allocator")
 
 
+class Compare(ProfileTest):
+    def compared(self, model, *arguments):
+        return self.envelope(model, "--target", "cpu", "--force", "--compare", "old.json", *arguments)["document"]["comparison"]
+
+    def setUp(self):
+        super().setUp()
+        self.assertIsNone(self.profile("-o", "old.json")["comparison"])
+
+    def test_nothing_changed(self):
+        comparison = self.compared(self.model)
+        self.assertTrue(comparison["same_program"])
+        self.assertEqual((comparison["modules"], comparison["operators"]), ([], []))
+        self.assertIn("nothing changed", self.succeeds(self.model, "--target", "cpu", "-o", "x", "--compare", "old.json").out)
+
+    def test_an_added_layer_is_new_and_accounts_for_the_growth(self):
+        save_traced(tiny_model(layers=4), self.directory / "grown.pt")
+        comparison = self.compared("grown.pt")
+        before = json.loads((self.directory / "old.json").read_text(encoding="utf-8"))
+        now = json.loads((self.directory / "grown.profile.json").read_text(encoding="utf-8"))
+        self.assertEqual(
+            comparison["peak_allocated_bytes"],
+            {side: p["memory"]["peak_allocated_bytes"] for side, p in (("before", before), ("now", now))},
+        )
+        new = [module["module"] for module in comparison["modules"] if module["presence"] == "new"]
+        self.assertEqual(new, ["blocks.3"])
+        growth = sum(m["at_peak_bytes"]["now"] - m["at_peak_bytes"]["before"] for m in comparison["modules"])
+        self.assertEqual(growth, comparison["peak_allocated_bytes"]["now"] - comparison["peak_allocated_bytes"]["before"])
+        added = [op for op in comparison["operators"] if op["presence"] == "new"]
+        self.assertIn(("blocks.3", "forward"), {(op["module"], op["phase"]) for op in added})
+        text = self.succeeds("grown.pt", "--target", "cpu", "-o", "x", "--compare", "old.json").out
+        self.assertRegex(text, r"modules that differ: \d+ \(.*1 new, 0 gone\)")
+        self.assertIn("blocks.3", text)
+
+    def test_another_batch_says_so(self):
+        text = self.succeeds(self.model, "--target", "cpu", "--batch", "8", "-o", "x", "--compare", "old.json").out
+        self.assertIn(f"inputs: input_ids int64[{ROWS},{TOKENS}] before, input_ids int64[8,{TOKENS}] now", text)
+        comparison = self.compared(self.model, "--batch", "8")
+        resized = [op for op in comparison["operators"] if op["calls_resized"]]
+        self.assertTrue(resized)
+        self.assertEqual({op["presence"] for op in resized}, {"both"})
+
+    def test_the_older_profile_may_be_replaced(self):
+        comparison = self.compared(self.model, "--batch", "8", "-o", "old.json")
+        self.assertFalse(comparison["same_program"])
+        self.assertTrue(self.compared(self.model, "--batch", "8")["same_program"])
+
+    def test_what_is_no_profile(self):
+        (self.directory / "bad.json").write_text("{}", encoding="utf-8")
+        self.fails(2, "EX0210", self.model, "--target", "cpu", "--compare", "bad.json", mentions="bad.json")
+        self.fails(2, "EX0201", self.model, "--target", "cpu", "--compare", "none.json")
+        self.fails(2, "EX0104", self.model, "--target", "cpu", "--batch", "1,2", "--compare", "old.json")
+
+
 class BadInput(ProfileTest):
     def refuses(self, error, *arguments, mentions=()):
         return self.fails(2, error, *arguments, mentions=mentions)

@@ -25,15 +25,16 @@ memory::Attribution attribution_of(int layers) {
 }
 
 TEST(ComparisonScreen, SaysWhenNothingChanged) {
-  const std::string text = comparison_screen(compare(attribution_of(2), attribution_of(2)));
+  const std::string text =
+      comparison_screen(compare(attribution_of(2), attribution_of(2)), "old.json");
   EXPECT_THAT(text, HasSubstr("nothing changed: it is the same program"));
   EXPECT_THAT(text, Not(HasSubstr("modules that differ")));
 }
 
 TEST(ComparisonScreen, ShowsTotalsToTheByteAndNamesWhatIsNew) {
   const memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  const std::string text = comparison_screen(comparison);
-  EXPECT_THAT(text, HasSubstr("m3.pt compared with m2.pt\n"));
+  const std::string text = comparison_screen(comparison, "old\n.json");
+  EXPECT_THAT(text, HasSubstr("compared with old\\n.json\n"));
   EXPECT_THAT(text, HasSubstr("peak allocated"));
   EXPECT_THAT(text, HasSubstr("  at the peak: optimizer state"));
   EXPECT_THAT(text, HasSubstr("modules that differ: "));
@@ -43,22 +44,51 @@ TEST(ComparisonScreen, ShowsTotalsToTheByteAndNamesWhatIsNew) {
   EXPECT_THAT(text, HasSubstr("operators by module that differ: "));
 }
 
+TEST(ComparisonScreen, JoinsLayersThatChangedAlike) {
+  const std::string text =
+      comparison_screen(compare(attribution_of(2), attribution_of(5)), "old.json");
+  EXPECT_THAT(text, HasSubstr("  h.*.mlp (3 alike)"));
+  EXPECT_THAT(text, Not(HasSubstr("h.3.mlp")));
+  EXPECT_THAT(text, HasSubstr("aten::gelu in h.*.mlp (3 alike)"));
+}
+
+memory::ModuleChange change_of(const std::string& path, std::int64_t growth) {
+  memory::ModuleChange change;
+  change.path = path;
+  change.at_peak_bytes = {100, 100 + growth};
+  return change;
+}
+
 TEST(ComparisonScreen, ShowsBothEndsOfALongList) {
   memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
   comparison.modules.clear();
-  for (int i = 0; i < 30; ++i) {
-    memory::ModuleChange change;
-    change.path = "m." + std::to_string(i);
-    change.at_peak_bytes = {100, 115 - i};
-    comparison.modules.push_back(change);
+  for (int i = 0; i < 26; ++i) {
+    comparison.modules.push_back(change_of(std::string(1, static_cast<char>('a' + i)), 15 - i));
   }
-  const std::string text = comparison_screen(comparison);
-  EXPECT_THAT(text, HasSubstr("modules that differ: 30 (15 grew, 14 shrank, 0 new, 0 gone)"));
-  for (const char* shown : {"m.0 ", "m.6 ", "m.27 ", "m.28 ", "m.29 "}) {
+  const std::string text = comparison_screen(comparison, "old.json");
+  EXPECT_THAT(text, HasSubstr("modules that differ: 26 (15 grew, 10 shrank, 0 new, 0 gone)"));
+  for (const char* shown : {"\n  a ", "\n  g ", "\n  x ", "\n  y ", "\n  z "}) {
     EXPECT_THAT(text, HasSubstr(shown));
   }
-  EXPECT_THAT(text, Not(HasSubstr("m.7 ")));
-  EXPECT_THAT(text, Not(HasSubstr("m.26 ")));
+  EXPECT_THAT(text, Not(HasSubstr("\n  h ")));
+  EXPECT_THAT(text, Not(HasSubstr("\n  w ")));
+  EXPECT_THAT(text, HasSubstr("\n  ... 16 more\n"));
+}
+
+TEST(ComparisonScreen, SumsWhatItJoinsAndSortsBySum) {
+  memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
+  comparison.modules = {change_of("big", 250)};
+  for (const char* path : {"h.0.a", "h.1.a", "h.10.a"}) {
+    comparison.modules.push_back(change_of(path, 100));
+    comparison.modules.back().peak_inside_bytes = {0, comparison.modules.size() == 3U ? 9 : 7};
+  }
+  comparison.modules.push_back(change_of("h.2.a", 99));
+  const std::string text = comparison_screen(comparison, "old.json");
+  const std::size_t joined = text.find("  h.*.a (3 alike)         +300");
+  ASSERT_NE(joined, std::string::npos) << text;
+  EXPECT_LT(joined, text.find("  big "));
+  EXPECT_LT(text.find("  big "), text.find("  h.2.a "));
+  EXPECT_THAT(text.substr(joined, 100), HasSubstr("+9\n"));
 }
 
 TEST(ComparisonJson, HasEverythingBeforeAndNow) {

@@ -80,6 +80,10 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
              "FILE",
              &options.snapshot,
              "writes a memory snapshot for pytorch.org/memory_viz");
+  flags.text("--compare",
+             "OTHER.profile.json",
+             &options.compare,
+             "says what changed since: by category, module and operator");
 }
 
 void check_profile_options(const ProfileOptions& options, bool has_output) {
@@ -97,6 +101,7 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     if (has_output) one_file("-o");
     if (options.html) one_file("--html");
     if (options.snapshot) one_file("--snapshot");
+    if (options.compare) one_file("--compare");
   }
   if (options.html && options.html == options.snapshot) {
     throw Error(ErrorCode::kConflictingFlags,

@@ -27,6 +27,7 @@ struct ProfileOptions {
   std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
+  std::optional<std::string> compare;  ///< an older profile
 };
 
 void declare_profile_flags(Flags& flags, ProfileOptions& options);

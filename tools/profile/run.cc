@@ -14,9 +14,12 @@
 #include "core/files.h"
 #include "core/units.h"
 #include "memory/allocation_trace.h"
+#include "memory/attribution.h"
+#include "memory/comparison.h"
 #include "memory/placement.h"
 #include "memory/timeline.h"
 #include "report/byte_unit.h"
+#include "report/comparison_screen.h"
 #include "report/memory_snapshot.h"
 #include "report/profile_page.h"
 #include "report/profile_screen.h"
@@ -107,6 +110,9 @@ class ProfileRun {
       }
       check_output(*path, context_.overwrite());
     }
+    // Read first: a bad one is found before the work, and the output may replace it.
+    std::optional<memory::Attribution> before;
+    if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
     Steps steps(options_, context_.argv());
     const Steps::Step step = steps.capture(
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
@@ -120,7 +126,14 @@ class ProfileRun {
     context_.document()["html"] = nullable(options_.html);
     context_.document()["snapshot"] = nullable(options_.snapshot);
     context_.document()["gpu_memory"] = nullptr;
+    context_.document()["comparison"] = nullptr;
     context_.print(report::profile_screen(profile, timeline, context_.out_style()));
+    if (before) {
+      const memory::Comparison comparison = compare(*before, memory::attribute(profile));
+      context_.document()["comparison"] = report::to_json(comparison);
+      context_.print(
+          fmt::format("\n{}\n", report::comparison_screen(comparison, *options_.compare)));
+    }
     if (output != "-") context_.print(fmt::format("profile written to {}\n", output));
     if (options_.html) context_.print(fmt::format("page written to {}\n", *options_.html));
     if (options_.snapshot) {
