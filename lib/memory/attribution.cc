@@ -191,6 +191,7 @@ class Attributor {
 
   void finish(Attribution& result) {
     ModuleShare unattributed = modules_[std::string(kUnattributed)];
+    unattributed.at_peak_bytes += profile_.memory.peak_allocated_bytes - timeline_.peak_bytes;
     modules_.erase(std::string(kUnattributed));
     for (auto& entry : modules_) result.modules.push_back(std::move(entry.second));
     const bool called = unattributed.peak_inside_bytes > 0;

@@ -15,7 +15,8 @@
 
 namespace elixir::memory {
 
-/// In place of a module's path, for what no module can be found for.
+/// In place of a module's path, for what no module can be found for, and for what the peak has
+/// beyond the program's tensors (workspaces of libraries).
 inline constexpr std::string_view kUnattributed = "(unattributed)";
 
 /// What belongs to one module itself, not to the modules inside it (unless said).

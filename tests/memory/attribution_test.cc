@@ -103,6 +103,16 @@ TEST(Attribution, KnowsWhatHasNoModule) {
   EXPECT_EQ(attribution.operators.front().module, kUnattributed);
 }
 
+TEST(Attribution, BytesBeyondTheTensorsAreNobodys) {
+  program::Profile profile = profile_of(fakes::mlp({64, 64}, 8));
+  const Attribution without = attribute(profile);
+  profile.memory.peak_allocated_bytes += 4096;
+  const Attribution with = attribute(profile);
+  EXPECT_EQ(with.modules.size(), without.modules.size() + 1);
+  EXPECT_EQ(with.modules.back().path, kUnattributed);
+  EXPECT_EQ(with.modules.back().at_peak_bytes, 4096);
+}
+
 TEST(Attribution, SurvivesNamesOfManyParts) {
   std::string deep = "a";
   for (int i = 0; i < 100'000; ++i) deep += ".a";
