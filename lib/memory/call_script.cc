@@ -34,6 +34,16 @@ const Rules& rules() {
   return all;
 }
 
+/// By operator: the storages on the device that it allocates, by id.
+std::vector<std::vector<StorageId>> storages_by_call(const Program& program) {
+  std::vector<std::vector<StorageId>> allocated(program.operators.size());
+  for (const program::Storage& storage : program.storages) {
+    if (storage.on_host || storage.bytes == 0 || storage.allocated_at < 0) continue;
+    allocated.at(static_cast<std::size_t>(storage.allocated_at)).push_back(storage.id);
+  }
+  return allocated;
+}
+
 /// Storages that a call allocates, in the order of its outputs; what no output names comes last.
 std::vector<StorageId> fresh_storages(const Operator& op, std::vector<StorageId> allocated) {
   std::vector<StorageId> fresh;
@@ -121,14 +131,24 @@ bool is_library_call(const Operator& op) {
   return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
 }
 
+std::vector<CallScript> plain_scripts(const Program& program) {
+  auto allocated = storages_by_call(program);
+  std::vector<CallScript> scripts(program.operators.size());
+  for (const Operator& op : program.operators) {
+    const auto at = static_cast<std::size_t>(op.id);
+    for (const StorageId id : fresh_storages(op, std::move(allocated[at]))) {
+      scripts[at].steps.push_back({.kind = ScriptStep::Kind::kOutput,
+                                   .bytes = program.storages[static_cast<std::size_t>(id)].bytes,
+                                   .storage = id});
+    }
+  }
+  return scripts;
+}
+
 std::vector<CallScript> call_scripts(const Program& program,
                                      const CudaTraits& traits,
                                      const WorkspaceTable& table) {
-  std::vector<std::vector<StorageId>> allocated(program.operators.size());
-  for (const program::Storage& storage : program.storages) {
-    if (storage.on_host || storage.bytes == 0 || storage.allocated_at < 0) continue;
-    allocated.at(static_cast<std::size_t>(storage.allocated_at)).push_back(storage.id);
-  }
+  auto allocated = storages_by_call(program);
   HandleWorkspaces handles(traits);
   std::vector<CallScript> scripts;
   scripts.reserve(program.operators.size());

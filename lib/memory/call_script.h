@@ -46,4 +46,7 @@ struct CallScript {
                                                    const CudaTraits& traits,
                                                    const WorkspaceTable& table);
 
+/// Scripts of a device whose kernels take no scratch memory, or none that is known: outputs alone.
+[[nodiscard]] std::vector<CallScript> plain_scripts(const program::Program& program);
+
 }  // namespace elixir::memory

@@ -66,6 +66,7 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
     }
     timeline.allocated_bytes.push_back(total);
     timeline.by_category_bytes.push_back(live);
+    timeline.scratch_bytes.push_back(0);
     timeline.activations_peak_bytes =
         std::max(timeline.activations_peak_bytes, live[index_of(Category::kActivation)]);
     if (total > timeline.peak_bytes || timeline.peak_operator < 0) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Device memory of one eager training step by operator and category, from a program alone. Storages
-// live from Storage::allocated_at to Storage::freed_after (eager autograd's own lifetimes) and
-// count rounded up to 512 bytes, as LibTorch's caching allocator counts allocated bytes. Reserved
-// memory, workspaces and other hidden allocations are not part of it.
+// Device memory of one eager training step by operator and category. Storages live from
+// Storage::allocated_at to Storage::freed_after (eager autograd's own lifetimes). make_timeline()
+// knows the program alone: tensors rounded up to 512 bytes, as LibTorch's caching allocator counts
+// allocated bytes. training_step.h knows the allocator's blocks and scratch memory as well.
 
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/document.h"
@@ -25,21 +26,39 @@ inline constexpr std::int64_t kRoundingBytes = 512;
 
 struct LiveStorage {
   program::StorageId storage = -1;
-  std::int64_t bytes = 0;  ///< rounded
+  std::int64_t bytes = 0;  ///< of its block, rounding included
+};
+
+/// Scratch memory of a kernel or a library: no tensor of the program.
+struct LiveScratch {
+  program::OperatorId made_at = -1;  ///< the call that asked
+  bool kept = false;                 ///< it stays, as a library's workspace does
+  std::int64_t bytes = 0;
+};
+
+struct LiveOptimizerTensor {
+  std::int32_t parameter = -1;
+  std::string_view part;  ///< as OptimizerTensor::part
+  std::int64_t bytes = 0;
 };
 
 struct Timeline {
-  /// Bytes alive while an operator runs (its outputs included), by operator id.
+  /// Most bytes alive while an operator runs (its outputs included), by operator id.
   std::vector<std::int64_t> allocated_bytes;
-  std::vector<ByCategory> by_category_bytes;  ///< the same by category, by operator id
+  std::vector<ByCategory> by_category_bytes;  ///< of them, by category, by operator id
+  std::vector<std::int64_t> scratch_bytes;    ///< of them, in no category, by operator id
   std::int64_t peak_bytes = 0;
   program::OperatorId peak_operator = -1;  ///< the first that reaches the peak
   ByCategory peak_by_category_bytes{};
-  std::vector<LiveStorage> live_at_peak;    ///< largest first, ties by id
+  std::int64_t peak_scratch_bytes = 0;
+  std::vector<LiveStorage> live_at_peak;                     ///< largest first, ties by id
+  std::vector<LiveOptimizerTensor> optimizer_state_at_peak;  ///< by parameter
+  std::vector<LiveScratch> scratch_at_peak;                  ///< as it was asked for
   std::int64_t activations_peak_bytes = 0;  ///< most that activations reach, wherever that is
 };
 
-/// Optimizer state is there all the time (`optimizer_bytes`, as from the second step on).
+/// Of tensors alone, without scratch memory. Optimizer state is there all the time
+/// (`optimizer_bytes`, as from the second step on; `optimizer_state_at_peak` stays empty).
 [[nodiscard]] Timeline make_timeline(const program::Program& program, std::int64_t optimizer_bytes);
 
 /// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.

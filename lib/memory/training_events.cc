@@ -84,7 +84,11 @@ class Recording {
   }
   void optimizer_state(const OptimizerTensor& tensor, OperatorId at) {
     if (tensor.bytes > 0) {
-      allocate({.bytes = tensor.bytes, .category = Category::kOptimizerState}, at);
+      allocate({.bytes = tensor.bytes,
+                .category = Category::kOptimizerState,
+                .parameter = tensor.parameter,
+                .part = tensor.part},
+               at);
     }
   }
 

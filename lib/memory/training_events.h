@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memory/call_script.h"
@@ -22,6 +23,8 @@ struct TrainingAllocation {
   program::Category category = program::Category::kTemporary;
   bool scratch = false;             ///< of a kernel or library: no tensor of the program
   program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
+  std::int32_t parameter = -1;      ///< whose optimizer state; -1 for the others
+  std::string_view part;            ///< of the optimizer state; static text
   program::OperatorId at = -1;      ///< the call that asks; -1 outside of calls
   int step = 0;                     ///< from 1; 0 before the first
 };

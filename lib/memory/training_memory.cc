@@ -18,9 +18,16 @@ class Simulation {
  public:
   Simulation(const TrainingEvents& events,
              const AllocatorConfig& config,
-             const DeviceLimits& limits)
-      : events_(events), allocator_(config, limits), ids_(events.allocations.size(), 0) {
-    allocator_.on_device_event([this](const DeviceEvent& /*event*/) { ++device_calls_; });
+             const DeviceLimits& limits,
+             const TrainingWatch& watch)
+      : events_(events),
+        watch_(watch),
+        allocator_(config, limits),
+        blocks_(events.allocations.size()) {
+    allocator_.on_device_event([this](const DeviceEvent& event) {
+      ++device_calls_;
+      if (watch_.device) watch_.device(event);
+    });
   }
 
   TrainingMemory run() {
@@ -42,6 +49,7 @@ class Simulation {
   bool step(std::size_t begin, std::size_t end) {
     allocator_.reset_peaks();
     device_calls_ = 0;
+    if (watch_.step_begins) watch_.step_begins();
     for (std::size_t i = begin; i < end; ++i) {
       if (!event(events_.events[i])) return false;
     }
@@ -59,7 +67,8 @@ class Simulation {
   bool event(const TrainingEvent& event) {
     const auto position = static_cast<std::size_t>(event.allocation);
     if (event.frees) {
-      allocator_.free(ids_[position]);
+      tell(event);
+      allocator_.free(blocks_[position].id);
       return true;
     }
     const AllocationResult answer =
@@ -74,8 +83,15 @@ class Simulation {
       }
       return false;
     }
-    ids_[position] = std::get<AllocatedBlock>(answer).id;
+    blocks_[position] = std::get<AllocatedBlock>(answer);
+    tell(event);
     return true;
+  }
+
+  void tell(const TrainingEvent& event) {
+    if (!watch_.event) return;
+    const AllocatedBlock& block = blocks_[static_cast<std::size_t>(event.allocation)];
+    watch_.event(event, block.address, block.block_bytes);
   }
 
   void note_peaks() {
@@ -93,8 +109,9 @@ class Simulation {
   static constexpr StreamId kStream = 0;
 
   const TrainingEvents& events_;
+  const TrainingWatch& watch_;
   CachingAllocator allocator_;
-  std::vector<AllocationId> ids_;  ///< by position in TrainingEvents::allocations
+  std::vector<AllocatedBlock> blocks_;  ///< by position in TrainingEvents::allocations
   std::int64_t device_calls_ = 0;
   TrainingMemory result_;
 };
@@ -103,8 +120,9 @@ class Simulation {
 
 TrainingMemory simulate_training(const TrainingEvents& events,
                                  const AllocatorConfig& config,
-                                 const DeviceLimits& limits) {
-  return Simulation(events, config, limits).run();
+                                 const DeviceLimits& limits,
+                                 const TrainingWatch& watch) {
+  return Simulation(events, config, limits, watch).run();
 }
 
 TrainingMemory predict_training(const program::Program& program,

@@ -6,6 +6,7 @@
 // until a step changes nothing on the device any more.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,11 +46,21 @@ struct TrainingMemory {
   int modelled_calls = 0;
 };
 
+/// Who watches a simulation. Empty functions are not called.
+struct TrainingWatch {
+  std::function<void()> step_begins;  ///< a repeated one too
+  /// A request that was answered, or a release, with its block. `Address` as DeviceMemory gives it.
+  std::function<void(const TrainingEvent&, Address, std::int64_t block_bytes)> event;
+  /// Comes before the event that causes it.
+  std::function<void(const DeviceEvent&)> device;
+};
+
 /// Runs all steps of `events`, then the last one again, from the second step on, until it is
 /// settled.
 [[nodiscard]] TrainingMemory simulate_training(const TrainingEvents& events,
                                                const AllocatorConfig& config,
-                                               const DeviceLimits& limits);
+                                               const DeviceLimits& limits,
+                                               const TrainingWatch& watch = {});
 
 /// The same for a program whose target is CUDA, with the scripts of its calls.
 [[nodiscard]] TrainingMemory predict_training(const program::Program& program,

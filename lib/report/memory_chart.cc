@@ -17,7 +17,6 @@ namespace elixir::report {
 namespace {
 
 using memory::TimelineBucket;
-using program::Category;
 
 /// The plot's place in the picture, in its own units.
 constexpr double kWidth = 1200, kHeight = 440;
@@ -78,19 +77,18 @@ MemoryChart::MemoryChart(const program::Program& program,
       unit_(unit),
       buckets_(memory::timeline_buckets(program, timeline, kMostBuckets)) {
   require(!buckets_.empty(), "a chart of a program without operators");
-  for (const Category category : kStackOrder) {
+  for (const Layer layer : kLayers) {
     const auto has_bytes = [&](const TimelineBucket& bucket) {
-      return bytes_at(bucket, category) > 0;
+      return bytes_at(bucket, layer) > 0;
     };
-    if (std::any_of(buckets_.begin(), buckets_.end(), has_bytes)) categories_.push_back(category);
+    if (std::any_of(buckets_.begin(), buckets_.end(), has_bytes)) layers_.push_back(layer);
   }
   const auto peak = static_cast<double>(std::max<std::int64_t>(timeline.peak_bytes, 1));
   top_bytes_ = static_cast<std::int64_t>(std::ceil(peak * kHeadroom));
 }
 
-std::int64_t MemoryChart::bytes_at(const TimelineBucket& bucket, Category category) const {
-  return timeline_.by_category_bytes[static_cast<std::size_t>(bucket.shown)]
-                                    [static_cast<std::size_t>(category)];
+std::int64_t MemoryChart::bytes_at(const TimelineBucket& bucket, Layer layer) const {
+  return layer_bytes(timeline_, bucket.shown, layer);
 }
 
 double MemoryChart::x_of(double op) const {
@@ -107,9 +105,9 @@ std::string MemoryChart::area(std::size_t layer) const {
   std::vector<double> upper;
   for (const TimelineBucket& bucket : buckets_) {
     std::int64_t below = 0;
-    for (std::size_t i = 0; i < layer; ++i) below += bytes_at(bucket, categories_[i]);
+    for (std::size_t i = 0; i < layer; ++i) below += bytes_at(bucket, layers_[i]);
     lower.push_back(y_of(below));
-    upper.push_back(y_of(below + bytes_at(bucket, categories_[layer])));
+    upper.push_back(y_of(below + bytes_at(bucket, layers_[layer])));
   }
   std::string path = fmt::format("M{} {}", coordinate(kLeft), coordinate(upper.front()));
   std::string last = coordinate(upper.front());
@@ -218,11 +216,11 @@ std::string MemoryChart::svg() const {
       kTop,
       kPlotWidth,
       kPlotHeight);
-  for (std::size_t layer = 0; layer < categories_.size(); ++layer) {
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     text += fmt::format("<path class=\"c-{}\" d=\"{}\"><title>{}</title></path>",
-                        name_of(categories_[layer]),
+                        layer_key(layers_[layer]),
                         area(layer),
-                        label_of(categories_[layer]));
+                        layer_label(layers_[layer]));
   }
   text += "</g>" + axes() + peak();
   return text + fmt::format(
@@ -250,11 +248,11 @@ Json MemoryChart::data() const {
     module.push_back(modules.position(shortened(module_label(program_, op))));
   }
   Json categories = Json::array();
-  for (const Category category : categories_) {
+  for (const Layer layer : layers_) {
     Json bytes = Json::array();
-    for (const TimelineBucket& bucket : buckets_) bytes.push_back(bytes_at(bucket, category));
+    for (const TimelineBucket& bucket : buckets_) bytes.push_back(bytes_at(bucket, layer));
     categories.push_back(
-        {{"key", name_of(category)}, {"label", label_of(category)}, {"bytes", std::move(bytes)}});
+        {{"key", layer_key(layer)}, {"label", layer_label(layer)}, {"bytes", std::move(bytes)}});
   }
   return {{"left", kLeft},
           {"top", kTop},

@@ -6,7 +6,6 @@
 // shows what is under the pointer and leaves categories out. Colours are those of torch.profiler's
 // memory timeline, as CSS variables of the page.
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -15,19 +14,9 @@
 #include "memory/timeline_buckets.h"
 #include "program/program.h"
 #include "report/byte_unit.h"
+#include "report/layers.h"
 
 namespace elixir::report {
-
-/// Categories from the bottom of the stack: what is there all the time first.
-inline constexpr std::array<program::Category, memory::kCategoryCount> kStackOrder{
-    program::Category::kParameter,
-    program::Category::kBuffer,
-    program::Category::kConstant,
-    program::Category::kOptimizerState,
-    program::Category::kGradient,
-    program::Category::kInput,
-    program::Category::kActivation,
-    program::Category::kTemporary};
 
 class MemoryChart {
  public:
@@ -39,8 +28,8 @@ class MemoryChart {
               const memory::Timeline& timeline,
               const ByteUnit& unit);
 
-  /// Those that ever have bytes, in stack order.
-  [[nodiscard]] const std::vector<program::Category>& categories() const { return categories_; }
+  /// Those that ever have bytes, from the bottom.
+  [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
   [[nodiscard]] std::string svg() const;
   /// What the script reads (profile_page.js).
   [[nodiscard]] Json data() const;
@@ -52,14 +41,13 @@ class MemoryChart {
   [[nodiscard]] std::string axes() const;
   [[nodiscard]] std::string phases() const;
   [[nodiscard]] std::string peak() const;
-  [[nodiscard]] std::int64_t bytes_at(const memory::TimelineBucket& bucket,
-                                      program::Category category) const;
+  [[nodiscard]] std::int64_t bytes_at(const memory::TimelineBucket& bucket, Layer layer) const;
 
   const program::Program& program_;
   const memory::Timeline& timeline_;
   const ByteUnit& unit_;
   std::vector<memory::TimelineBucket> buckets_;
-  std::vector<program::Category> categories_;
+  std::vector<Layer> layers_;
   std::int64_t top_bytes_ = 1;  ///< at the top of the plot
 };
 

@@ -14,18 +14,19 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "report/layers.h"
 #include "report/pickle_writer.h"
 #include "report/program_labels.h"
 
 namespace elixir::report {
 namespace {
 
-using memory::Allocation;
 using memory::PlacedEvent;
+using memory::TrainingAllocation;
 using Action = PlacedEvent::Action;
 
-/// Segments up to this size serve LibTorch's small pool (kSmallBuffer).
-constexpr std::int64_t kSmallSegmentBytes = 2_MiB;
+/// Segments of LibTorch's large pool are no smaller (kMinLargeAlloc).
+constexpr std::int64_t kLargeSegmentBytes = 10_MiB;
 
 /// What the device holds once the trace is over.
 class FinalState {
@@ -36,6 +37,7 @@ class FinalState {
 
   struct Segment {
     std::int64_t bytes = 0;
+    bool expandable = false;
     std::map<std::int64_t, std::size_t> blocks;  ///< by address: position of its allocating event
   };
   [[nodiscard]] const std::map<std::int64_t, Segment>& segments() const { return segments_; }
@@ -55,8 +57,8 @@ class FinalState {
       case Action::kSegmentAllocate:
         segments_[event.address].bytes = event.bytes;
         break;
-      case Action::kSegmentFree:
-        require(segments_.erase(event.address) == 1, "a segment released twice");
+      case Action::kSegmentMap:
+        map_pages(event);
         break;
       case Action::kAllocate:
         around(event).blocks.emplace(event.address, position);
@@ -67,16 +69,39 @@ class FinalState {
     }
   }
 
+  /// Pages beside mapped ones make one segment with them: blocks may lie across.
+  void map_pages(const PlacedEvent& event) {
+    const auto after = segments_.upper_bound(event.address);
+    if (after != segments_.begin()) {
+      auto& [address, before] = *std::prev(after);
+      if (before.expandable && address + before.bytes == event.address) {
+        before.bytes += event.bytes;
+        join_next(address);
+        return;
+      }
+    }
+    segments_[event.address] = {event.bytes, true, {}};
+    join_next(event.address);
+  }
+  void join_next(std::int64_t address) {
+    Segment& segment = segments_.at(address);
+    const auto next = segments_.find(address + segment.bytes);
+    if (next == segments_.end() || !next->second.expandable) return;
+    segment.bytes += next->second.bytes;
+    segment.blocks.merge(next->second.blocks);
+    segments_.erase(next);
+  }
+
   std::map<std::int64_t, Segment> segments_;
 };
 
 class SnapshotWriter {
  public:
   SnapshotWriter(const program::Program& program,
-                 const memory::AllocationTrace& trace,
+                 const memory::TrainingEvents& events,
                  const std::vector<PlacedEvent>& placed,
                  const Sink& sink)
-      : program_(program), trace_(trace), placed_(placed), labels_(program), pickle_(sink) {}
+      : program_(program), events_(events), placed_(placed), labels_(program), pickle_(sink) {}
 
   void write() {
     pickle_.begin_dict();
@@ -96,8 +121,8 @@ class SnapshotWriter {
   }
 
  private:
-  [[nodiscard]] const Allocation& allocation_of(const PlacedEvent& event) const {
-    return trace_.allocations.at(static_cast<std::size_t>(event.allocation));
+  [[nodiscard]] const TrainingAllocation& allocation_of(const PlacedEvent& event) const {
+    return events_.allocations.at(static_cast<std::size_t>(event.allocation));
   }
 
   void member(std::string_view key, std::string_view value) {
@@ -117,26 +142,39 @@ class SnapshotWriter {
     pickle_.end_dict();
   }
 
+  /// Not before the step, not after its last call.
+  [[nodiscard]] bool is_operator(program::OperatorId at) const {
+    return at >= 0 && static_cast<std::size_t>(at) < program_.operators.size();
+  }
+
   void operator_frame(program::OperatorId id) {
     const program::Operator& op = program_.operators[static_cast<std::size_t>(id)];
     frame(module_label(program_, op), id, op.name);
   }
 
-  void write_frames(const Allocation& allocation, program::OperatorId at) {
+  static Layer layer_of(const TrainingAllocation& allocation) {
+    return allocation.scratch ? Layer() : Layer(allocation.category);
+  }
+
+  void write_frames(const TrainingAllocation& allocation) {
+    const std::string layer = layer_label(layer_of(allocation));
     pickle_.begin_list();
-    if (allocation.storage < 0) {
+    if (allocation.scratch) {
+      operator_frame(allocation.at);
+      frame("scratch memory", 0, layer);
+    } else if (allocation.storage < 0) {
       const program::Parameter& parameter =
           program_.parameters[static_cast<std::size_t>(allocation.parameter)];
       frame(parameter.name, 0, allocation.part);
-      frame(fmt::format("{} B", allocation.requested_bytes), 0, label_of(allocation.category));
+      frame(geometry_of(parameter.tensor), 0, layer);
     } else {
       const StorageLabel label = labels_.of(allocation.storage);
-      if (at >= 0) {
-        operator_frame(at);
+      if (allocation.at >= 0) {
+        operator_frame(allocation.at);
       } else {
-        frame(label.origin, 0, label_of(allocation.category));
+        frame(label.origin, 0, layer);
       }
-      frame(label.tensor, allocation.storage, label_of(allocation.category));
+      frame(label.tensor, allocation.storage, layer);
     }
     pickle_.end_list();
   }
@@ -148,7 +186,7 @@ class SnapshotWriter {
       pickle_.again(found->second);
       return;
     }
-    write_frames(allocation_of(event), event.at);
+    write_frames(allocation_of(event));
     frames_.emplace(event.allocation, pickle_.remember());
   }
 
@@ -164,13 +202,13 @@ class SnapshotWriter {
   void write_free(const PlacedEvent& event) {
     std::optional<std::uint32_t> frames;
     for (const std::string_view action : {"free_requested", "free_completed"}) {
-      begin_event(action, event.address, allocation_of(event).requested_bytes);
+      begin_event(action, event.address, allocation_of(event).bytes);
       pickle_.text("frames");
       if (frames) {
         pickle_.again(*frames);
       } else {
         pickle_.begin_list();
-        operator_frame(event.at);
+        if (is_operator(event.at)) operator_frame(event.at);
         pickle_.end_list();
         frames = pickle_.remember();
       }
@@ -183,9 +221,9 @@ class SnapshotWriter {
     for (const PlacedEvent& event : placed_) {
       switch (event.action) {
         case Action::kAllocate: {
-          const Allocation& allocation = allocation_of(event);
-          begin_event("alloc", event.address, allocation.requested_bytes);
-          member("category", label_of(allocation.category));
+          const TrainingAllocation& allocation = allocation_of(event);
+          begin_event("alloc", event.address, allocation.bytes);
+          member("category", layer_label(layer_of(allocation)));
           frames_of(event);
           pickle_.end_dict();
           break;
@@ -194,13 +232,13 @@ class SnapshotWriter {
           write_free(event);
           break;
         case Action::kSegmentAllocate:
-        case Action::kSegmentFree:
-          begin_event(event.action == Action::kSegmentAllocate ? "segment_alloc" : "segment_free",
+        case Action::kSegmentMap:
+          begin_event(event.action == Action::kSegmentAllocate ? "segment_alloc" : "segment_map",
                       event.address,
                       event.bytes);
           pickle_.text("frames");
           pickle_.begin_list();
-          if (event.at >= 0) operator_frame(event.at);
+          if (is_operator(event.at)) operator_frame(event.at);
           pickle_.end_list();
           pickle_.end_dict();
           break;
@@ -234,7 +272,7 @@ class SnapshotWriter {
     std::int64_t requested = 0;
     for (const auto& entry : segment.blocks) {
       allocated += placed_[entry.second].bytes;
-      requested += allocation_of(placed_[entry.second]).requested_bytes;
+      requested += allocation_of(placed_[entry.second]).bytes;
     }
     pickle_.begin_dict();
     member("device", 0);
@@ -244,9 +282,9 @@ class SnapshotWriter {
     member("active_size", allocated);
     member("requested_size", requested);
     member("stream", 0);
-    member("segment_type", segment.bytes <= kSmallSegmentBytes ? "small" : "large");
+    member("segment_type", segment.bytes < kLargeSegmentBytes ? "small" : "large");
     pickle_.text("is_expandable");
-    pickle_.boolean(false);
+    pickle_.boolean(segment.expandable);
     pickle_.text("frames");
     pickle_.begin_list();
     pickle_.end_list();
@@ -259,7 +297,7 @@ class SnapshotWriter {
       pickle_.begin_dict();
       member("address", start);
       member("size", event.bytes);
-      member("requested_size", allocation_of(event).requested_bytes);
+      member("requested_size", allocation_of(event).bytes);
       member("state", "active_allocated");
       frames_of(event);
       pickle_.end_dict();
@@ -271,7 +309,7 @@ class SnapshotWriter {
   }
 
   const program::Program& program_;
-  const memory::AllocationTrace& trace_;
+  const memory::TrainingEvents& events_;
   const std::vector<PlacedEvent>& placed_;
   StorageLabels labels_;
   PickleWriter pickle_;
@@ -282,10 +320,10 @@ class SnapshotWriter {
 }  // namespace
 
 void write_memory_snapshot(const program::Program& program,
-                           const memory::AllocationTrace& trace,
+                           const memory::TrainingEvents& events,
                            const std::vector<PlacedEvent>& placed,
                            const Sink& sink) {
-  SnapshotWriter(program, trace, placed, sink).write();
+  SnapshotWriter(program, events, placed, sink).write();
 }
 
 }  // namespace elixir::report

@@ -8,22 +8,22 @@
 //
 // The trace begins with what is there before the step, so that parameters and optimizer state bear
 // their names. An allocation's first frame is {filename: module path, line: operator id, name:
-// operator}, its second {filename: geometry, line: storage id, name: category}. Times are positions
-// in the trace.
+// operator}, its second {filename: geometry, line: storage id, name: category}; scratch memory of
+// kernels and libraries has the category "workspace". Times are positions in the trace.
 
 #include <vector>
 
 #include "core/files.h"
-#include "memory/allocation_trace.h"
 #include "memory/placement.h"
+#include "memory/training_events.h"
 #include "program/program.h"
 
 namespace elixir::report {
 
-/// `placed` is `trace`, that of `program`, with addresses. An event outside every segment is a bug
-/// (kInternal).
+/// `placed` is of `program` and refers to `events` (memory::TrainingStep has both). A block outside
+/// every segment is a bug (kInternal).
 void write_memory_snapshot(const program::Program& program,
-                           const memory::AllocationTrace& trace,
+                           const memory::TrainingEvents& events,
                            const std::vector<memory::PlacedEvent>& placed,
                            const Sink& sink);
 

@@ -21,16 +21,17 @@
 #include "memory/operator_memory.h"
 #include "report/byte_unit.h"
 #include "report/html.h"
+#include "report/layers.h"
 #include "report/live_tensors.h"
 #include "report/memory_chart.h"
 #include "report/module_table.h"
 #include "report/page_assets.h"
+#include "report/peak_basis.h"
 #include "report/program_labels.h"
 
 namespace elixir::report {
 namespace {
 
-using program::Category;
 using program::Program;
 
 constexpr std::size_t kTensorsShown = 40;
@@ -45,11 +46,12 @@ std::string name(const std::string& text) {
 
 class Page {
  public:
-  Page(const program::Profile& profile, const memory::Timeline& timeline)
+  Page(const program::Profile& profile, const memory::TrainingStep& step)
       : profile_(profile),
         program_(profile.program),
-        timeline_(timeline),
-        unit_(unit_for(timeline.peak_bytes)) {}
+        step_(step),
+        timeline_(step.timeline),
+        unit_(unit_for(step.timeline.peak_bytes)) {}
 
   std::string html() {
     head();
@@ -94,7 +96,10 @@ class Page {
         inputs);
   }
 
-  void card(const char* title, const std::string& value, std::string_view unit, const char* note) {
+  void card(const char* title,
+            const std::string& value,
+            std::string_view unit,
+            const std::string& note) {
     text_ += fmt::format(
         "<div class=\"card{}\"><h3>{}</h3><p>{} <small>{}</small></p><small>{}</small></div>\n",
         value == "–" ? " unknown" : "",
@@ -118,12 +123,11 @@ class Page {
     card("Peak allocated",
          figure(memory.peak_allocated_bytes),
          unit_.name,
-         memory.peak_reserved_bytes ? "as max_memory_allocated counts"
-                                    : "exact, without workspaces of libraries");
+         basis_of_allocated(step_));
     card("Peak reserved",
          bytes(memory.peak_reserved_bytes),
          unit(memory.peak_reserved_bytes),
-         memory.peak_reserved_bytes ? "as max_memory_reserved counts" : "not computed");
+         memory.peak_reserved_bytes ? "the simulated allocator's segments" : "not computed");
     card("Process",
          bytes(memory.process_peak_bytes),
          unit(memory.process_peak_bytes),
@@ -156,11 +160,11 @@ class Page {
         label_of(op.phase));
     const MemoryChart chart(program_, timeline_, unit_);
     text_ += "<div class=\"legend\" id=\"legend\">";
-    for (const Category category : chart.categories()) {
+    for (const Layer layer : chart.layers()) {
       text_ += fmt::format(
           "<button data-category=\"{0}\" aria-pressed=\"true\"><i class=\"c-{0}\"></i>{1}</button>",
-          name_of(category),
-          label_of(category));
+          layer_key(layer),
+          layer_label(layer));
     }
     text_ +=
         "<span class=\"space\"></span><button id=\"whole\" hidden>whole step</button><button "
@@ -180,19 +184,14 @@ class Page {
     text_ += "<section><h2>By category " + unit_note() +
              "</h2>\n<table><thead><tr><th>category</th><th>at the peak</th><th>most</th></tr>"
              "</thead><tbody>\n";
-    for (const Category category : kStackOrder) {
-      const auto index = static_cast<std::size_t>(category);
-      const std::int64_t at_peak = timeline_.peak_by_category_bytes[index];
-      std::int64_t most = at_peak;
-      for (const memory::ByCategory& bytes : timeline_.by_category_bytes) {
-        most = std::max(most, bytes[index]);
-      }
+    for (const Layer layer : kLayers) {
+      const std::int64_t most = layer_most(timeline_, layer);
       if (most == 0) continue;
       text_ +=
           fmt::format("<tr><td><i class=\"swatch c-{}\"></i>{}</td><td>{}</td><td>{}</td></tr>\n",
-                      name_of(category),
-                      label_of(category),
-                      figure(at_peak),
+                      layer_key(layer),
+                      layer_label(layer),
+                      figure(layer_at_peak(timeline_, layer)),
                       figure(most));
     }
     text_ += fmt::format(
@@ -212,41 +211,41 @@ class Page {
   }
 
   void tensors() {
-    text_ += "<section><h2>Largest tensors alive at the peak " + unit_note() +
+    text_ += "<section><h2>Largest at the peak " + unit_note() +
              "</h2>\n<div class=\"scroll\"><table><thead><tr><th>category</th><th>each</th>"
              "<th>times</th><th>together</th><th class=\"text\">tensor</th><th "
              "class=\"text\">of</th></tr></thead><tbody>\n";
     std::size_t shown = 0;
-    std::map<Category, LiveTensors> rest;
-    for (const LiveTensors& live : live_tensors(program_, timeline_, profile_.optimizer)) {
-      const bool light = live.bytes * live.count < timeline_.peak_bytes / kLightestShare;
+    std::map<Layer, LiveTensors> rest;
+    for (const LiveTensors& live : live_tensors(program_, timeline_)) {
+      const bool light = live.together_bytes < timeline_.peak_bytes / kLightestShare;
       if (shown == kTensorsShown || light) {
-        LiveTensors& tail = rest.try_emplace(live.category, LiveTensors{.count = 0}).first->second;
+        LiveTensors& tail = rest[live.layer];
         tail.count += live.count;
-        tail.bytes += live.bytes * live.count;
+        tail.together_bytes += live.together_bytes;
         continue;
       }
       ++shown;
       text_ += fmt::format(
           "<tr><td><i class=\"swatch c-{}\"></i>{}</td><td>{}</td><td>{}</td><td>{}</td>"
           "<td class=\"text\"><code>{}</code></td><td class=\"text\">{}{}</td></tr>\n",
-          name_of(live.category),
-          label_of(live.category),
+          layer_key(live.layer),
+          layer_label(live.layer),
           figure(live.bytes),
           live.count > 1 ? "×&thinsp;" + format_count(live.count) : "",
-          figure(live.bytes * live.count),
+          figure(live.together_bytes),
           name(live.tensor),
           name(live.origin),
           live.count > 1 ? ", …" : "");
     }
-    for (const auto& [category, tail] : rest) {
+    for (const auto& [layer, tail] : rest) {
       text_ += fmt::format(
           "<tr class=\"more\"><td><i class=\"swatch c-{}\"></i>{}</td><td></td><td>×&thinsp;{}</td>"
           "<td>{}</td><td class=\"text\" colspan=\"2\">… {} more</td></tr>\n",
-          name_of(category),
-          label_of(category),
+          layer_key(layer),
+          layer_label(layer),
           format_count(tail.count),
-          figure(tail.bytes),
+          figure(tail.together_bytes),
           format_count(tail.count));
     }
     text_ += "</tbody></table></div></section>\n";
@@ -301,7 +300,7 @@ class Page {
       const char* term;
       const char* text;
     };
-    constexpr std::array<Meaning, 8> kMeanings{{
+    constexpr std::array<Meaning, 9> kMeanings{{
         {"allocated",
          "bytes of the blocks that LibTorch's caching allocator has handed out, each tensor "
          "rounded "
@@ -314,11 +313,17 @@ class Page {
          "shows. A GPU must have this much."},
         {"activation", "made in forward, still there when backward begins."},
         {"temporary", "made and released on the way."},
+        {"workspace",
+         "scratch memory that kernels and libraries ask for beside the program's tensors: kept by "
+         "cuBLAS, or released when its call is over. Known for CUDA targets."},
         {"most", "the most that the category reaches at any time, wherever the peak is."},
         {"peak inside",
          "the most that is allocated on the device, by anyone, while an operator of the module "
          "runs."},
-        {"×", "tensors of one size, geometry and kind, listed once with the name of the first."},
+        {"×",
+         "tensors of one geometry and kind, listed once with the name of the first. Each: the "
+         "largest "
+         "of their blocks; the allocator may give equal tensors blocks that differ."},
     }};
     text_ += "<section><h2>What the numbers mean</h2><dl>\n";
     for (const Meaning& meaning : kMeanings) {
@@ -343,6 +348,7 @@ class Page {
 
   const program::Profile& profile_;
   const Program& program_;
+  const memory::TrainingStep& step_;
   const memory::Timeline& timeline_;
   ByteUnit unit_;
   std::string text_;
@@ -350,8 +356,8 @@ class Page {
 
 }  // namespace
 
-std::string profile_page(const program::Profile& profile, const memory::Timeline& timeline) {
-  return Page(profile, timeline).html();
+std::string profile_page(const program::Profile& profile, const memory::TrainingStep& step) {
+  return Page(profile, step).html();
 }
 
 }  // namespace elixir::report

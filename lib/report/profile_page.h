@@ -8,14 +8,14 @@
 
 #include <string>
 
-#include "memory/timeline.h"
+#include "memory/training_step.h"
 #include "program/document.h"
 
 namespace elixir::report {
 
-/// `timeline` is that of `profile`'s program and optimizer. Size is bounded whatever the program's:
+/// `step` is that of `profile`'s program and optimizer. Size is bounded whatever the program's:
 /// tables have their tails grouped, the timeline has at most MemoryChart::kMostBuckets steps.
 [[nodiscard]] std::string profile_page(const program::Profile& profile,
-                                       const memory::Timeline& timeline);
+                                       const memory::TrainingStep& step);
 
 }  // namespace elixir::report

@@ -3,7 +3,6 @@
 #include "report/profile_screen.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -17,16 +16,17 @@
 #include "memory/occupation.h"
 #include "memory/timeline_buckets.h"
 #include "report/byte_unit.h"
+#include "report/layers.h"
 #include "report/line_printer.h"
 #include "report/live_tensors.h"
 #include "report/module_rows.h"
+#include "report/peak_basis.h"
 #include "report/program_labels.h"
 #include "report/table.h"
 
 namespace elixir::report {
 namespace {
 
-using program::Category;
 using program::Operator;
 using program::Program;
 
@@ -107,15 +107,15 @@ std::string heading(const program::Profile& profile) {
       fmt::join(inputs, ", "));
 }
 
-std::string peaks(const program::MemorySummary& memory, bool on_cuda, const ByteUnit& unit) {
+std::string peaks(const program::MemorySummary& memory,
+                  const memory::TrainingStep& step,
+                  const ByteUnit& unit) {
   Table table({{"peak", "", Align::kLeft}, {"", std::string(unit.name)}, {"", "", Align::kLeft}});
-  const auto row = [&](const char* name, std::optional<std::int64_t> bytes, const char* meaning) {
-    table.row({name, bytes ? in_unit(*bytes, unit) : "-", bytes ? meaning : "not computed"});
-  };
-  row("allocated",
-      memory.peak_allocated_bytes,
-      on_cuda ? "max_memory_allocated: tensors, scratch memory, blocks' rounding"
-              : "exact; without workspaces of libraries");
+  const auto row =
+      [&](const char* name, std::optional<std::int64_t> bytes, const std::string& meaning) {
+        table.row({name, bytes ? in_unit(*bytes, unit) : "-", bytes ? meaning : "not computed"});
+      };
+  row("allocated", memory.peak_allocated_bytes, basis_of_allocated(step));
   row("reserved",
       memory.peak_reserved_bytes,
       "max_memory_reserved: the simulated allocator's segments");
@@ -133,41 +133,20 @@ std::string peak_operator(const Program& program, const memory::Timeline& timeli
                      label_of(op.phase));
 }
 
-std::string categories(const program::MemorySummary& memory,
-                       const memory::Timeline& timeline,
-                       const ByteUnit& unit) {
-  constexpr std::array<Category, 8> kOrder{Category::kParameter,
-                                           Category::kGradient,
-                                           Category::kOptimizerState,
-                                           Category::kActivation,
-                                           Category::kTemporary,
-                                           Category::kBuffer,
-                                           Category::kInput,
-                                           Category::kConstant};
+std::string categories(const memory::Timeline& timeline, const ByteUnit& unit) {
   const std::string unit_name(unit.name);
   Table table({{"allocated", "", Align::kLeft}, {"at the peak", unit_name}, {"most", unit_name}});
-  for (const Category category : kOrder) {
-    const auto index = static_cast<std::size_t>(category);
-    std::int64_t most = 0;
-    for (const memory::ByCategory& bytes : timeline.by_category_bytes) {
-      most = std::max(most, bytes[index]);
-    }
-    const std::int64_t bytes = timeline.peak_by_category_bytes[index];
-    most = std::max(most, bytes);
+  for (const Layer layer : kLayers) {
+    const std::int64_t most = layer_most(timeline, layer);
     if (most == 0) continue;
-    table.row({label_of(category), in_unit(bytes, unit), in_unit(most, unit)});
+    table.row(
+        {layer_label(layer), in_unit(layer_at_peak(timeline, layer), unit), in_unit(most, unit)});
   }
-  table.row(
-      {"tensors together", in_unit(timeline.peak_bytes, unit), in_unit(timeline.peak_bytes, unit)});
-  if (memory.peak_reserved_bytes) {
-    table.row({"scratch memory and rounding",
-               in_unit(memory.peak_allocated_bytes - timeline.peak_bytes, unit),
-               ""});
-  }
+  table.row({"together", in_unit(timeline.peak_bytes, unit), in_unit(timeline.peak_bytes, unit)});
   return table.text();
 }
 
-std::string largest(const program::Profile& profile,
+std::string largest(const Program& program,
                     const memory::Timeline& timeline,
                     const ByteUnit& unit,
                     const Style& style) {
@@ -181,16 +160,16 @@ std::string largest(const program::Profile& profile,
   std::size_t shown = 0;
   std::int64_t rest = 0;
   std::int64_t rest_bytes = 0;
-  for (const LiveTensors& live : live_tensors(profile.program, timeline, profile.optimizer)) {
+  for (const LiveTensors& live : live_tensors(program, timeline)) {
     if (shown == kLargestShown) {
       rest += live.count;
-      rest_bytes += live.count * live.bytes;
+      rest_bytes += live.together_bytes;
       continue;
     }
     ++shown;
     table.row({in_unit(live.bytes, unit),
                live.count > 1 ? fmt::format("× {}", format_count(live.count)) : "",
-               label_of(live.category),
+               layer_label(live.layer),
                live.tensor,
                live.origin + (live.count > 1 ? ", …" : "")});
   }
@@ -241,16 +220,15 @@ std::string python_elixir(const Program& program) {
 }  // namespace
 
 std::string profile_screen(const program::Profile& profile,
-                           const memory::Timeline& timeline,
+                           const memory::TrainingStep& step,
                            const Style& style) {
   const Program& program = profile.program;
+  const memory::Timeline& timeline = step.timeline;
   const ByteUnit unit = unit_for(timeline.peak_bytes);
   std::string text = heading(profile);
-  text += "\n" +
-          peaks(profile.memory, profile.program.target.kind == program::Target::Kind::kCuda, unit) +
-          peak_operator(program, timeline);
-  text += "\n" + categories(profile.memory, timeline, unit);
-  text += "\n" + largest(profile, timeline, unit, style);
+  text += "\n" + peaks(profile.memory, step, unit) + peak_operator(program, timeline);
+  text += "\n" + categories(timeline, unit);
+  text += "\n" + largest(program, timeline, unit, style);
   text += "\n" + modules(program, timeline, unit, style);
   text += "\n" + python_elixir(program);
   if (profile.unattributed_operators > 0) {

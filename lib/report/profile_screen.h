@@ -6,16 +6,16 @@
 
 #include <string>
 
-#include "memory/timeline.h"
+#include "memory/training_step.h"
 #include "program/document.h"
 #include "report/terminal.h"
 
 namespace elixir::report {
 
-/// `timeline` is that of `profile`'s program and optimizer. On a terminal no line is wider than it;
+/// `step` is that of `profile`'s program and optimizer. On a terminal no line is wider than it;
 /// elsewhere names are whole.
 [[nodiscard]] std::string profile_screen(const program::Profile& profile,
-                                         const memory::Timeline& timeline,
+                                         const memory::TrainingStep& step,
                                          const Style& style);
 
 }  // namespace elixir::report

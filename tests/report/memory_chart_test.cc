@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
+#include "memory/training_step.h"
 
 namespace elixir::report {
 namespace {
@@ -28,7 +29,8 @@ TEST(MemoryChart, DrawsStepsInProportion) {
   const auto timeline = memory::make_timeline(program, 0);
   const ByteUnit unit = unit_for(timeline.peak_bytes);
   const MemoryChart chart(program, timeline, unit);
-  EXPECT_THAT(chart.categories(), ElementsAre(Category::kParameter, Category::kTemporary));
+  EXPECT_THAT(chart.layers(),
+              ElementsAre(Layer(Category::kParameter), Layer(Category::kTemporary)));
   // The plot is 1110 wide from 76 and 352 high from 40; its top is 6 % above 30 blocks.
   const std::string svg = chart.svg();
   EXPECT_THAT(svg, HasSubstr("class=\"c-parameter\" d=\"M76 281.3H1186V392H76Z\""));
@@ -51,9 +53,9 @@ TEST(MemoryChart, MarksWhereBackwardBegins) {
 
 TEST(MemoryChart, ItsDataIsTheTimeline) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    const program::Program program = fakes::random_program(seed);
-    const auto timeline =
-        memory::make_timeline(program, memory::optimizer_state_bytes(program, "adamw"));
+    program::Program program = fakes::random_program(seed);
+    if (seed % 2 == 0) program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+    const memory::Timeline timeline = memory::predict_step(program, "adamw", {}, {}).timeline;
     const ByteUnit unit = unit_for(timeline.peak_bytes);
     const Json data = MemoryChart(program, timeline, unit).data();
     ASSERT_EQ(data["first"].size(), program.operators.size());  // few enough to have one each

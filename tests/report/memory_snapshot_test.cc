@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
+#include "memory/training_step.h"
 
 namespace elixir::report {
 namespace {
@@ -16,25 +18,24 @@ namespace {
 using Action = memory::PlacedEvent::Action;
 
 std::string snapshot_of(const program::Program& program,
-                        const memory::AllocationTrace& trace,
+                        const memory::TrainingStep& step,
                         const std::vector<memory::PlacedEvent>& placed) {
   std::string bytes;
   write_memory_snapshot(
-      program, trace, placed, [&bytes](std::string_view piece) { bytes += piece; });
+      program, step.events, placed, [&bytes](std::string_view piece) { bytes += piece; });
   return bytes;
 }
 
 TEST(MemorySnapshot, IsTheSameForTheSameProgram) {
   const program::Program program = fakes::transformer({});
-  const auto trace = memory::trace_allocations(program, "adamw");
-  const auto placed = memory::place_in_one_segment(trace);
-  EXPECT_EQ(snapshot_of(program, trace, placed), snapshot_of(program, trace, placed));
+  const memory::TrainingStep step = memory::predict_step(program, "adamw", {}, {});
+  EXPECT_EQ(snapshot_of(program, step, step.placed), snapshot_of(program, step, step.placed));
 }
 
 TEST(MemorySnapshot, RefusesPlacementsThatContradictThemselves) {
   const program::Program program = fakes::mlp({8, 8}, 4);
-  const auto trace = memory::trace_allocations(program, "none");
-  const auto good = memory::place_in_one_segment(trace);
+  const memory::TrainingStep trace = memory::predict_step(program, "none", {}, {});
+  const auto good = trace.placed;
   EXPECT_FALSE(snapshot_of(program, trace, good).empty());
 
   auto outside = good;

@@ -66,7 +66,7 @@ class PageTest(unittest.TestCase):
 
 class Text(PageTest):
     def test_pages_are_well_formed_and_ask_nothing_of_others(self):
-        for name in ("small", "complete", "huge", "hostile", "empty"):
+        for name in ("small", "cuda", "huge", "hostile", "empty"):
             outline = Outline(self.page(name))
             self.assertEqual(outline.wrong, [], name)
             self.assertNotIn("img", {tag for tag, _ in outline.elements})
@@ -105,7 +105,7 @@ def schemes(page):
     """({category: (r, g, b)} in light, in dark), from the page's style."""
     style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
     light, dark = style.split("prefers-color-scheme: dark", 1)
-    names = ("parameter", "buffer", "constant", "optimizer_state", "gradient", "input", "activation", "temporary")
+    names = ("parameter", "buffer", "constant", "optimizer_state", "gradient", "input", "activation", "temporary", "workspace")
 
     def colours(text):
         found = {}
@@ -215,15 +215,15 @@ class InBrowser(PageTest):
         self.assertEqual(drawn, static)
 
     def test_picture_has_the_categories_in_their_colours(self):
-        for dark, colours in zip((False, True), schemes(self.page("complete"))):
-            rows = self.chromium.picture(self.directory / "complete.html", 900, 800, dark=dark)
+        for dark, colours in zip((False, True), schemes(self.page("cuda"))):
+            rows = self.chromium.picture(self.directory / "cuda.html", 900, 800, dark=dark)
             counts = collections.Counter(pixel for row in rows for pixel in row)
-            for category in ("parameter", "optimizer_state", "gradient", "activation", "temporary"):
+            for category in ("parameter", "optimizer_state", "gradient", "activation", "temporary", "workspace"):
                 self.assertGreater(counts[colours[category]], 300, (category, dark))
             # The page itself is light or dark, and its text is readable on it.
             background, _ = counts.most_common(1)[0]
             self.assertEqual(sum(background) < 300, dark, background)
-            other = schemes(self.page("complete"))[0 if dark else 1]
+            other = schemes(self.page("cuda"))[0 if dark else 1]
             self.assertLess(counts[other["activation"]], 30)
 
     def test_pointer_and_keys_show_the_bytes_of_the_program(self):

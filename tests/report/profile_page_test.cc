@@ -22,14 +22,13 @@ Profile profile_of(program::Program program) {
   Profile profile;
   profile.model_path = "somewhere/model.pt";
   profile.program = std::move(program);
-  profile.memory = memory::summarise(profile.program, profile.optimizer);
+  profile.memory = memory::predict_step(profile.program, profile.optimizer, {}, {}).memory;
   profile.meta = {{"started_at", "now"}};
   return profile;
 }
 
 std::string page_of(const Profile& profile) {
-  return profile_page(profile,
-                      memory::make_timeline(profile.program, profile.memory.optimizer_bytes));
+  return profile_page(profile, memory::predict_step(profile.program, profile.optimizer, {}, {}));
 }
 
 std::size_t count(const std::string& text, const std::string& part) {

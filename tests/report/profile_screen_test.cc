@@ -20,17 +20,20 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+memory::TrainingStep step_of(const Profile& profile) {
+  return memory::predict_step(profile.program, profile.optimizer, {}, {});
+}
+
 Profile profile_of(program::Program program) {
   Profile profile;
   profile.model_path = "model.pt";
   profile.program = std::move(program);
-  profile.memory = memory::summarise(profile.program, profile.optimizer);
+  profile.memory = step_of(profile).memory;
   return profile;
 }
 
 std::string screen_of(const Profile& profile, const Style& style = {.utf8 = true}) {
-  return profile_screen(
-      profile, memory::make_timeline(profile.program, profile.memory.optimizer_bytes), style);
+  return profile_screen(profile, step_of(profile), style);
 }
 
 std::string line_with(const std::string& text, const std::string& part) {
@@ -59,14 +62,27 @@ TEST(ProfileScreen, ShowsReservedAndProcessWhereTheyAreKnown) {
   profile.memory.peak_reserved_bytes = 3 << 20;
   profile.memory.process_peak_bytes = 5 << 20;
   const std::string screen = screen_of(profile);
-  EXPECT_THAT(line_with(screen, "reserved"), ContainsRegex("3,072\\.0 +modelled"));
-  EXPECT_THAT(line_with(screen, "process "), ContainsRegex("5,120\\.0 +modelled"));
+  EXPECT_THAT(line_with(screen, "reserved"), ContainsRegex("3,072\\.0 +max_memory_reserved"));
+  EXPECT_THAT(line_with(screen, "process "), ContainsRegex("5,120\\.0 +reserved, and context"));
   EXPECT_THAT(screen, Not(HasSubstr("not computed")));
+}
+
+TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {
+  program::Program program = fakes::transformer({});
+  EXPECT_THAT(screen_of(profile_of(program)), HasSubstr("without workspaces of libraries"));
+  program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  const std::string screen = screen_of(profile_of(program));
+  EXPECT_THAT(line_with(screen, "allocated "), HasSubstr("exact, workspaces included"));
+  EXPECT_THAT(line_with(screen, "reserved"), HasSubstr("simulated allocator"));
+  EXPECT_THAT(line_with(screen, "workspace  "), ContainsRegex("[0-9.]+ +[0-9.]+"));
+  program.operators[3].name = "aten::_convolution";
+  EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
+              HasSubstr("the workspaces of one call are estimated"));
 }
 
 TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
   const Profile profile = profile_of(fakes::transformer({}));
-  const auto timeline = memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
+  const memory::Timeline timeline = step_of(profile).timeline;
   const auto& op = profile.program.operators.at(static_cast<std::size_t>(timeline.peak_operator));
   const std::string module = profile.program.modules.at(static_cast<std::size_t>(op.module));
   EXPECT_THAT(screen_of(profile),

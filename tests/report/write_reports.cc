@@ -13,9 +13,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/program_builder.h"
-#include "memory/allocation_trace.h"
-#include "memory/placement.h"
-#include "memory/timeline.h"
+#include "memory/training_step.h"
+#include "memory/workspace_table.h"
 #include "program/document.h"
 #include "report/memory_snapshot.h"
 #include "report/pickle_writer.h"
@@ -29,19 +28,20 @@ using elixir::program::Profile;
 using elixir::program::Program;
 
 void write(const std::string& directory, const std::string& name, const Profile& profile) {
-  const auto timeline =
-      elixir::memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
+  const auto step = elixir::memory::predict_step(
+      profile.program,
+      profile.optimizer,
+      elixir::memory::shipped_workspace_table(profile.program.target.sm),
+      {});
   const std::string path = directory + "/" + name;
   elixir::report::Style style;
   style.utf8 = true;
   elixir::write_file(
-      path + ".txt", elixir::report::profile_screen(profile, timeline, style), Overwrite::kAllow);
+      path + ".txt", elixir::report::profile_screen(profile, step, style), Overwrite::kAllow);
   elixir::write_file(
-      path + ".html", elixir::report::profile_page(profile, timeline), Overwrite::kAllow);
-  const auto trace = elixir::memory::trace_allocations(profile.program, profile.optimizer);
+      path + ".html", elixir::report::profile_page(profile, step), Overwrite::kAllow);
   elixir::write_file_streamed(path + ".pickle", Overwrite::kAllow, [&](const elixir::Sink& sink) {
-    elixir::report::write_memory_snapshot(
-        profile.program, trace, elixir::memory::place_in_one_segment(trace), sink);
+    elixir::report::write_memory_snapshot(profile.program, step.events, step.placed, sink);
   });
 }
 
@@ -120,7 +120,7 @@ Profile profile_of(const std::string& path, Program program) {
   Profile profile;
   profile.model_path = path;
   profile.program = std::move(program);
-  profile.memory = elixir::memory::summarise(profile.program, profile.optimizer);
+  profile.memory = elixir::memory::predict_step(profile.program, profile.optimizer, {}, {}).memory;
   profile.meta = elixir::Json::object();
   return profile;
 }
@@ -163,10 +163,14 @@ void write_fakes(const std::string& directory) {
   small.dtype = elixir::program::DType::kBFloat16;
   Profile profile = profile_of("gpt2.pt", elixir::fakes::transformer(small));
   write(directory, "small", profile);
-  profile.memory.peak_reserved_bytes = profile.memory.peak_allocated_bytes * 21 / 20;
+  Program cuda = elixir::fakes::transformer(small);
+  cuda.target = {.kind = elixir::program::Target::Kind::kCuda, .sm = 90};
+  profile = profile_of("gpt2.pt", cuda);
   profile.memory.process_peak_bytes = *profile.memory.peak_reserved_bytes + 600'000'000;
-  write(directory, "complete", profile);
-  write(directory, "huge", profile_of("opt-175b.pt", huge()));
+  write(directory, "cuda", profile);
+  Program large = huge();
+  large.target = {.kind = elixir::program::Target::Kind::kCuda, .sm = 90};
+  write(directory, "huge", profile_of("opt-175b.pt", large));
   write(directory, "hostile", profile_of("<i>hostile</i>.pt", hostile()));
   elixir::write_file_streamed(
       directory + "/values.pickle", Overwrite::kAllow, [](const elixir::Sink& sink) {

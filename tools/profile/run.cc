@@ -13,11 +13,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/units.h"
-#include "memory/allocation_trace.h"
 #include "memory/attribution.h"
 #include "memory/comparison.h"
-#include "memory/placement.h"
-#include "memory/timeline.h"
+#include "memory/fit.h"
 #include "report/byte_unit.h"
 #include "report/comparison_screen.h"
 #include "report/memory_snapshot.h"
@@ -79,15 +77,15 @@ class ProfileRun {
         path, [&profile](const Sink& sink) { program::write_profile(profile, sink); });
   }
 
-  void write_reports(const program::Profile& profile, const memory::Timeline& timeline) {
+  void write_reports(const Steps::Step& step) {
+    const program::Profile& profile = step.profile;
+    const memory::TrainingStep& prediction = step.prediction;
     if (options_.html) {
-      write_file(*options_.html, report::profile_page(profile, timeline), context_.overwrite());
+      write_file(*options_.html, report::profile_page(profile, prediction), context_.overwrite());
     }
     if (options_.snapshot) {
-      const auto trace = memory::trace_allocations(profile.program, profile.optimizer);
-      const auto placed = memory::place_in_one_segment(trace);
       write_file_streamed(*options_.snapshot, context_.overwrite(), [&](const Sink& sink) {
-        report::write_memory_snapshot(profile.program, trace, placed, sink);
+        report::write_memory_snapshot(profile.program, prediction.events, prediction.placed, sink);
       });
     }
   }
@@ -118,16 +116,15 @@ class ProfileRun {
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
     for (const std::string& warning : step.warnings) context_.warn(warning);
     const program::Profile& profile = step.profile;
-    const auto timeline = memory::make_timeline(profile.program, profile.memory.optimizer_bytes);
     write_profile_to(output, profile);
-    write_reports(profile, timeline);
+    write_reports(step);
 
     context_.document() = summary(profile, output);
     context_.document()["html"] = nullable(options_.html);
     context_.document()["snapshot"] = nullable(options_.snapshot);
     context_.document()["gpu_memory"] = nullptr;
     context_.document()["comparison"] = nullptr;
-    context_.print(report::profile_screen(profile, timeline, context_.out_style()));
+    context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
     if (before) {
       const memory::Comparison comparison = compare(*before, memory::attribute(profile));
       context_.document()["comparison"] = report::to_json(comparison);

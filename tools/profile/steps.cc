@@ -8,11 +8,24 @@
 
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "memory/cuda_traits.h"
-#include "memory/timeline.h"
-#include "memory/training_memory.h"
 
 namespace elixir::tools {
+namespace {
+
+std::string warning_of_estimates(const program::Program& program,
+                                 const memory::TrainingStep& prediction) {
+  const auto& first = program.operators[static_cast<std::size_t>(*prediction.first_modelled)];
+  return fmt::format(
+      "the scratch memory of {} is an estimate (the first: {}{}): no such call was recorded",
+      prediction.modelled_calls == 1 ? "one call"
+                                     : fmt::format("{} calls", prediction.modelled_calls),
+      first.name,
+      first.module < 0
+          ? ""
+          : fmt::format(" in '{}'", program.modules[static_cast<std::size_t>(first.module)]));
+}
+
+}  // namespace
 
 Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv)
     : options_(options),
@@ -34,36 +47,16 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
-  profile.memory = memory_of(profile.program, step.warnings);
+  step.prediction =
+      memory::predict_step(profile.program, options_.optimizer, workspaces_, allocator_);
+  profile.memory = step.prediction.memory;
+  if (step.prediction.first_modelled) {
+    step.warnings.push_back(warning_of_estimates(profile.program, step.prediction));
+  }
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);
   remember(profile);
   return step;
-}
-
-program::MemorySummary Steps::memory_of(const program::Program& program,
-                                        std::vector<std::string>& warnings) const {
-  program::MemorySummary memory = memory::summarise(program, options_.optimizer);
-  if (program.target.kind != program::Target::Kind::kCuda) return memory;
-  const auto training = memory::predict_training(
-      program, options_.optimizer, workspaces_, allocator_, memory::unlimited_device());
-  memory.peak_allocated_bytes = training.peak_allocated_bytes;
-  memory.peak_reserved_bytes = training.peak_reserved_bytes;
-  if (const auto overhead = memory::cuda_traits(program.target).process_overhead_bytes) {
-    memory.process_peak_bytes = training.peak_reserved_bytes + *overhead;
-  }
-  if (training.first_modelled) {
-    const auto& first = program.operators[static_cast<std::size_t>(*training.first_modelled)];
-    warnings.push_back(fmt::format(
-        "the scratch memory of {} is an estimate (the first: {}{}): no such call was recorded",
-        training.modelled_calls == 1 ? "one call"
-                                     : fmt::format("{} calls", training.modelled_calls),
-        first.name,
-        first.module < 0
-            ? ""
-            : fmt::format(" in '{}'", program.modules[static_cast<std::size_t>(first.module)])));
-  }
-  return memory;
 }
 
 std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {

@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "memory/allocator_config.h"
 #include "memory/fit.h"
+#include "memory/training_step.h"
 #include "memory/workspace_table.h"
 #include "program/document.h"
 #include "tools/profile/options.h"
@@ -25,6 +26,7 @@ class Steps {
 
   struct Step {
     program::Profile profile;
+    memory::TrainingStep prediction;
     std::vector<std::string> warnings;
   };
   /// The step at a batch size (nullopt: as the inputs say). Captures every time.
@@ -42,10 +44,6 @@ class Steps {
   }
 
  private:
-  /// Adds a warning where the figures rest on an estimate.
-  [[nodiscard]] program::MemorySummary memory_of(const program::Program& program,
-                                                 std::vector<std::string>& warnings) const;
-
   const ProfileOptions& options_;
   std::vector<std::string> argv_;
   memory::AllocatorConfig allocator_;
