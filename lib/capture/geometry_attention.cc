@@ -93,6 +93,8 @@ Values cudnn_backward(const Target&, const Values& a) {
 }  // namespace
 
 const Rules kAttentionRules = {
+    {"aten::_masked_softmax", &preserved_as_first},
+    {"aten::_masked_softmax_backward", &contiguous_as_first},
     {"aten::_safe_softmax", &safe_softmax},
     {"aten::_scaled_dot_product_flash_attention_for_cpu", &flash_for_cpu},
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", &flash_for_cpu_backward},

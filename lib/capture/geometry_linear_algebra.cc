@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Geometry of products, distances and factorisations.
+#include <algorithm>
 #include <utility>
 
 #include <ATen/ExpandUtils.h>
@@ -57,9 +58,48 @@ Values square_column_major(const Target&, const Values& a) {
   return {column_major(input.sizes().vec(), input)};
 }
 
+Values column_major_as_first(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_matrices(input, "linalg.householder_product");
+  return {column_major(input.sizes().vec(), input)};
+}
+/// self, tau, other: the product of a matrix with other.
+Values column_major_as_third(const Target&, const Values& a) {
+  const at::Tensor other = a[2].toTensor();
+  check_matrices(other, "ormqr");
+  return {column_major(other.sizes().vec(), other)};
+}
+/// Reflectors in place of the matrix, and their factors.
+Values geqrf(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_matrices(input, "geqrf");
+  Sizes factors = input.sizes().vec();
+  factors.pop_back();
+  factors.back() = std::min(input.size(-1), input.size(-2));
+  return {column_major(input.sizes().vec(), input), new_empty(factors, input)};
+}
+/// Complex eigenvalues and eigenvectors.
+Values eig(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_square(input, "linalg.eig");
+  const at::ScalarType dtype = at::toComplexType(input.scalar_type());
+  Sizes values = input.sizes().vec();
+  values.pop_back();
+  return {new_empty(values, input, dtype), column_major(input.sizes().vec(), input, dtype)};
+}
+
+/// self, mat2, dtype of the result
+Values product_in_dtype(const Target&, const Values& a) {
+  const at::Tensor left = a[0].toTensor();
+  Sizes sizes = left.sizes().vec();
+  sizes.back() = a[1].toTensor().size(-1);
+  return {new_empty(sizes, left, a[2].toScalarType())};
+}
+
 Values matrix_exp(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   check_square(input, "linalg.matrix_exp");
+  if (input.size(-1) == 1) return {iterated({input}, input.scalar_type())};
   return {contiguous_like(input)};
 }
 
@@ -141,10 +181,16 @@ const Rules kLinearAlgebraRules = {
     {"aten::_weight_norm_interface", &weight_norm},
     {"aten::_weight_norm_interface_backward", &weight_norm_backward},
     {"aten::addbmm", &addbmm},
+    {"aten::bmm.dtype", &product_in_dtype},
     {"aten::cholesky", &square_column_major},
     {"aten::cholesky_inverse", &square_column_major},
     {"aten::dot", &number_of_same_dtype},
+    {"aten::geqrf", &geqrf},
+    {"aten::linalg_eig", &eig},
+    {"aten::linalg_householder_product", &column_major_as_first},
     {"aten::linalg_matrix_exp", &matrix_exp},
+    {"aten::mm.dtype", &product_in_dtype},
+    {"aten::ormqr", &column_major_as_third},
     {"aten::vdot", &number_of_same_dtype},
 };
 

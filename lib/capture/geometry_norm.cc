@@ -3,6 +3,7 @@
 // Geometry of normalisation layers.
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include <ATen/AccumulateType.h>
 
@@ -60,20 +61,56 @@ Values rms_norm_backward(const Target&, const Values& a) {
                   [&] { return contiguous_like(a[4].toTensor()); }});
 }
 
-Values batch_norm(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
-  const Sizes channels{a[5].toBool() ? input.size(1) : 0};
-  return {
-      suggested_like(input), new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
+/// The format in which a tensor is contiguous, if any.
+std::optional<at::MemoryFormat> contiguous_format(const at::Tensor& tensor) {
+  using at::MemoryFormat;
+  for (const MemoryFormat format :
+       {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast3d, MemoryFormat::ChannelsLast}) {
+    if (tensor.is_contiguous(format)) return format;
+  }
+  return std::nullopt;
+}
+/// The CPU has kernels for those formats, and asks for the suggested one otherwise.
+at::MemoryFormat batch_norm_format(const Target& target, const at::Tensor& input) {
+  const auto format = is_cuda(target) ? std::nullopt : contiguous_format(input);
+  return format.value_or(input.suggest_memory_format());
 }
 
-Values batch_norm_backward(const Target&, const Values& a) {
+/// input, weight; statistics are there in training alone.
+Values batch_norm_results(const Target& target, const Values& a, bool training) {
+  const at::Tensor input = a[0].toTensor();
+  const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
+  const Sizes channels{training ? input.size(1) : 0};
+  return {new_empty(input.sizes(), input, std::nullopt, batch_norm_format(target, input)),
+          new_empty(channels, input, dtype),
+          new_empty(channels, input, dtype)};
+}
+/// input, weight, bias, running_mean, running_var, training
+Values batch_norm(const Target& target, const Values& a) {
+  return batch_norm_results(target, a, a[5].toBool());
+}
+/// input, weight, bias, training
+Values batch_norm_without_statistics(const Target& target, const Values& a) {
+  return batch_norm_results(target, a, a[3].toBool());
+}
+Values batch_norm_with_update(const Target& target, const Values& a) {
+  Values results = batch_norm_results(target, a, true);
+  results.emplace_back(new_empty({0}, a[0].toTensor(), at::kByte));
+  return results;
+}
+
+/// grad, input, weight, …, output_mask (9)
+Values batch_norm_backward(const Target& target, const Values& a) {
   const at::Tensor input = a[1].toTensor();
   const at::Tensor weight = tensor_or_undefined(a[2]);
   const at::ScalarType dtype = weight.defined() ? weight.scalar_type() : input.scalar_type();
+  const bool kernel = contiguous_format(a[0].toTensor()).has_value();
+  const auto format = kernel ? batch_norm_format(target, input) : input.suggest_memory_format();
   const auto per_channel = [&] { return new_empty({input.size(1)}, input, dtype); };
-  return by_mask(a[9], {[&] { return suggested_like(input); }, per_channel, per_channel});
+  return by_mask(a[9],
+                 {[&] { return new_empty(input.sizes(), input, std::nullopt, format); },
+                  per_channel,
+                  per_channel});
 }
 
 /// input, weight, bias, N, C, HxW, group, eps. The CPU keeps channels last.
@@ -133,6 +170,10 @@ const Rules kNormRules = {
     {"aten::native_batch_norm_backward", &batch_norm_backward},
     {"aten::native_group_norm", &group_norm},
     {"aten::native_group_norm_backward", &group_norm_backward},
+    {"aten::_batch_norm_with_update", &batch_norm_with_update},
+    {"aten::_native_batch_norm_legit", &batch_norm},
+    {"aten::_native_batch_norm_legit.no_stats", &batch_norm_without_statistics},
+    {"aten::batch_norm_backward", &batch_norm_backward},
     {"aten::cudnn_batch_norm", &cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", &cudnn_batch_norm_backward},
 };

@@ -34,6 +34,7 @@ const Rules kQuantizationRules = {
     {"aten::_fake_quantize_learnable_per_tensor_affine", &preserved_as_first},
     {"aten::_fake_quantize_learnable_per_tensor_affine_backward", &learnable_tensor_backward},
     {"aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", &with_mask},
+    {"aten::_fused_moving_avg_obs_fq_helper", &with_mask},
     {"aten::fake_quantize_per_channel_affine_cachemask", &with_mask},
     {"aten::fake_quantize_per_tensor_affine_cachemask", &with_mask},
 };

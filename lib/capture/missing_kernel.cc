@@ -30,7 +30,7 @@ Error missing_kernels(const Session& session) {
   for (const Session::MissingKernel& missing : session.missing) {
     info.notes.push_back(missing.op + " in " + missing.place);
   }
-  info.help.emplace_back("docs/design/capture.md says how to add a rule");
+  info.help.emplace_back("docs/adding-an-operator.md says how to add a rule");
   return Error(std::move(info));
 }
 

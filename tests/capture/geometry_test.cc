@@ -465,8 +465,10 @@ const std::set<std::string> kOnCudaAlone{"aten::_fused_dropout",
                                          "aten::_thnn_fused_gru_cell_backward",
                                          "aten::_thnn_fused_lstm_cell",
                                          "aten::_thnn_fused_lstm_cell_backward_impl",
+                                         "aten::bmm.dtype",
                                          "aten::cudnn_batch_norm",
-                                         "aten::cudnn_batch_norm_backward"};
+                                         "aten::cudnn_batch_norm_backward",
+                                         "aten::mm.dtype"};
 /// Written arguments, opaque workspaces, identity: compared in whole models (equality_test.cc).
 const std::set<std::string> kInModels{"aten::_cummax_helper",
                                       "aten::_cummin_helper",

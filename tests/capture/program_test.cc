@@ -208,21 +208,62 @@ TEST(CaptureOptions, EvaluationLeavesBuffersAlone) {
   for (const program::Buffer& buffer : program.buffers) EXPECT_FALSE(buffer.mutated) << buffer.name;
 }
 
-TEST(CaptureOptions, PrecisionConvertsParametersInputsAndGradients) {
+class CapturePrecision : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(CapturePrecision, ConvertsParametersInputsAndGradients) {
+  const auto& [precision, dtype] = GetParam();
+  const program::DType expected = *program::dtype_named(dtype);
   Options options = for_cpu("control-flow");
-  options.precision = "bf16";
+  options.precision = precision;
   const Program program = capture_model("control-flow", options).program;
   for (const program::Parameter& each : program.parameters) {
-    EXPECT_EQ(each.tensor.dtype, program::DType::kBFloat16);
-    EXPECT_EQ(each.gradient->dtype, program::DType::kBFloat16);
+    EXPECT_EQ(each.tensor.dtype, expected);
+    EXPECT_EQ(each.gradient->dtype, expected);
   }
-  EXPECT_EQ(program.inputs[0].tensor.dtype, program::DType::kBFloat16);
+  EXPECT_EQ(program.inputs[0].tensor.dtype, expected);
   EXPECT_EQ(program.inputs[1].tensor.dtype, program::DType::kInt64);
-  const Program saved =
-      capture(Model::load(test_model("control-flow", "bfloat16")),
-              options_of({"control-flow", "bfloat16"}, *program::Target::parse("cpu")))
-          .program;
-  EXPECT_EQ(difference(lines_of(program), lines_of(saved)), "");
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    options.target = *program::Target::parse(target);
+    const Program converted = capture_model("control-flow", options).program;
+    const Program saved = capture(Model::load(test_model("control-flow", dtype)),
+                                  options_of({"control-flow", dtype}, options.target))
+                              .program;
+    EXPECT_EQ(difference(lines_of(converted), lines_of(saved)), "") << target;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HalfPrecisions,
+                         CapturePrecision,
+                         testing::Values(std::make_pair("bf16", "bfloat16"),
+                                         std::make_pair("fp16", "float16")));
+
+/// What the CPU reads to check or to choose a formula is not part of a program.
+TEST(CapturedProgram, ReadsNoValues) {
+  for (const char* name : {"one-hot", "value-dependent"}) {
+    for (const char* dtype : {"float32", "bfloat16", "float16"}) {
+      for (const char* target : {"cpu", "cuda:sm_90"}) {
+        const Captured captured =
+            capture(Model::load(test_model(name, dtype)),
+                    options_of({name, dtype}, *program::Target::parse(target)));
+        EXPECT_EQ(calls_of(captured.program, "aten::_local_scalar_dense"), 0) << name;
+        EXPECT_NO_THROW(static_cast<void>(program::analyse_lifetimes(captured.program))) << name;
+      }
+    }
+  }
+  const Program program = capture_model("one-hot", for_cpu()).program;
+  EXPECT_EQ(calls_of(program, "aten::scatter_"), 1);
+}
+
+/// LibTorch fills the tensor of lengths behind the dispatcher's back; the program has a constant.
+TEST(CapturedProgram, CtcLossDividesByAConstant) {
+  const Captured captured = capture_model("value-dependent", for_cpu());
+  const bool found =
+      std::any_of(captured.constants.begin(), captured.constants.end(), [](const auto& constant) {
+        return constant.second.numel() == 2 && constant.second.is_floating_point() &&
+               constant.second[0].template item<float>() == 4.0F &&
+               constant.second[1].template item<float>() == 3.0F;
+      });
+  EXPECT_TRUE(found);
 }
 
 TEST(CaptureOptions, ALossIsMadeFromOutputAndLastInput) {

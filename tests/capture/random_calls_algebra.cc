@@ -99,6 +99,28 @@ RandomCalls random_algebra_calls() {
                        0};
        }},
       {"aten::linalg_matrix_exp", [](Random& random) { return Values{positive(random)}; }},
+      {"aten::linalg_householder_product",
+       [](Random& random) {
+         Sizes sizes = random.any_sizes(2, 4, 4);
+         sizes[sizes.size() - 2] = sizes.back() + random.number(0, 2);
+         Sizes factors = sizes;
+         factors.pop_back();
+         factors.back() = sizes.back();
+         return Values{random.tensor(sizes, at::kFloat), random.tensor(factors, at::kFloat)};
+       }},
+      {"aten::ormqr",
+       [](Random& random) {
+         const Sizes s = random.sizes(2);
+         const std::int64_t rows = s[0] + 1;
+         return Values{random.tensor({rows, rows}, at::kFloat),
+                       random.tensor({rows}, at::kFloat),
+                       random.tensor({rows, s[1]}, at::kFloat),
+                       true,
+                       random.coin()};
+       }},
+      {"aten::geqrf",
+       [](Random& random) { return Values{random.tensor(random.any_sizes(2, 4), at::kFloat)}; }},
+      {"aten::linalg_eig", [](Random& random) { return Values{positive(random)}; }},
       {"aten::cholesky",
        [](Random& random) {
          return Values{positive(random), random.coin()};

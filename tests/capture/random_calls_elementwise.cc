@@ -174,6 +174,22 @@ RandomCalls random_elementwise_calls() {
                         0,
                         255};
         }},
+       {"aten::_fused_moving_avg_obs_fq_helper",
+        [](Random& random) {
+          return Values{random.tensor(random.any_sizes(1, 5), at::kFloat),
+                        random.indices({1}, 2),
+                        random.indices({1}, 2),
+                        random.plain({1}, at::kFloat),
+                        random.plain({1}, at::kFloat),
+                        random.plain({1}, at::kFloat),
+                        random.indices({1}, 1, at::kInt),
+                        0.01,
+                        0,
+                        255,
+                        -1,
+                        false,
+                        false};
+        }},
        {"aten::_fake_quantize_learnable_per_tensor_affine",
         [](Random& random) {
           return Values{random.tensor(random.any_sizes(1, 5), at::kFloat),

@@ -83,6 +83,57 @@ RandomCalls random_norm_calls() {
                        1e-5,
                        mask(random, affine)};
        }},
+      {"aten::_native_batch_norm_legit",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 5);
+         const at::ScalarType dtype = random.floating();
+         const c10::IValue weight = maybe(random, {sizes[1]}, dtype);
+         return Values{random.tensor(sizes, dtype),
+                       weight,
+                       weight,
+                       random.plain({sizes[1]}, dtype),
+                       random.plain({sizes[1]}, dtype),
+                       random.coin(),
+                       0.1,
+                       1e-5};
+       }},
+      {"aten::_native_batch_norm_legit.no_stats",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 5);
+         const at::ScalarType dtype = random.floating();
+         const c10::IValue weight = maybe(random, {sizes[1]}, dtype);
+         return Values{random.tensor(sizes, dtype), weight, weight, true, 0.1, 1e-5};
+       }},
+      {"aten::_batch_norm_with_update",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 5);
+         const at::ScalarType dtype = random.floating();
+         const c10::IValue weight = maybe(random, {sizes[1]}, dtype);
+         return Values{random.tensor(sizes, dtype),
+                       weight,
+                       weight,
+                       random.plain({sizes[1]}, dtype),
+                       random.plain({sizes[1]}, dtype),
+                       0.1,
+                       1e-5};
+       }},
+      {"aten::batch_norm_backward",
+       [](Random& random) {
+         const Sizes sizes = random.any_sizes(2, 5);
+         const at::ScalarType dtype = random.floating();
+         const at::Tensor statistics = random.plain({sizes[1]}, dtype);
+         return Values{random.tensor(sizes, dtype),
+                       random.tensor(sizes, dtype),
+                       random.plain({sizes[1]}, dtype),
+                       statistics,
+                       statistics,
+                       statistics,
+                       statistics,
+                       random.coin(),
+                       1e-5,
+                       mask(random, true),
+                       random.plain({0}, at::kByte)};
+       }},
       {"aten::native_group_norm",
        [](Random& random) {
          Sizes sizes = random.any_sizes(2, 5);
@@ -161,6 +212,22 @@ RandomCalls random_attention_calls() {
                            causal,
                            kNone,
                            kNone};
+           }},
+          {"aten::_masked_softmax",
+           [](Random& random) {
+             const Sizes sizes = random.any_sizes(2, 4);
+             return Values{random.tensor(sizes, at::kFloat),
+                           random.plain(sizes, at::kBool),
+                           static_cast<std::int64_t>(sizes.size()) - 1,
+                           2};
+           }},
+          {"aten::_masked_softmax_backward",
+           [](Random& random) {
+             const Sizes sizes = random.any_sizes(2, 4);
+             return Values{random.tensor(sizes, at::kFloat),
+                           random.tensor(sizes, at::kFloat),
+                           random.plain(sizes, at::kBool),
+                           static_cast<std::int64_t>(sizes.size()) - 1};
            }},
           {"aten::_safe_softmax", [](Random& random) {
              const Sizes sizes = random.any_sizes(1, 4);

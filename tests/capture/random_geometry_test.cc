@@ -20,8 +20,8 @@ namespace {
 
 const program::Target kCpu = *program::Target::parse("cpu");
 
-constexpr int kDraws = 80;
-constexpr int kFewestAccepted = 25;
+constexpr int kDraws = 150;
+constexpr int kFewestAccepted = 40;
 
 c10::OperatorHandle operator_named(const std::string& op) {
   const std::size_t dot = op.find('.');

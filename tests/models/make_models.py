@@ -222,9 +222,9 @@ def frozen():
     return Frozen(), (tokens(),)
 
 
-class Householder(nn.Module):
+class Segments(nn.Module):
     def forward(self, weight):
-        return torch.linalg.householder_product(weight, weight[0])
+        return torch.segment_reduce(weight, "sum", lengths=torch.tensor([3, 5]), unsafe=True)
 
 
 class MissingKernels(nn.Module):
@@ -232,12 +232,12 @@ class MissingKernels(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner = Householder()
+        self.inner = Segments()
         self.weight = nn.Parameter(torch.randn(8, 8))
 
     def forward(self, x):
-        factors, _ = torch.geqrf(x)
-        return self.inner(self.weight).sum() + factors.sum()
+        counts, _ = torch.histogram(x, bins=8)
+        return self.inner(self.weight).sum() + counts.sum()
 
 
 def missing_kernels():

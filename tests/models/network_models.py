@@ -91,6 +91,40 @@ def one_hot(index, classes):
     return (index.unsqueeze(-1) == torch.arange(classes)).long()
 
 
+class OneHot(nn.Module):
+    """Calls whose values the CPU reads, to check them or to choose a formula, and CUDA does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 8) * 0.1)
+
+    def forward(self, labels):
+        y = F.one_hot(labels, 6).to(self.weight.dtype) @ self.weight
+        return y.max() - y.min() + y.pow(2).mean()
+
+
+def one_hot_labels():
+    return OneHot(), (torch.randint(6, (BATCH, 4)),)
+
+
+class ValueDependent(nn.Module):
+    """Gradients with a faster formula for data without zeros, and a loss that is divided by lengths."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 8) * 0.1)
+
+    def forward(self, x):
+        y = x @ self.weight
+        times = y.float().unsqueeze(0).expand(12, -1, -1).log_softmax(-1)
+        lost = F.ctc_loss(times, torch.ones(BATCH, 4, dtype=torch.long), (12,) * BATCH, (4, 3))
+        return lost + (y.prod() + y.prod(1).sum() + y.cumprod(0).mean()).float()
+
+
+def value_dependent():
+    return ValueDependent(), (torch.randn(BATCH, 6),)
+
+
 class Experts(nn.Module):
     """Top-2 routing with a fixed capacity: dispatch and combine are dense one-hot products, so shapes are static."""
 
@@ -266,5 +300,7 @@ MODELS = {
     "mixture-of-experts": mixture_of_experts,
     "recurrent": recurrent,
     "tensor-work": tensor_work,
+    "one-hot": one_hot_labels,
+    "value-dependent": value_dependent,
     "signals": signals,
 }
