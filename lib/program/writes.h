@@ -13,7 +13,8 @@
 
 namespace elixir::program {
 
-/// Whether an operator of this name updates statistics, of which its schema says nothing, when its argument `kBatchNormTraining` is true.
+/// Whether an operator of this name updates statistics, of which its schema says nothing, when its
+/// argument `kBatchNormTraining` is true.
 [[nodiscard]] bool updates_statistics(std::string_view name);
 inline constexpr std::size_t kBatchNormTraining = 5;
 inline constexpr std::size_t kRunningMean = 3;

@@ -34,7 +34,8 @@ CheckReport sample(const std::string& path = "a.json", const std::string& module
   file.path = path;
   file.target = "cpu";
   file.checks = {over(1536, 1024)};
-  file.culprits = {{"modules", plan::Measure::kBytes, "at the peak", false, {{module, 1, 1000, {}}}}};
+  file.culprits = {
+      {"modules", plan::Measure::kBytes, "at the peak", false, {{module, 1, 1000, {}}}}};
   CheckReport report;
   report.files = {file};
   report.failed = 1;
