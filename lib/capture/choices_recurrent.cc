@@ -241,6 +241,7 @@ Result run_with_one_state(Cell cell, const Values& a) {
   for (const at::Tensor& hidden : a[1].toTensor().unbind(0)) states.push_back({hidden, {}});
   const at::Tensor output = Stack(cell, a, false).run(input, states);
   std::vector<at::Tensor> last;
+  last.reserve(states.size());
   for (const State& state : states) last.push_back(state.hidden);
   return {output, at::stack(last, 0), {}};
 }
