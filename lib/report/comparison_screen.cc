@@ -235,6 +235,7 @@ std::string modules(const std::vector<ModuleChange>& changes) {
                                              : growth(change.activations_bytes);
   };
   std::vector<Row> rows;
+  rows.reserve(changes.size());
   for (const ModuleChange& change : changes) {
     rows.push_back({module_label(change.path),
                     1,
@@ -259,6 +260,7 @@ std::string operators(const std::vector<OperatorChange>& changes) {
   if (changes.empty()) return "";
   const auto grown = [](const OperatorChange& change) { return growth(change.allocated_bytes); };
   std::vector<Row> rows;
+  rows.reserve(changes.size());
   for (const OperatorChange& change : changes) {
     rows.push_back(
         {fmt::format("{} in {}", change.name, module_label(change.module)),

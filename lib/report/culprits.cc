@@ -65,6 +65,7 @@ std::vector<Culprit> largest(const std::vector<Culprit>& all) {
     if (group.before) *group.before += *culprit.before;
   }
   std::vector<Culprit> result;
+  result.reserve(alike.size());
   for (auto& entry : alike) result.push_back(std::move(entry.second));
   std::sort(result.begin(), result.end(), [](const Culprit& a, const Culprit& b) {
     return size_of(a) != size_of(b) ? size_of(a) > size_of(b) : a.name < b.name;
