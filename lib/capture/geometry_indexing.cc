@@ -86,8 +86,7 @@ at::Tensor rolled(const at::Tensor& self, const Sizes& shifts, const Sizes& dime
   const std::int64_t d = at::maybe_wrap_dim(dimensions[0], self.dim());
   const std::int64_t size = self.size(d);
   const std::int64_t start = ((size - shifts[0]) % size + size) % size;
-  const at::Tensor once =
-      at::cat({self.narrow(d, start, size - start), self.narrow(d, 0, start)}, d);
+  at::Tensor once = at::cat({self.narrow(d, start, size - start), self.narrow(d, 0, start)}, d);
   if (dimensions.size() == 1) return once;
   return rolled(
       once, {shifts.begin() + 1, shifts.end()}, {dimensions.begin() + 1, dimensions.end()});
