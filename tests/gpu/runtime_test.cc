@@ -152,7 +152,7 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
   run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});
   ASSERT_FALSE(eager.empty());
-  // Max pooling's backward adds atomically in fp32: eager autograd's own runs differ by 1.5 units
+  // Sums with atomics (max pooling's backward): eager autograd's own runs differ by 1.5 units
   // in elements near zero (H200). There, elements below a bf16 number's precision beside their
   // tensor's largest are judged by that bound's unit. Everywhere else there is no such grace.
   constexpr float kBf16Precision = 256.0F;
