@@ -7,36 +7,12 @@
 
 #include <string>
 
+#include "small_trace.h"
+
 namespace elixir::memory {
 namespace {
 
 using testing::HasSubstr;
-
-const char* const kHeader =
-    "elixir-allocator-trace 1\n"
-    "config\n"
-    "device 1073741824\n"
-    "capacity 1073741824\n"
-    "allowed none\n";
-
-/// Two small blocks and a large one; one is freed; nothing else. Addresses are those of a record.
-const char* const kTrace =
-    "elixir-allocator-trace 1\n"
-    "config\n"
-    "device 1073741824\n"
-    "capacity 1073741824\n"
-    "allowed 104857600\n"
-    "# a comment, and an empty line\n"
-    "\n"
-    "s+ 2097152 0 @5000000\n"
-    "a 100\n"
-    "a 600\n"
-    "s+ 20971520 1 @1000000\n"
-    "a 3000000 1\n"
-    "f 3\n"
-    "p 3001856 23068672 3001344 23068672\n"
-    "g @1000000 1 large 3000320a 17971200f\n"
-    "g @5000000 0 small 512f 1024a 2095616f\n";
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
