@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace elixir {
 namespace {
@@ -28,26 +29,15 @@ std::string errno_text(int number) {
   return std::generic_category().message(number);
 }
 
-[[noreturn]] void fail(ErrorCode code,
-                       const std::string& path,
-                       std::string message,
-                       std::vector<std::string> help = {}) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
-  info.help = std::move(help);
-  throw Error(std::move(info));
-}
-
 [[noreturn]] void fail_write(const std::string& path, int number) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
-    fail(ErrorCode::kDiskFull,
-         path,
-         fmt::format("no room to write `{}`: {}", path, errno_text(number)),
-         {"free space or choose another place with -o; nothing was left behind"});
+    fail_in_file(ErrorCode::kDiskFull,
+                 path,
+                 fmt::format("no room to write `{}`: {}", path, errno_text(number)),
+                 {"free space or choose another place with -o; nothing was left behind"});
   }
-  fail(ErrorCode::kIoError, path, fmt::format("cannot write `{}`: {}", path, errno_text(number)));
+  fail_in_file(
+      ErrorCode::kIoError, path, fmt::format("cannot write `{}`: {}", path, errno_text(number)));
 }
 
 std::string directory_of(const std::string& path) {
@@ -150,11 +140,12 @@ enum class TargetKind { kNew, kRegular, kDirect };
 
 /// What writing to `path` would meet; throws when it cannot be written.
 TargetKind inspect(const std::string& path, Overwrite overwrite) {
-  if (path.empty()) fail(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
+  if (path.empty())
+    fail_in_file(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
-      fail(
+      fail_in_file(
           ErrorCode::kOutputUnwritable,
           path,
           fmt::format("cannot write `{}`: it is a directory", path),
@@ -162,33 +153,35 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
     }
     if (!S_ISREG(status.st_mode)) return TargetKind::kDirect;
     if (overwrite == Overwrite::kRefuse) {
-      fail(ErrorCode::kOutputExists,
-           path,
-           fmt::format("`{}` exists already", path),
-           {"give --force to replace it, or choose another name with -o"});
+      fail_in_file(ErrorCode::kOutputExists,
+                   path,
+                   fmt::format("`{}` exists already", path),
+                   {"give --force to replace it, or choose another name with -o"});
     }
   } else if (errno != ENOENT) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
   }
   const std::string directory = directory_of(path);
   if (::stat(directory.c_str(), &status) != 0) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
-         {fmt::format("create it first: mkdir -p '{}'", directory)});
+    fail_in_file(
+        ErrorCode::kOutputUnwritable,
+        path,
+        fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
+        {fmt::format("create it first: mkdir -p '{}'", directory)});
   }
   if (!S_ISDIR(status.st_mode)) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: `{}` is not a directory", path, directory));
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot write `{}`: `{}` is not a directory", path, directory));
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
-         {"choose a directory you may write to with -o"});
+    fail_in_file(
+        ErrorCode::kOutputUnwritable,
+        path,
+        fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
+        {"choose a directory you may write to with -o"});
   }
   return ::stat(path.c_str(), &status) == 0 ? TargetKind::kRegular : TargetKind::kNew;
 }
@@ -196,9 +189,9 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
 void write_direct(const std::string& path, const std::function<void(const Sink&)>& produce) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
   }
   Writer writer(file.get(), path);
   produce([&](std::string_view bytes) { writer.append(bytes); });
@@ -214,10 +207,10 @@ void publish(const std::string& temporary, const std::string& path, Overwrite ov
       return;
     }
     if (errno == EEXIST) {
-      fail(ErrorCode::kOutputExists,
-           path,
-           fmt::format("`{}` exists already", path),
-           {"give --force to replace it, or choose another name with -o"});
+      fail_in_file(ErrorCode::kOutputExists,
+                   path,
+                   fmt::format("`{}` exists already", path),
+                   {"give --force to replace it, or choose another name with -o"});
     }
     // File systems without RENAME_NOREPLACE: the check before the work has to do.
     if (errno != EINVAL && errno != ENOSYS) fail_write(path, errno);
@@ -257,9 +250,9 @@ void write_file_streamed(const std::string& path,
   Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) {
     if (errno == ENOSPC || errno == EDQUOT) fail_write(path, errno);
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
   }
   if (mode != 0) static_cast<void>(::fchmod(file.get(), mode));
   Writer writer(file.get(), path);
@@ -287,19 +280,19 @@ std::string read_file(const std::string& path) {
         help.push_back(
             fmt::format("did you mean `{}`?", (stdfs::path(path).parent_path() / name).string()));
       }
-      fail(ErrorCode::kFileNotFound, path, fmt::format("`{}` does not exist", path), help);
+      fail_in_file(ErrorCode::kFileNotFound, path, fmt::format("`{}` does not exist", path), help);
     }
-    fail(ErrorCode::kFileUnreadable,
-         path,
-         fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 path,
+                 fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
   }
   struct stat status {};
   std::string content;
   if (::fstat(file.get(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
-      fail(ErrorCode::kFileUnreadable,
-           path,
-           fmt::format("cannot read `{}`: it is a directory", path));
+      fail_in_file(ErrorCode::kFileUnreadable,
+                   path,
+                   fmt::format("cannot read `{}`: it is a directory", path));
     }
     if (S_ISREG(status.st_mode)) content.reserve(static_cast<std::size_t>(status.st_size) + 1);
   }
@@ -309,9 +302,9 @@ std::string read_file(const std::string& path) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
     if (got < 0) {
       if (errno == EINTR) continue;
-      fail(ErrorCode::kFileUnreadable,
-           path,
-           fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+      fail_in_file(ErrorCode::kFileUnreadable,
+                   path,
+                   fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
     }
     if (got == 0) return content;
     content.append(block.data(), static_cast<std::size_t>(got));

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/files.h"
 #include "runtime/mapped_file.h"
 #include "runtime/safetensors.h"
@@ -32,12 +33,10 @@ constexpr std::string_view kRemoved = ".removed-";
 [[noreturn]] void bad(const std::string& path,
                       std::string message,
                       std::vector<std::string> notes = {}) {
-  ErrorInfo info;
-  info.code = ErrorCode::kBadCheckpoint;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
-  info.notes = std::move(notes);
-  throw Error(std::move(info));
+  throw file_error(ErrorCode::kBadCheckpoint,
+                   path,
+                   std::move(message),
+                   {.byte_offset = {}, .notes = std::move(notes), .help = {}});
 }
 
 [[noreturn]] void fail_io(const std::string& path, const std::error_code& error) {

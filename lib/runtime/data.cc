@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "runtime/data_kinds.h"
+#include "runtime/micro_batch_seed.h"
 
 namespace elixir::runtime {
 namespace {
@@ -20,40 +22,21 @@ namespace fs = std::filesystem;
 constexpr DataFormat kFormats[] = {
     DataFormat::kBytes, DataFormat::kU16, DataFormat::kU32, DataFormat::kSafetensors};
 
-[[noreturn]] void fail(ErrorCode code,
-                       const std::string& path,
-                       std::string message,
-                       std::vector<std::string> help = {}) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
-  info.help = std::move(help);
-  throw Error(std::move(info));
-}
-
-std::uint64_t splitmix64(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
 std::vector<std::string> files_below(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code error;
   fs::recursive_directory_iterator walk(
       directory, fs::directory_options::skip_permission_denied, error);
   if (error) {
-    fail(ErrorCode::kFileUnreadable,
-         directory,
-         "cannot read directory `" + directory + "`: " + error.message());
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 directory,
+                 "cannot read directory `" + directory + "`: " + error.message());
   }
   for (const fs::recursive_directory_iterator end; walk != end; walk.increment(error)) {
     if (error) {
-      fail(ErrorCode::kFileUnreadable,
-           directory,
-           "cannot read directory `" + directory + "`: " + error.message());
+      fail_in_file(ErrorCode::kFileUnreadable,
+                   directory,
+                   "cannot read directory `" + directory + "`: " + error.message());
     }
     std::error_code status_error;
     if (walk->is_regular_file(status_error) && !status_error) {
@@ -102,13 +85,13 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
   const auto take = [&](const std::string& file, DataFormat its_format) {
     if (!decided) decided = its_format;
     if (*decided != its_format) {
-      fail(ErrorCode::kDataMismatch,
-           file,
-           fmt::format("`{}` is {} by its suffix, the data before it {}",
-                       file,
-                       name_of(its_format),
-                       name_of(*decided)),
-           {"pass files of one format, or say --data-format"});
+      fail_in_file(ErrorCode::kDataMismatch,
+                   file,
+                   fmt::format("`{}` is {} by its suffix, the data before it {}",
+                               file,
+                               name_of(its_format),
+                               name_of(*decided)),
+                   {"pass files of one format, or say --data-format"});
     }
     found.files.push_back(file);
   };
@@ -116,15 +99,15 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (!fs::exists(status)) {
-      fail(ErrorCode::kFileNotFound, path, "no such file or directory: `" + path + "`");
+      fail_in_file(ErrorCode::kFileNotFound, path, "no such file or directory: `" + path + "`");
     }
     if (!fs::is_directory(status)) {
       const auto by_suffix = data_format_of(path);
       if (!format && !by_suffix) {
-        fail(ErrorCode::kDataMismatch,
-             path,
-             "the suffix of `" + path + "` does not tell its format",
-             {"say --data-format bytes, u16, u32 or safetensors"});
+        fail_in_file(ErrorCode::kDataMismatch,
+                     path,
+                     "the suffix of `" + path + "` does not tell its format",
+                     {"say --data-format bytes, u16, u32 or safetensors"});
       }
       take(path, format ? *format : *by_suffix);
       continue;
@@ -135,12 +118,12 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
       if (by_suffix && (!format || by_suffix == format)) take(file, *by_suffix);
     }
     if (found.files.size() == before) {
-      fail(ErrorCode::kDataMismatch,
-           path,
-           fmt::format("no {} file in directory `{}`",
-                       format ? std::string(name_of(*format)) : "data",
-                       path),
-           {"files are taken by suffix: .txt .py (bytes), .u16, .u32, .safetensors"});
+      fail_in_file(ErrorCode::kDataMismatch,
+                   path,
+                   fmt::format("no {} file in directory `{}`",
+                               format ? std::string(name_of(*format)) : "data",
+                               path),
+                   {"files are taken by suffix: .txt .py (bytes), .u16, .u32, .safetensors"});
     }
   }
   require(decided.has_value(), "find_data without a path");
@@ -152,9 +135,9 @@ std::int64_t drawn_start(std::uint64_t seed,
                          std::int64_t step,
                          std::int64_t row,
                          std::int64_t starts) {
-  std::uint64_t x = splitmix64(seed);
-  x = splitmix64(x ^ static_cast<std::uint64_t>(step));
-  x = splitmix64(x ^ static_cast<std::uint64_t>(row));
+  std::uint64_t x = mix64(seed);
+  x = mix64(x ^ static_cast<std::uint64_t>(step));
+  x = mix64(x ^ static_cast<std::uint64_t>(row));
   // Upper half of a 128-bit product: uniform up to 2^-64 * starts.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::int64_t>((Wide(x) * static_cast<std::uint64_t>(starts)) >> 64);

@@ -11,17 +11,11 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "runtime/micro_batch_seed.h"
 #include "runtime/weights.h"
 
 namespace elixir::runtime {
 namespace {
-
-std::uint64_t splitmix64(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
 
 /// In (0, 1]: never 0, so that its logarithm is finite.
 double unit_of(std::uint64_t bits) {
@@ -30,7 +24,7 @@ double unit_of(std::uint64_t bits) {
 
 std::uint64_t key_of(const std::string& name, std::uint64_t seed) {
   const std::string digest = sha256_hex(name);
-  return splitmix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
+  return mix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
 }
 
 }  // namespace
@@ -91,7 +85,7 @@ at::Tensor initialize(const Initializer& rule,
   const std::int64_t n = tensor.numel();
   const std::uint64_t key = key_of(name, seed);
   const auto draw = [key](std::int64_t index) {
-    return unit_of(splitmix64(key + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15U));
+    return unit_of(mix64(key + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15U));
   };
   switch (rule.kind) {
     case Initializer::Kind::kConstant:

@@ -17,22 +17,11 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/files.h"
 #include "core/units.h"
 
 namespace elixir::runtime {
-namespace {
-
-[[noreturn]] void fail(ErrorCode code, const std::string& path, const std::string& message) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = message;
-  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
-  throw Error(std::move(info));
-}
-
-}  // namespace
-
 MappedFile::MappedFile(std::string path, const unsigned char* data, std::size_t size_bytes)
     : path_(std::move(path)), data_(data), size_bytes_(size_bytes) {}
 
@@ -45,14 +34,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (descriptor < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      fail(ErrorCode::kFileNotFound, path, "no such file: `" + path + "`");
+      fail_in_file(ErrorCode::kFileNotFound, path, "no such file: `" + path + "`");
     }
-    fail(ErrorCode::kFileUnreadable, path, "cannot read `" + path + "`: " + std::strerror(error));
+    fail_in_file(
+        ErrorCode::kFileUnreadable, path, "cannot read `" + path + "`: " + std::strerror(error));
   }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
-    fail(ErrorCode::kFileUnreadable, path, "`" + path + "` is not a regular file");
+    fail_in_file(ErrorCode::kFileUnreadable, path, "`" + path + "` is not a regular file");
   }
   const auto size_bytes = static_cast<std::size_t>(status.st_size);
   void* data = nullptr;
@@ -62,7 +52,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const int error = errno;
   ::close(descriptor);
   if (data == MAP_FAILED) {
-    fail(ErrorCode::kFileUnreadable, path, "cannot map `" + path + "`: " + std::strerror(error));
+    fail_in_file(
+        ErrorCode::kFileUnreadable, path, "cannot map `" + path + "`: " + std::strerror(error));
   }
   return std::shared_ptr<const MappedFile>(
       new MappedFile(path, static_cast<const unsigned char*>(data), size_bytes));

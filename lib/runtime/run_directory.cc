@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace elixir::runtime {
 namespace {
@@ -24,18 +25,6 @@ namespace fs = std::filesystem;
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kFiles[] = {
     "config.json", kMetrics, "summary.json", "trace.json", "checkpoints"};
-
-[[noreturn]] void fail(ErrorCode code,
-                       const std::string& path,
-                       std::string message,
-                       std::vector<std::string> help = {}) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, std::nullopt};
-  info.help = std::move(help);
-  throw Error(std::move(info));
-}
 
 /// Whether `name` is a temporary name of files.h: TARGET.tmp-PID-COUNT.
 bool is_temporary_of(const std::string& name, const std::string& target) {
@@ -55,10 +44,11 @@ bool holds_nothing(const std::string& path) {
 
 void check_writable(const fs::path& directory) {
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    fail(ErrorCode::kOutputUnwritable,
-         directory.string(),
-         fmt::format(
-             "cannot write to directory `{}`: {}", directory.string(), std::strerror(errno)));
+    fail_in_file(
+        ErrorCode::kOutputUnwritable,
+        directory.string(),
+        fmt::format(
+            "cannot write to directory `{}`: {}", directory.string(), std::strerror(errno)));
   }
 }
 
@@ -92,9 +82,9 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (error && error != std::errc::no_such_file_or_directory) {
-      fail(ErrorCode::kOutputUnwritable,
-           path,
-           fmt::format("cannot make run directory `{}`: {}", path, error.message()));
+      fail_in_file(ErrorCode::kOutputUnwritable,
+                   path,
+                   fmt::format("cannot make run directory `{}`: {}", path, error.message()));
     }
     fs::path parent = fs::path(path).lexically_normal();
     if (!parent.has_filename()) parent = parent.parent_path();
@@ -103,14 +93,14 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
     return;
   }
   if (!fs::is_directory(status)) {
-    fail(ErrorCode::kOutputExists, path, "`" + path + "` exists and is not a directory");
+    fail_in_file(ErrorCode::kOutputExists, path, "`" + path + "` exists and is not a directory");
   }
   check_writable(path);
   if (overwrite == Overwrite::kRefuse && !holds_nothing(path)) {
-    fail(ErrorCode::kOutputExists,
-         path,
-         "run directory `" + path + "` is not empty",
-         {"go on with that run by --resume " + path, "replace it by --force"});
+    fail_in_file(ErrorCode::kOutputExists,
+                 path,
+                 "run directory `" + path + "` is not empty",
+                 {"go on with that run by --resume " + path, "replace it by --force"});
   }
 }
 
@@ -119,18 +109,18 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
   std::error_code error;
   fs::create_directory(path, error);
   if (error) {
-    fail(ErrorCode::kOutputUnwritable,
-         path,
-         fmt::format("cannot make run directory `{}`: {}", path, error.message()));
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot make run directory `{}`: {}", path, error.message()));
   }
   RunDirectory directory(path);
   for (const char* name : kFiles) {
     remove_abandoned(directory.file(name));
     fs::remove_all(directory.file(name), error);
     if (error) {
-      fail(ErrorCode::kOutputUnwritable,
-           path,
-           fmt::format("cannot remove `{}`: {}", directory.file(name), error.message()));
+      fail_in_file(ErrorCode::kOutputUnwritable,
+                   path,
+                   fmt::format("cannot remove `{}`: {}", directory.file(name), error.message()));
     }
   }
   return directory;
@@ -139,10 +129,10 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
 RunDirectory RunDirectory::open(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path + "/config.json", error)) {
-    fail(ErrorCode::kFileNotFound,
-         path,
-         "`" + path + "` is not a run directory: no config.json",
-         {"pass the directory that an earlier elixir-train wrote (-o)"});
+    fail_in_file(ErrorCode::kFileNotFound,
+                 path,
+                 "`" + path + "` is not a run directory: no config.json",
+                 {"pass the directory that an earlier elixir-train wrote (-o)"});
   }
   check_writable(path);
   RunDirectory directory(path);
@@ -170,9 +160,9 @@ void RunDirectory::append_metrics(const Json& line) {
   if (rest.empty()) return;
   const int error = errno;
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  fail(full ? ErrorCode::kDiskFull : ErrorCode::kIoError,
-       path,
-       fmt::format("cannot append to `{}`: {}", path, std::strerror(error)));
+  fail_in_file(full ? ErrorCode::kDiskFull : ErrorCode::kIoError,
+               path,
+               fmt::format("cannot append to `{}`: {}", path, std::strerror(error)));
 }
 
 void RunDirectory::cut_metrics(std::int64_t step) {

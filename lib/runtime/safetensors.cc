@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "runtime/scalar_type.h"
@@ -69,12 +70,10 @@ std::string file_dtype_name(program::DType dtype) {
                       std::int64_t byte_offset,
                       std::string message,
                       std::vector<std::string> help = {}) {
-  ErrorInfo info;
-  info.code = ErrorCode::kBadSafetensors;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, byte_offset};
-  info.help = std::move(help);
-  throw Error(std::move(info));
+  throw file_error(ErrorCode::kBadSafetensors,
+                   path,
+                   std::move(message),
+                   {.byte_offset = byte_offset, .notes = {}, .help = std::move(help)});
 }
 
 /// Errors of the JSON reader, as errors of this file.

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/log.h"
 #include "core/units.h"
 #include "runtime/data_kinds.h"
@@ -24,13 +25,11 @@ namespace {
                        std::string message,
                        std::vector<std::string> notes = {},
                        std::vector<std::string> help = {}) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = SourcePos{path, "", std::nullopt, byte_offset};
-  info.notes = std::move(notes);
-  info.help = std::move(help);
-  throw Error(std::move(info));
+  throw file_error(
+      code,
+      path,
+      std::move(message),
+      {.byte_offset = byte_offset, .notes = std::move(notes), .help = std::move(help)});
 }
 
 struct Shard {
