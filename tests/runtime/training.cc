@@ -211,9 +211,12 @@ Gradients TestModel::eager_gradients(const TrainingRun& run, std::vector<std::st
   more.emplace_back("gradients=1");
   Gradients gradients;
   for (const auto& [name, bytes] : eager(run, 1, more).weights) {
+    // clang before 16 does not let a lambda capture a structured binding.
     const auto parameter = std::find_if(
-        program().parameters.begin(), program().parameters.end(), [&](const auto& candidate) {
-          return std::count(candidate.names.begin(), candidate.names.end(), name) > 0;
+        program().parameters.begin(),
+        program().parameters.end(),
+        [&wanted = name](const program::Parameter& candidate) {
+          return std::count(candidate.names.begin(), candidate.names.end(), wanted) > 0;
         });
     if (parameter == program().parameters.end()) throw std::runtime_error("no parameter " + name);
     const auto count =
