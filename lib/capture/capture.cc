@@ -157,10 +157,10 @@ Step prepare(const Model& model, const Options& options, c10::Device device) {
         "the model was traced for evaluation: dropout and batch norm do not train (--mode train)");
   }
   if (options.target.kind == program::Target::Kind::kCuda &&
-      has_recurrent_layers(step.loaded.module)) {
+      has_packed_recurrent_layers(step.loaded.module)) {
     step.warnings.emplace_back(
-        "recurrent layers are recorded step by step; CUDA fuses them in cuDNN, whose memory "
-        "differs");
+        "recurrent layers over packed sequences are recorded step by step; CUDA fuses them in "
+        "cuDNN, whose memory differs");
   }
   insert_module_markers(step.loaded.module);
   return step;

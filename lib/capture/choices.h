@@ -50,7 +50,7 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_efficient_attention(const program::Target& target,
                                               const Values& arguments);
 
-// --- Recurrent layers (choices_recurrent.cc)
+// --- Recurrent layers (choices_recurrent.cc, choices_cudnn_rnn.cc)
 // ------------------------------------------------------------------------
 [[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Values& arguments);
@@ -59,6 +59,12 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Values& arguments);
+/// cuDNN's kernels for all steps, layers and directions at once.
+[[nodiscard]] bool takes_cudnn_rnn(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Values& arguments);
 /// CUDA's kernels for the gates of one step.
 [[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);

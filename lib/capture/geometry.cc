@@ -18,6 +18,7 @@ const std::unordered_map<std::string, Rule>& all_rules() {
     std::unordered_map<std::string, Rule> all;
     for (const Rules* topic : {&kAttentionRules,
                                &kConvolutionRules,
+                               &kCudnnRnnRules,
                                &kElementwiseRules,
                                &kEmbeddingBagRules,
                                &kFourierRules,

@@ -48,6 +48,7 @@ struct Geometry {
 // One table a topic.
 extern const Rules kAttentionRules;
 extern const Rules kConvolutionRules;
+extern const Rules kCudnnRnnRules;
 extern const Rules kElementwiseRules;
 extern const Rules kEmbeddingBagRules;
 extern const Rules kFourierRules;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/dropout_state.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -200,6 +201,7 @@ ReplayCall::ReplayCall(const program::Program& program, program::OperatorId id)
   for (std::size_t i = 0; i < op.arguments.size(); ++i) {
     slots_.push_back(make_slot(op.arguments[i], schema.arguments()[i].type()));
   }
+  find_dropout_state(op);
   std::vector<program::StorageId> given;
   program::for_each_tensor(op.arguments,
                            [&](const TensorRef& ref) { given.push_back(ref.storage); });
@@ -253,6 +255,22 @@ ReplayCall::Slot ReplayCall::make_slot(const program::Argument& argument,
   return slot;
 }
 
+/// Recurrent layers of cuDNN that train with dropout want its state.
+void ReplayCall::find_dropout_state(const program::Operator& op) {
+  if (op.name != "aten::_cudnn_rnn" && op.name != "aten::_cudnn_rnn_backward") return;
+  const auto position = [this](const char* name) {
+    const auto found = handle_.schema().argumentIndexWithName(name);
+    if (!found) fail(fmt::format("no argument `{}`", name));
+    return static_cast<std::size_t>(*found);
+  };
+  const auto* probability = std::get_if<double>(&op.arguments[position("dropout")]);
+  const auto* train = std::get_if<bool>(&op.arguments[position("train")]);
+  if (probability == nullptr || train == nullptr || !*train || *probability == 0) return;
+  Slot& state = slots_[position("dropout_state")];
+  state.kind = Slot::Kind::kDropoutState;
+  state.plain = *probability;
+}
+
 const at::Tensor& ReplayCall::fill(Slot& slot, std::size_t i, const StorageTable& storages) const {
   at::Tensor& shell = slot.shells[i];
   if (!shell.defined()) return shell;
@@ -288,6 +306,10 @@ void ReplayCall::push_arguments(const StorageTable& storages) {
         stack_.emplace_back(std::move(list));
         break;
       }
+      case Slot::Kind::kDropoutState:
+        stack_.emplace_back(
+            cudnn_dropout_state(slot.plain.toDouble(), stack_.front().toTensor().device()));
+        break;
       case Slot::Kind::kOptionalTensors: {
         c10::List<std::optional<at::Tensor>> list;
         list.reserve(slot.shells.size());

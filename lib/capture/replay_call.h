@@ -55,7 +55,13 @@ class ReplayCall {
 
  private:
   struct Slot {
-    enum class Kind : std::uint8_t { kPlain, kTensor, kTensors, kOptionalTensors } kind;
+    enum class Kind : std::uint8_t {
+      kPlain,
+      kTensor,
+      kTensors,
+      kOptionalTensors,
+      kDropoutState,  ///< cuDNN's, of which the program does not know; `plain` is the probability
+    } kind;
     c10::IValue plain;
     std::vector<at::Tensor> shells;  ///< reused by every call; undefined where the argument is
     std::vector<std::optional<program::TensorRef>> refs;
@@ -69,6 +75,7 @@ class ReplayCall {
 
   [[nodiscard]] Slot make_slot(const program::Argument& argument, const c10::TypePtr& type) const;
   const at::Tensor& fill(Slot& slot, std::size_t i, const StorageTable& storages) const;
+  void find_dropout_state(const program::Operator& op);
   void push_arguments(const StorageTable& storages);
   void release_shells();
   void bind_outputs(StorageTable& storages) const;

@@ -25,8 +25,12 @@ using Rules = std::unordered_map<std::string_view, void (*)(ScriptBuilder&)>;
 const Rules& rules() {
   static const Rules all = [] {
     Rules rules;
-    for (const auto* topic :
-         {&kAttentionScripts, &kEmbeddingScripts, &kNormScripts, &kReductionScripts}) {
+    for (const auto* topic : {&kAttentionScripts,
+                              &kEmbeddingScripts,
+                              &kLossScripts,
+                              &kNormScripts,
+                              &kRecurrentScripts,
+                              &kReductionScripts}) {
       for (const ScriptRule& rule : *topic) rules.emplace(rule.name, rule.write);
     }
     return rules;
@@ -90,12 +94,19 @@ void estimate_library_call(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
-/// The library handles' workspaces: made by the first matrix product of a thread and kept.
-class HandleWorkspaces {
+/// What the first call of its kind makes and the process keeps: the library handles' workspaces at
+/// the first matrix product of a thread, the generators of cuDNN's dropout.
+class ProcessWorkspaces {
  public:
-  explicit HandleWorkspaces(const CudaTraits& traits) : traits_(traits) {}
+  explicit ProcessWorkspaces(const CudaTraits& traits) : traits_(traits) {}
 
   void before(const Operator& op, ScriptBuilder& script) {
+    before_product(op, script);
+    before_recurrent_layers(op, script);
+  }
+
+ private:
+  void before_product(const Operator& op, ScriptBuilder& script) {
     const bool with_bias = op.name == "aten::addmm" || op.name == "aten::linear";
     const bool product =
         with_bias || op.name == "aten::mm" || op.name == "aten::bmm" || op.name == "aten::baddbmm";
@@ -111,22 +122,33 @@ class HandleWorkspaces {
     }
   }
 
- private:
+  /// A seed from the GPU's generator, then a generator for each thread of the GPU.
+  void before_recurrent_layers(const Operator& op, ScriptBuilder& script) {
+    constexpr std::size_t kDropout = 11;
+    constexpr std::size_t kTrain = 12;
+    constexpr std::int64_t kSeedBytes = 8;
+    if (op.name != "aten::_cudnn_rnn" || op.arguments.size() <= kTrain) return;
+    const double* dropout = std::get_if<double>(&op.arguments[kDropout]);
+    if (dropout == nullptr || *dropout == 0 || !script.flag(kTrain)) return;
+    if (std::exchange(dropout_state_, true)) return;
+    script.once(kSeedBytes);
+    script.persistent(traits_.cudnn_dropout_state_bytes());
+  }
+
   const CudaTraits& traits_;
   std::array<bool, 2> cublas_{};
   bool cublaslt_ = false;
+  bool dropout_state_ = false;
 };
 
 }  // namespace
 
 bool is_library_call(const Operator& op) {
-  constexpr std::array<std::string_view, 8> kNames = {"aten::_convolution",
+  constexpr std::array<std::string_view, 6> kNames = {"aten::_convolution",
                                                       "aten::convolution",
                                                       "aten::cudnn_convolution",
                                                       "aten::cudnn_convolution_transpose",
                                                       "aten::convolution_backward",
-                                                      "aten::_cudnn_rnn",
-                                                      "aten::_cudnn_rnn_backward",
                                                       "aten::_thnn_fused_lstm_cell"};
   return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
 }
@@ -149,7 +171,7 @@ std::vector<CallScript> call_scripts(const Program& program,
                                      const CudaTraits& traits,
                                      const WorkspaceTable& table) {
   auto allocated = storages_by_call(program);
-  HandleWorkspaces handles(traits);
+  ProcessWorkspaces process(traits);
   std::vector<CallScript> scripts;
   scripts.reserve(program.operators.size());
   for (const Operator& op : program.operators) {
@@ -160,7 +182,7 @@ std::vector<CallScript> call_scripts(const Program& program,
     const bool library = is_library_call(op);
     const auto rule = rules().find(op.name);
     const bool measured = library && write_recorded(table, builder);
-    handles.before(op, builder);
+    process.before(op, builder);
     if (library && !measured) {
       estimate_library_call(builder);
     } else if (!library && rule != rules().end()) {

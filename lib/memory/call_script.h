@@ -26,6 +26,7 @@ struct ScriptStep {
   std::int64_t bytes = 0;  ///< as asked for
   program::StorageId storage = -1;
   int temporary = -1;
+  bool once = false;  ///< in the first step alone; what is persistent always is
 };
 
 /// Where a script comes from, from the surest to the least sure.

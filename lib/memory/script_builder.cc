@@ -75,7 +75,15 @@ void ScriptBuilder::release(int temporary) {
 }
 
 void ScriptBuilder::persistent(std::int64_t bytes) {
-  steps_.push_back({.kind = ScriptStep::Kind::kPersistent, .bytes = bytes});
+  steps_.push_back({.kind = ScriptStep::Kind::kPersistent, .bytes = bytes, .once = true});
+}
+
+void ScriptBuilder::once(std::int64_t bytes) {
+  const int made = temporary(bytes);
+  release(made);
+  for (ScriptStep& step : steps_) {
+    if (step.temporary == made) step.once = true;
+  }
 }
 
 CallScript ScriptBuilder::finish() {

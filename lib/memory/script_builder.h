@@ -38,7 +38,10 @@ class ScriptBuilder {
   /// Scratch memory; -1 for no bytes.
   int temporary(std::int64_t bytes);
   void release(int temporary);
+  /// What the process keeps, and scratch memory for making it.
   void persistent(std::int64_t bytes);
+  void once(std::int64_t bytes);
+  void measured() { source_ = ScriptSource::kMeasured; }
   void modelled() { source_ = ScriptSource::kModelled; }
 
   [[nodiscard]] CallScript finish();

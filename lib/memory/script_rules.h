@@ -19,7 +19,9 @@ struct ScriptRule {
 
 extern const std::vector<ScriptRule> kAttentionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
+extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;
+extern const std::vector<ScriptRule> kRecurrentScripts;
 extern const std::vector<ScriptRule> kReductionScripts;
 
 }  // namespace elixir::memory

@@ -20,11 +20,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// One-sweep radix sort of pairs of 8 bytes: bins of eight passes, look-back of each tile, the
-/// other halves of both double buffers, counters; each aligned.
+/// Radix sort of pairs of 8 bytes. What one block sorts by itself needs nothing, but asks for a
+/// byte. One sweep: bins of eight passes, look-back of each tile, the other halves of both double
+/// buffers, counters; each aligned.
 std::int64_t sort_bytes(std::int64_t count) {
+  constexpr std::int64_t kOneBlock = 2304;
   constexpr std::int64_t kBinsBytes = std::int64_t{8} * 256 * 8;
   constexpr std::int64_t kLookBackBytes = std::int64_t{256} * 4;
+  if (count <= kOneBlock) return 1;
   return kBinsBytes + ceil_div(count, kCubTile) * kLookBackBytes +
          2 * round_up(count * kIndexBytes, kCubAlignment) + kCubAlignment + (kCubAlignment - 1);
 }
@@ -45,35 +48,31 @@ void embedding(ScriptBuilder& script) {
   }
 }
 
-void embedding_dense_backward(ScriptBuilder& script) {
-  constexpr std::int64_t kFewIndices = 3072;
+/// Bag sizes and bags of indices before the result.
+void embedding_bag(ScriptBuilder& script) {
+  script.output(2);
+  script.output(1);
+}
+
+/// Sorted indices and where they were, which stay until the call ends.
+void sort_indices(ScriptBuilder& script, std::int64_t count) {
+  script.temporary(count * kIndexBytes);
+  script.temporary(count * kIndexBytes);
+  const int range = script.temporary(count * kIndexBytes);
+  script.release(script.temporary(sort_bytes(count)));
+  script.release(range);
+}
+
+/// embedding_backward_cuda_kernel: gradients of equal indices are summed in parts. `width`: of a
+/// row of the weight, which has `rows`.
+void sum_by_index(
+    ScriptBuilder& script, std::int64_t count, std::int64_t rows, std::int64_t width, bool narrow) {
   constexpr std::int64_t kRowsOfAPart = 10;
   constexpr std::int64_t kMostThreads = 1024;
   constexpr std::int64_t kWarp = 32;
   constexpr std::int64_t kBlocksWorthTwoSteps = 4;  ///< a multiprocessor
-  const auto* gradient = script.tensor(0);
-  const auto* indices = script.tensor(1);
-  if (gradient == nullptr || indices == nullptr) return;
-  const std::int64_t count = indices->numel();
-  const std::int64_t rows = script.integer(2, 0);
-  const bool scale_by_frequency = script.flag(4);
-  const std::int64_t width = gradient->sizes.empty() ? 1 : gradient->sizes.back();
-  const bool narrow = program::element_bytes(gradient->dtype) < kFloatBytes;
-  if (!is_contiguous(*indices)) script.temporary(indices->bytes());
-  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
-  if (count <= kFewIndices && !scale_by_frequency) return;
-
-  if (scale_by_frequency || program::element_bytes(indices->dtype) != kIndexBytes) {
-    script.modelled();
-  }
-  script.temporary(count * kIndexBytes);  // sorted indices
-  script.temporary(count * kIndexBytes);  // where they were
-  const int range = script.temporary(count * kIndexBytes);
-  script.release(script.temporary(sort_bytes(count)));
-  script.release(range);
-  script.outputs();
-  script.temporary(count * kIndexBytes);  // starts of segments of equal indices
-  script.temporary(kIndexBytes);          // how many
+  script.temporary(count * kIndexBytes);            // starts of segments of equal indices
+  script.temporary(kIndexBytes);                    // how many
   const int keys = script.temporary(count * kIndexBytes);
   script.release(script.temporary(scan_bytes(count)));
   script.release(keys);
@@ -96,6 +95,55 @@ void embedding_dense_backward(ScriptBuilder& script) {
   }
 }
 
+void embedding_dense_backward(ScriptBuilder& script) {
+  constexpr std::int64_t kFewIndices = 3072;
+  const auto* gradient = script.tensor(0);
+  const auto* indices = script.tensor(1);
+  if (gradient == nullptr || indices == nullptr) return;
+  const std::int64_t count = indices->numel();
+  const bool scale_by_frequency = script.flag(4);
+  if (!is_contiguous(*indices)) script.temporary(indices->bytes());
+  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
+  if (count <= kFewIndices && !scale_by_frequency) return;
+
+  if (scale_by_frequency || program::element_bytes(indices->dtype) != kIndexBytes) {
+    script.modelled();
+  }
+  sort_indices(script, count);
+  script.outputs();
+  sum_by_index(script,
+               count,
+               script.integer(2, 0),
+               gradient->sizes.empty() ? 1 : gradient->sizes.back(),
+               program::element_bytes(gradient->dtype) < kFloatBytes);
+}
+
+/// Sums and means; the gradient of maxima is one indexed addition. Arguments: grad, indices,
+/// offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode.
+void embedding_bag_backward(ScriptBuilder& script) {
+  constexpr std::size_t kRows = 6;
+  constexpr std::size_t kScale = 7;
+  constexpr std::size_t kMode = 8;
+  constexpr std::int64_t kMax = 2;
+  const auto* gradient = script.tensor(0);
+  const auto* indices = script.tensor(1);
+  if (gradient == nullptr || indices == nullptr || gradient->sizes.size() != 2) return;
+  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
+  if (script.integer(kMode, 0) == kMax || script.flag(kScale) ||
+      program::element_bytes(indices->dtype) != kIndexBytes) {
+    script.modelled();
+  }
+  if (script.integer(kMode, 0) == kMax) return;
+  const std::int64_t count = indices->numel();
+  sort_indices(script, count);
+  script.outputs();
+  sum_by_index(script,
+               count,
+               script.integer(kRows, 0),
+               gradient->sizes[1],
+               program::element_bytes(gradient->dtype) < kFloatBytes);
+}
+
 /// Scans of one row go to CUB.
 void cumsum(ScriptBuilder& script) {
   script.outputs();
@@ -115,6 +163,8 @@ void cumsum(ScriptBuilder& script) {
 
 const std::vector<ScriptRule> kEmbeddingScripts = {
     {"aten::embedding", &embedding},
+    {"aten::_embedding_bag", &embedding_bag},
+    {"aten::_embedding_bag_backward", &embedding_bag_backward},
     {"aten::embedding_dense_backward", &embedding_dense_backward},
     {"aten::cumsum", &cumsum},
 };

@@ -95,6 +95,10 @@ class Recording {
   void run(OperatorId op) {
     std::vector<std::int32_t> temporaries;
     for (const ScriptStep& now : scripts_[static_cast<std::size_t>(op)].steps) {
+      if (now.once && step_ != 1) {
+        if (now.kind == ScriptStep::Kind::kTemporary) temporaries.push_back(-1);
+        continue;
+      }
       switch (now.kind) {
         case ScriptStep::Kind::kOutput:
           allocate({.bytes = now.bytes,
@@ -110,7 +114,7 @@ class Recording {
               {true, temporaries.at(static_cast<std::size_t>(now.temporary)), op});
           break;
         case ScriptStep::Kind::kPersistent:
-          if (step_ == 1) allocate({.bytes = now.bytes, .scratch = true}, op);
+          allocate({.bytes = now.bytes, .scratch = true}, op);
           break;
       }
     }

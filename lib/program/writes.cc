@@ -14,8 +14,9 @@ struct Writer {
   std::size_t first, last;
 };
 
-constexpr std::array<Writer, 5> kWriters{{
+constexpr std::array<Writer, 6> kWriters{{
     {"aten::_batch_norm_with_update", kRunningMean, kRunningVariance},
+    {"aten::_cudnn_rnn_backward", 20, 20},  // the reserve space
     {"aten::_fused_moving_avg_obs_fq_helper", 3, 6},
     {"aten::_native_batch_norm_legit", kRunningMean, kRunningVariance},
     {"aten::rrelu_with_noise", 1, 1},

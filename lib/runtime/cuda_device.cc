@@ -19,6 +19,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "capture/dropout_state.h"
 #include "capture/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -167,6 +168,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::int64_t host_bytes() const override { return host_bytes_; }
 
   void seed(std::uint64_t seed) override {
+    capture::reset_cudnn_dropout_state();
     at::Generator generator = at::globalContext().defaultGenerator(torch_device());
     const std::scoped_lock lock(generator.mutex());
     generator.set_current_seed(seed);

@@ -454,7 +454,9 @@ TEST(GeometryRules, GiveWhatTheCpuKernelGives) {
 }
 
 /// Operators that only a GPU has: compared there, model by model (tests/gpu).
-const std::set<std::string> kOnCudaAlone{"aten::_fused_dropout",
+const std::set<std::string> kOnCudaAlone{"aten::_cudnn_rnn",
+                                         "aten::_cudnn_rnn_backward",
+                                         "aten::_fused_dropout",
                                          "aten::_fused_rms_norm",
                                          "aten::_fused_rms_norm_backward",
                                          "aten::_scaled_dot_product_cudnn_attention",

@@ -266,6 +266,42 @@ TEST(CapturedProgram, CtcLossDividesByAConstant) {
   EXPECT_TRUE(found);
 }
 
+TEST(CapturedProgram, RecurrentLayersOnCudaAreOneCall) {
+  const program::Target cuda = *program::Target::parse("cuda:sm_90");
+  const Program program = capture_model("lstm", options_of({"lstm", "float32"}, cuda)).program;
+  EXPECT_EQ(calls_of(program, "aten::_cudnn_rnn"), 1);
+  EXPECT_EQ(calls_of(program, "aten::_cudnn_rnn_backward"), 1);
+  // The gradients are pieces of one block, matrices before biases, nothing between them.
+  const char* const names[] = {"lstm.weight_ih_l0",
+                               "lstm.weight_hh_l0",
+                               "lstm.weight_ih_l1",
+                               "lstm.weight_hh_l1",
+                               "lstm.bias_ih_l0",
+                               "lstm.bias_hh_l0",
+                               "lstm.bias_ih_l1",
+                               "lstm.bias_hh_l1"};
+  const program::StorageId block = parameter(program, names[0]).gradient->storage;
+  std::int64_t offset = 0;
+  for (const char* name : names) {
+    const program::TensorRef gradient = *parameter(program, name).gradient;
+    EXPECT_EQ(gradient.storage, block) << name;
+    EXPECT_EQ(gradient.offset, offset) << name;
+    EXPECT_EQ(gradient.sizes, parameter(program, name).tensor.sizes) << name;
+    offset += gradient.numel();
+  }
+  EXPECT_EQ(program.storages[static_cast<std::size_t>(block)].bytes, offset * 4);
+
+  // Both directions, projections, no biases, one state.
+  const Captured many = capture_model("recurrent", options_of({"recurrent", "float32"}, cuda));
+  EXPECT_EQ(calls_of(many.program, "aten::_cudnn_rnn"), 7);
+  EXPECT_EQ(calls_of(many.program, "aten::_cudnn_rnn_backward"), 7);
+  EXPECT_EQ(many.unattributed_operators, 0);
+  for (const program::Parameter& each : many.program.parameters) {
+    ASSERT_TRUE(each.gradient) << each.name;
+    EXPECT_EQ(each.gradient->sizes, each.tensor.sizes) << each.name;
+  }
+}
+
 TEST(CaptureOptions, ALossIsMadeFromOutputAndLastInput) {
   Options options = for_cpu();
   options.loss = "cross-entropy";

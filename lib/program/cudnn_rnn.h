@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// cuDNN's recurrent layers: the size of what they want besides inputs and outputs. A capture needs
+// it for the results of `_cudnn_rnn` (packed weights, reserve space), the memory prediction for its
+// workspace.
+
+#include <cstdint>
+
+#include "program/program.h"
+
+namespace elixir::program {
+
+/// One call of `_cudnn_rnn`, all layers and directions of it.
+struct CudnnRnn {
+  enum class Mode : std::uint8_t { kRelu, kTanh, kLstm, kGru };  ///< cudnnRNNMode_t
+
+  Mode mode = Mode::kLstm;
+  DType dtype = DType::kFloat32;
+  std::int64_t layers = 1;
+  std::int64_t directions = 1;
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+  std::int64_t input_width = 0;
+  std::int64_t hidden_width = 0;
+  std::int64_t projection_width = 0;  ///< of an LSTM with projections, else 0
+
+  [[nodiscard]] std::int64_t gates() const;
+  /// Width of what a layer hands on in one direction.
+  [[nodiscard]] std::int64_t recurrent_width() const;
+  /// Of `layer`'s inputs.
+  [[nodiscard]] std::int64_t layer_input_width(std::int64_t layer) const;
+  /// Elements of the packed weights: matrices, then two biases for every gate, used or not.
+  [[nodiscard]] std::int64_t matrix_elements() const;
+  [[nodiscard]] std::int64_t weight_elements() const;
+
+  /// What cudnnGetRNNTempSpaceSizes says for training. Fitted to cuDNN 9.19 on compute capability
+  /// 9.0 for LSTMs of two layers in one direction; for all others an estimate (`is_fitted`).
+  [[nodiscard]] std::int64_t reserve_bytes() const;
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  [[nodiscard]] bool is_fitted() const;
+};
+
+}  // namespace elixir::program
