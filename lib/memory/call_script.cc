@@ -111,7 +111,8 @@ class ProcessWorkspaces {
     const bool product =
         with_bias || op.name == "aten::mm" || op.name == "aten::bmm" || op.name == "aten::baddbmm";
     if (!product) return;
-    const auto thread = static_cast<std::size_t>(op.phase == program::Phase::kBackward);
+    const auto thread = static_cast<std::size_t>(traits_.backward_has_thread &&
+                                                 op.phase == program::Phase::kBackward);
     if (!std::exchange(cublas_[thread], true)) {
       script.outputs();
       script.persistent(traits_.cublas_workspace_bytes);

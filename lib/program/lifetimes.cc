@@ -158,6 +158,23 @@ Lifetimes analyse_lifetimes(const Program& program) {
   return Walk(program).run();
 }
 
+Program with_replay_lifetimes(Program program) {
+  const Lifetimes lifetimes = analyse_lifetimes(program);
+  const auto end = static_cast<OperatorId>(program.operators.size());
+  for (Storage& storage : program.storages) {
+    const StorageUse& use = lifetimes.storages[static_cast<std::size_t>(storage.id)];
+    if (use.origin != Origin::kProduced) continue;
+    storage.allocated_at = use.producer;
+    storage.freed_after = end;
+  }
+  for (const Operator& op : program.operators) {
+    for (const StorageId id : lifetimes.released_after[static_cast<std::size_t>(op.id)]) {
+      program.storages[static_cast<std::size_t>(id)].freed_after = op.id;
+    }
+  }
+  return program;
+}
+
 std::vector<std::int32_t> order_of_first_use(const Program& program, const Lifetimes& lifetimes) {
   std::vector<std::int32_t> order;
   std::vector<bool> seen(program.parameters.size(), false);

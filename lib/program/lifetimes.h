@@ -36,6 +36,10 @@ struct Lifetimes {
 /// Throws kInternal when the program breaks its own rules (a storage used before it is produced).
 [[nodiscard]] Lifetimes analyse_lifetimes(const Program& program);
 
+/// The program with the lifetimes of a replay in place of autograd's: storages live from the call
+/// that produces them to the last one that uses them, gradients and the loss to the end.
+[[nodiscard]] Program with_replay_lifetimes(Program program);
+
 /// Positions in Program::parameters in order of first use by an executed call; unused ones last.
 [[nodiscard]] std::vector<std::int32_t> order_of_first_use(const Program& program,
                                                            const Lifetimes& lifetimes);

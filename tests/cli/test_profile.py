@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -219,6 +220,41 @@ class Reserved(ProfileTest):
         self.fails(2, "EX0106", self.model, "--allocator", "max_split_size:64", mentions="max_split_size_mb")
         self.fails(2, "EX0106", self.model, "--allocator", "backend:cudaMallocAsync", mentions="native")
         self.fails(2, "EX0104", self.model, "--target", "cpu", "--allocator", "", mentions="--allocator")
+
+
+def has_gpu():
+    return shutil.which("nvidia-smi") is not None and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+
+
+class Measured(ProfileTest):
+    def test_without_a_gpu_there_is_nothing_to_measure_on(self):
+        if has_gpu():
+            self.skipTest("there is a GPU")
+        self.fails(3, "EX0601", self.model, "--measure", mentions="no GPU to measure on")
+
+    def test_what_contradicts_itself(self):
+        self.fails(2, "EX0104", self.model, "--measure", "--target", "cpu", mentions="--measure")
+        self.fails(2, "EX0104", self.model, "--measure", "--batch", "1,2", mentions="--batch")
+
+    def test_a_helper_that_is_not_there(self):
+        alone = self.directory / "bin"
+        alone.mkdir()
+        tool = alone / "elixir-profile"
+        shutil.copy(os.environ["ELIXIR_PROFILE"], tool)
+        result = subprocess.run([tool, self.model, "--measure"], capture_output=True, text=True, cwd=self.directory,
+                                env={**os.environ, "LD_LIBRARY_PATH": os.environ["ELIXIR_LIBRARIES"]})
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("EX0604", result.stderr)
+        self.assertIn("libexec/elixir/elixir-measure-step", result.stderr)
+
+    def test_a_gpu_takes_what_was_predicted(self):
+        if not has_gpu():
+            self.skipTest("no GPU")
+        measured = self.envelope(self.model, "--measure")["document"]["measured"]
+        for how in ("autograd", "replay"):
+            self.assertIsNone(measured[how]["parts_at"], how)
+            for peak in ("peak_allocated_bytes", "peak_reserved_bytes"):
+                self.assertEqual(measured[how]["predicted"][peak], measured[how]["measured"][peak], how)
 
 
 class Compare(ProfileTest):

@@ -14,11 +14,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/files.h"
+#include "memory/event_comparison.h"
 #include "memory/recorded_trace.h"
 #include "memory/training_events.h"
 #include "memory/training_memory.h"
@@ -48,33 +47,6 @@ std::vector<std::string> names() {
   return names;
 }
 
-/// "a 1024" for a request and "f 7" for the end of the seventh; frees between two requests in order
-/// of what they free, since they change nothing for one another.
-class Story {
- public:
-  void allocate(std::int64_t key, std::int64_t bytes) {
-    flush();
-    number_[key] = count_++;
-    lines_.push_back("a " + std::to_string(bytes));
-  }
-  void free(std::int64_t key) { freed_.push_back(number_.at(key)); }
-  std::vector<std::string> take() {
-    flush();
-    return std::move(lines_);
-  }
-
- private:
-  void flush() {
-    std::sort(freed_.begin(), freed_.end());
-    for (const std::int64_t number : freed_) lines_.push_back("f " + std::to_string(number));
-    freed_.clear();
-  }
-  std::unordered_map<std::int64_t, std::int64_t> number_;
-  std::vector<std::int64_t> freed_;
-  std::vector<std::string> lines_;
-  std::int64_t count_ = 0;
-};
-
 class RecordedPrograms : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -96,28 +68,10 @@ class RecordedPrograms : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(RecordedPrograms, AskForExactlyWhatTheDeviceWasAskedFor) {
-  Story expected, ours;
-  for (const RecordedEvent& event : recorded_.events) {
-    if (event.kind == RecordedEvent::Kind::kAllocate) {
-      expected.allocate(event.allocation, event.bytes);
-    } else if (event.kind == RecordedEvent::Kind::kFree) {
-      expected.free(event.allocation);
-    }
-  }
-  for (const TrainingEvent& event : predicted_.events) {
-    if (event.frees) {
-      ours.free(event.allocation);
-    } else {
-      ours.allocate(event.allocation,
-                    predicted_.allocations[static_cast<std::size_t>(event.allocation)].bytes);
-    }
-  }
-  const std::vector<std::string> want = expected.take();
-  const std::vector<std::string> got = ours.take();
-  const auto [a, b] = std::mismatch(want.begin(), want.end(), got.begin(), got.end());
-  EXPECT_TRUE(a == want.end() && b == got.end())
-      << "event " << a - want.begin() << ": recorded " << (a == want.end() ? "nothing" : *a)
-      << ", predicted " << (b == got.end() ? "nothing" : *b);
+  const auto difference = first_difference(predicted_, recorded_.events);
+  EXPECT_FALSE(difference) << "event " << difference->event << ", operator " << difference->at
+                           << " in step " << difference->step << ": predicted "
+                           << difference->predicted << ", recorded " << difference->recorded;
   EXPECT_EQ(modelled_, 0);
 }
 

@@ -47,6 +47,28 @@ TEST(Lifetimes, OfATinyProgramAreAsWritten) {
       ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(2), IsEmpty(), ElementsAre(4), IsEmpty()));
 }
 
+TEST(Lifetimes, OfAReplayTakeThePlaceOfAutograds) {
+  const Program eager = fakes::mlp({4, 8, 4}, 2);
+  const Lifetimes lifetimes = analyse_lifetimes(eager);
+  const Program replayed = with_replay_lifetimes(eager);
+  const auto end = static_cast<OperatorId>(eager.operators.size());
+  int kept = 0;
+  for (const Storage& storage : replayed.storages) {
+    const StorageUse& use = lifetimes.storages[storage.id];
+    if (use.origin != Origin::kProduced) {
+      EXPECT_EQ(storage.allocated_at, eager.storages[storage.id].allocated_at);
+      continue;
+    }
+    EXPECT_EQ(storage.allocated_at, use.producer);
+    if (storage.freed_after == end) {
+      ++kept;
+    } else {
+      EXPECT_EQ(storage.freed_after, use.last_use) << storage.id;
+    }
+  }
+  EXPECT_EQ(kept, 1 + static_cast<int>(eager.parameters.size()));  // the loss and the gradients
+}
+
 TEST(Lifetimes, AResultThatNobodyReadsGoesAtOnce) {
   fakes::ProgramBuilder builder;
   const TensorRef x = builder.input("x", {2}, DType::kFloat32);

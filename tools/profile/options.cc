@@ -11,7 +11,7 @@
 
 namespace elixir::tools {
 
-void declare_profile_flags(Flags& flags, ProfileOptions& options) {
+void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags.group("Inputs");
   flags.positional("MODEL.pt", &options.model, "TorchScript file; its weights are not read")
       .required();
@@ -68,6 +68,27 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
             &options.allocator,
             "configuration of LibTorch's CUDA allocator, the text of PYTORCH_ALLOC_CONF")
       .default_text("LibTorch's defaults; the variable is not read");
+}
+
+std::vector<std::string> step_arguments(const ProfileOptions& options) {
+  std::vector<std::string> arguments{options.model};
+  const auto add = [&arguments](const char* flag, std::string value) {
+    arguments.emplace_back(flag);
+    arguments.push_back(std::move(value));
+  };
+  for (const std::string& input : options.inputs) add("--input", input);
+  for (const std::int64_t batch : options.batches) add("--batch", std::to_string(batch));
+  add("--target", options.target.text());
+  add("--optimizer", options.optimizer);
+  add("--precision", options.precision);
+  add("--mode", options.mode);
+  if (!options.loss.empty()) add("--loss", options.loss);
+  if (options.allocator) add("--allocator", *options.allocator);
+  return arguments;
+}
+
+void declare_profile_flags(Flags& flags, ProfileOptions& options) {
+  declare_step_flags(flags, options);
   flags.group("Report");
   flags
       .bytes("--gpu-memory",
@@ -84,6 +105,10 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
              "OTHER.profile.json",
              &options.compare,
              "says what changed since: by category, module and operator");
+  flags.toggle("--measure",
+               &options.measure,
+               "runs the step on this machine's GPU, with LibTorch's autograd and as a replay, and "
+               "compares");
 }
 
 void check_profile_options(const ProfileOptions& options, bool has_output) {
@@ -102,11 +127,21 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     if (options.html) one_file("--html");
     if (options.snapshot) one_file("--snapshot");
     if (options.compare) one_file("--compare");
+    if (options.measure) {
+      throw Error(ErrorCode::kConflictingFlags,
+                  fmt::format("--measure runs one step, --batch names {} sizes", batches.size()),
+                  help);
+    }
   }
   if (options.html && options.html == options.snapshot) {
     throw Error(ErrorCode::kConflictingFlags,
                 "--html and --snapshot name the same file",
                 {"give each its own"});
+  }
+  if (options.measure && options.target.kind != program::Target::Kind::kCuda) {
+    throw Error(ErrorCode::kConflictingFlags,
+                fmt::format("`--measure` is for CUDA, the target is `{}`", options.target.text()),
+                {"leave it out, or choose this machine's GPU, such as --target cuda:sm_90"});
   }
   static_cast<void>(allocator_config(options));
 }

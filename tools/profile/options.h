@@ -28,9 +28,14 @@ struct ProfileOptions {
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
   std::optional<std::string> compare;  ///< an older profile
+  bool measure = false;                ///< runs the step on this machine's GPU, too
 };
 
 void declare_profile_flags(Flags& flags, ProfileOptions& options);
+/// Those among them that say what is captured.
+void declare_step_flags(Flags& flags, ProfileOptions& options);
+/// The command line that gives the same step.
+[[nodiscard]] std::vector<std::string> step_arguments(const ProfileOptions& options);
 
 /// Refuses what contradicts itself (kConflictingFlags, kBadFlagValue, kBadAllocatorConfig), before
 /// any work.

@@ -23,6 +23,7 @@
 #include "report/profile_screen.h"
 #include "report/table.h"
 #include "tools/profile/gpu_memory.h"
+#include "tools/profile/measured.h"
 #include "tools/profile/steps.h"
 
 namespace elixir::tools {
@@ -97,6 +98,12 @@ class ProfileRun {
     });
   }
 
+  Json measure() {
+    auto progress = context_.progress();
+    progress->update(-1, "runs the step on the GPU");
+    return measure_steps(options_);
+  }
+
   Answer one() {
     const std::string output = context_.prepare_output(beside(".profile.json"));
     for (const auto& path : {options_.html, options_.snapshot}) {
@@ -116,6 +123,7 @@ class ProfileRun {
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
     for (const std::string& warning : step.warnings) context_.warn(warning);
     const program::Profile& profile = step.profile;
+    Json measured = options_.measure ? measure() : Json();
     write_profile_to(output, profile);
     write_reports(step);
 
@@ -124,12 +132,17 @@ class ProfileRun {
     context_.document()["snapshot"] = nullable(options_.snapshot);
     context_.document()["gpu_memory"] = nullptr;
     context_.document()["comparison"] = nullptr;
+    context_.document()["measured"] = nullptr;
     context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
     if (before) {
       const memory::Comparison comparison = compare(*before, memory::attribute(profile));
       context_.document()["comparison"] = report::to_json(comparison);
       context_.print(
           fmt::format("\n{}\n", report::comparison_screen(comparison, *options_.compare)));
+    }
+    if (!measured.is_null()) {
+      context_.print("\n" + measured_text(measured));
+      context_.document()["measured"] = std::move(measured);
     }
     if (output != "-") context_.print(fmt::format("profile written to {}\n", output));
     if (options_.html) context_.print(fmt::format("page written to {}\n", *options_.html));

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/step_memory.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "capture/autograd_step.h"
+#include "capture/replay_call.h"
+#include "core/error.h"
+#include "memory/optimizer_state.h"
+#include "runtime/program_replay.h"
+
+namespace elixir::runtime {
+namespace {
+
+using memory::OptimizerTensor;
+using memory::RecordedEvent;
+using program::Program;
+using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
+
+constexpr c10::DeviceIndex kDevice = 0;
+constexpr std::size_t kMostEvents = 5'000'000;
+
+const at::TensorOptions kBytesOnGpu = at::TensorOptions().device(at::kCUDA).dtype(at::kByte);
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw Error(ErrorCode::kDeviceFailure, fmt::format("{}: {}", what, cudaGetErrorString(status)));
+}
+
+void synchronize() {
+  check(cudaDeviceSynchronize(), "waiting for the GPU");
+}
+
+cudaDeviceProp properties_of_gpu() {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
+  return properties;
+}
+
+void check_machine(const program::Target& target) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    static_cast<void>(cudaGetLastError());
+    throw Error(ErrorCode::kNoGpu,
+                fmt::format("there is no GPU to measure on: {}",
+                            status == cudaSuccess ? "none found" : cudaGetErrorString(status)),
+                {"leave out --measure: predictions need no GPU"});
+  }
+  const cudaDeviceProp properties = properties_of_gpu();
+  const int sm = properties.major * 10 + properties.minor;
+  if (sm != target.sm) {
+    throw Error(ErrorCode::kWrongMachineKind,
+                fmt::format("the target is {}, this machine's {} is cuda:sm_{}",
+                            target.text(),
+                            properties.name,
+                            sm),
+                {fmt::format("measure with --target cuda:sm_{}", sm)});
+  }
+}
+
+/// What the allocator is asked for while this lives.
+class Recording {
+ public:
+  explicit Recording(const program::Target& target) {
+    check_machine(target);
+    at::globalContext().lazyInitDevice(c10::kCUDA);
+    record(true);
+  }
+  ~Recording() { record(false); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  [[nodiscard]] MeasuredMemory take() const {
+    synchronize();
+    MeasuredMemory measured;
+    measured.device = properties_of_gpu().name;
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
+    measured.peak_allocated_bytes = stats.allocated_bytes[0].peak;
+    measured.peak_reserved_bytes = stats.reserved_bytes[0].peak;
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+    measured.used_bytes = static_cast<std::int64_t>(total_bytes - free_bytes);
+    measured.events = events();
+    return measured;
+  }
+
+ private:
+  static void record(bool enabled) {
+    c10::cuda::CUDACachingAllocator::recordHistory(
+        enabled,
+        nullptr,
+        kMostEvents,
+        c10::CachingDeviceAllocator::RecordContext::NEVER,
+        /*clearHistory=*/true,
+        /*skip_actions=*/{});
+  }
+  static std::vector<RecordedEvent> events() {
+    const auto snapshot = c10::cuda::CUDACachingAllocator::snapshot();
+    std::vector<RecordedEvent> events;
+    std::map<std::size_t, std::int64_t> live;
+    std::int64_t count = 0;
+    for (const TraceEntry& entry : snapshot.device_traces.at(kDevice)) {
+      if (entry.action_ == TraceEntry::ALLOC) {
+        live[entry.addr_] = count;
+        events.push_back({.kind = RecordedEvent::Kind::kAllocate,
+                          .allocation = count++,
+                          .bytes = static_cast<std::int64_t>(entry.size_)});
+      } else if (entry.action_ == TraceEntry::FREE_REQUESTED) {
+        const auto found = live.find(entry.addr_);
+        require(found != live.end(), "the allocator freed what it had not allocated");
+        events.push_back({.kind = RecordedEvent::Kind::kFree, .allocation = found->second});
+        live.erase(found);
+      }
+    }
+    return events;
+  }
+};
+
+/// Masters before the first step, everything else after its backward pass.
+class OptimizerMemory {
+ public:
+  OptimizerMemory(const Program& program, const std::string& optimizer)
+      : state_(memory::optimizer_state(program, optimizer)) {
+    make(true);
+  }
+  void after_first_backward() { make(false); }
+
+ private:
+  void make(bool masters) {
+    for (const OptimizerTensor& tensor : state_) {
+      if ((tensor.part == std::string_view("master")) == masters && tensor.bytes > 0) {
+        held_.push_back(at::empty({tensor.bytes}, kBytesOnGpu));
+      }
+    }
+  }
+  std::vector<OptimizerTensor> state_;
+  std::vector<at::Tensor> held_;
+};
+
+/// The trainer's replay with every storage on the GPU.
+class Replay {
+ public:
+  explicit Replay(const capture::Captured& captured)
+      : replay_(captured.program), storages_(captured.program.storages.size()) {
+    const Program& program = captured.program;
+    for (const program::Parameter& parameter : program.parameters) bind(parameter.tensor, false);
+    for (const program::Buffer& buffer : program.buffers) bind(buffer.tensor, false);
+    for (const program::Input& input : program.inputs) bind(input.tensor, true);
+    for (const auto& [id, tensor] : captured.constants) {
+      const bool on_host = program.storages[static_cast<std::size_t>(id)].on_host;
+      keep(id, on_host ? tensor : tensor.to(at::kCUDA));
+    }
+  }
+
+  void run() {
+    const capture::ReplayScope below_autograd;
+    const auto end = static_cast<program::OperatorId>(replay_.program().operators.size());
+    replay_.run(storages_, 0, end);
+  }
+  /// The loss and the gradients.
+  void release() { replay_.release_produced(storages_); }
+
+ private:
+  /// Numbers that every operator takes: zeros, as the autograd step has them, and ones as inputs.
+  void bind(const program::TensorRef& ref, bool input) {
+    if (storages_[static_cast<std::size_t>(ref.storage)]) return;
+    const std::int64_t bytes =
+        replay_.program().storages[static_cast<std::size_t>(ref.storage)].bytes;
+    const c10::ScalarType dtype = capture::scalar_type(ref.dtype);
+    const std::int64_t elements = bytes / program::element_bytes(ref.dtype);
+    const auto options = at::TensorOptions().device(at::kCUDA).dtype(dtype);
+    keep(ref.storage,
+         input && at::isFloatingType(dtype) ? at::ones({elements}, options)
+                                            : at::zeros({elements}, options));
+  }
+  void keep(program::StorageId id, const at::Tensor& tensor) {
+    storages_[static_cast<std::size_t>(id)] = tensor.storage();
+  }
+
+  ProgramReplay replay_;
+  capture::StorageTable storages_;
+};
+
+/// LibTorch's out-of-memory exception as ours.
+template <class Work>
+MeasuredMemory guarded(Work work) {
+  try {
+    return work();
+  } catch (const c10::OutOfMemoryError& error) {
+    throw Error(ErrorCode::kOutOfMemory, error.what_without_backtrace());
+  }
+}
+
+}  // namespace
+
+MeasuredMemory measure_autograd(const capture::Model& model,
+                                const capture::Options& options,
+                                const Program& program,
+                                const std::string& optimizer,
+                                int steps) {
+  return guarded([&] {
+    const Recording recording(program.target);
+    capture::AutogradStep step(model, options);
+    OptimizerMemory state(program, optimizer);
+    for (int i = 0; i < steps; ++i) {
+      at::Tensor loss = step.run();
+      if (i == 0) state.after_first_backward();
+      synchronize();
+      loss.reset();
+      step.clear_gradients();
+    }
+    return recording.take();
+  });
+}
+
+MeasuredMemory measure_replay(const capture::Captured& captured,
+                              const std::string& optimizer,
+                              int steps) {
+  return guarded([&] {
+    const Recording recording(captured.program.target);
+    Replay replay(captured);
+    OptimizerMemory state(captured.program, optimizer);
+    for (int i = 0; i < steps; ++i) {
+      replay.run();
+      if (i == 0) state.after_first_backward();
+      synchronize();
+      replay.release();
+    }
+    return recording.take();
+  });
+}
+
+}  // namespace elixir::runtime
