@@ -2,11 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "kernels/adam.h"
 
-#include <cpuid.h>
-
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
+#include <stdexcept>
 
 #include "kernels/kernel_table.h"
 #include "kernels/thread_pool.h"
@@ -17,63 +14,14 @@ namespace {
 // A whole number of cache lines of every array, and enough work to be worth waking a thread for.
 constexpr std::size_t kAdamGrainElements = 8192;
 
-std::size_t bytes_of(Element type) {
-  return type == Element::kFloat32 ? 4 : 2;
-}
-
-// clang 14 does not know the name in __builtin_cpu_supports.
-bool has_f16c() {
-  unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-}
-
-bool cpu_has(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-      return true;
-    case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-             has_f16c();
-    case Isa::kAvx512:
-      return cpu_has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") != 0 &&
-             __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-             __builtin_cpu_supports("avx512vl") != 0;
-  }
-  return false;
-}
-
-Isa choose_isa() {
-  const char* asked = std::getenv("ELIXIR_ISA");
-  const std::string_view name = asked == nullptr ? "" : asked;
-  if (name == "scalar") return Isa::kScalar;
-  if (name == "avx2" && cpu_has(Isa::kAvx2)) return Isa::kAvx2;
-  if (cpu_has(Isa::kAvx512)) return Isa::kAvx512;
-  return cpu_has(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
+bool skipped(const FoundInfinity& found) {
+  return found.skip != nullptr && *found.skip != 0;
 }
 
 }  // namespace
 
-Isa best_isa() {
-  static const Isa isa = choose_isa();
-  return isa;
-}
-
-const KernelTable& kernel_table(Isa isa) {
-  switch (isa) {
-    case Isa::kAvx512:
-      return kAvx512Kernels;
-    case Isa::kAvx2:
-      return kAvx2Kernels;
-    case Isa::kScalar:
-      break;
-  }
-  return kScalarKernels;
-}
-
-AdamScalars make_adam_scalars(const AdamHyper& hyper,
-                              std::int64_t step,
-                              int micro_batches,
-                              float clip) {
+AdamScalars make_adam_scalars(
+    const AdamHyper& hyper, std::int64_t step, int micro_batches, float clip, double loss_scale) {
   const double t = static_cast<double>(step);
   const double bias1 = 1.0 - std::pow(hyper.beta1, t);
   const double bias2 = 1.0 - std::pow(hyper.beta2, t);
@@ -86,30 +34,62 @@ AdamScalars make_adam_scalars(const AdamHyper& hyper,
       static_cast<float>(hyper.eps),
       static_cast<float>(1.0 - hyper.lr * hyper.weight_decay),
       static_cast<float>(-hyper.lr / bias1),
-      static_cast<float>(micro_batches),
+      static_cast<float>(micro_batches * loss_scale),
       clip,
   };
 }
 
-void adam_cpu(const AdamArrays& arrays, const AdamScalars& scalars, Isa isa) {
-  kernel_table(isa).adam(arrays, scalars);
+AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end) {
+  AdamArrays part = arrays;
+  if (part.master != nullptr) part.master += begin;
+  if (part.lower != nullptr) part.lower += begin;
+  part.moment1 = element_at(arrays.moment1, arrays.moment_type, begin);
+  part.moment2 = element_at(arrays.moment2, arrays.moment_type, begin);
+  part.gradient = element_at(arrays.gradient, arrays.gradient_type, begin);
+  if (part.parameter != nullptr) {
+    part.parameter = element_at(arrays.parameter, arrays.parameter_type, begin);
+  }
+  part.n = end - begin;
+  return part;
 }
 
-void adam_cpu(const AdamArrays& arrays, const AdamScalars& scalars, Isa isa, ThreadPool& pool) {
+std::size_t moved_bytes(const AdamArrays& arrays) {
+  const std::size_t parameter =
+      arrays.parameter == nullptr ? 0 : bytes_of(arrays.parameter_type);  // written
+  const std::size_t master = arrays.lower != nullptr
+                                 ? 2 * sizeof(std::int16_t) + parameter  // read, and lower written
+                                 : 2 * sizeof(float);
+  return master + parameter + 4 * bytes_of(arrays.moment_type) + bytes_of(arrays.gradient_type);
+}
+
+void adam_cpu(const AdamArrays& arrays,
+              const AdamScalars& scalars,
+              Isa isa,
+              const FoundInfinity& found) {
+  if (skipped(found)) return;
+  kernel_table(isa).adam(arrays, scalars, found.report);
+}
+
+void adam_cpu(const AdamArrays& arrays,
+              const AdamScalars& scalars,
+              Isa isa,
+              ThreadPool& pool,
+              const FoundInfinity& found) {
+  if (skipped(found)) return;
   const KernelTable& table = kernel_table(isa);
   pool.parallel_for(arrays.n, kAdamGrainElements, [&](std::size_t begin, std::size_t end) {
-    AdamArrays part = arrays;
-    part.master += begin;
-    part.moment1 += begin;
-    part.moment2 += begin;
-    part.gradient =
-        static_cast<const char*>(arrays.gradient) + begin * bytes_of(arrays.gradient_type);
-    if (arrays.parameter != nullptr) {
-      part.parameter =
-          static_cast<char*>(arrays.parameter) + begin * bytes_of(arrays.parameter_type);
-    }
-    part.n = end - begin;
-    table.adam(part, scalars);
+    table.adam(slice(arrays, begin, end), scalars, found.report);
+  });
+}
+
+void adam_streams_cpu(const AdamArrays& arrays, Isa isa, ThreadPool& pool) {
+  const bool same_width = arrays.parameter == nullptr ? arrays.gradient_type == Element::kFloat32
+                                                      : bytes_of(arrays.gradient_type) == 2 &&
+                                                            bytes_of(arrays.parameter_type) == 2;
+  if (!same_width) throw std::invalid_argument("adam_streams_cpu: no streams of these dtypes");
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(arrays.n, kAdamGrainElements, [&](std::size_t begin, std::size_t end) {
+    table.adam_streams(slice(arrays, begin, end));
   });
 }
 

@@ -49,6 +49,16 @@ __device__ __forceinline__ std::uint32_t from_float(float value) {
   }
 }
 
+/// A master from its halves and back (split_master.h).
+__device__ __forceinline__ float join(std::uint32_t upper, std::uint32_t lower) {
+  const auto rest = static_cast<std::int32_t>(static_cast<std::int16_t>(lower));
+  return __uint_as_float((upper << 16) + static_cast<std::uint32_t>(rest));
+}
+__device__ __forceinline__ std::uint32_t lower_half(float value) {
+  const std::uint32_t bits = __float_as_uint(value);
+  return (bits & 0x7FFFFFFFU) > 0x7F800000U ? 0U : bits & 0xFFFFU;
+}
+
 template <Element kType>
 __device__ __forceinline__ float load(const void* array, std::size_t i) {
   using Type = typename Stored<kType>::Type;

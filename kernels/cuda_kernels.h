@@ -5,9 +5,10 @@
 // its stream, checks the launch and never synchronises. `stream` is a cudaStream_t.
 
 #include <cstddef>
+#include <cstdint>
 
-#include "adam.h"
-#include "gradient.h"
+#include "kernels/adam.h"
+#include "kernels/gradient.h"
 
 struct CUstream_st;
 
@@ -15,13 +16,41 @@ namespace elixir::kernels {
 
 using CudaStream = CUstream_st*;
 
-void adam_cuda(const AdamArrays& arrays, const AdamScalars& scalars, CudaStream stream);
+/// One launch. `found` points to device memory.
+void adam_cuda(const AdamArrays& arrays,
+               const AdamScalars& scalars,
+               CudaStream stream,
+               const FoundInfinity& found = {});
+/// The same with the scalars in device memory, read when the kernel runs: earlier work on the
+/// stream may write them.
+void adam_cuda(const AdamArrays& arrays,
+               const AdamScalars* scalars,
+               CudaStream stream,
+               const FoundInfinity& found = {});
+/// adam_streams_cpu() on the GPU, over the whole tiles of 256 elements; arrays are aligned to 16
+/// bytes.
+void adam_streams_cuda(const AdamArrays& arrays, CudaStream stream);
+
 void sum_squares_cuda(const void* gradient,
                       Element type,
                       std::size_t n,
                       float divisor,
                       float* sums,
-                      CudaStream stream);
+                      CudaStream stream,
+                      std::uint32_t* found_infinity = nullptr);
+void check_finite_cuda(const void* values,
+                       Element type,
+                       std::size_t n,
+                       std::uint32_t* found_infinity,
+                       CudaStream stream);
+/// global_norm() and clip_factor() on the device: `sums` (count) is overwritten, `norm` and, unless
+/// null, scalars->clip are written.
+void clip_cuda(float* sums,
+               std::size_t count,
+               double max_norm,
+               float* norm,
+               AdamScalars* scalars,
+               CudaStream stream);
 void accumulate_cuda(float* sum,
                      const void* gradient,
                      Element type,

@@ -12,6 +12,15 @@ namespace {
 constexpr int kBlocksPerMultiprocessor = 8;
 constexpr int kAssumedMultiprocessors = 128;
 
+int multiprocessors() {
+  int device = 0, count = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+    return kAssumedMultiprocessors;  // the launch itself reports what is wrong
+  }
+  return count;
+}
+
 }  // namespace
 
 void check_launch(const char* kernel) {
@@ -21,16 +30,22 @@ void check_launch(const char* kernel) {
   }
 }
 
-int grid_blocks(std::size_t items) {
-  int device = 0, multiprocessors = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
-          cudaSuccess) {
-    multiprocessors = kAssumedMultiprocessors;  // the launch itself reports what is wrong
+int resident_blocks(const void* kernel) {
+  int blocks = 0;
+  if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, 0) != cudaSuccess) {
+    blocks = kBlocksPerMultiprocessor;  // the launch itself reports what is wrong
   }
-  const std::size_t wanted = (items + kThreads - 1) / kThreads;
-  const std::size_t most = static_cast<std::size_t>(multiprocessors) * kBlocksPerMultiprocessor;
-  return static_cast<int>(std::max<std::size_t>(1, std::min(wanted, most)));
+  return std::max(blocks, 1) * multiprocessors();
+}
+
+int blocks_for(std::size_t threads, int resident) {
+  const std::size_t wanted = (threads + kThreads - 1) / kThreads;
+  return static_cast<int>(
+      std::max<std::size_t>(1, std::min(wanted, static_cast<std::size_t>(resident))));
+}
+
+int grid_blocks(std::size_t items) {
+  return blocks_for(items, multiprocessors() * kBlocksPerMultiprocessor);
 }
 
 }  // namespace elixir::kernels::cuda

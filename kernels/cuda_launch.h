@@ -18,6 +18,11 @@ inline constexpr int kThreads = 256;
 /// Throws what `kernel` was refused with.
 void check_launch(const char* kernel);
 
+/// Blocks of `kernel` that the current device can run at once.
+[[nodiscard]] int resident_blocks(const void* kernel);
+/// Blocks for `threads` threads, at most `resident`: what does not fit at once strides.
+[[nodiscard]] int blocks_for(std::size_t threads, int resident);
+
 /// Blocks of a grid-stride kernel for `items`: at most eight per multiprocessor of the current
 /// device.
 [[nodiscard]] int grid_blocks(std::size_t items);

@@ -3,6 +3,7 @@
 #include "kernels/gradient.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -16,14 +17,9 @@ namespace {
 constexpr std::size_t kPassGrainElements = 16384;
 constexpr double kNormEpsilon = 1e-6;
 
-std::size_t bytes_of(Element type) {
-  return type == Element::kFloat32 ? 4 : 2;
-}
-const void* at(const void* base, Element type, std::size_t element) {
-  return static_cast<const char*>(base) + element * bytes_of(type);
-}
-void* at(void* base, Element type, std::size_t element) {
-  return static_cast<char*>(base) + element * bytes_of(type);
+/// Several threads may, with the same value.
+void report(std::uint32_t* found_infinity) {
+  std::atomic_ref<std::uint32_t>(*found_infinity).store(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -34,13 +30,34 @@ void sum_squares_cpu(const void* gradient,
                      float divisor,
                      float* sums,
                      Isa isa,
-                     ThreadPool& pool) {
+                     ThreadPool& pool,
+                     std::uint32_t* found_infinity) {
   const KernelTable& table = kernel_table(isa);
   pool.parallel_for(norm_blocks(n), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t block = begin; block < end; ++block) {
       const std::size_t first = block * kNormBlockElements;
-      sums[block] = table.sum_squares_block(
-          at(gradient, type, first), type, std::min(kNormBlockElements, n - first), divisor);
+      const std::size_t count = std::min(kNormBlockElements, n - first);
+      const void* from = element_at(gradient, type, first);
+      sums[block] = table.sum_squares_block(from, type, count, divisor);
+      // Squares do not cancel: a finite sum has finite terms. The reverse need not hold.
+      if (found_infinity != nullptr && !std::isfinite(sums[block]) &&
+          !table.all_finite(from, type, count)) {
+        report(found_infinity);
+      }
+    }
+  });
+}
+
+void check_finite_cpu(const void* values,
+                      Element type,
+                      std::size_t n,
+                      std::uint32_t* found_infinity,
+                      Isa isa,
+                      ThreadPool& pool) {
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
+    if (!table.all_finite(element_at(values, type, begin), type, end - begin)) {
+      report(found_infinity);
     }
   });
 }
@@ -70,14 +87,14 @@ void accumulate_cpu(float* sum,
                     ThreadPool& pool) {
   const KernelTable& table = kernel_table(isa);
   pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
-    table.accumulate(sum + begin, at(gradient, type, begin), type, end - begin, how);
+    table.accumulate(sum + begin, element_at(gradient, type, begin), type, end - begin, how);
   });
 }
 
 void convert_cpu(void* out, Element type, const float* in, std::size_t n, ThreadPool& pool) {
   const KernelTable& table = kernel_table(best_isa());
   pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
-    table.convert(at(out, type, begin), type, in + begin, end - begin);
+    table.convert(element_at(out, type, begin), type, in + begin, end - begin);
   });
 }
 

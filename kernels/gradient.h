@@ -12,7 +12,8 @@
 #include <cstdint>
 #include <span>
 
-#include "adam.h"
+#include "kernels/element.h"
+#include "kernels/isa.h"
 
 namespace elixir::kernels {
 
@@ -21,14 +22,25 @@ inline constexpr std::size_t kNormBlockElements = 65536;
   return (n + kNormBlockElements - 1) / kNormBlockElements;
 }
 
-/// sums[norm_blocks(n)].
+class ThreadPool;
+
+/// sums[norm_blocks(n)]. `found_infinity`, if given, becomes 1 when a gradient is not finite (its
+/// square may overflow when it is), and is never cleared.
 void sum_squares_cpu(const void* gradient,
                      Element type,
                      std::size_t n,
                      float divisor,
                      float* sums,
                      Isa isa,
-                     ThreadPool& pool);
+                     ThreadPool& pool,
+                     std::uint32_t* found_infinity = nullptr);
+/// The check alone, for a step that needs no norm.
+void check_finite_cpu(const void* values,
+                      Element type,
+                      std::size_t n,
+                      std::uint32_t* found_infinity,
+                      Isa isa,
+                      ThreadPool& pool);
 /// sqrt of the pairwise fp32 tree over `sums`: sums[i] += sums[i+h], h the largest power of two
 /// below the length, halving. 0 when empty.
 [[nodiscard]] float global_norm(std::span<const float> sums);

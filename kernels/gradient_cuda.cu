@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Gradient passes on the GPU in the order of gradient.h.
+// Accumulation and conversions on the GPU.
 #include <stdexcept>
 #include <string>
 
@@ -10,35 +10,6 @@
 
 namespace elixir::kernels {
 namespace {
-
-constexpr int kNormLanes = 1024;
-
-// Sum of squares of one block of 65,536 elements per CUDA block, one lane per thread. gradient (n),
-// sums (norm_blocks(n)), overwritten. Memory bound: reads 2 or 4 B per element.
-template <Element kType>
-__global__ void __launch_bounds__(kNormLanes)
-    sum_squares_kernel(const void* gradient, std::size_t n, float divisor, float* sums) {
-  __shared__ float lanes[kNormLanes];
-  const std::size_t begin = blockIdx.x * kNormBlockElements;
-  const std::size_t left = n - begin;
-  const std::size_t end = begin + (left < kNormBlockElements ? left : kNormBlockElements);
-  const bool divides = divisor != 1.0F;
-  float sum = 0.0F;
-#pragma unroll 8
-  for (std::size_t i = begin + threadIdx.x; i < end; i += kNormLanes) {
-    float g = cuda::load<kType>(gradient, i);
-    if (divides) g = __fdiv_rn(g, divisor);
-    sum = __fmaf_rn(g, g, sum);
-  }
-  lanes[threadIdx.x] = sum;
-  for (int half = kNormLanes / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) {
-      lanes[threadIdx.x] = __fadd_rn(lanes[threadIdx.x], lanes[threadIdx.x + half]);
-    }
-  }
-  if (threadIdx.x == 0) sums[blockIdx.x] = lanes[0];
-}
 
 // sum = float(gradient), or sum + float(gradient). sum (n), gradient (n). Memory bound.
 // Grid-stride; with kFour both arrays are aligned to four elements.
@@ -92,31 +63,6 @@ void accumulate_typed(
 }
 
 }  // namespace
-
-void sum_squares_cuda(const void* gradient,
-                      Element type,
-                      std::size_t n,
-                      float divisor,
-                      float* sums,
-                      CudaStream stream) {
-  if (n == 0) return;
-  const auto blocks = static_cast<unsigned>(norm_blocks(n));
-  switch (type) {
-    case Element::kFloat32:
-      sum_squares_kernel<Element::kFloat32>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
-      break;
-    case Element::kBFloat16:
-      sum_squares_kernel<Element::kBFloat16>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
-      break;
-    case Element::kFloat16:
-      sum_squares_kernel<Element::kFloat16>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums);
-      break;
-  }
-  cuda::check_launch("sum_squares_cuda");
-}
 
 void accumulate_cuda(float* sum,
                      const void* gradient,

@@ -6,6 +6,7 @@
 // the calling thread.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/adam.h"
 #include "kernels/gradient.h"
@@ -13,11 +14,16 @@
 namespace elixir::kernels {
 
 struct KernelTable {
-  void (*adam)(const AdamArrays& arrays, const AdamScalars& scalars);
+  /// `report` as in FoundInfinity.
+  void (*adam)(const AdamArrays& arrays, const AdamScalars& scalars, std::uint32_t* report);
+  void (*adam_streams)(const AdamArrays& arrays);
   /// Sum of squares of one block of at most kNormBlockElements elements.
   float (*sum_squares_block)(const void* gradient, Element type, std::size_t n, float divisor);
+  bool (*all_finite)(const void* values, Element type, std::size_t n);
   void (*accumulate)(float* sum, const void* gradient, Element type, std::size_t n, Accumulate how);
   void (*convert)(void* out, Element type, const float* in, std::size_t n);
+  void (*split)(const float* master, std::uint16_t* upper, std::int16_t* lower, std::size_t n);
+  void (*join)(const std::uint16_t* upper, const std::int16_t* lower, float* master, std::size_t n);
 };
 
 extern const KernelTable kScalarKernels;

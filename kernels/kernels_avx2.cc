@@ -55,6 +55,35 @@ struct Avx2 {
   static void stream_float16(std::uint16_t* to, Float value) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to), to_float16(value));
   }
+
+  static Float join(const std::uint16_t* upper, const std::int16_t* lower) {
+    const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(upper));
+    const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lower));
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(_mm256_cvtepu16_epi32(high), 16),
+                                                _mm256_cvtepi16_epi32(low)));
+  }
+  /// 0 for a NaN, whose upper half is not rounded.
+  static void store_lower(std::int16_t* to, Float value) {
+    const __m256i number = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_ORD_Q));
+    const __m256i halves = _mm256_and_si256(_mm256_and_si256(_mm256_castps_si256(value), number),
+                                            _mm256_set1_epi32(0xFFFF));
+    const __m256i packed = _mm256_packus_epi32(halves, halves);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+  }
+
+  static constexpr std::size_t kRawBytes = 32;
+  using Raw = __m256i;
+  static Raw load_raw(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  }
+  static void store_raw(void* to, Raw raw) { _mm256_storeu_si256(static_cast<__m256i*>(to), raw); }
+  static void stream_raw(void* to, Raw raw) { _mm256_stream_si256(static_cast<__m256i*>(to), raw); }
+  static Raw opaque(Raw raw) {
+    asm volatile("" : "+x"(raw));
+    return raw;
+  }
+
   static void prefetch(const void* address) {
     _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);
   }

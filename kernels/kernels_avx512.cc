@@ -54,6 +54,31 @@ struct Avx512 {
   static void stream_float16(std::uint16_t* to, Float value) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to), to_float16(value));
   }
+
+  static Float join(const std::uint16_t* upper, const std::int16_t* lower) {
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(upper));
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lower));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16),
+                                                _mm512_cvtepi16_epi32(low)));
+  }
+  /// 0 for a NaN, whose upper half is not rounded.
+  static void store_lower(std::int16_t* to, Float value) {
+    const __mmask16 number = _mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to),
+        _mm512_cvtepi32_epi16(_mm512_maskz_mov_epi32(number, _mm512_castps_si512(value))));
+  }
+
+  static constexpr std::size_t kRawBytes = 64;
+  using Raw = __m512i;
+  static Raw load_raw(const void* from) { return _mm512_loadu_si512(from); }
+  static void store_raw(void* to, Raw raw) { _mm512_storeu_si512(to, raw); }
+  static void stream_raw(void* to, Raw raw) { _mm512_stream_si512(static_cast<__m512i*>(to), raw); }
+  static Raw opaque(Raw raw) {
+    asm volatile("" : "+v"(raw));
+    return raw;
+  }
+
   static void prefetch(const void* address) {
     _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);
   }

@@ -78,6 +78,30 @@ struct Scalar {
   }
   static void stream_bfloat16(std::uint16_t* to, Float value) { store_bfloat16(to, value); }
   static void stream_float16(std::uint16_t* to, Float value) { store_float16(to, value); }
+
+  static Float join(const std::uint16_t* upper, const std::int16_t* lower) {
+    return float_of((static_cast<std::uint32_t>(*upper) << 16) +
+                    static_cast<std::uint32_t>(static_cast<std::int32_t>(*lower)));
+  }
+  /// 0 for a NaN, whose upper half is not rounded.
+  static void store_lower(std::int16_t* to, Float value) {
+    *to = static_cast<std::int16_t>(value != value ? 0U : bits_of(value) & 0xFFFFU);
+  }
+
+  static constexpr std::size_t kRawBytes = 8;
+  using Raw = std::uint64_t;
+  static Raw load_raw(const void* from) {
+    Raw raw = 0;
+    std::memcpy(&raw, from, sizeof raw);
+    return raw;
+  }
+  static void store_raw(void* to, Raw raw) { std::memcpy(to, &raw, sizeof raw); }
+  static void stream_raw(void* to, Raw raw) { store_raw(to, raw); }
+  static Raw opaque(Raw raw) {
+    asm volatile("" : "+r"(raw));
+    return raw;
+  }
+
   static void prefetch(const void*) {}
   static void fence() {}
 };

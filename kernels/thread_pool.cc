@@ -13,12 +13,15 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cpu_affinity.h"
+
 namespace elixir::kernels {
 namespace {
 
 // Some microseconds: longer than the gap between two passes over neighbouring chunks, shorter than
 // a time slice.
 constexpr int kSpins = 4000;
+constexpr int kNoCpu = -1;
 
 }  // namespace
 
@@ -31,6 +34,7 @@ struct ThreadPool::State {
   std::atomic<std::uint64_t> generation{0};
   std::atomic<int> running{0};
   std::atomic<bool> stopping{false};
+  std::atomic<int> ready{0}, bound{0};
 
   // The present job; written before `generation` moves.
   const std::function<void(std::size_t, std::size_t)>* body = nullptr;
@@ -78,11 +82,20 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, Binding binding) : state_(std::make_unique<State>()) {
   state_->threads = std::max(threads, 1);
+  std::vector<int> cpus;
+  if (binding == Binding::kOneCpuEach) cpus = allowed_cpus();
+  const bool binds = cpus.size() >= static_cast<std::size_t>(state_->threads);
   for (int part = 1; part < state_->threads; ++part) {
-    state_->workers.emplace_back([state = state_.get(), part] { state->work(part); });
+    const int cpu = binds ? cpus[static_cast<std::size_t>(part)] : kNoCpu;
+    state_->workers.emplace_back([state = state_.get(), part, cpu] {
+      if (cpu != kNoCpu && bind_thread_to(cpu)) state->bound.fetch_add(1);
+      state->ready.fetch_add(1);
+      state->work(part);
+    });
   }
+  while (state_->ready.load() < state_->threads - 1) std::this_thread::yield();
 }
 
 ThreadPool::~ThreadPool() {
@@ -93,6 +106,10 @@ ThreadPool::~ThreadPool() {
 
 int ThreadPool::threads() const {
   return state_->threads;
+}
+
+int ThreadPool::bound_threads() const {
+  return state_->bound.load();
 }
 
 void ThreadPool::parallel_for(std::size_t n,

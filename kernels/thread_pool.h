@@ -5,18 +5,26 @@
 // touches the same pages. Independent of LibTorch's threads. One caller at a time.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace elixir::kernels {
 
+enum class Binding : std::uint8_t { kNone, kOneCpuEach };
+
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  ///< >= 1; the caller is one of them
+  /// threads >= 1; the caller is one of them. With kOneCpuEach helper i is bound to the i-th CPU of
+  /// allowed_cpus() (cpu_affinity.h) and the first is left to the caller, which stays unbound; more
+  /// threads than CPUs are not bound at all.
+  explicit ThreadPool(int threads, Binding binding = Binding::kNone);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   [[nodiscard]] int threads() const;
+  /// Helpers that the system let be bound.
+  [[nodiscard]] int bound_threads() const;
   /// Calls body(begin, end) for contiguous parts of [0, n) whose borders are multiples of `grain`;
   /// returns when all are done.
   void parallel_for(std::size_t n,

@@ -18,13 +18,6 @@
 namespace elixir::kernels {
 namespace {
 
-std::vector<Isa> available() {
-  std::vector<Isa> found = {Isa::kScalar};
-  if (best_isa() >= Isa::kAvx2) found.push_back(Isa::kAvx2);
-  if (best_isa() >= Isa::kAvx512) found.push_back(Isa::kAvx512);
-  return found;
-}
-
 const float kSpecial[] = {0.0F,
                           -0.0F,
                           1.0F,
@@ -194,7 +187,7 @@ TEST(Adam, EqualsTheReferenceForEveryShortLengthTypeAndInstructionSet) {
           make_state(n, c.gradient, Values::kWithSpecial, static_cast<std::uint32_t>(n));
       State expected = start;
       run_reference(expected, c, 0, kHyper, 3, 1.0F, 1.0F);
-      for (const Isa isa : available()) {
+      for (const Isa isa : available_isas()) {
         State got = start;
         adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 3, 1, 1.0F), isa);
         ASSERT_TRUE(same(got, expected, c.parameter))
@@ -211,7 +204,7 @@ TEST(Adam, DividesByMicroBatchesAndClips) {
       for (const float clip : {1.0F, 0.37F}) {
         State expected = start;
         run_reference(expected, c, 0, kHyper, 7, static_cast<float>(micro_batches), clip);
-        for (const Isa isa : available()) {
+        for (const Isa isa : available_isas()) {
           State got = start;
           adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 7, micro_batches, clip), isa);
           ASSERT_TRUE(same(got, expected, c.parameter)) << static_cast<int>(isa);
@@ -227,7 +220,7 @@ TEST(Adam, AlignmentDoesNotChangeBitsAndNothingBeforeIsTouched) {
       const State start = make_state(700, c.gradient, Values::kOrdinary, 5);
       State expected = start;
       run_reference(expected, c, offset, kHyper, 1, 1.0F, 1.0F);
-      for (const Isa isa : available()) {
+      for (const Isa isa : available_isas()) {
         State got = start;
         adam_cpu(arrays_of(got, c, offset), scalars_of(kHyper, 1, 1, 1.0F), isa);
         ASSERT_TRUE(same(got, expected, c.parameter))
@@ -243,7 +236,7 @@ TEST(Adam, ManyStepsOnALargeRangeWithStreamingStoresAndThreads) {
   const State start = make_state(kLarge, c.gradient, Values::kWithSpecial, 77);
   State expected = start;
   for (int step = 1; step <= 3; ++step) run_reference(expected, c, 0, kHyper, step, 2.0F, 0.9F);
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     for (int threads = 1; threads <= 4; ++threads) {
       // An aligned home for the parameters, so that the streaming variant runs.
       State got = start;
@@ -273,7 +266,7 @@ TEST(Adam, IgnoresTheThreadsFlushToZeroMode) {
   State expected = start;
   run_reference(expected, c, 0, kHyper, 1, 1.0F, 1.0F);
   const unsigned before = __builtin_ia32_stmxcsr();
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     State got = start;
     __builtin_ia32_ldmxcsr(before | 0x8040);  // flush to zero, denormals are zero
     adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 1, 1, 1.0F), isa);

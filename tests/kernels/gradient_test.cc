@@ -18,13 +18,6 @@
 namespace elixir::kernels {
 namespace {
 
-std::vector<Isa> available() {
-  std::vector<Isa> found = {Isa::kScalar};
-  if (best_isa() >= Isa::kAvx2) found.push_back(Isa::kAvx2);
-  if (best_isa() >= Isa::kAvx512) found.push_back(Isa::kAvx512);
-  return found;
-}
-
 struct Gradients {
   std::vector<float> values;  // as the kernel reads them
   std::vector<float> stored32;
@@ -82,7 +75,7 @@ TEST(SumSquares, FollowsTheSpecifiedOrderForEveryLengthTypeThreadCountAndInstruc
           expected.push_back(reference::block_sum_squares({first, last}, divisor));
         }
         ASSERT_EQ(norm_blocks(n), expected.size());
-        for (const Isa isa : available()) {
+        for (const Isa isa : available_isas()) {
           for (const int threads : {1, 3}) {
             ThreadPool pool(threads);
             std::vector<float> sums(expected.size(), -1.0F);
@@ -100,7 +93,7 @@ TEST(SumSquares, FollowsTheSpecifiedOrderForEveryLengthTypeThreadCountAndInstruc
 
 TEST(SumSquares, ShowsInfinityAndNaN) {
   ThreadPool pool(2);
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     std::vector<float> g(70000, 0.5F), sums(2);
     g[69999] = std::numeric_limits<float>::infinity();
     sum_squares_cpu(g.data(), Element::kFloat32, g.size(), 1.0F, sums.data(), isa, pool);
@@ -109,6 +102,40 @@ TEST(SumSquares, ShowsInfinityAndNaN) {
     g[3] = std::numeric_limits<float>::quiet_NaN();
     sum_squares_cpu(g.data(), Element::kFloat32, g.size(), 1.0F, sums.data(), isa, pool);
     EXPECT_TRUE(std::isnan(sums[0]));
+  }
+}
+
+TEST(SumSquares, ReportsWhatIsNotFiniteAndNoOverflow) {
+  ThreadPool pool(2);
+  for (const Isa isa : available_isas()) {
+    for (const Element type : kTypes) {
+      Gradients g = random_gradients(140001, type, 8);
+      std::vector<float> sums(norm_blocks(140001));
+      const auto put = [&](std::size_t i, float value) {
+        if (type == Element::kFloat32) g.stored32[i] = value;
+        if (type == Element::kBFloat16) g.stored16[i] = reference::to_bfloat16(value);
+        if (type == Element::kFloat16) g.stored16[i] = reference::to_float16(value);
+      };
+      const auto check = [&](std::uint32_t expected) {
+        std::uint32_t by_norm = 0, by_check = 0;
+        sum_squares_cpu(g.data(), type, 140001, 1.0F, sums.data(), isa, pool, &by_norm);
+        check_finite_cpu(g.data(), type, 140001, &by_check, isa, pool);
+        EXPECT_EQ(by_norm, expected) << name_of(isa);
+        EXPECT_EQ(by_check, expected) << name_of(isa);
+      };
+      check(0);
+      put(70001, type == Element::kFloat16 ? 65504.0F : 3e38F);
+      check(0);
+      EXPECT_EQ(std::isfinite(sums[1]), type == Element::kFloat16);
+      for (const std::size_t at : {std::size_t{0}, std::size_t{69999}, std::size_t{140000}}) {
+        put(at, -std::numeric_limits<float>::infinity());
+        check(1);
+        put(at, std::numeric_limits<float>::quiet_NaN());
+        check(1);
+        put(at, 1.0F);
+        check(0);
+      }
+    }
   }
 }
 
@@ -136,7 +163,7 @@ TEST(Accumulate, ConvertsFirstAndAddsLater) {
          {std::size_t{0}, std::size_t{1}, std::size_t{37}, std::size_t{100003}}) {
       for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
         const Gradients g = random_gradients(n + offset, type, 3);
-        for (const Isa isa : available()) {
+        for (const Isa isa : available_isas()) {
           ThreadPool pool(2);
           std::vector<float> sum(n + 1, 7.0F);
           accumulate_cpu(sum.data(), g.data(offset), type, n, Accumulate::kFirst, isa, pool);
@@ -181,7 +208,7 @@ std::vector<float> rounding_cases() {
 TEST(Convert, RoundsBfloat16ToNearestTiesAwayAndFloat16ToNearestEven) {
   const std::vector<float> values = rounding_cases();
   std::vector<std::uint16_t> out(values.size());
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     kernel_table(isa).convert(out.data(), Element::kBFloat16, values.data(), values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSERT_TRUE(reference::same_bfloat16(out[i], reference::to_bfloat16(values[i])))
@@ -226,7 +253,7 @@ TEST(Upcast, IsExactForEvery16BitValue) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
   std::vector<float> out(all.size());
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     accumulate_cpu(
         out.data(), all.data(), Element::kBFloat16, all.size(), Accumulate::kFirst, isa, pool);
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -98,6 +98,22 @@ inline std::uint16_t to_float16(float value) {
   return encode(round_to_format(value, 10, -24, Ties::kToEven), 10, 5, 65504.0);
 }
 
+/// The split form of a master: its bf16, and how many of its units in the last place it is away
+/// from that.
+struct Split {
+  std::uint16_t upper;
+  std::int16_t lower;
+};
+inline Split split(float master) {
+  const std::uint16_t upper = to_bfloat16(master);
+  if (std::isnan(master)) return {upper, 0};
+  const std::int64_t rest = static_cast<std::int64_t>(bits(master)) - (std::int64_t{upper} << 16);
+  return {upper, static_cast<std::int16_t>(rest)};
+}
+inline float join(const Split& halves) {
+  return from_bits(static_cast<std::uint32_t>(std::int64_t{halves.upper} * 65536 + halves.lower));
+}
+
 struct Hyper {
   double lr, beta1, beta2, eps, weight_decay;
 };

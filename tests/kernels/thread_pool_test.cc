@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu_affinity.h"
+
 namespace elixir::kernels {
 namespace {
 
@@ -42,6 +44,45 @@ TEST(ThreadPool, GivesTheSameThreadTheSamePart) {
     });
   }
   EXPECT_EQ(owner.size(), 3U);
+}
+
+TEST(ThreadPool, BindsHelpersToDifferentAllowedCpusAndLeavesTheCallerAlone) {
+  const std::vector<int> allowed = allowed_cpus();
+  ASSERT_FALSE(allowed.empty());
+  const int threads = static_cast<int>(allowed.size());
+  ThreadPool pool(threads, Binding::kOneCpuEach);
+  EXPECT_EQ(pool.bound_threads(), threads - 1);
+  std::map<std::size_t, std::vector<int>> cpus;  // by part
+  std::mutex mutex;
+  pool.parallel_for(allowed.size(), 1, [&](std::size_t begin, std::size_t) {
+    const std::vector<int> own = allowed_cpus();
+    const std::lock_guard lock(mutex);
+    cpus[begin] = own;
+  });
+  EXPECT_EQ(cpus.at(0), allowed) << "the caller";
+  for (std::size_t part = 1; part < allowed.size(); ++part) {
+    EXPECT_EQ(cpus.at(part), std::vector<int>{allowed[part]});
+  }
+  ThreadPool crowded(threads + 1, Binding::kOneCpuEach);
+  EXPECT_EQ(crowded.bound_threads(), 0) << "two threads on one CPU would wait for each other";
+}
+
+TEST(CpuAffinity, UsesNoCpuOutsideTheMaskOfTheThread) {
+  const std::vector<int> allowed = allowed_cpus();
+  std::thread([&] {
+    ASSERT_TRUE(bind_thread_to(allowed.back()));
+    EXPECT_EQ(allowed_cpus(), std::vector<int>{allowed.back()});
+    ThreadPool pool(1, Binding::kOneCpuEach);
+    EXPECT_EQ(pool.bound_threads(), 0);
+  }).join();
+  EXPECT_FALSE(bind_thread_to(-1));
+  EXPECT_FALSE(bind_thread_to(1 << 20));
+}
+
+TEST(CpuAffinity, ReadsTheListsOfTheSystem) {
+  EXPECT_EQ(parse_cpu_list("0-3,8,10-11"), (std::vector<int>{0, 1, 2, 3, 8, 10, 11}));
+  EXPECT_EQ(parse_cpu_list(""), std::vector<int>{});
+  EXPECT_EQ(parse_cpu_list("x,5,-2"), std::vector<int>{5});
 }
 
 TEST(ThreadPool, PassesExceptionsOnAndWorksAfterwards) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Every form of AdamW on the CPU against the reference: split master, bf16 moments, loss scale,
+// non-finite gradients, any length and alignment.
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "adam_problem.h"
+#include "kernels/thread_pool.h"
+
+namespace elixir::kernels {
+namespace {
+
+const reference::Hyper kHyper = {3e-4, 0.9, 0.95, 1e-8, 0.1};
+
+TEST(AdamForms, EqualTheReferenceOnEveryInstructionSet) {
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const std::size_t n : {0U, 1U, 7U, 16U, 31U, 32U, 33U, 100U, 1031U}) {
+      AdamProblem expected(form, n, n);
+      for (int step = 1; step <= 3; ++step) {
+        expected.draw_gradients(step);
+        expected.reference_step(kHyper, step, step, 1.0F / static_cast<float>(step), 1024.0);
+      }
+      for (const Isa isa : available_isas()) {
+        AdamProblem got(form, n, n);
+        for (int step = 1; step <= 3; ++step) {
+          got.draw_gradients(step);
+          adam_cpu(got.arrays(),
+                   scalars_of(kHyper, step, step, 1.0F / static_cast<float>(step), 1024.0),
+                   isa);
+        }
+        ASSERT_EQ(got.first_difference(expected), "") << name_of(isa);
+      }
+    }
+  }
+}
+
+TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
+  std::mt19937 random(20261121);
+  const std::vector<AdamForm> forms = all_adam_forms();
+  for (int round = 0; round < 150; ++round) {
+    const AdamForm& form = forms[random() % forms.size()];
+    const std::size_t offset = random() % 70, n = offset + random() % 40000;
+    const int micro_batches = 1 + static_cast<int>(random() % 4);
+    const float clip = random() % 2 == 0 ? 1.0F : 0.37F;
+    // Not always a power of two: the division must then be one.
+    const double loss_scale = random() % 3 == 0 ? 1000.0 : std::ldexp(1.0, random() % 20);
+    const Isa isa = available_isas()[random() % available_isas().size()];
+    ThreadPool pool(1 + static_cast<int>(random() % 4));
+    AdamProblem expected(form, n, round), got(form, n, round);
+    expected.reference_step(kHyper, 5, micro_batches, clip, loss_scale, offset);
+    adam_cpu(got.arrays(offset), scalars_of(kHyper, 5, micro_batches, clip, loss_scale), isa, pool);
+    ASSERT_EQ(got.first_difference(expected), "")
+        << "round " << round << " offset " << offset << " " << name_of(isa);
+  }
+}
+
+TEST(AdamForms, SplitHasTheBitsOfTheSeparateForm) {
+  constexpr std::size_t kMany = 20011;
+  for (const Element moment : {Element::kFloat32, Element::kBFloat16}) {
+    const AdamForm separate = {Element::kBFloat16, Element::kBFloat16, false, moment};
+    const AdamForm split = {Element::kBFloat16, Element::kBFloat16, true, moment};
+    for (const Isa isa : available_isas()) {
+      AdamProblem a(separate, kMany, 4), b(split, kMany, 4);
+      for (int step = 1; step <= 20; ++step) {
+        a.draw_gradients(step);
+        b.draw_gradients(step);
+        const AdamScalars scalars = scalars_of(kHyper, step, 1, 0.8F);
+        adam_cpu(a.arrays(), scalars, isa);
+        adam_cpu(b.arrays(), scalars, isa);
+      }
+      std::size_t numbers = 0;
+      for (std::size_t i = 0; i < kMany; ++i) {
+        ASSERT_TRUE(reference::same(a.master(i), b.master(i))) << i << " " << name_of(isa);
+        const auto* p = reinterpret_cast<const std::uint16_t*>(a.storage().parameter.data());
+        const auto* q = reinterpret_cast<const std::uint16_t*>(b.storage().parameter.data());
+        ASSERT_TRUE(reference::same_bfloat16(p[i], q[i])) << i << " " << name_of(isa);
+        numbers += std::isnan(a.master(i)) ? 0 : 1;
+      }
+      EXPECT_GT(numbers, kMany * 9 / 10) << "most elements must have stayed comparable";
+    }
+  }
+}
+
+TEST(AdamForms, MovedBytesAreThoseOfTheDesign) {
+  const auto bytes = [](const AdamForm& form) {
+    AdamProblem problem(form, 32, 1);
+    return moved_bytes(problem.arrays());
+  };
+  const Element wide = Element::kFloat32, narrow = Element::kBFloat16;
+  EXPECT_EQ(bytes({wide, std::nullopt, false, wide}), 28U);
+  EXPECT_EQ(bytes({narrow, narrow, false, wide}), 28U);
+  EXPECT_EQ(bytes({wide, narrow, false, wide}), 30U);
+  EXPECT_EQ(bytes({narrow, narrow, true, wide}), 26U);
+  EXPECT_EQ(bytes({narrow, narrow, false, narrow}), 20U);
+  EXPECT_EQ(bytes({narrow, narrow, true, narrow}), 18U);
+}
+
+TEST(AdamForms, FoundInfinityLeavesEveryStateUntouched) {
+  for (const AdamForm& form : all_adam_forms()) {
+    const AdamProblem before(form, 1000, 2);
+    for (const Isa isa : available_isas()) {
+      AdamProblem got(form, 1000, 2);
+      ThreadPool pool(2);
+      const std::uint32_t found = 1, none = 0;
+      adam_cpu(got.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {&found, nullptr});
+      adam_cpu(got.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, pool, {&found, nullptr});
+      ASSERT_EQ(got.first_difference(before), "");
+      adam_cpu(got.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, pool, {&none, nullptr});
+      ASSERT_GT(got.differences(before), 900U);
+    }
+  }
+}
+
+TEST(AdamForms, ReportsAGradientThatIsNotFiniteWhereverItIs) {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const Isa isa : available_isas()) {
+      for (const std::size_t at : {0U, 5U, 31U, 64U, 99U}) {
+        for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+          AdamProblem problem(form, 100, 2);
+          std::vector<std::uint8_t>& gradient = problem.storage().gradient;
+          // The largest finite value and the least denormal are no reason to report.
+          const auto set = [&](std::size_t i, float value) {
+            const std::uint16_t narrow = form.gradient == Element::kFloat16
+                                             ? reference::to_float16(value)
+                                             : reference::to_bfloat16(value);
+            if (form.gradient == Element::kFloat32) {
+              std::memcpy(gradient.data() + i * 4, &value, 4);
+            } else {
+              std::memcpy(gradient.data() + i * 2, &narrow, 2);
+            }
+          };
+          for (std::size_t i = 0; i < 100; ++i) set(i, i % 2 == 0 ? 65504.0F : 1e-40F);
+          std::uint32_t report = 0;
+          adam_cpu(problem.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {nullptr, &report});
+          ASSERT_EQ(report, 0U) << name_of(form) << " " << name_of(isa);
+          set(at, bad);
+          adam_cpu(problem.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {nullptr, &report});
+          ASSERT_EQ(report, 1U) << name_of(form) << " " << name_of(isa) << " at " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(AdamScalars, DivideByMicroBatchesTimesLossScaleOnce) {
+  EXPECT_EQ(make_adam_scalars({}, 1, 3, 1.0F, 1024.0).divisor, 3072.0F);
+  EXPECT_EQ(make_adam_scalars({}, 1, 4, 1.0F).divisor, 4.0F);
+}
+
+TEST(AdamStreams, LeaveStatesAndCarryTheGradientToTheParameter) {
+  const Element wide = Element::kFloat32, narrow = Element::kBFloat16;
+  for (const AdamForm& form : {AdamForm{narrow, narrow, false, wide},
+                               AdamForm{narrow, narrow, false, narrow},
+                               AdamForm{narrow, narrow, true, wide},
+                               AdamForm{narrow, narrow, true, narrow},
+                               AdamForm{wide, std::nullopt, false, wide}}) {
+    for (const Isa isa : available_isas()) {
+      AdamProblem got(form, 40007, 6);
+      AdamProblem expected = got;
+      if (!form.split && form.parameter) {
+        expected.storage().parameter = expected.storage().gradient;
+      }
+      ThreadPool pool(2);
+      adam_streams_cpu(got.arrays(), isa, pool);
+      EXPECT_EQ(got.first_difference(expected), "") << name_of(isa);
+    }
+  }
+  AdamProblem mixed({wide, narrow, false, wide}, 10, 6);
+  ThreadPool pool(1);
+  EXPECT_THROW(adam_streams_cpu(mixed.arrays(), best_isa(), pool), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace elixir::kernels

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Random arrays for AdamW in any of its forms, the reference's step over them, and their comparison
+// bit by bit. Values are a function of (seed, step, element) alone, so that runs can be repeated in
+// any order.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/adam.h"
+#include "reference.h"
+
+namespace elixir::kernels {
+
+struct AdamForm {
+  Element gradient;
+  std::optional<Element> parameter;  ///< none: the master is the parameter
+  bool split;                        ///< the parameter is bf16 then
+  Element moment;
+};
+/// Every combination that the kernels have.
+[[nodiscard]] std::vector<AdamForm> all_adam_forms();
+[[nodiscard]] std::string name_of(const AdamForm& form);
+
+[[nodiscard]] AdamScalars scalars_of(const reference::Hyper& hyper,
+                                     std::int64_t step,
+                                     int micro_batches,
+                                     float clip,
+                                     double loss_scale = 1.0);
+
+class AdamProblem {
+ public:
+  /// n elements from element `first` of an endless sequence. Most values are ordinary; in one
+  /// element of 16 any bit pattern may come, denormals, infinities and NaN among them.
+  AdamProblem(const AdamForm& form, std::size_t n, std::uint64_t seed, std::size_t first = 0);
+
+  /// Arrays of the elements from `offset`.
+  [[nodiscard]] AdamArrays arrays(std::size_t offset = 0);
+  /// Gradients of another step.
+  void draw_gradients(std::int64_t step);
+  /// One step of the reference over elements from `offset`; the gradient is divided and clipped as
+  /// `scalars_of` with the same arguments says.
+  void reference_step(const reference::Hyper& hyper,
+                      std::int64_t step,
+                      int micro_batches,
+                      float clip,
+                      double loss_scale = 1.0,
+                      std::size_t offset = 0);
+  /// Elements that differ in any array; any NaN equals any NaN.
+  [[nodiscard]] std::size_t differences(const AdamProblem& other) const;
+  /// The first of them in words, or nothing.
+  [[nodiscard]] std::string first_difference(const AdamProblem& other) const;
+
+  [[nodiscard]] float master(std::size_t i) const;
+  [[nodiscard]] float gradient(std::size_t i) const;
+  [[nodiscard]] std::size_t size() const { return n_; }
+  [[nodiscard]] const AdamForm& form() const { return form_; }
+
+  /// Stored bytes; arrays that the form lacks are empty.
+  struct Storage {
+    std::vector<std::uint8_t> master, moment1, moment2, gradient, parameter, lower;
+  };
+  [[nodiscard]] Storage& storage() { return storage_; }
+
+ private:
+  [[nodiscard]] bool equal(const AdamProblem& other, std::size_t i) const;
+
+  AdamForm form_;
+  std::size_t n_;
+  std::uint64_t seed_;
+  std::size_t first_;
+  Storage storage_;
+};
+
+}  // namespace elixir::kernels
