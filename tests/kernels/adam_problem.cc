@@ -157,7 +157,16 @@ AdamProblem::AdamProblem(const AdamForm& form, std::size_t n, std::uint64_t seed
 }
 
 void AdamProblem::draw_gradients(std::int64_t step) {
-  for (std::size_t i = 0; i < n_; ++i) {
+  draw_gradients(step, 0, n_);
+}
+
+void AdamProblem::draw_gradients(std::int64_t step, ThreadPool& pool) {
+  pool.parallel_for(
+      n_, 4096, [&](std::size_t begin, std::size_t end) { draw_gradients(step, begin, end); });
+}
+
+void AdamProblem::draw_gradients(std::int64_t step, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
     const float g = draw(seed_, 4 + static_cast<std::uint64_t>(step), first_ + i, 1e-2F);
     // Rounding to the gradient's dtype by cutting is cheap, and as good a random value.
     if (form_.gradient == Element::kBFloat16) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/adam.h"
+#include "kernels/thread_pool.h"
 #include "reference.h"
 
 namespace elixir::kernels {
@@ -42,6 +43,7 @@ class AdamProblem {
   [[nodiscard]] AdamArrays arrays(std::size_t offset = 0);
   /// Gradients of another step.
   void draw_gradients(std::int64_t step);
+  void draw_gradients(std::int64_t step, ThreadPool& pool);
   /// One step of the reference over elements from `offset`; the gradient is divided and clipped as
   /// `scalars_of` with the same arguments says.
   void reference_step(const reference::Hyper& hyper,
@@ -67,6 +69,7 @@ class AdamProblem {
   [[nodiscard]] Storage& storage() { return storage_; }
 
  private:
+  void draw_gradients(std::int64_t step, std::size_t begin, std::size_t end);
   [[nodiscard]] bool equal(const AdamProblem& other, std::size_t i) const;
 
   AdamForm form_;
