@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// AdamW of every form beside the same memory accesses without arithmetic, a copy and torch's fused
+// AdamW, in one run: cases take turns, so that all see the same machine. Results are compared
+// before anything is timed. Figures are medians over the rounds; quartiles show the spread.
+//
+// usage: adam_benchmark [--device cpu|cuda|all] [--threads N] [--parameters MI] [--rounds N]
+//                       [--json]
+//   --parameters: in units of 2^20; 256 on the CPU, 512 on the GPU, fewer where memory is short
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adam_cases.h"
+#include "kernels/cpu_affinity.h"
+
+namespace elixir::benchmarks {
+namespace {
+
+constexpr int kWarmUpRounds = 2;
+constexpr std::size_t kMi = std::size_t{1} << 20;
+constexpr std::size_t kCpuMi = 256, kGpuMi = 512;
+
+struct Options {
+  std::string device = "all";
+  int threads = 0;
+  std::size_t mi = 0;  ///< 0: the device's default
+  int rounds = 15;
+  bool json = false;
+};
+
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i];
+    if (name == "--json") {
+      options.json = true;
+      continue;
+    }
+    if (i + 1 == arguments.size()) return std::nullopt;
+    const std::string& value = arguments[++i];
+    if (name == "--device" && (value == "cpu" || value == "cuda" || value == "all")) {
+      options.device = value;
+      continue;
+    }
+    char* end = nullptr;
+    const long number = std::strtol(value.c_str(), &end, 10);
+    if (*end != '\0' || number < 1) return std::nullopt;
+    if (name == "--threads") {
+      options.threads = static_cast<int>(number);
+    } else if (name == "--parameters") {
+      options.mi = static_cast<std::size_t>(number);
+    } else if (name == "--rounds") {
+      options.rounds = static_cast<int>(number);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+struct Timing {
+  double first_quartile_s = 0, median_s = 0, third_quartile_s = 0;
+};
+
+Timing summarise(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double part) {
+    return seconds[static_cast<std::size_t>(part * static_cast<double>(seconds.size() - 1) + 0.5)];
+  };
+  return {at(0.25), at(0.5), at(0.75)};
+}
+
+nlohmann::json run(Suite& suite, std::size_t parameters, const Options& options) {
+  const std::vector<std::string> checks = suite.check();
+  const std::vector<Case> cases = suite.cases();
+  std::vector<std::vector<double>> seconds(cases.size());
+  for (int round = 0; round < kWarmUpRounds + options.rounds; ++round) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const double pass_s = cases[i].timed_pass_s();
+      if (round >= kWarmUpRounds) seconds[i].push_back(pass_s);
+    }
+  }
+  nlohmann::json report = {{"device", suite.description()},
+                           {"parameters", parameters},
+                           {"rounds", options.rounds},
+                           {"checked", checks},
+                           {"cases", nlohmann::json::array()},
+                           {"ratios", nlohmann::json::array()}};
+  std::map<std::string, const nlohmann::json*> by_name;
+  const auto n = static_cast<double>(parameters);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Timing timing = summarise(seconds[i]);
+    report["cases"].push_back(
+        {{"name", cases[i].name},
+         {"bytes_per_parameter", cases[i].bytes_per_parameter},
+         {"first_quartile_s", timing.first_quartile_s},
+         {"median_s", timing.median_s},
+         {"third_quartile_s", timing.third_quartile_s},
+         {"params_per_s", n / timing.median_s},
+         {"bytes_per_s", cases[i].bytes_per_parameter * n / timing.median_s}});
+  }
+  for (const nlohmann::json& one : report["cases"]) by_name[one["name"]] = &one;
+  for (const Ratio& ratio : suite.ratios()) {
+    const char* rate = ratio.of_bytes ? "bytes_per_s" : "params_per_s";
+    const double over = by_name.at(ratio.over)->at(rate);
+    const double under = by_name.at(ratio.under)->at(rate);
+    report["ratios"].push_back({{"name", ratio.name}, {"value", over / under}});
+  }
+  return report;
+}
+
+void print(const nlohmann::json& report) {
+  fmt::print("{}; {} Mi parameters, median of {} rounds (quartiles)\n",
+             report["device"].get<std::string>(),
+             report["parameters"].get<std::size_t>() / kMi,
+             report["rounds"].get<int>());
+  for (const nlohmann::json& check : report["checked"]) {
+    fmt::print("  checked: {}\n", check.get<std::string>());
+  }
+  for (const nlohmann::json& one : report["cases"]) {
+    fmt::print("  {:<32} {:9.3f} Gparam/s {:8.1f} GB/s  {:8.2f} ms ({:.2f}-{:.2f})\n",
+               one["name"].get<std::string>(),
+               one["params_per_s"].get<double>() * 1e-9,
+               one["bytes_per_s"].get<double>() * 1e-9,
+               one["median_s"].get<double>() * 1e3,
+               one["first_quartile_s"].get<double>() * 1e3,
+               one["third_quartile_s"].get<double>() * 1e3);
+  }
+  for (const nlohmann::json& ratio : report["ratios"]) {
+    fmt::print(
+        "  {:<32} {:9.3f}\n", ratio["name"].get<std::string>(), ratio["value"].get<double>());
+  }
+}
+
+/// At most half of the memory that is free now.
+std::size_t fitting_mi(std::size_t wanted) {
+  const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t most = pages * page / 2 / kSuiteBytesPerParameter / kMi;
+  return std::max<std::size_t>(1, std::min(wanted, most));
+}
+
+int benchmark(const Options& options) {
+  nlohmann::json reports = nlohmann::json::array();
+  const auto done = [&](nlohmann::json report) {
+    if (!options.json) print(report);
+    reports.push_back(std::move(report));
+  };
+  if (options.device != "cuda") {
+    const int cpus = static_cast<int>(kernels::allowed_cpus().size());
+    const std::size_t wanted = options.mi == 0 ? kCpuMi : options.mi;
+    const std::size_t mi = fitting_mi(wanted);
+    if (mi < wanted) {
+      fmt::print(
+          stderr, "adam_benchmark: memory is short, {} Mi parameters instead of {}\n", mi, wanted);
+    }
+    const auto suite =
+        make_cpu_suite(mi * kMi, options.threads == 0 ? std::max(1, cpus) : options.threads);
+    done(run(*suite, mi * kMi, options));
+  }
+  if (options.device != "cpu") {
+    const std::size_t n = (options.mi == 0 ? kGpuMi : options.mi) * kMi;
+    std::string reason;
+    if (const auto suite = make_cuda_suite(n, reason)) {
+      done(run(*suite, n, options));
+    } else {
+      fmt::print(stderr, "adam_benchmark: CUDA waived, because {}\n", reason);
+      if (options.device == "cuda") return 3;
+    }
+  }
+  if (options.json) std::cout << reports.dump(2) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace elixir::benchmarks
+
+int main(int argc, char** argv) {
+  const auto options = elixir::benchmarks::parse({argv + 1, argv + argc});
+  if (!options) {
+    std::cerr << "usage: adam_benchmark [--device cpu|cuda|all] [--threads N] [--parameters MI] "
+                 "[--rounds N] [--json]\n";
+    return 2;
+  }
+  try {
+    return elixir::benchmarks::benchmark(*options);
+  } catch (const std::exception& error) {
+    std::cerr << "adam_benchmark: " << error.what() << "\n";
+    return 4;
+  }
+}
