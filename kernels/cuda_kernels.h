@@ -9,6 +9,7 @@
 
 #include "kernels/adam.h"
 #include "kernels/gradient.h"
+#include "kernels/host_arena.h"
 
 struct CUstream_st;
 
@@ -58,6 +59,9 @@ void accumulate_cuda(float* sum,
                      Accumulate how,
                      CudaStream stream);
 void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaStream stream);
+/// Pages that every GPU reads and writes at the host's address (host_arena.h).
+[[nodiscard]] const PageLock& cuda_page_lock();
+
 /// Fills with 0xFF bytes: NaN in every floating dtype.
 void poison_cuda(void* memory, std::size_t bytes, CudaStream stream);
 
