@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// How soon host memory is ready for chunks: an arena populated by N threads and by one, locked for
+// the GPU where there is one, beside cudaHostAlloc of the same size. Rounds alternate; medians.
+// Without a GPU nothing is locked and there is no cudaHostAlloc, and the screen says so.
+//
+// usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json]
+//   --size: 16384 by default; less where memory is short, which is said
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu_affinity.h"
+#include "kernels/host_arena.h"
+
+#ifdef ELIXIR_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda_kernels.h"
+#endif
+
+namespace elixir::benchmarks {
+namespace {
+
+constexpr std::size_t kMi = std::size_t{1} << 20;
+constexpr std::size_t kPageBytes = 4096;
+
+struct Options {
+  std::size_t size_mib = 16384;
+  int threads = 0, rounds = 3;
+  bool json = false;
+};
+
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--json") {
+      options.json = true;
+      continue;
+    }
+    if (i + 1 == arguments.size()) return std::nullopt;
+    char* end = nullptr;
+    const long number = std::strtol(arguments[i + 1].c_str(), &end, 10);
+    if (*end != '\0' || number < 1) return std::nullopt;
+    if (arguments[i] == "--size") {
+      options.size_mib = static_cast<std::size_t>(number);
+    } else if (arguments[i] == "--threads") {
+      options.threads = static_cast<int>(number);
+    } else if (arguments[i] == "--rounds") {
+      options.rounds = static_cast<int>(number);
+    } else {
+      return std::nullopt;
+    }
+    ++i;
+  }
+  return options;
+}
+
+/// CUDA's lock, or none where there is no GPU.
+const kernels::PageLock* page_lock(std::string& reason) {
+#ifdef ELIXIR_HAVE_CUDA
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) {
+    static_cast<void>(cudaFree(nullptr));  // makes the context, which is not what is timed
+    return &kernels::cuda_page_lock();
+  }
+  reason = status == cudaSuccess ? "no GPU here" : cudaGetErrorString(status);
+#else
+  reason = "this build has no CUDA";
+#endif
+  return nullptr;
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Memory that is not zero or cannot be written would be no result.
+void check(char* memory, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) {
+    if (memory[at] != 0) throw std::runtime_error("the arena is not zeroed");
+    memory[at] = 1;
+  }
+}
+
+double arena_s(std::size_t bytes, kernels::ThreadPool& pool, const kernels::PageLock* lock) {
+  std::optional<kernels::HostArena> arena;
+  const double ready_s = seconds_of([&] { arena.emplace(bytes, &pool, lock); });
+  if (lock != nullptr && !arena->locked()) throw std::runtime_error(arena->warning());
+  check(arena->data(), bytes);
+  return ready_s;
+}
+
+#ifdef ELIXIR_HAVE_CUDA
+double cuda_host_alloc_s(std::size_t bytes) {
+  void* memory = nullptr;
+  cudaError_t status = cudaSuccess;
+  const double ready_s = seconds_of(
+      [&] { status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped); });
+  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+  static_cast<void>(cudaFreeHost(memory));
+  return ready_s;
+}
+#endif
+
+struct Row {
+  std::string name;
+  std::function<double()> ready_s;
+  std::vector<double> seconds;
+  [[nodiscard]] double median_s() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+int benchmark(const Options& options) {
+  const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
+  const std::size_t most_mib =
+      pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4 * 3 / kMi;
+  const std::size_t size_mib = std::max<std::size_t>(1, std::min(options.size_mib, most_mib));
+  if (size_mib < options.size_mib) {
+    fmt::print(stderr,
+               "arena_benchmark: memory is short, {} MiB instead of {}\n",
+               size_mib,
+               options.size_mib);
+  }
+  const std::size_t bytes = size_mib * kMi;
+  const int cpus = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
+  kernels::ThreadPool pool(options.threads == 0 ? cpus : options.threads), alone(1);
+  std::string reason;
+  const kernels::PageLock* lock = page_lock(reason);
+  if (lock == nullptr) {
+    fmt::print(stderr, "arena_benchmark: nothing is locked, because {}\n", reason);
+  }
+  std::vector<Row> rows;
+  rows.push_back({fmt::format("arena, {} threads", pool.threads()),
+                  [&] { return arena_s(bytes, pool, lock); },
+                  {}});
+  rows.push_back({"arena, 1 thread", [&] { return arena_s(bytes, alone, lock); }, {}});
+#ifdef ELIXIR_HAVE_CUDA
+  if (lock != nullptr) {
+    rows.push_back({"cudaHostAlloc", [&] { return cuda_host_alloc_s(bytes); }, {}});
+  }
+#endif
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Row& row : rows) row.seconds.push_back(row.ready_s());
+  }
+  nlohmann::json report = {{"size_bytes", bytes},
+                           {"locked", lock != nullptr},
+                           {"rounds", options.rounds},
+                           {"rows", nlohmann::json::array()}};
+  for (const Row& row : rows) {
+    const double ratio = row.median_s() / rows.front().median_s();
+    report["rows"].push_back({{"name", row.name},
+                              {"seconds", row.seconds},
+                              {"median_s", row.median_s()},
+                              {"times_the_first", ratio}});
+    if (options.json) continue;
+    fmt::print("{:<20} {:8.3f} s {:8.2f} GiB/s {:7.2f} times the first\n",
+               row.name,
+               row.median_s(),
+               static_cast<double>(size_mib) / 1024 / row.median_s(),
+               ratio);
+  }
+  if (options.json) std::cout << report.dump(2) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace elixir::benchmarks
+
+int main(int argc, char** argv) {
+  const auto options = elixir::benchmarks::parse({argv + 1, argv + argc});
+  if (!options) {
+    std::cerr << "usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json]\n";
+    return 2;
+  }
+  try {
+    return elixir::benchmarks::benchmark(*options);
+  } catch (const std::exception& error) {
+    std::cerr << "arena_benchmark: " << error.what() << "\n";
+    return 4;
+  }
+}
