@@ -45,6 +45,8 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Values& arguments);
 [[nodiscard]] bool takes_cudnn_attention(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_cudnn_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_flash_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_flash_attention(const program::Target& target, const Values& arguments);
 [[nodiscard]] bool takes_efficient_attention(const program::Target& target,
                                              const Values& arguments);
 [[nodiscard]] Values call_efficient_attention(const program::Target& target,

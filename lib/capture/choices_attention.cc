@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Which attention a target runs. Where no row matches, LibTorch's composite runs: the math path.
+#include <cmath>
 #include <limits>
 #include <optional>
 
 #include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -126,6 +128,33 @@ Values call_cudnn_attention(const Target&, const Values& arguments) {
                                                               a.causal,
                                                               /*return_debug_mask=*/false,
                                                               a.scale))};
+}
+
+// After cuDNN's: what it leaves are wide heads, widths that are no multiple of 8, single keys.
+bool takes_flash_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kWidest = 256;
+  const Attention a(arguments);
+  const at::ScalarType dtype = a.query.scalar_type();
+  if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
+  return fused_on_cuda(a) && !a.mask && a.query.size(3) <= kWidest &&
+         a.value.size(3) == a.query.size(3) && !(a.causal && a.query.size(2) != a.key.size(2));
+}
+
+Values call_flash_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kWidthMultiple = 8;
+  const Attention a(arguments);
+  const std::int64_t width = a.query.size(3);
+  const auto padded = [&](const at::Tensor& tensor) {
+    const std::int64_t rest = width % kWidthMultiple;
+    return rest == 0 ? tensor : at::pad(tensor, {0, kWidthMultiple - rest});
+  };
+  const at::Tensor query = padded(a.query);
+  const at::Tensor key = padded(a.key);
+  const at::Tensor value = padded(a.value);
+  const double scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(width)));
+  const at::Tensor output = std::get<0>(at::_scaled_dot_product_flash_attention(
+      query, key, value, a.dropout, a.causal, /*return_debug_mask=*/false, scale));
+  return {output.size(-1) == width ? output : output.slice(-1, 0, width)};
 }
 
 bool takes_efficient_attention(const Target&, const Values& arguments) {

@@ -54,6 +54,7 @@ Values call_cudnn_batch_norm(const Target&, const Values& a) {
 
 const Choices kCudaChoices = {
     {nullptr, "aten::scaled_dot_product_attention", &takes_cudnn_attention, &call_cudnn_attention},
+    {nullptr, "aten::scaled_dot_product_attention", &takes_flash_attention, &call_flash_attention},
     {nullptr,
      "aten::scaled_dot_product_attention",
      &takes_efficient_attention,

@@ -90,12 +90,36 @@ Values cudnn_backward(const Target&, const Values& a) {
           preserved_like(a[3].toTensor())};
 }
 
+/// Dimension orders as in the arguments; the generator's state is there without dropout too.
+Values flash(const Target&, const Values& a) {
+  constexpr std::int64_t kStateWords = 2;
+  const at::Tensor query = a[0].toTensor();
+  const at::Tensor key = a[1].toTensor();
+  return {preserved_like(query),
+          new_empty({query.size(0), query.size(1), query.size(2)}, query, at::kFloat),
+          at::Tensor(),
+          at::Tensor(),
+          query.size(2),
+          key.size(2),
+          new_empty({kStateWords}, query, at::kUInt64),
+          new_empty({}, query, at::kUInt64),
+          new_empty({0}, query)};
+}
+
+Values flash_backward(const Target&, const Values& a) {
+  return {preserved_like(a[1].toTensor()),
+          preserved_like(a[2].toTensor()),
+          preserved_like(a[3].toTensor())};
+}
+
 }  // namespace
 
 const Rules kAttentionRules = {
     {"aten::_masked_softmax", &preserved_as_first},
     {"aten::_masked_softmax_backward", &contiguous_as_first},
     {"aten::_safe_softmax", &safe_softmax},
+    {"aten::_scaled_dot_product_flash_attention", &flash},
+    {"aten::_scaled_dot_product_flash_attention_backward", &flash_backward},
     {"aten::_scaled_dot_product_flash_attention_for_cpu", &flash_for_cpu},
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", &flash_for_cpu_backward},
     {"aten::_scaled_dot_product_efficient_attention", &efficient},

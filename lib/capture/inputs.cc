@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "capture/model_state.h"
+#include "capture/scalar_type.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -60,7 +61,7 @@ StepInputs make_inputs(const Model& model,
   std::vector<InputSpec> specs = merged_specs(model, options);
   StepInputs inputs;
   const auto make = [&](const InputSpec& spec) {
-    at::ScalarType dtype = to_scalar_type(spec.dtype);
+    at::ScalarType dtype = scalar_type(spec.dtype);
     if (floating && at::isFloatingType(dtype)) dtype = *floating;
     const auto tensor_options = at::TensorOptions().dtype(dtype).device(device);
     at::Tensor tensor = device.is_meta()            ? at::empty(spec.sizes, tensor_options)

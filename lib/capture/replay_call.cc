@@ -130,37 +130,6 @@ bool same_layout(const at::Tensor& tensor, const TensorRef& ref) {
 
 }  // namespace
 
-c10::ScalarType scalar_type(program::DType dtype) {
-  using program::DType;
-  switch (dtype) {
-    case DType::kFloat32:
-      return c10::ScalarType::Float;
-    case DType::kFloat64:
-      return c10::ScalarType::Double;
-    case DType::kFloat16:
-      return c10::ScalarType::Half;
-    case DType::kBFloat16:
-      return c10::ScalarType::BFloat16;
-    case DType::kInt64:
-      return c10::ScalarType::Long;
-    case DType::kInt32:
-      return c10::ScalarType::Int;
-    case DType::kInt16:
-      return c10::ScalarType::Short;
-    case DType::kInt8:
-      return c10::ScalarType::Char;
-    case DType::kUInt8:
-      return c10::ScalarType::Byte;
-    case DType::kBool:
-      return c10::ScalarType::Bool;
-    case DType::kComplex64:
-      return c10::ScalarType::ComplexFloat;
-    case DType::kComplex128:
-      return c10::ScalarType::ComplexDouble;
-  }
-  throw Error(ErrorCode::kInternal, "a dtype without a LibTorch scalar type");
-}
-
 at::Tensor make_shell(const c10::Storage& storage, const TensorRef& ref) {
   const auto key = storage.device().is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU;
   at::Tensor tensor =

@@ -16,6 +16,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Storage.h>
 
+#include "capture/scalar_type.h"
 #include "program/program.h"
 
 namespace elixir::capture {
@@ -27,8 +28,6 @@ using StorageTable = std::vector<c10::Storage>;
 class ReplayScope {
   at::AutoDispatchBelowADInplaceOrView below_;
 };
-
-[[nodiscard]] c10::ScalarType scalar_type(program::DType dtype);
 
 /// A tensor over `storage` with the geometry of `ref`; shares the memory.
 [[nodiscard]] at::Tensor make_shell(const c10::Storage& storage, const program::TensorRef& ref);

@@ -2,36 +2,14 @@
 // Copyright 2026 The Elixir authors
 #include "capture/values.h"
 
-#include <array>
 #include <string>
-#include <utility>
 
 #include <ATen/ops/empty_strided.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 
 namespace elixir::capture {
-namespace {
-
-using program::DType;
-
-constexpr std::array<std::pair<at::ScalarType, DType>, 12> kDTypes{{
-    {at::kFloat, DType::kFloat32},
-    {at::kDouble, DType::kFloat64},
-    {at::kHalf, DType::kFloat16},
-    {at::kBFloat16, DType::kBFloat16},
-    {at::kLong, DType::kInt64},
-    {at::kInt, DType::kInt32},
-    {at::kShort, DType::kInt16},
-    {at::kChar, DType::kInt8},
-    {at::kByte, DType::kUInt8},
-    {at::kBool, DType::kBool},
-    {at::kComplexFloat, DType::kComplex64},
-    {at::kComplexDouble, DType::kComplex128},
-}};
-
-}  // namespace
-
 bool is_optional_tensors(const c10::IValue& value) {
   if (value.isOptionalTensorList()) return true;
   if (!value.isList() || value.isTensorList() || value.toListRef().empty()) return false;
@@ -60,19 +38,10 @@ at::Tensor tensor_or_undefined(const c10::IValue& value) {
 }
 
 program::DType to_dtype(at::ScalarType type) {
-  for (const auto& [theirs, ours] : kDTypes) {
-    if (theirs == type) return ours;
-  }
+  if (const auto dtype = dtype_of(type)) return *dtype;
   throw Error(
       ErrorCode::kUnsupportedModel,
       std::string("a tensor has dtype ") + c10::toString(type) + ", which programs do not hold");
-}
-
-at::ScalarType to_scalar_type(program::DType dtype) {
-  for (const auto& [theirs, ours] : kDTypes) {
-    if (ours == dtype) return theirs;
-  }
-  throw Error(ErrorCode::kInternal, "unknown dtype");
 }
 
 c10::Device device_of(const program::Target& target) {

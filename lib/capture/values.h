@@ -66,7 +66,6 @@ c10::IValue map_tensors(const c10::IValue& value, Replace replace) {
 
 /// Throws kUnsupportedModel for dtypes a program cannot hold (quantised, float8, …).
 [[nodiscard]] program::DType to_dtype(at::ScalarType type);
-[[nodiscard]] at::ScalarType to_scalar_type(program::DType dtype);
 [[nodiscard]] c10::Device device_of(const program::Target& target);
 
 /// An empty meta tensor of the same geometry and dtype, without gradient; the wrapped-number mark

@@ -3,6 +3,7 @@
 // ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
 #include <cstdint>
 
+#include "core/units.h"
 #include "memory/script_rules.h"
 
 namespace elixir::memory {
@@ -87,6 +88,32 @@ void efficient_attention_backward(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
+/// Flash attention's backward: a sum for each row and fp32 sums of the query's gradient, both in
+/// whole tiles; with grouped queries key's and value's gradients for every query head. Its order
+/// was never recorded.
+void flash_attention_backward(ScriptBuilder& script) {
+  constexpr std::int64_t kRows = 128;
+  constexpr std::int64_t kNarrow = 32;
+  constexpr std::int64_t kWide = 64;
+  constexpr std::int64_t kWideFrom = 128;
+  script.modelled();
+  script.outputs();
+  const auto* query = script.tensor(1);
+  const auto* key = script.tensor(2);
+  if (query == nullptr || key == nullptr) return;
+  const Heads q(*query);
+  const Heads k(*key);
+  const std::int64_t rows = q.batch * q.heads * round_up(q.rows, kRows);
+  script.temporary(rows * kFloatBytes);
+  script.temporary(rows * round_up(q.width, q.width <= kWideFrom ? kNarrow : kWide) * kFloatBytes);
+  if (q.heads != k.heads) {
+    const std::int64_t expanded =
+        q.batch * q.heads * k.rows * k.width * program::element_bytes(query->dtype);
+    script.temporary(expanded);
+    script.temporary(expanded);
+  }
+}
+
 /// Rows that are wholly masked become zeros: a mask of all elements, of rows, and a zero.
 void safe_softmax(ScriptBuilder& script) {
   script.outputs();
@@ -111,6 +138,7 @@ const std::vector<ScriptRule> kAttentionScripts = {
     {"aten::_scaled_dot_product_cudnn_attention", &cudnn_attention},
     {"aten::_scaled_dot_product_cudnn_attention_backward", &cudnn_attention_backward},
     {"aten::_scaled_dot_product_efficient_attention_backward", &efficient_attention_backward},
+    {"aten::_scaled_dot_product_flash_attention_backward", &flash_attention_backward},
     {"aten::_safe_softmax", &safe_softmax},
     {"aten::_softmax_backward_data", &softmax_backward},
 };

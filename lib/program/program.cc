@@ -15,7 +15,7 @@ struct DTypeInfo {
   std::int64_t bytes;
   bool floating;
 };
-constexpr std::array<DTypeInfo, 12> kDTypes{{
+constexpr std::array<DTypeInfo, 13> kDTypes{{
     {DType::kFloat32, "float32", 4, true},
     {DType::kFloat64, "float64", 8, true},
     {DType::kFloat16, "float16", 2, true},
@@ -25,6 +25,7 @@ constexpr std::array<DTypeInfo, 12> kDTypes{{
     {DType::kInt16, "int16", 2, false},
     {DType::kInt8, "int8", 1, false},
     {DType::kUInt8, "uint8", 1, false},
+    {DType::kUInt64, "uint64", 8, false},
     {DType::kBool, "bool", 1, false},
     {DType::kComplex64, "complex64", 8, false},
     {DType::kComplex128, "complex128", 16, false},

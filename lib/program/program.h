@@ -31,6 +31,7 @@ enum class DType : std::uint8_t {
   kInt16,
   kInt8,
   kUInt8,
+  kUInt64,
   kBool,
   kComplex64,
   kComplex128,

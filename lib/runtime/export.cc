@@ -10,9 +10,9 @@
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 #include "runtime/safetensors.h"
-#include "runtime/scalar_type.h"
 
 namespace elixir::runtime {
 namespace {
@@ -72,8 +72,8 @@ void export_torchscript(const std::string& path,
   }
   std::vector<c10::IValue> inputs;
   for (const program::Input& input : program.inputs) {
-    inputs.emplace_back(at::empty(input.tensor.sizes,
-                                  at::TensorOptions().dtype(scalar_type_of(input.tensor.dtype))));
+    inputs.emplace_back(at::empty(
+        input.tensor.sizes, at::TensorOptions().dtype(capture::scalar_type(input.tensor.dtype))));
   }
   module.store_traced_inputs("forward", inputs);
   write_file_streamed(path, overwrite, [&](const Sink& sink) {

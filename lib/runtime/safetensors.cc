@@ -11,11 +11,11 @@
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/json.h"
 #include "core/units.h"
-#include "runtime/scalar_type.h"
 
 namespace elixir::runtime {
 namespace {
@@ -227,14 +227,14 @@ at::Tensor Safetensors::tensor(const SafetensorsEntry& entry) const {
             "`{}` is of dtype {}, which Elixir does not read", entry.name, entry.dtype_text),
         {"convert it to float32, bfloat16 or float16"});
   }
-  const auto options = at::TensorOptions().dtype(scalar_type_of(*entry.dtype));
+  const auto options = at::TensorOptions().dtype(capture::scalar_type(*entry.dtype));
   auto* data = const_cast<unsigned char*>(file_->bytes().data()) + entry.offset_bytes;
   const std::int64_t element_bytes = program::element_bytes(*entry.dtype);
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   if (address % static_cast<std::uintptr_t>(element_bytes) != 0) {
     // Headers of foreign writers may end anywhere: an unaligned tensor is copied.
     at::Tensor bytes = at::from_blob(data, {entry.bytes}, at::TensorOptions().dtype(at::kByte));
-    return bytes.clone().view(scalar_type_of(*entry.dtype)).view(entry.sizes);
+    return bytes.clone().view(capture::scalar_type(*entry.dtype)).view(entry.sizes);
   }
   auto keep_alive = file_;
   return at::from_blob(
@@ -271,7 +271,7 @@ void write_safetensors(const std::string& path,
     sink(text);
     for (const SafetensorsSource& source : tensors) {
       const at::Tensor tensor = source.read().contiguous();
-      require(tensor.scalar_type() == scalar_type_of(source.dtype) &&
+      require(tensor.scalar_type() == capture::scalar_type(source.dtype) &&
                   tensor.sizes() == at::IntArrayRef(source.sizes) && tensor.device().is_cpu(),
               "a tensor differs from what the safetensors header says");
       std::string_view rest{static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};

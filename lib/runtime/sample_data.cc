@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/log.h"
 #include "core/units.h"
 #include "runtime/data_kinds.h"
 #include "runtime/safetensors.h"
-#include "runtime/scalar_type.h"
 
 namespace elixir::runtime {
 namespace {
@@ -59,8 +59,8 @@ class SampleDataset final : public Dataset {
   [[nodiscard]] BatchInputs gather(const std::vector<std::int64_t>& starts) const override {
     BatchInputs batch;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      at::Tensor input =
-          at::empty(inputs_[i].sizes, at::TensorOptions().dtype(scalar_type_of(inputs_[i].dtype)));
+      at::Tensor input = at::empty(
+          inputs_[i].sizes, at::TensorOptions().dtype(capture::scalar_type(inputs_[i].dtype)));
       for (std::size_t row = 0; row < starts.size(); ++row) {
         auto shard = std::upper_bound(
             shards_.begin(),
@@ -88,17 +88,22 @@ bool is_integer(program::DType dtype) {
     case program::DType::kInt16:
     case program::DType::kInt8:
     case program::DType::kUInt8:
+    case program::DType::kUInt64:
       return true;
     default:
       return false;
   }
 }
 
+bool is_unsigned(program::DType dtype) {
+  return dtype == program::DType::kUInt8 || dtype == program::DType::kUInt64;
+}
+
 /// Floating data may have another width than the input; integers may be narrower.
 bool fits(program::DType data, program::DType input) {
   if (data == input) return true;
   if (program::is_floating(data)) return program::is_floating(input);
-  return is_integer(data) && is_integer(input) && input != program::DType::kUInt8 &&
+  return is_integer(data) && is_integer(input) && !is_unsigned(input) &&
          program::element_bytes(data) < program::element_bytes(input);
 }
 

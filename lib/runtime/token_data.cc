@@ -11,11 +11,11 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "runtime/data_kinds.h"
 #include "runtime/mapped_file.h"
-#include "runtime/scalar_type.h"
 
 namespace elixir::runtime {
 namespace {
@@ -87,7 +87,7 @@ class TokenDataset final : public Dataset {
     BatchInputs inputs;
     std::vector<std::uint32_t> window(static_cast<std::size_t>(row_tokens_));
     for (const Fill& fill : fills_) {
-      const auto options = at::TensorOptions().dtype(scalar_type_of(fill.dtype));
+      const auto options = at::TensorOptions().dtype(capture::scalar_type(fill.dtype));
       if (fill.kind == Fill::Kind::kOnes) {
         inputs.push_back(at::ones(fill.sizes, options));
         continue;

@@ -13,11 +13,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/scalar_type.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
-#include "runtime/scalar_type.h"
 
 namespace elixir::runtime {
 namespace {
@@ -89,7 +89,7 @@ at::Tensor converted(const at::Tensor& value, const program::TensorRef& want) {
   if (narrow && (source.scalar_type() == at::kFloat || source.scalar_type() == at::kDouble)) {
     const at::Tensor wide = source.to(at::kFloat).contiguous();
     at::Tensor rounded =
-        at::empty_like(wide, at::TensorOptions().dtype(scalar_type_of(want.dtype)));
+        at::empty_like(wide, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
     static kernels::ThreadPool pool(1);
     kernels::convert_cpu(rounded.mutable_data_ptr(),
                          element_of(want.dtype),
@@ -99,7 +99,7 @@ at::Tensor converted(const at::Tensor& value, const program::TensorRef& want) {
     source = rounded;
   }
   at::Tensor result = at::empty_strided(
-      want.sizes, want.strides, at::TensorOptions().dtype(scalar_type_of(want.dtype)));
+      want.sizes, want.strides, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
   result.copy_(source);
   return result;
 }

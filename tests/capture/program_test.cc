@@ -266,6 +266,23 @@ TEST(CapturedProgram, CtcLossDividesByAConstant) {
   EXPECT_TRUE(found);
 }
 
+TEST(CapturedProgram, WideHeadsAndSingleKeysTakeFlashAttentionOnCuda) {
+  const program::Target cuda = *program::Target::parse("cuda:sm_90");
+  const auto attentions = [&](const char* dtype) {
+    const Model model = Model::load(test_model("wide-heads", dtype));
+    const Program program = capture(model, options_of({"wide-heads", dtype}, cuda)).program;
+    const auto count = [&](const std::string& kind) {
+      const std::string name = "aten::_scaled_dot_product_" + kind + "_attention";
+      EXPECT_EQ(calls_of(program, name), calls_of(program, name + "_backward")) << name;
+      return calls_of(program, name);
+    };
+    return std::vector<int>{count("cudnn"), count("flash"), count("efficient")};
+  };
+  EXPECT_EQ(attentions("float32")[1], 0);
+  // A head width of 64; of 160 and 10, and two single keys; a mask.
+  EXPECT_THAT(attentions("bfloat16"), ElementsAre(1, 7, 1));
+}
+
 TEST(CapturedProgram, RecurrentLayersOnCudaAreOneCall) {
   const program::Target cuda = *program::Target::parse("cuda:sm_90");
   const Program program = capture_model("lstm", options_of({"lstm", "float32"}, cuda)).program;
