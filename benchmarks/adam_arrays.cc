@@ -5,13 +5,19 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
+
+#include "adam_cases.h"
 
 namespace elixir::benchmarks {
 namespace {
 
 using kernels::AdamArrays;
 using kernels::Element;
+
+constexpr std::size_t kAlignmentBytes = 256;  // the runtime's
+constexpr std::size_t kMostTensors = 16;
 
 std::size_t count(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.numel());
@@ -23,16 +29,25 @@ AdamTensors::AdamTensors(std::size_t n, const at::Device& device) {
   const auto elements = static_cast<std::int64_t>(n);
   const auto fp32 = at::TensorOptions().device(device).dtype(at::kFloat);
   const auto bf16 = fp32.dtype(at::kBFloat16);
-  master = at::empty({elements}, fp32).uniform_(-1.0, 1.0);
-  moment1 = at::empty({elements}, fp32).uniform_(-1e-2, 1e-2);
-  moment2 = at::empty({elements}, fp32).uniform_(1e-5, 1e-4);
-  gradient32 = at::empty({elements}, fp32).uniform_(-1e-2, 1e-2);
-  gradient = at::empty({elements}, bf16).copy_(gradient32);
+  if (device.is_cpu()) {
+    arena = std::make_shared<kernels::HostArena>(n * kSuiteBytesPerParameter +
+                                                 kMostTensors * kAlignmentBytes);
+  }
+  const auto tensor = [&](const at::TensorOptions& options) {
+    if (!arena) return at::empty({elements}, options);
+    const std::size_t bytes = n * options.dtype().itemsize();
+    return at::from_blob(arena->carve(bytes, kAlignmentBytes), {elements}, options);
+  };
+  master = tensor(fp32).uniform_(-1.0, 1.0);
+  moment1 = tensor(fp32).uniform_(-1e-2, 1e-2);
+  moment2 = tensor(fp32).uniform_(1e-5, 1e-4);
+  gradient32 = tensor(fp32).uniform_(-1e-2, 1e-2);
+  gradient = tensor(bf16).copy_(gradient32);
   gradient32.copy_(gradient);  // both have the same values
-  parameter = at::empty({elements}, bf16).copy_(master);
-  narrow_moment1 = at::empty({elements}, bf16).copy_(moment1);
-  narrow_moment2 = at::empty({elements}, bf16).copy_(moment2);
-  lower = at::zeros({elements}, fp32.dtype(at::kShort));
+  parameter = tensor(bf16).copy_(master);
+  narrow_moment1 = tensor(bf16).copy_(moment1);
+  narrow_moment2 = tensor(bf16).copy_(moment2);
+  lower = tensor(fp32.dtype(at::kShort)).zero_();
   step = at::zeros({}, fp32);
 }
 

@@ -7,18 +7,22 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "kernels/adam.h"
+#include "kernels/host_arena.h"
 
 namespace elixir::benchmarks {
 
 struct AdamTensors {
+  std::shared_ptr<kernels::HostArena> arena;                       ///< of the CPU's
   at::Tensor master, moment1, moment2, gradient32;                 ///< fp32
   at::Tensor gradient, parameter, narrow_moment1, narrow_moment2;  ///< bf16
   at::Tensor lower;                                                ///< int16
   at::Tensor step;                                                 ///< torch's, one fp32
 
-  /// Random values, neither denormal nor special.
+  /// Random values, neither denormal nor special. On the CPU the tensors lie in one arena, as the
+  /// trainer's do.
   AdamTensors(std::size_t n, const at::Device& device);
 
   [[nodiscard]] kernels::AdamArrays separate() const;      ///< 28 bytes

@@ -3,10 +3,9 @@
 // The CPU device: "device" and "host" are two arenas of this machine's memory. Device memory is
 // charged to the process-wide account of the counting allocator, statics when allocated, operators'
 // memory while they run, so that its peak is exact and its limit is a wall.
-#include <sys/mman.h>
-
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -18,6 +17,7 @@
 #include "capture/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "kernels/host_arena.h"
 #include "runtime/device.h"
 
 namespace elixir::runtime {
@@ -25,30 +25,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Zeroed pages from the system, given back on destruction.
-class Slab {
- public:
-  explicit Slab(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-    if (bytes_ == 0) return;
-    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory_ == MAP_FAILED) {
-      memory_ = nullptr;
-      throw Error(ErrorCode::kOutOfMemory,
-                  fmt::format("the system has no {} left", format_bytes(bytes)));
-    }
+/// Zeroed pages, which come when they are first used: a test's arena may be larger than what it
+/// touches.
+kernels::HostArena make_slab(std::int64_t bytes) {
+  try {
+    return kernels::HostArena(static_cast<std::size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("the system has no {} left", format_bytes(bytes)));
   }
-  Slab(Slab&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
-  Slab& operator=(Slab&&) = delete;
-  ~Slab() {
-    if (memory_) munmap(memory_, bytes_);
-  }
-  [[nodiscard]] char* data() const { return static_cast<char*>(memory_); }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-};
+}
 
 class CpuDevice final : public Device {
  public:
@@ -86,7 +72,7 @@ class CpuDevice final : public Device {
     } else {
       host_bytes_ += total;
     }
-    char* next = slabs_.emplace_back(total).data();
+    char* next = slabs_.emplace_back(make_slab(total)).data();
     std::vector<void*> parts;
     for (const std::int64_t part : bytes) {
       parts.push_back(next);
@@ -95,7 +81,7 @@ class CpuDevice final : public Device {
     return parts;
   }
   void* allocate_uncharged(std::int64_t bytes) override {
-    return slabs_.emplace_back(bytes).data();
+    return slabs_.emplace_back(make_slab(bytes)).data();
   }
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
     operations_->copy(to, from, bytes);
@@ -138,7 +124,7 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<StreamOperations> operations_;
-  std::vector<Slab> slabs_;
+  std::vector<kernels::HostArena> slabs_;
   std::int64_t static_bytes_ = 0, host_bytes_ = 0;
   Clock::time_point start_;
   std::vector<schedule::TaskTime> times_;

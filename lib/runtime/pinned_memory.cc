@@ -2,14 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "runtime/pinned_memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstring>
-#include <thread>
+#include <new>
 #include <utility>
-#include <vector>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -17,49 +12,29 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/units.h"
+#include "kernels/cuda_kernels.h"
+#include "kernels/thread_pool.h"
 
 namespace elixir::runtime {
-namespace {
 
-/// Writes one byte a page, so that every page is there before it is locked.
-void touch(char* data, std::int64_t bytes, int threads) {
-  const std::int64_t page = sysconf(_SC_PAGESIZE);
-  const std::int64_t part = round_up((bytes + threads - 1) / threads, page);
-  std::vector<std::thread> workers;
-  for (std::int64_t begin = 0; begin < bytes; begin += part) {
-    workers.emplace_back([=] {
-      const std::int64_t end = std::min(bytes, begin + part);
-      for (std::int64_t at = begin; at < end; at += page) {
-        *static_cast<volatile char*>(data + at) = 0;
-      }
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
-}
-
-}  // namespace
-
-PinnedMemory::PinnedMemory(std::int64_t bytes, int touching_threads) : bytes_(bytes) {
+PinnedMemory::PinnedMemory(std::int64_t bytes, int touching_threads) {
   if (bytes == 0) return;
   const auto size = static_cast<std::size_t>(bytes);
-  void* mapped = mmap(
-      nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped != MAP_FAILED) {
-    static_cast<void>(madvise(mapped, size, MADV_HUGEPAGE));  // a hint; refusal costs speed alone
-    touch(static_cast<char*>(mapped), bytes, std::max(touching_threads, 1));
-    const cudaError_t status =
-        cudaHostRegister(mapped, size, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    if (status == cudaSuccess) {
-      data_ = static_cast<char*>(mapped);
-      kind_ = Kind::kRegistered;
+  std::string refusal = "no address range is left";
+  try {
+    kernels::ThreadPool pool(touching_threads);
+    kernels::HostArena arena(size, &pool, &kernels::cuda_page_lock());
+    refusal = arena.warning();
+    if (arena.locked()) {
+      if (!refusal.empty()) log::warning(refusal);
+      arena_.emplace(std::move(arena));
+      data_ = arena_->data();
       return;
     }
-    static_cast<void>(cudaGetLastError());
-    munmap(mapped, size);
-    log::verbose(fmt::format("locking {} of mapped memory failed ({}), asking CUDA for it",
-                             format_bytes(bytes),
-                             cudaGetErrorString(status)));
+  } catch (const std::bad_alloc&) {  // CUDA is asked below
   }
+  // Kernels write to this memory, so unlocked memory will not do.
+  log::verbose(fmt::format("{}; asking CUDA for it", refusal));
   void* allocated = nullptr;
   const cudaError_t status =
       cudaHostAlloc(&allocated, size, cudaHostAllocPortable | cudaHostAllocMapped);
@@ -73,21 +48,13 @@ PinnedMemory::PinnedMemory(std::int64_t bytes, int touching_threads) : bytes_(by
   }
   std::memset(allocated, 0, size);
   data_ = static_cast<char*>(allocated);
-  kind_ = Kind::kAllocated;
 }
 
 PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(other.bytes_),
-      kind_(std::exchange(other.kind_, Kind::kNothing)) {}
+    : data_(std::exchange(other.data_, nullptr)), arena_(std::move(other.arena_)) {}
 
 PinnedMemory::~PinnedMemory() {
-  if (kind_ == Kind::kRegistered) {
-    static_cast<void>(cudaHostUnregister(data_));
-    munmap(data_, static_cast<std::size_t>(bytes_));
-  } else if (kind_ == Kind::kAllocated) {
-    static_cast<void>(cudaFreeHost(data_));
-  }
+  if (data_ != nullptr && !arena_) static_cast<void>(cudaFreeHost(data_));
 }
 
 }  // namespace elixir::runtime
