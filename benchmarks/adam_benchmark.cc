@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -75,7 +76,8 @@ struct Timing {
 Timing summarise(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto at = [&](double part) {
-    return seconds[static_cast<std::size_t>(part * static_cast<double>(seconds.size() - 1) + 0.5)];
+    return seconds[static_cast<std::size_t>(
+        std::lround(part * static_cast<double>(seconds.size() - 1)))];
   };
   return {at(0.25), at(0.5), at(0.75)};
 }

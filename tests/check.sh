@@ -40,7 +40,7 @@ ninja=$python_bin/ninja
 export NINJA=$ninja
 cores=$(nproc)
 
-sources() { git ls-files -co --exclude-standard -- 'lib/*' 'kernels/*' 'tools/*' 'tests/*' 'examples/*' | grep -E "$1" || true; }
+sources() { git ls-files -co --exclude-standard -- 'lib/*' 'kernels/*' 'tools/*' 'tests/*' 'examples/*' 'benchmarks/*' | grep -E "$1" || true; }
 
 waived=77
 need() {
