@@ -3,6 +3,8 @@
 // Every form of AdamW on the CPU against the reference: split master, bf16 moments, loss scale,
 // non-finite gradients, any length and alignment.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <stdexcept>
@@ -45,7 +47,7 @@ TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
   for (int round = 0; round < 150; ++round) {
     const AdamForm& form = forms[random() % forms.size()];
     const std::size_t offset = random() % 70, n = offset + random() % 40000;
-    const int micro_batches = 1 + static_cast<int>(random() % 4);
+    const int micro_batches = 1 + static_cast<int>(random() % 7);
     const float clip = random() % 2 == 0 ? 1.0F : 0.37F;
     // Not always a power of two: the division must then be one.
     const double loss_scale = random() % 3 == 0 ? 1000.0 : std::ldexp(1.0, random() % 20);
@@ -56,6 +58,20 @@ TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
     adam_cpu(got.arrays(offset), scalars_of(kHyper, 5, micro_batches, clip, loss_scale), isa, pool);
     ASSERT_EQ(got.first_difference(expected), "")
         << "round " << round << " offset " << offset << " " << name_of(isa);
+  }
+}
+
+TEST(AdamForms, DivideByPowersOfTwoWhoseInverseIsNoOrdinaryNumber) {
+  const AdamForm form = {Element::kFloat32, Element::kBFloat16, false, Element::kFloat32};
+  for (const int exponent : {-149, -127, -126, -1, 1, 125, 126, 127}) {
+    const double loss_scale = std::ldexp(1.0, exponent);
+    AdamProblem expected(form, 999, 12);
+    expected.reference_step(kHyper, 2, 1, 1.0F, loss_scale);
+    for (const Isa isa : available_isas()) {
+      AdamProblem got(form, 999, 12);
+      adam_cpu(got.arrays(), scalars_of(kHyper, 2, 1, 1.0F, loss_scale), isa);
+      ASSERT_EQ(got.first_difference(expected), "") << name_of(isa) << " 2^" << exponent;
+    }
   }
 }
 
