@@ -144,12 +144,22 @@ void print(const nlohmann::json& report) {
   }
 }
 
-/// At most half of the memory that is free now.
-std::size_t fitting_mi(std::size_t wanted) {
+std::size_t free_host_bytes() {
   const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t most = pages * page / 2 / kSuiteBytesPerParameter / kMi;
-  return std::max<std::size_t>(1, std::min(wanted, most));
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Parameters, in units of 2^20, that take at most half of what is free; says so when they are
+/// fewer than wanted.
+std::size_t fitting_mi(std::size_t wanted, std::size_t free_bytes, const char* device) {
+  const std::size_t most = std::max<std::size_t>(1, free_bytes / 2 / kSuiteBytesPerParameter / kMi);
+  if (most >= wanted) return wanted;
+  fmt::print(stderr,
+             "adam_benchmark: memory of the {} is short, {} Mi parameters instead of {}\n",
+             device,
+             most,
+             wanted);
+  return most;
 }
 
 int benchmark(const Options& options) {
@@ -160,18 +170,18 @@ int benchmark(const Options& options) {
   };
   if (options.device != "cuda") {
     const int cpus = static_cast<int>(kernels::allowed_cpus().size());
-    const std::size_t wanted = options.mi == 0 ? kCpuMi : options.mi;
-    const std::size_t mi = fitting_mi(wanted);
-    if (mi < wanted) {
-      fmt::print(
-          stderr, "adam_benchmark: memory is short, {} Mi parameters instead of {}\n", mi, wanted);
-    }
+    const std::size_t mi =
+        fitting_mi(options.mi == 0 ? kCpuMi : options.mi, free_host_bytes(), "host");
     const auto suite =
         make_cpu_suite(mi * kMi, options.threads == 0 ? std::max(1, cpus) : options.threads);
     done(run(*suite, mi * kMi, options));
   }
   if (options.device != "cpu") {
-    const std::size_t n = (options.mi == 0 ? kGpuMi : options.mi) * kMi;
+    std::size_t mi = options.mi == 0 ? kGpuMi : options.mi;
+    if (const std::size_t free_bytes = free_cuda_bytes(); free_bytes > 0) {
+      mi = fitting_mi(mi, free_bytes, "GPU");
+    }
+    const std::size_t n = mi * kMi;
     std::string reason;
     if (const auto suite = make_cuda_suite(n, reason)) {
       done(run(*suite, n, options));

@@ -39,6 +39,9 @@ class Suite {
 /// Null without a GPU; then `reason` says why.
 [[nodiscard]] std::unique_ptr<Suite> make_cuda_suite(std::size_t parameters, std::string& reason);
 
+/// Bytes of the GPU that are free now; 0 without one.
+[[nodiscard]] std::size_t free_cuda_bytes();
+
 /// Bytes of arrays per parameter that a suite allocates.
 inline constexpr std::size_t kSuiteBytesPerParameter = 26;
 

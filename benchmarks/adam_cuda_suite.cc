@@ -189,4 +189,11 @@ std::unique_ptr<Suite> make_cuda_suite(std::size_t parameters, std::string& reas
   return std::make_unique<CudaSuite>(parameters);
 }
 
+std::size_t free_cuda_bytes() {
+  std::size_t free_bytes = 0, all_bytes = 0;
+  if (cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess) return free_bytes;
+  static_cast<void>(cudaGetLastError());
+  return 0;
+}
+
 }  // namespace elixir::benchmarks

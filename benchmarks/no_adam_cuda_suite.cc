@@ -9,4 +9,8 @@ std::unique_ptr<Suite> make_cuda_suite(std::size_t, std::string& reason) {
   return nullptr;
 }
 
+std::size_t free_cuda_bytes() {
+  return 0;
+}
+
 }  // namespace elixir::benchmarks
