@@ -25,7 +25,7 @@ class HostOperations final : public StreamOperations {
     std::memset(memory, 0xFF, static_cast<std::size_t>(bytes));
   }
   void adam(const kernels::AdamArrays& arrays, const kernels::AdamScalars& scalars) override {
-    kernels::adam_cpu(arrays, scalars, isa_, pool_for(28 * arrays.n));
+    kernels::adam_cpu(arrays, scalars, isa_, pool_for(kernels::moved_bytes(arrays) * arrays.n));
   }
   void sum_squares(const void* gradient,
                    kernels::Element type,

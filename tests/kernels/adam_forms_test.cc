@@ -50,7 +50,8 @@ TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
     const int micro_batches = 1 + static_cast<int>(random() % 7);
     const float clip = random() % 2 == 0 ? 1.0F : 0.37F;
     // Not always a power of two: the division must then be one.
-    const double loss_scale = random() % 3 == 0 ? 1000.0 : std::ldexp(1.0, random() % 20);
+    const double loss_scale =
+        random() % 3 == 0 ? 1000.0 : std::ldexp(1.0, static_cast<int>(random() % 20));
     const Isa isa = available_isas()[random() % available_isas().size()];
     ThreadPool pool(1 + static_cast<int>(random() % 4));
     AdamProblem expected(form, n, round), got(form, n, round);
