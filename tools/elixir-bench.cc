@@ -12,12 +12,12 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "measure/gpu_probe.h"
 #include "measure/measure.h"
 #include "program/document.h"
-#include "report/table.h"
+#include "tools/bench/list.h"
+#include "tools/bench/summary.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {
@@ -28,6 +28,7 @@ struct Options {
   std::vector<std::string> only;
   std::vector<std::string> operators;
   std::optional<std::string> into;
+  std::optional<std::string> disk, samples;
   std::string device = "auto";
   std::string name;
 };
@@ -51,122 +52,6 @@ measure::DeviceChoice device_choice(const std::string& name) {
   return measure::DeviceChoice::kAuto;
 }
 
-// --- --list
-// ---------------------------------------------------------------------------------------------------
-
-Answer list_measurements(const Options& options, Context& context) {
-  measure::Bench bench;
-  const bool gpu = !measure::gpu_unavailable() && options.device != "cpu";
-  bench.device = gpu ? measure::DeviceKind::kCuda : measure::DeviceKind::kCpu;
-  Json list = Json::array();
-  std::string text;
-  for (const measure::Measurement& m : measure::measurements()) {
-    const std::optional<std::string> waived = m.waive(bench);
-    list.push_back({{"name", m.name},
-                    {"meaning", m.meaning},
-                    {"method", m.method},
-                    {"full_s", m.full_s},
-                    {"quick_s", m.quick_s},
-                    {"waived", waived ? Json(*waived) : Json(nullptr)}});
-    text +=
-        fmt::format("{}\n  what  {}\n  how   {}\n  takes about {:.1f} s, {:.1f} s with --quick\n",
-                    m.name,
-                    m.meaning,
-                    m.method,
-                    m.full_s,
-                    m.quick_s);
-    if (waived) text += fmt::format("  waived here, because {}\n", *waived);
-  }
-  context.document() = {{"measurements", list}};
-  context.print(text);
-  return Answer::kYes;
-}
-
-// --- The table
-// --------------------------------------------------------------------------------------------------
-
-struct Scale {
-  double factor;
-  const char* unit;
-};
-constexpr Scale kGigabytes = {1e-9, "GB/s"};
-constexpr Scale kGigaparameters = {1e-9, "Gparam/s"};
-constexpr Scale kTeraflops = {1e-12, "TFLOP/s"};
-constexpr Scale kMicroseconds = {1e-3, "us"};
-
-class Results {
- public:
-  void add(const std::string& what, const hardware::Figure& figure, Scale scale) {
-    table_.row({what,
-                fmt::format("{:.4g}", figure.median * scale.factor),
-                scale.unit,
-                fmt::format("{:.1f}", figure.spread * 100),
-                fmt::format("{}", figure.samples),
-                figure.method});
-  }
-  void add(const std::string& what, const std::optional<hardware::Figure>& figure, Scale scale) {
-    if (figure) add(what, *figure, scale);
-  }
-  void add(const std::string& what, const std::vector<hardware::LinkRate>& rates) {
-    for (const hardware::LinkRate& rate : rates) {
-      add(what, rate.bytes_per_s, kGigabytes);
-      add(what + ", 4 KiB", rate.latency_ns, kMicroseconds);
-    }
-  }
-  [[nodiscard]] std::string text() const { return table_.text(); }
-
- private:
-  report::Table table_{{{"measured", "", report::Align::kLeft},
-                        {"median", ""},
-                        {"unit", "", report::Align::kLeft},
-                        {"spread", "%"},
-                        {"samples", ""},
-                        {"how", "", report::Align::kLeft}}};
-};
-
-std::string summary_of(const hardware::HardwareProfile& profile) {
-  std::string text = fmt::format("{}, {} CPUs ({} threads used), {} host memory\n",
-                                 profile.machine.cpu,
-                                 profile.machine.logical_cpus,
-                                 profile.machine.threads,
-                                 format_bytes(profile.machine.host_memory_bytes));
-  for (const hardware::Gpu& gpu : profile.gpus) {
-    text += fmt::format("{}, sm_{}, {} ({} of it taken by the context)\n",
-                        gpu.name,
-                        gpu.sm,
-                        format_bytes(gpu.memory_bytes),
-                        format_bytes(gpu.context_bytes));
-  }
-  Results results;
-  results.add("host-to-device", profile.links.host_to_device);
-  results.add("device-to-host", profile.links.device_to_host);
-  results.add("both-at-once", profile.links.both_at_once);
-  results.add("pageable-host-to-device", profile.links.pageable_host_to_device);
-  results.add("device-copy", profile.device_copy_bytes_per_s, kGigabytes);
-  results.add("host-copy", profile.host_copy_bytes_per_s, kGigabytes);
-  for (const hardware::AdamRate& rate : profile.adam_cpu) {
-    results.add("adam-cpu " + rate.dtype, rate.params_per_s, kGigaparameters);
-  }
-  for (const hardware::AdamRate& rate : profile.adam_gpu) {
-    results.add("adam-gpu " + rate.dtype, rate.params_per_s, kGigaparameters);
-  }
-  for (const hardware::ComputeRate& rate : profile.compute) {
-    results.add("matmul " + rate.dtype, rate.matmul_flop_per_s, kTeraflops);
-  }
-  results.add("launch", profile.launch_ns, kMicroseconds);
-  text += '\n' + results.text();
-  if (!profile.operators.empty()) {
-    text += fmt::format("\n{} distinct operator calls measured\n", profile.operators.size());
-  }
-  for (const auto& [measurement, reason] : profile.waived) {
-    text += fmt::format("waived: {}, because {}\n", measurement, reason);
-  }
-  return text;
-}
-
-// --- Measuring
-// --------------------------------------------------------------------------------------------------
-
 /// Where the profile goes. With --into and no -o, the file itself is replaced.
 struct Destination {
   std::string path;
@@ -182,11 +67,24 @@ Destination prepare_destination(const Options& options, Context& context) {
 }
 
 Answer work(const Options& options, Context& context) {
-  if (options.list) return list_measurements(options, context);
+  if (options.list) {
+    measure::Bench bench;
+    const bool gpu = !measure::gpu_unavailable() && options.device != "cpu";
+    bench.device = gpu ? measure::DeviceKind::kCuda : measure::DeviceKind::kCpu;
+    bench.gpus = gpu ? measure::gpu_count() : 0;
+    bench.disk_directory = options.disk;
+    const Listing listing = list_measurements(bench);
+    context.document() = listing.document;
+    context.print(listing.text);
+    return Answer::kYes;
+  }
 
   // Everything that can be wrong is found before the long part.
   const Destination destination = prepare_destination(options, context);
+  const Overwrite overwrite = context.overwrite();
+  if (options.samples) check_output(*options.samples, overwrite);
   measure::Request request;
+  request.disk_directory = options.disk;
   request.device = device_choice(options.device);
   request.effort = options.quick ? measure::Effort::kQuick : measure::Effort::kFull;
   request.name = options.name;
@@ -211,6 +109,9 @@ Answer work(const Options& options, Context& context) {
   measure::Outcome outcome = measure::measure(request);
   progress.reset();
 
+  if (options.samples) {
+    write_file(*options.samples, measure::json_lines(outcome.samples), overwrite);
+  }
   outcome.profile.meta = make_meta("elixir-bench", context.argv());
   const Json document = to_json(outcome.profile);
   if (destination.in_place) {
@@ -260,6 +161,7 @@ int main(int argc, char** argv) {
       {"elixir-bench --operators gpt.profile.json", "the same, and the model's operators"},
       {"elixir-bench --into hardware.json --operators gpt.profile.json", "add a model's operators"},
       {"elixir-bench --quick --only adam-cpu,matmul -o part.json", "two measurements, quickly"},
+      {"elixir-bench --disk /mnt/nvme", "the same, and the disk of a directory"},
       {"elixir-bench --list", "what can be measured, and how"},
   };
   info.output = {
@@ -293,6 +195,19 @@ int main(int argc, char** argv) {
                  "device to measure; auto is the GPU if there is one");
     flags.text("--name", "NAME", &options.name, "name of the profile")
         .default_text("cpu, or the GPU's");
+    flags
+        .text("--disk",
+              "DIR",
+              &options.disk,
+              "also the disk of this directory, by a file of up to 2 GiB")
+        .default_text("none");
+    flags
+        .text("--samples",
+              "FILE",
+              &options.samples,
+              "write every sample of every figure, as JSON lines")
+        .default_text("none");
+    flags.exclusive({"--list", "--samples"});
     flags.exclusive({"--list", "--only"});
     flags.exclusive({"--list", "--operators"});
     flags.exclusive({"--list", "--into"});

@@ -31,11 +31,32 @@ struct Gpu {
   std::int64_t context_bytes = 0;  ///< process memory outside the caching allocator after warm-up
 };
 
+struct Cache {
+  int level = 1;
+  std::string type;  ///< "data", "instruction" or "unified"
+  std::int64_t bytes = 0;
+  int cpus = 1;   ///< logical CPUs that share one
+  int count = 1;  ///< of them in the machine
+};
+struct NumaNode {
+  int node = 0;
+  int logical_cpus = 0;
+  std::int64_t memory_bytes = 0;
+};
+/// As the kernel tells it; a virtual machine may be told about the caches of its whole host.
+struct Topology {
+  int packages = 1;
+  int cores = 1;
+  std::vector<NumaNode> numa_nodes;  ///< ascending
+  std::vector<Cache> caches;         ///< by level, then type
+};
+
 struct Machine {
   std::string cpu;
   int logical_cpus = 0;
   int threads = 0;  ///< threads used by the CPU measurements
   std::int64_t host_memory_bytes = 0;
+  std::optional<Topology> topology;
 };
 
 /// Copy rate by number of GPUs in use together (aggregate). On a CPU-only machine `gpus` is 1 and
@@ -45,8 +66,79 @@ struct LinkRate {
   Figure bytes_per_s;
   Figure latency_ns;
 };
+/// Time of one copy by size, and the line through it: latency + bytes / rate, least squares of the
+/// relative error.
+struct LinkPoint {
+  std::int64_t bytes = 0;
+  Figure time_ns;
+};
+struct LinkCurve {
+  std::string direction;  ///< "host_to_device", "device_to_host" or "device_to_device"
+  std::string pages;      ///< of host memory: "pinned" or "pageable"; "none" inside the device
+  double latency_ns = 0;
+  double bytes_per_s = 0;
+  double worst_relative_error = 0;  ///< of the line, over the points
+  std::vector<LinkPoint> points;    ///< ascending bytes
+};
+/// Copies from one GPU's memory to another's.
+struct PeerRate {
+  int from = 0, to = 1;
+  bool direct = false;  ///< over NVLink or PCIe without passing host memory
+  Figure bytes_per_s;
+  Figure latency_ns;
+};
+/// Bytes per second at which pinned host memory becomes ready, by the runtime's allocator and by
+/// ordinary memory that is touched in parallel and then registered.
+struct PinnedAllocation {
+  std::int64_t bytes = 0;
+  Figure plain_bytes_per_s;
+  Figure arena_bytes_per_s;
+};
 struct Links {
   std::vector<LinkRate> host_to_device, device_to_host, both_at_once, pageable_host_to_device;
+  std::vector<LinkCurve> curves;
+  std::vector<PeerRate> peers;
+  std::optional<PinnedAllocation> pinned_allocation;
+};
+
+/// One pass over arrays in host memory, bytes read plus bytes written.
+struct HostStream {
+  std::string kernel;  ///< "copy", "triad", or "adam": the memory streams of the optimizer pass
+  int threads = 1;
+  std::optional<int> numa_node;  ///< threads and memory of one node; nullopt: of the machine
+  Figure bytes_per_s;
+};
+
+/// Collective of NCCL over `gpus` of this machine, after the definitions of nccl-tests.
+struct CollectivePoint {
+  std::int64_t bytes = 0;  ///< of the whole result (all-gather) or input (reduce-scatter)
+  Figure time_ns;
+  double algorithm_bytes_per_s = 0;  ///< bytes / time
+  double bus_bytes_per_s = 0;        ///< what crosses each link
+};
+struct Collective {
+  std::string operation;  ///< "all_gather", "reduce_scatter", "all_reduce" or "broadcast"
+  int gpus = 2;
+  Figure latency_ns;                    ///< of the smallest size
+  std::vector<CollectivePoint> points;  ///< ascending bytes
+};
+
+/// Sequential transfers past the page cache in one directory.
+struct Disk {
+  std::string directory;
+  std::string engine;  ///< "io_uring" or "threads"
+  std::int64_t file_bytes = 0;
+  std::int64_t block_bytes = 0;
+  int queue_depth = 1;
+  Figure read_bytes_per_s;
+  Figure write_bytes_per_s;
+};
+
+/// How much slower `work` goes while `beside` runs: rate alone / rate beside.
+struct Contention {
+  std::string work;
+  std::string beside;
+  Figure slowdown;
 };
 
 /// AdamW rates in parameters per second, fp32 states, by gradient and parameter dtype ("bf16",
@@ -67,6 +159,11 @@ struct OperatorTime {
   std::string key;  ///< operator_key()
   Figure time_ns;
   std::int64_t workspace_bytes = 0;  ///< device bytes beyond live tensors and outputs while it runs
+  std::optional<Figure> host_ns;     ///< host time until the call returned (CUDA)
+  std::optional<std::int64_t> persistent_bytes;  ///< kept by the library after its first call
+  /// Work of the call, from which others of its kind are estimated; absent in older documents.
+  std::optional<std::int64_t> touched_bytes;
+  std::optional<std::int64_t> flops;
 };
 
 struct HardwareProfile {
@@ -79,16 +176,22 @@ struct HardwareProfile {
   std::vector<ComputeRate> compute;
   std::optional<Figure> device_copy_bytes_per_s;  ///< device-to-device, read + written
   std::optional<Figure> host_copy_bytes_per_s;
-  std::optional<Figure> launch_ns;            ///< host time of one replayed operator
-  std::vector<OperatorTime> operators;        ///< sorted by key
-  std::map<std::string, std::string> waived;  ///< measurement -> reason
+  std::optional<Figure> launch_ns;  ///< host time of one replayed operator
+  std::vector<HostStream> host_streams;
+  std::vector<Collective> collectives;
+  std::optional<Disk> disk;
+  std::vector<Contention> contention;
+  std::vector<OperatorTime> operators;         ///< sorted by key
+  std::map<std::string, std::string> waived;   ///< measurement -> reason
+  std::map<std::string, std::string> noticed;  ///< measurement -> what makes it less certain
   Json meta;
 };
 
 [[nodiscard]] HardwareProfile load_hardware(const std::string& path_or_shipped_name);
 [[nodiscard]] HardwareProfile parse_hardware(const JsonDocument& document);
 [[nodiscard]] Json to_json(const HardwareProfile& profile);
-/// SHA-256 over everything but `meta`.
+/// SHA-256 over everything but `meta`. Parts that a document of an earlier version lacks do not
+/// count while they are empty: reading and writing such a document again keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);
 /// Names of the profiles installed with Elixir ("h200", "cpu", …); searched in $ELIXIR_PROFILES,
 /// then beside the installation, then in the source tree.

@@ -138,6 +138,10 @@ DType compute_dtype(const Operator& op) {
 
 }  // namespace
 
+OperatorWork work_of(const Operator& op) {
+  return {operator_bytes(op), std::max<std::int64_t>(0, op.flops), compute_dtype(op)};
+}
+
 std::int64_t operator_bytes(const Operator& op) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) { bytes += touched_bytes(tensor); });
@@ -187,30 +191,43 @@ CostModel::CostModel(const HardwareProfile& profile)
   for (const OperatorTime& time : profile.operators) {
     // On the CPU the measured time is that of the whole call; on a GPU it is the kernels', and the
     // host issues calls no faster than one per launch.
+    const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;
     const double ns =
-        device_kind_ == "cuda" ? std::max(time.time_ns.median, launch_ns_) : time.time_ns.median;
+        device_kind_ == "cuda" ? std::max(time.time_ns.median, host_ns) : time.time_ns.median;
     measured_[time.key] = {ns, time.workspace_bytes, OperatorCost::Source::kMeasured};
+    table_.add(time);
+  }
+  if (device_copy_bytes_per_s_ && !matmul_flop_per_s_.empty()) {
+    table_.fit([this](const OperatorWork& work) { return roofline_ns(work); });
   }
 }
 
 OperatorCost CostModel::cost(const Operator& op) const {
-  if (!measured_.empty()) {
-    const auto found = measured_.find(program::operator_key(op));
-    if (found != measured_.end()) return found->second;
-  }
-  return {roofline_ns(op),
-          workspace_bound(op, device_kind_ == "cuda", threads_),
-          OperatorCost::Source::kRoofline};
+  if (measured_.empty()) return estimated(op, {});
+  const std::string key = program::operator_key(op);
+  const auto found = measured_.find(key);
+  return found != measured_.end() ? found->second : estimated(op, key);
 }
 
-double CostModel::roofline_ns(const Operator& op) const {
+OperatorCost CostModel::estimated(const Operator& op, const std::string& key) const {
+  const OperatorWork work = work_of(op);
+  const auto prior = [this](const OperatorWork& of) { return roofline_ns(of); };
+  const bool on_cuda = device_kind_ == "cuda";
+  const OperatorTable::Estimate estimate = table_.estimate(key, work, prior);
+  return {on_cuda ? std::max(estimate.time_ns, launch_ns_) : estimate.time_ns,
+          workspace_bound(op, on_cuda, threads_),
+          estimate.interpolated ? OperatorCost::Source::kInterpolated
+                                : OperatorCost::Source::kRoofline};
+}
+
+double CostModel::roofline_ns(const OperatorWork& work) const {
   const double bandwidth = need(device_copy_bytes_per_s_, "device-copy");
-  double ns = static_cast<double>(operator_bytes(op)) / bandwidth * kNsPerSecond;
-  if (op.flops > 0) {
-    const double rate = need(rate_of(matmul_flop_per_s_, compute_dtype(op)), "matmul");
-    ns = std::max(ns, static_cast<double>(op.flops) / rate * kNsPerSecond);
+  double ns = static_cast<double>(work.touched_bytes) / bandwidth * kNsPerSecond;
+  if (work.flops > 0) {
+    const double rate = need(rate_of(matmul_flop_per_s_, work.dtype), "matmul");
+    ns = std::max(ns, static_cast<double>(work.flops) / rate * kNsPerSecond);
   }
-  return device_kind_ == "cuda" ? std::max(ns, launch_ns_) : ns + launch_ns_;
+  return device_kind_ == "cuda" ? ns : ns + launch_ns_;
 }
 
 double CostModel::host_to_device_ns(std::int64_t bytes) const {

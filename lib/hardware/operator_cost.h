@@ -2,7 +2,9 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Time and workspace of one operator call on a machine: measured where the hardware document has
-// the call, else a roofline over its measured rates. Says which it was.
+// the call, interpolated where it has calls of the same kind on both sides, else a roofline over
+// the machine's measured rates, fitted to the measured calls where there are enough. Says which it
+// was.
 
 #include <cstdint>
 #include <map>
@@ -11,12 +13,16 @@
 #include <unordered_map>
 
 #include "hardware/hardware_profile.h"
+#include "hardware/operator_table.h"
 #include "program/program.h"
 
 namespace elixir::hardware {
 
 /// Bytes an operator reads and writes: every tensor argument and fresh output once.
 [[nodiscard]] std::int64_t operator_bytes(const program::Operator& op);
+
+/// What a call does, as far as time follows from it.
+[[nodiscard]] OperatorWork work_of(const program::Operator& op);
 
 /// Bytes that a call may allocate for itself and release before it returns, where nobody measured:
 /// an upper bound, because a budget is a promise. Pointwise calls on one dtype and fills: none. On
@@ -28,7 +34,7 @@ namespace elixir::hardware {
 struct OperatorCost {
   double time_ns = 0;
   std::int64_t workspace_bytes = 0;
-  enum class Source { kMeasured, kRoofline } source = Source::kRoofline;
+  enum class Source { kMeasured, kInterpolated, kRoofline } source = Source::kRoofline;
 };
 
 /// Copyable; keeps copies of what it needs. A figure that the profile lacks (waived, not measured)
@@ -51,7 +57,8 @@ class CostModel {
   struct Link {
     double bytes_per_s = 0, latency_ns = 0;
   };
-  [[nodiscard]] double roofline_ns(const program::Operator& op) const;
+  [[nodiscard]] OperatorCost estimated(const program::Operator& op, const std::string& key) const;
+  [[nodiscard]] double roofline_ns(const OperatorWork& work) const;
   [[nodiscard]] double link_ns(const std::optional<Link>& link,
                                const char* what,
                                std::int64_t bytes) const;
@@ -67,6 +74,7 @@ class CostModel {
       adam_gpu_params_per_s_;                               ///< by dtype, one rank
   std::map<std::string, double> matmul_flop_per_s_;         ///< by dtype
   std::unordered_map<std::string, OperatorCost> measured_;  ///< by operator_key
+  OperatorTable table_;                                     ///< their work and time
 };
 
 }  // namespace elixir::hardware

@@ -13,85 +13,24 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 
 #include "core/error.h"
+#include "measure/cuda_resources.h"
 
 namespace elixir::measure {
 namespace {
 
 /// How long the GPU is kept busy while work is queued behind: about 0.3 ms at 2 GHz.
 constexpr std::int64_t kHoldCycles = 600'000;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  (void)cudaGetLastError();
-  throw Error(
-      error == cudaErrorMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kDeviceFailure,
-      fmt::format("{}: {}", what, cudaGetErrorString(error)));
-}
-
-class Event {
- public:
-  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  [[nodiscard]] cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-double seconds_between(const Event& start, const Event& end) {
-  check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
-  float ms = 0;
-  check(cudaEventElapsedTime(&ms, start.get(), end.get()), "cudaEventElapsedTime");
-  return static_cast<double>(ms) * 1e-3;
-}
-
-class Stream {
- public:
-  Stream() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-using Memory = std::unique_ptr<void, void (*)(void*)>;
-
-Memory device_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "cudaMalloc");
-  Memory owned(memory, [](void* p) { cudaFree(p); });
-  check(cudaMemset(memory, 0x3C, bytes), "cudaMemset");
-  return owned;
-}
-
-Memory host_memory(std::size_t bytes, HostPages pages) {
-  if (pages == HostPages::kPinned) {
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
-    return {memory, [](void* p) { cudaFreeHost(p); }};
-  }
-  return {::operator new(bytes), [](void* p) { ::operator delete(p); }};
-}
+constexpr int kPattern = 0x5A, kOther = 0x3C;
 
 /// Copies go from a pattern to memory of another value; afterwards the destination must hold the
 /// pattern.
 void verify(Direction direction, void* host, void* device, std::size_t bytes) {
   std::vector<unsigned char> got(std::min<std::size_t>(bytes, 65536));
   const void* at = direction == Direction::kDeviceToHost ? host : device;
-  check(cudaMemcpy(got.data(), at, got.size(), cudaMemcpyDefault), "cudaMemcpy");
-  for (const unsigned char byte : got) require(byte == 0x5A, "a copy arrived damaged");
+  check_cuda(cudaMemcpy(got.data(), at, got.size(), cudaMemcpyDefault), "cudaMemcpy");
+  for (const unsigned char byte : got) require(byte == kPattern, "a copy arrived damaged");
 }
 
 }  // namespace
@@ -109,9 +48,18 @@ std::optional<std::string> gpu_unavailable() {
   return std::nullopt;
 }
 
+int gpu_count() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  return devices;
+}
+
 hardware::Gpu describe_gpu() {
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  check_cuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
   const auto bf16 = at::TensorOptions().device(at::kCUDA).dtype(at::kBFloat16);
   {
     const at::Tensor a = at::empty({256, 256}, bf16).fill_(0.5);
@@ -119,7 +67,7 @@ hardware::Gpu describe_gpu() {
   }
   gpu_synchronize();
   std::size_t free_bytes = 0, total_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+  check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
   return {properties.name,
           properties.major * 10 + properties.minor,
@@ -129,22 +77,26 @@ hardware::Gpu describe_gpu() {
 
 std::vector<double> gpu_copy_seconds(
     Direction direction, HostPages pages, std::size_t bytes, int copies, const Sampling& sampling) {
-  const Memory device = device_memory(bytes);
+  const CudaMemory device = device_memory(bytes, kOther);
   const bool inside = direction == Direction::kDeviceToDevice;
-  const Memory other = inside ? device_memory(bytes) : host_memory(bytes, pages);
+  const CudaMemory other = inside                        ? device_memory(bytes, kOther)
+                           : pages == HostPages::kPinned ? pinned_memory(bytes, kOther)
+                                                         : pageable_memory(bytes, kOther);
   void* to = direction == Direction::kDeviceToHost ? other.get() : device.get();
   void* from = direction == Direction::kDeviceToHost ? device.get() : other.get();
   if (inside || direction == Direction::kDeviceToHost) {
-    check(cudaMemset(from, 0x5A, bytes), "cudaMemset");
+    check_cuda(cudaMemset(from, kPattern, bytes), "cudaMemset");
   } else {
-    std::memset(from, 0x5A, bytes);
+    std::memset(from, kPattern, bytes);
   }
-  const Stream stream;
-  Event start, end;
+  gpu_synchronize();
+  const CudaStreamOwner stream;
+  CudaEvent start, end;
   std::vector<double> seconds = sample(sampling, [&] {
     start.record(stream.get());
     for (int i = 0; i < copies; ++i) {
-      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.get()), "cudaMemcpyAsync");
+      check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.get()),
+                 "cudaMemcpyAsync");
     }
     end.record(stream.get());
     return seconds_between(start, end);
@@ -155,20 +107,18 @@ std::vector<double> gpu_copy_seconds(
 }
 
 std::vector<double> gpu_both_ways_seconds(std::size_t bytes, const Sampling& sampling) {
-  const Memory up = device_memory(bytes), down = device_memory(bytes);
-  const Memory from = host_memory(bytes, HostPages::kPinned);
-  const Memory to = host_memory(bytes, HostPages::kPinned);
-  std::memset(from.get(), 0x5A, bytes);
-  std::memset(to.get(), 0, bytes);
-  const Stream first, second;
-  Event start, first_end, second_end;
+  const CudaMemory up = device_memory(bytes, kOther), down = device_memory(bytes, kPattern);
+  const CudaMemory from = pinned_memory(bytes, kPattern), to = pinned_memory(bytes, kOther);
+  gpu_synchronize();
+  const CudaStreamOwner first, second;
+  CudaEvent start, first_end, second_end;
   return sample(sampling, [&] {
     start.record(first.get());
-    check(cudaStreamWaitEvent(second.get(), start.get(), 0), "cudaStreamWaitEvent");
-    check(cudaMemcpyAsync(up.get(), from.get(), bytes, cudaMemcpyDefault, first.get()),
-          "cudaMemcpyAsync");
-    check(cudaMemcpyAsync(to.get(), down.get(), bytes, cudaMemcpyDefault, second.get()),
-          "cudaMemcpyAsync");
+    check_cuda(cudaStreamWaitEvent(second.get(), start.get(), 0), "cudaStreamWaitEvent");
+    check_cuda(cudaMemcpyAsync(up.get(), from.get(), bytes, cudaMemcpyDefault, first.get()),
+               "cudaMemcpyAsync");
+    check_cuda(cudaMemcpyAsync(to.get(), down.get(), bytes, cudaMemcpyDefault, second.get()),
+               "cudaMemcpyAsync");
     first_end.record(first.get());
     second_end.record(second.get());
     return std::max(seconds_between(start, first_end), seconds_between(start, second_end));
@@ -178,7 +128,7 @@ std::vector<double> gpu_both_ways_seconds(std::size_t bytes, const Sampling& sam
 double gpu_work_seconds_once(const std::function<void()>& prepare,
                              const std::function<void()>& work) {
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
-  Event start, end;
+  CudaEvent start, end;
   prepare();
   at::cuda::sleep(kHoldCycles);
   start.record(stream);
@@ -192,7 +142,7 @@ std::vector<double> gpu_work_seconds(const std::function<void()>& queue, const S
 }
 
 void gpu_synchronize() {
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 GpuAllocated gpu_allocated() {

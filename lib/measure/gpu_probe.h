@@ -21,6 +21,9 @@ namespace elixir::measure {
 /// Why there is no GPU to measure; nullopt when there is one.
 [[nodiscard]] std::optional<std::string> gpu_unavailable();
 
+/// GPUs of this machine that this process may use; 0 without one.
+[[nodiscard]] int gpu_count();
+
 /// Creates the context and the matrix library's handle; `context_bytes` is what the process then
 /// holds outside the caching allocator. Other processes on the GPU would be counted in.
 [[nodiscard]] hardware::Gpu describe_gpu();

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/copy.h"
+#include "measure/gpu_links.h"
 #include "measure/gpu_probe.h"
 #include "measure/host_memory.h"
 #include "measure/machine.h"
@@ -24,6 +25,7 @@ using hardware::HardwareProfile;
 using hardware::LinkRate;
 
 constexpr std::size_t kLatencyBytes = 4096;
+constexpr int kGroupCopies = 4;  // queued on each GPU
 
 /// Large enough that no cache holds both sides, small enough for the memory there is. Virtual
 /// machines report the caches of the whole host, hence the upper limit.
@@ -75,8 +77,34 @@ LinkRate cuda_link(const Bench& bench, Direction direction, HostPages pages) {
                       fmt::format("{} copy of 4 KiB, events", kind))};
 }
 
-LinkRate one_way(const Bench& bench, Direction direction) {
-  return bench.on_cuda() ? cuda_link(bench, direction, HostPages::kPinned) : cpu_link(bench);
+/// All of 2, 4, 8 … GPUs that there are, moving at once.
+void add_groups(const Bench& bench, Traffic traffic, std::vector<LinkRate>& rates) {
+  for (int gpus = 2; gpus <= bench.gpus; gpus *= 2) {
+    const std::int64_t wanted = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
+    const std::int64_t allowed = std::max<std::int64_t>(1_MiB, bench.memory_bytes / 8 / gpus);
+    const auto bytes = static_cast<std::size_t>(std::min(wanted, allowed));
+    const double moved =
+        static_cast<double>(bytes) * kGroupCopies * gpus * (traffic == Traffic::kBoth ? 2.0 : 1.0);
+    rates.push_back(
+        {gpus,
+         rate_figure(moved,
+                     gpu_group_copy_seconds(traffic, gpus, bytes, kGroupCopies, bench.sampling()),
+                     fmt::format("{} pinned copies of {} on each of {} GPUs, bytes of all from the "
+                                 "common start to the last end",
+                                 kGroupCopies,
+                                 format_bytes(static_cast<std::int64_t>(bytes)),
+                                 gpus)),
+         time_figure(gpu_group_copy_seconds(traffic, gpus, kLatencyBytes, 1, bench.sampling()),
+                     fmt::format("4 KiB on each of {} GPUs at once", gpus))});
+  }
+}
+
+std::vector<LinkRate> one_way(const Bench& bench, Direction direction) {
+  if (!bench.on_cuda()) return {cpu_link(bench)};
+  std::vector<LinkRate> rates = {cuda_link(bench, direction, HostPages::kPinned)};
+  const bool up = direction == Direction::kHostToDevice;
+  add_groups(bench, up ? Traffic::kUp : Traffic::kDown, rates);
+  return rates;
 }
 
 /// Bytes read plus bytes written per second.
@@ -91,33 +119,35 @@ Figure memory_copy_figure(const Bench& bench) {
 
 const Registration kHostToDevice({
     "host-to-device",
-    "bytes per second from host memory to the device, and the time of a 4 KiB copy",
+    "bytes per second from host memory to the device, and the time of a 4 KiB copy; by number of "
+    "GPUs at once",
     "large copies from pinned memory by the copy engine; on the CPU device, memory copies by all "
     "threads",
     1.5,
     0.3,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
-      profile.links.host_to_device = {one_way(bench, Direction::kHostToDevice)};
+      profile.links.host_to_device = one_way(bench, Direction::kHostToDevice);
     },
 });
 
 const Registration kDeviceToHost({
     "device-to-host",
-    "bytes per second from the device to host memory, and the time of a 4 KiB copy",
+    "bytes per second from the device to host memory, and the time of a 4 KiB copy; by number of "
+    "GPUs at once",
     "large copies to pinned memory by the copy engine; on the CPU device, memory copies by all "
     "threads",
     1.5,
     0.3,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
-      profile.links.device_to_host = {one_way(bench, Direction::kDeviceToHost)};
+      profile.links.device_to_host = one_way(bench, Direction::kDeviceToHost);
     },
 });
 
 const Registration kBothAtOnce({
     "both-at-once",
-    "bytes per second of both directions together",
+    "bytes per second of both directions together, by number of GPUs at once",
     "one large copy each way on two streams; the sum of bytes over the time from the common start "
     "to the last end",
     1.5,
@@ -136,6 +166,7 @@ const Registration kBothAtOnce({
                                    format_bytes(static_cast<std::int64_t>(bytes)))),
            time_figure(gpu_both_ways_seconds(kLatencyBytes, bench.sampling()),
                        "4 KiB each way on two streams")}};
+      add_groups(bench, Traffic::kBoth, profile.links.both_at_once);
     },
 });
 

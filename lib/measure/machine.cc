@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "measure/topology.h"
+
 namespace elixir::measure {
 namespace {
 
@@ -81,7 +83,7 @@ std::int64_t last_level_cache_bytes() {
 }
 
 hardware::Machine describe_machine(int threads) {
-  return {cpu_model(), usable_cpus(), threads, host_memory_limit_bytes()};
+  return {cpu_model(), usable_cpus(), threads, host_memory_limit_bytes(), read_topology()};
 }
 
 }  // namespace elixir::measure

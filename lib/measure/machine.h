@@ -9,7 +9,7 @@
 
 namespace elixir::measure {
 
-/// CPU model, CPUs this process may use, `threads` as given, memory limit.
+/// CPU model, CPUs this process may use, `threads` as given, memory limit, topology.
 [[nodiscard]] hardware::Machine describe_machine(int threads);
 
 /// The smallest of physical memory and the limits of this process's control groups.

@@ -13,6 +13,7 @@
 #include "capture/counting_allocator.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "measure/direct_file.h"
 #include "measure/gpu_probe.h"
 #include "measure/machine.h"
 
@@ -20,6 +21,14 @@ namespace elixir::measure {
 namespace {
 
 using hardware::HardwareProfile;
+
+/// Between the halves of a series: more than the spread of an undisturbed machine.
+constexpr double kDriftLimit = 0.10;
+
+void add_note(std::string& notes, const std::string& note) {
+  if (!notes.empty()) notes += "; ";
+  notes += note;
+}
 
 DeviceKind choose_device(DeviceChoice choice) {
   const std::optional<std::string> reason = gpu_unavailable();
@@ -90,6 +99,47 @@ std::vector<const Measurement*> chosen(const Request& request) {
   return found;
 }
 
+/// Why a measurement that failed this way is waived; empty: it is an error of the whole run.
+std::string reason_to_waive(const ErrorInfo& failure) {
+  switch (failure.code) {
+    case ErrorCode::kOutOfMemory:
+      return "too little memory: " + failure.message;
+    case ErrorCode::kMissingFeature:
+    case ErrorCode::kMachineTooSmall:
+    case ErrorCode::kDiskFull:
+      return failure.message;
+    default:
+      return {};
+  }
+}
+
+/// False when it was interrupted.
+bool run_one(const Measurement& measurement,
+             const Bench& bench,
+             HardwareProfile& profile,
+             std::vector<SampleSeries>& samples) {
+  const SampleScope scope(measurement.name);
+  profile.noticed.erase(measurement.name);
+  profile.waived.erase(measurement.name);
+  try {
+    measurement.run(bench, profile);
+  } catch (const Interrupted&) {
+    profile.waived[measurement.name] = "interrupted";
+    return false;
+  } catch (const Error& error) {
+    const std::string reason = reason_to_waive(error.info());
+    if (reason.empty()) throw;
+    profile.waived[measurement.name] = reason;
+  } catch (const c10::OutOfMemoryError& error) {
+    profile.waived[measurement.name] =
+        fmt::format("too little memory: {}", error.what_without_backtrace());
+  }
+  const std::string changed = drift_note(scope.series(), kDriftLimit);
+  if (!changed.empty()) add_note(profile.noticed[measurement.name], changed);
+  samples.insert(samples.end(), scope.series().begin(), scope.series().end());
+  return true;
+}
+
 }  // namespace
 
 void check_names(const std::vector<std::string>& names) {
@@ -108,13 +158,16 @@ void check_names(const std::vector<std::string>& names) {
 
 Outcome measure(const Request& request) {
   if (request.only) check_names(*request.only);
+  if (request.disk_directory) check_directory(*request.disk_directory);
   capture::install_counting_allocator();  // the allocator of training
   kernels::ThreadPool pool(at::get_num_threads());
   Bench bench;
   bench.device = choose_device(request.device);
   bench.effort = request.effort;
   bench.pool = &pool;
-  bench.memory_bytes = host_memory_limit_bytes();
+  bench.memory_bytes = request.host_memory_bytes.value_or(host_memory_limit_bytes());
+  bench.gpus = bench.on_cuda() ? gpu_count() : 0;
+  bench.disk_directory = request.disk_directory;
 
   Outcome outcome;
   const HardwareProfile here = describe(bench, request);
@@ -137,19 +190,7 @@ Outcome measure(const Request& request) {
       continue;
     }
     progress(done_s / total_s, measurement->name);
-    try {
-      measurement->run(bench, profile);
-      profile.waived.erase(measurement->name);
-    } catch (const Interrupted&) {
-      outcome.interrupted = true;
-      profile.waived[measurement->name] = "interrupted";
-    } catch (const Error& error) {
-      if (error.info().code != ErrorCode::kOutOfMemory) throw;
-      profile.waived[measurement->name] = "too little memory: " + error.info().message;
-    } catch (const c10::OutOfMemoryError& error) {
-      profile.waived[measurement->name] =
-          fmt::format("too little memory: {}", error.what_without_backtrace());
-    }
+    outcome.interrupted = !run_one(*measurement, bench, profile, outcome.samples);
     done_s += seconds(measurement);
   }
   if (request.only && !request.into) {
@@ -162,7 +203,9 @@ Outcome measure(const Request& request) {
   for (const program::Program* program : request.programs) {
     if (outcome.interrupted) break;
     try {
+      const SampleScope scope("operators");
       measure_operators(*program, bench, profile, progress);
+      outcome.samples.insert(outcome.samples.end(), scope.series().begin(), scope.series().end());
     } catch (const Interrupted&) {
       outcome.interrupted = true;
     }

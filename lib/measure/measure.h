@@ -11,6 +11,7 @@
 #include "hardware/hardware_profile.h"
 #include "measure/measurement.h"
 #include "measure/operators.h"
+#include "measure/sample_log.h"
 #include "program/program.h"
 
 namespace elixir::measure {
@@ -26,6 +27,10 @@ struct Request {
   DeviceChoice device = DeviceChoice::kAuto;
   Effort effort = Effort::kFull;
   std::string name;  ///< of the profile; empty: "cpu", or the GPU's short name
+  /// Measured by `disk`; without one that is waived: nobody expects large files.
+  std::optional<std::string> disk_directory;
+  /// Host memory that may be used; nullopt: what this process may have.
+  std::optional<std::int64_t> host_memory_bytes;
   Progress progress;
 };
 
@@ -33,13 +38,14 @@ struct Outcome {
   hardware::HardwareProfile profile;
   bool interrupted =
       false;  ///< stopped early; what was finished is in the profile, the rest is waived
+  std::vector<SampleSeries> samples;  ///< behind every figure, in the order of measuring
 };
 
 /// Fails before anything runs when a name is unknown. kBadFlagValue.
 void check_names(const std::vector<std::string>& names);
 
-/// kNoGpu when CUDA is asked for and there is none, kWrongMachineKind when `into` is of another
-/// machine.
+/// kOutputUnwritable when `disk_directory` cannot be written, kNoGpu when CUDA is asked for and
+/// there is none, kWrongMachineKind when `into` is of another machine.
 [[nodiscard]] Outcome measure(const Request& request);
 
 }  // namespace elixir::measure

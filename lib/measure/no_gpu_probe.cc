@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 // The GPU probe of a build without CUDA.
 #include "core/error.h"
+#include "measure/gpu_links.h"
 #include "measure/gpu_probe.h"
 
 namespace elixir::measure {
@@ -17,6 +18,9 @@ constexpr const char* kReason = "this build of Elixir has no CUDA";
 
 std::optional<std::string> gpu_unavailable() {
   return kReason;
+}
+int gpu_count() {
+  return 0;
 }
 hardware::Gpu describe_gpu() {
   unavailable();
@@ -40,6 +44,28 @@ GpuAllocated gpu_allocated() {
   unavailable();
 }
 void gpu_reset_peak() {
+  unavailable();
+}
+
+std::vector<double> gpu_group_copy_seconds(Traffic, int, std::size_t, int, const Sampling&) {
+  unavailable();
+}
+std::vector<std::vector<double>> gpu_copy_seconds_by_size(Direction,
+                                                          HostPages,
+                                                          const std::vector<std::int64_t>&,
+                                                          const Sampling&) {
+  unavailable();
+}
+bool gpu_peer_access(int, int) {
+  unavailable();
+}
+std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
+  unavailable();
+}
+double plain_pinned_seconds(std::size_t) {
+  unavailable();
+}
+double register_seconds(void*, std::size_t) {
   unavailable();
 }
 

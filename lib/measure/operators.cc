@@ -245,8 +245,12 @@ void measure_operators(const Program& program,
     progress(static_cast<double>(done++) / static_cast<double>(distinct.size()), op->name);
     try {
       Stage stage(program, *op, bench);
-      times[key] =
+      hardware::OperatorTime time =
           bench.on_cuda() ? measure_on_gpu(stage, bench, key) : measure_on_cpu(stage, bench, key);
+      const hardware::OperatorWork work = hardware::work_of(*op);
+      time.touched_bytes = work.touched_bytes;
+      time.flops = work.flops;
+      times[key] = std::move(time);
       profile.waived.erase("operator " + key);
     } catch (const Error& error) {
       profile.waived["operator " + key] = error.info().message;

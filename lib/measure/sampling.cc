@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "measure/sample_log.h"
 
 namespace elixir::measure {
 
@@ -44,6 +45,7 @@ double quantile(std::vector<double> values, double q) {
 }
 
 hardware::Figure summarise(const std::vector<double>& values, std::string method) {
+  keep_samples(values, method);
   const double median = quantile(values, 0.5);
   const double range = quantile(values, 0.75) - quantile(values, 0.25);
   return {median,

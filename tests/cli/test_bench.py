@@ -2,14 +2,25 @@
 # Copyright 2026 The Elixir authors
 """elixir-bench, the real binary, on the CPU device."""
 import json
+import os
 import pathlib
+import signal
+import statistics
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from harness import CommonBehaviour, ToolTest, schema  # noqa: E402
 
 DEVICE = ("--device", "cpu")
+IMPOSSIBLE_ON_THE_CPU = {
+    "adam-gpu",
+    "both-at-once",
+    "pageable-host-to-device",
+    "peer-to-peer",
+    "pinned-allocation",
+}
 
 
 class Bench(CommonBehaviour, ToolTest):
@@ -29,7 +40,19 @@ class Bench(CommonBehaviour, ToolTest):
         for measurement in listed:
             self.assertTrue(measurement["meaning"] and measurement["method"])
         self.assertIsNotNone({m["name"]: m["waived"] for m in listed}["adam-gpu"])
+        self.assertIn("--disk DIR", {m["name"]: m["waived"] for m in listed}["disk"])
         self.assertEqual(self.files(), [])
+
+    def test_list_adds_up_what_is_possible(self):
+        listing = self.envelope("--list", *DEVICE)["document"]
+        possible = [m for m in listing["measurements"] if m["waived"] is None]
+        for effort in ("full_s", "quick_s"):
+            self.assertAlmostEqual(listing[effort], sum(m[effort] for m in possible), places=6)
+        self.assertLess(listing["full_s"], 180)
+        self.assertLess(listing["quick_s"], 30)
+        everything = listing["measurements"]
+        self.assertLess(sum(m["full_s"] for m in everything), 180)
+        self.assertLess(sum(m["quick_s"] for m in everything), 30)
 
     def test_every_listed_measurement_is_explained(self):
         page = (pathlib.Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
@@ -48,8 +71,16 @@ class Bench(CommonBehaviour, ToolTest):
         self.assertGreater(document["compute"][0]["matmul_flop_per_s"]["median"], 1e8)
         self.assertGreaterEqual(document["adam"]["cpu"][0]["params_per_s"]["samples"], 5)
         waived = {w["measurement"] for w in document["waived"]}
-        self.assertEqual(waived, {"adam-gpu", "both-at-once", "pageable-host-to-device"})
+        self.assertEqual(waived, IMPOSSIBLE_ON_THE_CPU | {"disk"})
+        self.assertIn("host-streams adam", result.out)
+        self.assertIsNotNone(document["machine"]["topology"])
+        streams = document["host_memory"]["streams"]
+        self.assertEqual({s["kernel"] for s in streams}, {"copy", "triad", "adam"})
         self.assertEqual(document["meta"]["tool"], "elixir-bench")
+        curve = document["links"]["curves"][0]
+        sizes = [point["bytes"] for point in curve["points"]]
+        self.assertEqual(sizes[:3], [4096, 16384, 65536])
+        self.assertGreater(curve["bytes_per_s"], 1e8)
 
     def test_only_measures_what_is_named(self):
         document = self.bench("--only", "launch,host-copy", "-o", "part.json")
@@ -96,6 +127,57 @@ class Bench(CommonBehaviour, ToolTest):
         self.fails(2, "EX0210", *DEVICE, "--into", "plan.json", "--only", "launch")
         self.fails(2, "EX0201", *DEVICE, "--into", "missing.json", "--only", "launch")
         self.fails(2, "EX0201", *DEVICE, "--only", "launch", "--operators", "missing.profile.json")
+
+    def test_samples_are_written_as_json_lines(self):
+        document = self.bench("--only", "host-copy", "--samples", "raw.jsonl")
+        lines = (self.directory / "raw.jsonl").read_text(encoding="utf-8").splitlines()
+        series = [json.loads(line) for line in lines]
+        self.assertEqual([s["measurement"] for s in series], ["host-copy"])
+        figure = document["host_memory"]["copy_bytes_per_s"]
+        self.assertEqual(len(series[0]["values"]), figure["samples"])
+        self.assertEqual(statistics.median(series[0]["values"]), figure["median"])
+        self.fails(2, "EX0203", *DEVICE, "--quick", "--only", "launch", "-o", "b.json", "--samples", "raw.jsonl")
+        self.assertNotIn("b.json", self.files())
+
+    def test_the_disk_of_a_directory_is_measured_and_nothing_stays_there(self):
+        (self.directory / "place").mkdir()
+        document = self.bench("--only", "disk", "--disk", "place")
+        schema("hardware").validate(document)
+        reasons = {w["measurement"]: w["reason"] for w in document["waived"]}
+        if document["disk"] is None:
+            self.assertRegex(reasons["disk"], "direct transfers|free")
+        else:
+            self.assertGreater(document["disk"]["read_bytes_per_s"]["median"], 1e6)
+            self.assertGreater(document["disk"]["write_bytes_per_s"]["samples"], 2)
+            self.assertEqual(document["disk"]["engine"] == "threads", "disk by io_uring" in reasons)
+        self.assertEqual(list((self.directory / "place").iterdir()), [])
+
+    def test_a_directory_that_cannot_be_written_is_refused_first(self):
+        self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "missing", mentions="missing")
+        (self.directory / "file").write_text("no directory", encoding="utf-8")
+        self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "file", mentions="--disk DIR")
+        if os.geteuid() != 0:
+            (self.directory / "closed").mkdir(mode=0o500)
+            self.fails(2, "EX0204", *DEVICE, "--only", "disk", "--disk", "closed", mentions="closed")
+        self.assertNotIn("hardware.json", self.files())
+
+    def test_ctrl_c_keeps_what_is_finished(self):
+        (self.directory / "place").mkdir()
+        process = self.start(
+            *DEVICE, "--only", "launch,host-streams,disk", "--disk", "place", "--samples", "raw.jsonl"
+        )
+        time.sleep(3.0)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("finished before the signal")
+        self.assertEqual(process.returncode, 130)
+        document = json.loads((self.directory / "hardware.json").read_text(encoding="utf-8"))
+        schema("hardware").validate(document)
+        self.assertIn("interrupted", {w["reason"] for w in document["waived"]})
+        self.assertEqual(list((self.directory / "place").iterdir()), [])
+        self.assertTrue((self.directory / "raw.jsonl").exists())
+        self.assert_no_leftovers()
 
     def test_list_measures_nothing_and_says_so(self):
         self.fails(2, "EX0104", "--list", "--only", "launch")

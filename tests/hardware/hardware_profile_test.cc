@@ -35,6 +35,20 @@ HardwareProfile sample() {
   p.launch_ns = figure(4000);
   p.operators = {{"aten::mm(b)", figure(20), 512}, {"aten::mm(a)", figure(10), 0}};
   p.waived = {{"host-copy", "for the test"}};
+  p.noticed = {{"adam-cpu", "for the test"}};
+  p.machine.topology = Topology{1, 8, {{0, 16, 1 << 30}}, {{1, "data", 49152, 2, 8}}};
+  p.links.curves = {
+      {"host_to_device", "pinned", 4e3, 55e9, 0.1, {{4096, figure(4e3)}, {16384, figure(5e3)}}}};
+  p.links.peers = {{0, 1, true, figure(300e9), figure(3e3)}};
+  p.links.pinned_allocation = PinnedAllocation{1 << 30, figure(1.5e9), figure(9e9)};
+  p.host_streams = {{"adam", 16, std::nullopt, figure(170e9)}, {"copy", 8, 0, figure(90e9)}};
+  p.collectives = {{"all_gather", 2, figure(2e4), {{4096, figure(2e4), 2e8, 1e8}}}};
+  p.disk = Disk{"/data", "io_uring", 2 << 20, 1 << 20, 32, figure(1.8e9), figure(1e9)};
+  p.contention = {{"host_to_device", "adam_cpu", figure(1.2)}};
+  p.operators[0].host_ns = figure(3000);
+  p.operators[0].persistent_bytes = 0;
+  p.operators[0].touched_bytes = 4096;
+  p.operators[0].flops = 8192;
   p.meta = {{"tool", "test"}};
   return p;
 }
@@ -62,6 +76,12 @@ TEST(HardwareDocument, KeepsEverythingOverWritingAndReading) {
   EXPECT_EQ(back.operators[0].key, "aten::mm(a)") << "operators are sorted by key";
   EXPECT_FALSE(back.host_copy_bytes_per_s);
   EXPECT_EQ(back.waived.at("host-copy"), "for the test");
+  EXPECT_EQ(back.machine.topology->caches[0].bytes, 49152);
+  EXPECT_EQ(back.links.curves[0].points[1].bytes, 16384);
+  EXPECT_EQ(back.host_streams[1].numa_node, 0);
+  EXPECT_FALSE(back.host_streams[0].numa_node);
+  EXPECT_FALSE(back.operators[0].flops) << "what was not measured stays absent";
+  EXPECT_EQ(back.operators[1].flops, 8192);
 }
 
 TEST(HardwareDocument, FingerprintIgnoresMetaAlone) {
@@ -72,6 +92,32 @@ TEST(HardwareDocument, FingerprintIgnoresMetaAlone) {
   EXPECT_EQ(fingerprint(p), before);
   p.adam_gpu[0].params_per_s.median += 1;
   EXPECT_NE(fingerprint(p), before);
+}
+
+TEST(HardwareDocument, OfAnEarlierVersionIsReadAndKeepsItsFingerprint) {
+  HardwareProfile p = sample();
+  p.noticed.clear();
+  p.machine.topology.reset();
+  p.links.curves.clear();
+  p.links.peers.clear();
+  p.links.pinned_allocation.reset();
+  p.host_streams.clear();
+  p.operators[0] = {"aten::mm(b)", figure(20), 512};
+  Json json = to_json(p);
+  json.erase("noticed");
+  json["machine"].erase("topology");
+  for (const char* key : {"curves", "peers", "pinned_allocation"}) json["links"].erase(key);
+  json["host_memory"].erase("streams");
+  for (Json& time : json["operators"]) {
+    for (const char* key : {"host_ns", "persistent_bytes", "touched_bytes", "flops"}) {
+      time.erase(key);
+    }
+  }
+  const HardwareProfile back = parse(json);
+  EXPECT_EQ(dump(to_json(back)), dump(to_json(p)));
+  Json without_meta = json;
+  without_meta.erase("meta");
+  EXPECT_EQ(fingerprint(back), sha256_hex(dump(without_meta)));
 }
 
 TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
@@ -103,7 +149,32 @@ TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
       {[](Json& j) { j["operators"][0]["workspace_bytes"] = -512; },
        ErrorCode::kJsonBadValue,
        "/operators/0/workspace_bytes"},
-      {[](Json& j) { j["disk"] = Json::object(); }, ErrorCode::kJsonBadValue, "/disk"},
+      {[](Json& j) { j["disk"] = Json::object(); }, ErrorCode::kJsonMissingKey, "/disk"},
+      {[](Json& j) { j["disk"]["engine"] = "tape"; }, ErrorCode::kJsonBadValue, "/disk/engine"},
+      {[](Json& j) { j["links"]["curves"][0]["points"][1]["bytes"] = 4096; },
+       ErrorCode::kJsonBadValue,
+       "/links/curves/0/points/1"},
+      {[](Json& j) { j["links"]["curves"][0]["bytes_per_s"] = 0; },
+       ErrorCode::kJsonBadValue,
+       "/links/curves/0/bytes_per_s"},
+      {[](Json& j) { j["links"]["peers"][0]["direct"] = 1; },
+       ErrorCode::kJsonType,
+       "/links/peers/0/direct"},
+      {[](Json& j) { j["host_memory"]["streams"][0]["threads"] = 0; },
+       ErrorCode::kJsonBadValue,
+       "/host_memory/streams/0/threads"},
+      {[](Json& j) { j["collectives"][0]["gpus"] = 1; },
+       ErrorCode::kJsonBadValue,
+       "/collectives/0/gpus"},
+      {[](Json& j) { j["contention"][0]["slowdown"]["median"] = 0; },
+       ErrorCode::kJsonBadValue,
+       "/contention/0/slowdown/median"},
+      {[](Json& j) { j["operators"][1]["flops"] = -1; },
+       ErrorCode::kJsonBadValue,
+       "/operators/1/flops"},
+      {[](Json& j) { j["noticed"].push_back(j["noticed"][0]); },
+       ErrorCode::kJsonBadValue,
+       "/noticed/1"},
       {[](Json& j) { j["waived"].push_back(j["waived"][0]); },
        ErrorCode::kJsonBadValue,
        "/waived/1"},

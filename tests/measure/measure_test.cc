@@ -3,6 +3,7 @@
 #include "measure/measure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -227,6 +228,42 @@ TEST(Operators, AreMeasuredOncePerDistinctCall) {
   EXPECT_GT(p.operators[0].time_ns.median, 0);
   EXPECT_EQ(hardware::CostModel(p).cost(make.program_.operators[1]).source,
             hardware::OperatorCost::Source::kMeasured);
+}
+
+TEST(Operators, ThatNobodyMeasuredAreInterpolatedBetweenThoseThatWere) {
+  // Three sizes are measured in one run; the middle one is taken out of the document and asked for.
+  ProgramMaker make;
+  for (const std::int64_t n : {2 << 20, 4 << 20, 8 << 20}) {
+    // In place: what the allocator does with large results is another matter.
+    const TensorRef values = make.input({n}, DType::kFloat32);
+    TensorRef after = values;
+    after.version = 1;
+    Operator& halve = make.call("aten::mul_", "Scalar");
+    halve.arguments = {values, 0.5};
+    halve.outputs = {after};
+    halve.writes = true;
+  }
+  const Operator& asked = make.program_.operators[1];
+  const std::string key = program::operator_key(asked);
+  Request request = quick({"device-copy", "launch", "matmul"});
+  request.into = measure(request).profile;
+  request.only = std::vector<std::string>{};
+  request.programs = {&make.program_};
+  hardware::HardwareProfile p = measure(request).profile;
+  ASSERT_EQ(p.operators.size(), 3U);
+  const auto middle = std::find_if(
+      p.operators.begin(), p.operators.end(), [&](const auto& time) { return time.key == key; });
+  ASSERT_NE(middle, p.operators.end());
+  EXPECT_EQ(middle->touched_bytes, (4 << 20) * 4);
+  EXPECT_EQ(middle->flops, 0);
+  p.operators.erase(middle);
+  const hardware::OperatorCost cost = hardware::CostModel(p).cost(asked);
+  EXPECT_EQ(cost.source, hardware::OperatorCost::Source::kInterpolated);
+  // Half way between them on logarithmic axes. How near that is to the truth is a question for a
+  // quiet machine, and for operator_table_test.cc.
+  const double geometric_mean =
+      std::sqrt(p.operators[0].time_ns.median * p.operators[1].time_ns.median);
+  EXPECT_NEAR(cost.time_ns / geometric_mean, 1, 0.05);
 }
 
 TEST(Operators, WorkspaceIsWhatACallAllocatesBesidesItsOutputs) {

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Reading of the hardware document. Parts that later versions added are optional.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "hardware/hardware_profile.h"
+
+namespace elixir::hardware {
+namespace {
+
+constexpr int kSchemaMajor = 1;
+
+Figure read_figure(const JsonCursor& at) {
+  at.only_keys({"median", "spread", "samples", "method"});
+  Figure figure;
+  figure.median = at.at("median").number();
+  if (figure.median < 0) at.at("median").fail(ErrorCode::kJsonBadValue, "a figure is negative");
+  figure.spread = at.at("spread").number();
+  if (figure.spread < 0) at.at("spread").fail(ErrorCode::kJsonBadValue, "a spread is negative");
+  figure.samples = at.at("samples").non_negative();
+  figure.method = at.at("method").string();
+  return figure;
+}
+
+/// A figure that others are divided by.
+Figure read_rate(const JsonCursor& at) {
+  Figure figure = read_figure(at);
+  if (figure.median == 0) at.at("median").fail(ErrorCode::kJsonBadValue, "a rate is zero");
+  return figure;
+}
+
+std::optional<Figure> read_optional_rate(const JsonCursor& at, std::string_view key) {
+  const auto present = at.nullable(key);
+  if (!present) return std::nullopt;
+  return read_rate(*present);
+}
+
+int read_count(const JsonCursor& at, std::int64_t least) {
+  const std::int64_t value = at.non_negative();
+  if (value < least || value > 1'000'000) {
+    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} is out of range", value));
+  }
+  return static_cast<int>(value);
+}
+
+template <class Item, class Read>
+std::vector<Item> read_list(const JsonCursor& at, Read read) {
+  std::vector<Item> items;
+  for (const JsonCursor& item : at.items()) items.push_back(read(item));
+  return items;
+}
+
+/// Member `key` where it is there and not null: documents of earlier versions lack it.
+std::optional<JsonCursor> optional_member(const JsonCursor& at, std::string_view key) {
+  if (!at.has(key)) return std::nullopt;
+  return at.nullable(key);
+}
+
+template <class Item, class Read>
+std::vector<Item> read_optional_list(const JsonCursor& at, std::string_view key, Read read) {
+  const auto present = optional_member(at, key);
+  return present ? read_list<Item>(*present, read) : std::vector<Item>{};
+}
+
+double read_positive(const JsonCursor& at) {
+  const double value = at.number();
+  if (value <= 0) at.fail(ErrorCode::kJsonBadValue, "a rate is not above zero");
+  return value;
+}
+double read_non_negative(const JsonCursor& at) {
+  const double value = at.number();
+  if (value < 0) at.fail(ErrorCode::kJsonBadValue, "the value is negative");
+  return value;
+}
+
+/// Points of a curve are in strictly ascending order of their bytes.
+template <class Point>
+void check_ascending(const JsonCursor& at, const std::vector<Point>& points) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (points[i - 1].bytes >= points[i].bytes) {
+      at.items()[i].fail(ErrorCode::kJsonBadValue, "points are not in ascending order of bytes");
+    }
+  }
+}
+
+Topology read_topology(const JsonCursor& at) {
+  at.only_keys({"packages", "cores", "numa_nodes", "caches"});
+  Topology topology;
+  topology.packages = read_count(at.at("packages"), 1);
+  topology.cores = read_count(at.at("cores"), 1);
+  topology.numa_nodes = read_list<NumaNode>(at.at("numa_nodes"), [](const JsonCursor& item) {
+    item.only_keys({"node", "logical_cpus", "memory_bytes"});
+    return NumaNode{read_count(item.at("node"), 0),
+                    read_count(item.at("logical_cpus"), 0),
+                    item.at("memory_bytes").non_negative()};
+  });
+  topology.caches = read_list<Cache>(at.at("caches"), [](const JsonCursor& item) {
+    item.only_keys({"level", "type", "bytes", "cpus", "count"});
+    return Cache{read_count(item.at("level"), 1),
+                 item.at("type").choice({"data", "instruction", "unified"}),
+                 item.at("bytes").non_negative(),
+                 read_count(item.at("cpus"), 1),
+                 read_count(item.at("count"), 1)};
+  });
+  return topology;
+}
+
+Machine read_machine(const JsonCursor& at) {
+  at.only_keys({"cpu", "logical_cpus", "threads", "host_memory_bytes", "topology"});
+  Machine machine;
+  machine.cpu = at.at("cpu").string();
+  machine.logical_cpus = read_count(at.at("logical_cpus"), 1);
+  machine.threads = read_count(at.at("threads"), 1);
+  machine.host_memory_bytes = at.at("host_memory_bytes").non_negative();
+  const auto topology = optional_member(at, "topology");
+  if (topology) machine.topology = read_topology(*topology);
+  return machine;
+}
+
+Gpu read_gpu(const JsonCursor& at) {
+  at.only_keys({"name", "sm", "memory_bytes", "context_bytes"});
+  Gpu gpu;
+  gpu.name = at.at("name").string();
+  gpu.sm = read_count(at.at("sm"), 1);
+  gpu.memory_bytes = at.at("memory_bytes").non_negative();
+  gpu.context_bytes = at.at("context_bytes").non_negative();
+  return gpu;
+}
+
+LinkRate read_link(const JsonCursor& at) {
+  at.only_keys({"gpus", "bytes_per_s", "latency_ns"});
+  LinkRate rate;
+  rate.gpus = read_count(at.at("gpus"), 1);
+  rate.bytes_per_s = read_rate(at.at("bytes_per_s"));
+  rate.latency_ns = read_figure(at.at("latency_ns"));
+  return rate;
+}
+
+AdamRate read_adam(const JsonCursor& at) {
+  at.only_keys({"dtype", "ranks", "params_per_s"});
+  AdamRate rate;
+  rate.dtype = at.at("dtype").choice({"bf16", "fp16", "fp32"});
+  rate.ranks = read_count(at.at("ranks"), 1);
+  rate.params_per_s = read_rate(at.at("params_per_s"));
+  return rate;
+}
+
+ComputeRate read_compute(const JsonCursor& at) {
+  at.only_keys({"dtype", "matmul_flop_per_s"});
+  ComputeRate rate;
+  rate.dtype = at.at("dtype").choice({"bf16", "fp16", "fp32"});
+  rate.matmul_flop_per_s = read_rate(at.at("matmul_flop_per_s"));
+  return rate;
+}
+
+LinkCurve read_curve(const JsonCursor& at) {
+  at.only_keys(
+      {"direction", "pages", "latency_ns", "bytes_per_s", "worst_relative_error", "points"});
+  LinkCurve curve;
+  curve.direction =
+      at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
+  curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
+  curve.latency_ns = read_non_negative(at.at("latency_ns"));
+  curve.bytes_per_s = read_positive(at.at("bytes_per_s"));
+  curve.worst_relative_error = read_non_negative(at.at("worst_relative_error"));
+  curve.points = read_list<LinkPoint>(at.at("points"), [](const JsonCursor& item) {
+    item.only_keys({"bytes", "time_ns"});
+    return LinkPoint{item.at("bytes").non_negative(), read_figure(item.at("time_ns"))};
+  });
+  check_ascending(at.at("points"), curve.points);
+  return curve;
+}
+
+PeerRate read_peer(const JsonCursor& at) {
+  at.only_keys({"from", "to", "direct", "bytes_per_s", "latency_ns"});
+  return {read_count(at.at("from"), 0),
+          read_count(at.at("to"), 0),
+          at.at("direct").boolean(),
+          read_rate(at.at("bytes_per_s")),
+          read_figure(at.at("latency_ns"))};
+}
+
+PinnedAllocation read_pinned_allocation(const JsonCursor& at) {
+  at.only_keys({"bytes", "plain_bytes_per_s", "arena_bytes_per_s"});
+  return {at.at("bytes").non_negative(),
+          read_rate(at.at("plain_bytes_per_s")),
+          read_rate(at.at("arena_bytes_per_s"))};
+}
+
+HostStream read_host_stream(const JsonCursor& at) {
+  at.only_keys({"kernel", "threads", "numa_node", "bytes_per_s"});
+  HostStream stream;
+  stream.kernel = at.at("kernel").choice({"copy", "triad", "adam"});
+  stream.threads = read_count(at.at("threads"), 1);
+  const auto node = at.nullable("numa_node");
+  if (node) stream.numa_node = read_count(*node, 0);
+  stream.bytes_per_s = read_rate(at.at("bytes_per_s"));
+  return stream;
+}
+
+Collective read_collective(const JsonCursor& at) {
+  at.only_keys({"operation", "gpus", "latency_ns", "points"});
+  Collective collective;
+  collective.operation =
+      at.at("operation").choice({"all_gather", "all_reduce", "broadcast", "reduce_scatter"});
+  collective.gpus = read_count(at.at("gpus"), 2);
+  collective.latency_ns = read_figure(at.at("latency_ns"));
+  collective.points = read_list<CollectivePoint>(at.at("points"), [](const JsonCursor& item) {
+    item.only_keys({"bytes", "time_ns", "algorithm_bytes_per_s", "bus_bytes_per_s"});
+    return CollectivePoint{item.at("bytes").non_negative(),
+                           read_figure(item.at("time_ns")),
+                           read_positive(item.at("algorithm_bytes_per_s")),
+                           read_positive(item.at("bus_bytes_per_s"))};
+  });
+  check_ascending(at.at("points"), collective.points);
+  return collective;
+}
+
+Disk read_disk(const JsonCursor& at) {
+  at.only_keys({"directory",
+                "engine",
+                "file_bytes",
+                "block_bytes",
+                "queue_depth",
+                "read_bytes_per_s",
+                "write_bytes_per_s"});
+  Disk disk;
+  disk.directory = at.at("directory").string();
+  disk.engine = at.at("engine").choice({"io_uring", "threads"});
+  disk.file_bytes = at.at("file_bytes").non_negative();
+  disk.block_bytes = at.at("block_bytes").non_negative();
+  disk.queue_depth = read_count(at.at("queue_depth"), 1);
+  disk.read_bytes_per_s = read_rate(at.at("read_bytes_per_s"));
+  disk.write_bytes_per_s = read_rate(at.at("write_bytes_per_s"));
+  return disk;
+}
+
+Contention read_contention(const JsonCursor& at) {
+  at.only_keys({"work", "beside", "slowdown"});
+  Contention contention;
+  contention.work = at.at("work").string();
+  contention.beside = at.at("beside").string();
+  contention.slowdown = read_rate(at.at("slowdown"));
+  return contention;
+}
+
+OperatorTime read_operator(const JsonCursor& at) {
+  at.only_keys({"key",
+                "time_ns",
+                "workspace_bytes",
+                "host_ns",
+                "persistent_bytes",
+                "touched_bytes",
+                "flops"});
+  OperatorTime time;
+  time.key = at.at("key").string();
+  time.time_ns = read_figure(at.at("time_ns"));
+  time.workspace_bytes = at.at("workspace_bytes").non_negative();
+  const auto host = optional_member(at, "host_ns");
+  if (host) time.host_ns = read_figure(*host);
+  const auto count = [&](const char* key) -> std::optional<std::int64_t> {
+    const auto present = optional_member(at, key);
+    if (!present) return std::nullopt;
+    return present->non_negative();
+  };
+  time.persistent_bytes = count("persistent_bytes");
+  time.touched_bytes = count("touched_bytes");
+  time.flops = count("flops");
+  return time;
+}
+
+std::map<std::string, std::string> read_remarks(const JsonCursor& at,
+                                                const char* what,
+                                                const char* verb) {
+  std::map<std::string, std::string> remarks;
+  for (const JsonCursor& item : at.items()) {
+    item.only_keys({"measurement", what});
+    const std::string measurement = item.at("measurement").string();
+    if (!remarks.emplace(measurement, item.at(what).string()).second) {
+      item.fail(ErrorCode::kJsonBadValue, fmt::format("`{}` is {} twice", measurement, verb));
+    }
+  }
+  return remarks;
+}
+
+}  // namespace
+
+HardwareProfile parse_hardware(const JsonDocument& document) {
+  const JsonCursor root = document.root("elixir.hardware", kSchemaMajor);
+  root.only_keys({"schema",
+                  "schema_version",
+                  "meta",
+                  "name",
+                  "device_kind",
+                  "machine",
+                  "gpus",
+                  "links",
+                  "adam",
+                  "compute",
+                  "device_memory",
+                  "host_memory",
+                  "launch_ns",
+                  "collectives",
+                  "disk",
+                  "contention",
+                  "operators",
+                  "waived",
+                  "noticed"});
+  HardwareProfile profile;
+  profile.meta = root.at("meta").raw();
+  profile.name = root.at("name").string();
+  profile.device_kind = root.at("device_kind").choice({"cpu", "cuda"});
+  profile.machine = read_machine(root.at("machine"));
+  profile.gpus = read_list<Gpu>(root.at("gpus"), read_gpu);
+  if (profile.device_kind == "cuda" && profile.gpus.empty()) {
+    root.at("gpus").fail(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
+  }
+
+  const JsonCursor links = root.at("links");
+  links.only_keys({"host_to_device",
+                   "device_to_host",
+                   "both_at_once",
+                   "pageable_host_to_device",
+                   "curves",
+                   "peers",
+                   "pinned_allocation"});
+  profile.links.host_to_device = read_list<LinkRate>(links.at("host_to_device"), read_link);
+  profile.links.device_to_host = read_list<LinkRate>(links.at("device_to_host"), read_link);
+  profile.links.both_at_once = read_list<LinkRate>(links.at("both_at_once"), read_link);
+  profile.links.pageable_host_to_device =
+      read_list<LinkRate>(links.at("pageable_host_to_device"), read_link);
+
+  profile.links.curves = read_optional_list<LinkCurve>(links, "curves", read_curve);
+  profile.links.peers = read_optional_list<PeerRate>(links, "peers", read_peer);
+  const auto pinned = optional_member(links, "pinned_allocation");
+  if (pinned) profile.links.pinned_allocation = read_pinned_allocation(*pinned);
+
+  const JsonCursor adam = root.at("adam");
+  adam.only_keys({"cpu", "gpu"});
+  profile.adam_cpu = read_list<AdamRate>(adam.at("cpu"), read_adam);
+  profile.adam_gpu = read_list<AdamRate>(adam.at("gpu"), read_adam);
+  profile.compute = read_list<ComputeRate>(root.at("compute"), read_compute);
+
+  const JsonCursor device_memory = root.at("device_memory");
+  device_memory.only_keys({"copy_bytes_per_s"});
+  profile.device_copy_bytes_per_s = read_optional_rate(device_memory, "copy_bytes_per_s");
+  const JsonCursor host_memory = root.at("host_memory");
+  host_memory.only_keys({"copy_bytes_per_s", "streams"});
+  profile.host_copy_bytes_per_s = read_optional_rate(host_memory, "copy_bytes_per_s");
+  profile.host_streams = read_optional_list<HostStream>(host_memory, "streams", read_host_stream);
+  const auto launch = root.nullable("launch_ns");
+  if (launch) profile.launch_ns = read_figure(*launch);
+  const auto collectives = root.nullable("collectives");
+  if (collectives) profile.collectives = read_list<Collective>(*collectives, read_collective);
+  const auto disk = root.nullable("disk");
+  if (disk) profile.disk = read_disk(*disk);
+  const auto contention = root.nullable("contention");
+  if (contention) profile.contention = read_list<Contention>(*contention, read_contention);
+
+  profile.operators = read_list<OperatorTime>(root.at("operators"), read_operator);
+  for (std::size_t i = 1; i < profile.operators.size(); ++i) {
+    if (profile.operators[i - 1].key >= profile.operators[i].key) {
+      root.at("operators")
+          .items()[i]
+          .fail(ErrorCode::kJsonBadValue,
+                "operators are not in strictly ascending order of their keys");
+    }
+  }
+  profile.waived = read_remarks(root.at("waived"), "reason", "waived");
+  const auto noticed = optional_member(root, "noticed");
+  if (noticed) profile.noticed = read_remarks(*noticed, "note", "noticed");
+  return profile;
+}
+
+}  // namespace elixir::hardware

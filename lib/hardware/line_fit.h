@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The time of a transfer as a line over its size.
+
+#include <vector>
+
+namespace elixir::hardware {
+
+struct TimedBytes {
+  double bytes = 0;
+  double seconds = 0;  ///< above zero
+};
+
+/// seconds = latency + bytes / rate.
+struct TransferLine {
+  double latency_s = 0;
+  double bytes_per_s = 0;
+  double worst_relative_error = 0;  ///< of the line against the points
+  [[nodiscard]] double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
+};
+
+/// Least squares of the *relative* error, so that a page counts as much as a gigabyte; a latency
+/// that would be negative is zero. Needs two sizes, and times that grow with them (kInternal).
+[[nodiscard]] TransferLine fit_line(const std::vector<TimedBytes>& points);
+
+}  // namespace elixir::hardware

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "hardware/operator_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "hardware/line_fit.h"
+
+namespace elixir::hardware {
+namespace {
+
+/// A fit of fewer calls would describe those calls.
+constexpr std::size_t kLeastForFit = 8;
+/// Between neighbours further apart than this factor in work (in bytes or operations), nothing is
+/// interpolated: other code runs for sizes that differ so much.
+constexpr double kWidestSpan = 256;
+/// Correction of a far neighbour is no evidence.
+constexpr double kFarthestNeighbour = 16;
+constexpr double kTolerance = 1e-9;
+
+/// Numbers of a list such as "64,32]"; stops at what is none.
+std::vector<std::int64_t> numbers_in(const char* at, const char* end) {
+  std::vector<std::int64_t> numbers;
+  while (at < end) {
+    std::int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc()) break;
+    numbers.push_back(value);
+    if (next >= end || *next != ',') break;
+    at = next + 1;
+  }
+  return numbers;
+}
+
+/// "10" for a transposed matrix, "01" for a dense one, "e" for a dimension without memory.
+std::string order_of(const std::vector<std::int64_t>& strides) {
+  std::vector<std::size_t> order(strides.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return strides[a] > strides[b];
+  });
+  std::string text;
+  for (const std::size_t dimension : order) {
+    text += strides[dimension] == 0 ? std::string("e") : std::to_string(dimension);
+  }
+  return text;
+}
+
+bool is_number_start(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
+}
+
+double distance(const OperatorWork& a, const OperatorWork& b) {
+  const auto along = [](std::int64_t x, std::int64_t y) {
+    return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(x, 1)) /
+                             static_cast<double>(std::max<std::int64_t>(y, 1))));
+  };
+  return std::max(along(a.touched_bytes, b.touched_bytes), along(a.flops, b.flops));
+}
+
+bool no_more(const OperatorWork& a, const OperatorWork& b) {
+  return a.touched_bytes <= b.touched_bytes && a.flops <= b.flops;
+}
+
+}  // namespace
+
+std::string operator_kind(const std::string& key) {
+  std::string kind;
+  const char* at = key.data();
+  const char* const end = key.data() + key.size();
+  bool value_start = false;  // where an argument begins
+  while (at < end) {
+    const char c = *at;
+    if (c == '[') {
+      // [sizes]/[strides]: only the order of the strides stays.
+      const char* close = std::find(at, end, ']');
+      const char* open = std::find(close, end, '[');
+      const char* last = std::find(open, end, ']');
+      if (last == end) break;
+      kind += '/';
+      kind += order_of(numbers_in(open + 1, last));
+      at = last + 1;
+      value_start = false;
+    } else if (value_start && is_number_start(c)) {
+      if (c == '-' && (at + 1 == end || !is_number_start(at[1]))) {
+        kind += c;  // an argument that is none
+        ++at;
+      } else {
+        kind += '#';
+        while (at < end && *at != ',' && *at != ')' && *at != ';' && *at != '}') ++at;
+      }
+      value_start = false;
+    } else if (value_start && c == '(') {
+      kind += '#';
+      at = std::min(end, std::find(at, end, ')') + 1);
+      value_start = false;
+    } else {
+      kind += c;
+      value_start = c == '(' || c == ',' || c == '{' || c == ';';
+      ++at;
+    }
+  }
+  return kind;
+}
+
+void OperatorTable::add(const OperatorTime& time) {
+  if (!time.touched_bytes || !time.flops || time.time_ns.median <= 0) return;
+  program::DType dtype = program::DType::kFloat32;
+  if (time.key.find("bfloat16") != std::string::npos) {
+    dtype = program::DType::kBFloat16;
+  } else if (time.key.find("float16") != std::string::npos) {
+    dtype = program::DType::kFloat16;
+  }
+  kinds_[operator_kind(time.key)].push_back(
+      {{*time.touched_bytes, *time.flops, dtype}, time.time_ns.median});
+  ++points_;
+}
+
+void OperatorTable::fit(const Prior& prior) {
+  fit_ = Fit{};
+  if (points_ < kLeastForFit) return;
+  // Calls whose operations the prior finds cheaper than their bytes, and the others.
+  std::vector<TimedBytes> memory;
+  std::vector<double> arithmetic;
+  for (const auto& [kind, points] : kinds_) {
+    for (const Point& point : points) {
+      OperatorWork idle = point.work;
+      idle.flops = 0;
+      const double memory_ns = prior(idle), all_ns = prior(point.work);
+      if (all_ns > memory_ns) {
+        arithmetic.push_back(point.time_ns / all_ns);
+      } else {
+        memory.push_back({memory_ns, point.time_ns});
+      }
+    }
+  }
+  if (memory.size() >= kLeastForFit) {
+    const bool spread = std::any_of(memory.begin(), memory.end(), [&](const TimedBytes& one) {
+      return one.bytes > 2 * memory.front().bytes || 2 * one.bytes < memory.front().bytes;
+    });
+    if (spread) {
+      const TransferLine line = fit_line(memory);
+      fit_.start_ns = line.latency_s;
+      fit_.memory_slowdown = 1 / line.bytes_per_s;
+    }
+  }
+  if (arithmetic.size() >= kLeastForFit / 2) {
+    const auto middle = arithmetic.begin() + static_cast<std::ptrdiff_t>(arithmetic.size() / 2);
+    std::nth_element(arithmetic.begin(), middle, arithmetic.end());
+    fit_.arithmetic_slowdown = *middle;
+  }
+}
+
+double OperatorTable::fitted_ns(const OperatorWork& work, const Prior& prior) const {
+  OperatorWork idle = work;
+  idle.flops = 0;
+  const double memory_ns = prior(idle), all_ns = prior(work);
+  const double by_memory = fit_.start_ns + memory_ns * fit_.memory_slowdown;
+  if (all_ns <= memory_ns) return by_memory;
+  return std::max(by_memory, all_ns * fit_.arithmetic_slowdown);
+}
+
+OperatorTable::Estimate OperatorTable::estimate(const std::string& key,
+                                                const OperatorWork& work,
+                                                const Prior& prior) const {
+  const double own = fitted_ns(work, prior);
+  if (kinds_.empty() || own <= 0) return {own, false};
+  const auto kind = kinds_.find(operator_kind(key));
+  if (kind == kinds_.end()) return {own, false};
+
+  const Point *below = nullptr, *above = nullptr, *nearest = nullptr;
+  const auto closer = [&](const Point& point, const Point* than) {
+    return than == nullptr || distance(point.work, work) < distance(than->work, work);
+  };
+  for (const Point& point : kind->second) {
+    if (no_more(point.work, work) && closer(point, below)) below = &point;
+    if (no_more(work, point.work) && closer(point, above)) above = &point;
+    if (closer(point, nearest)) nearest = &point;
+  }
+  const auto correction = [&](const Point& point) {
+    return std::log(point.time_ns / std::max(fitted_ns(point.work, prior), kTolerance));
+  };
+  if (below != nullptr && above != nullptr) {
+    const double left = distance(below->work, work), right = distance(work, above->work);
+    if (left + right <= std::log(kWidestSpan)) {
+      const double t = left + right > kTolerance ? left / (left + right) : 0.5;
+      return {own * std::exp((1 - t) * correction(*below) + t * correction(*above)), true};
+    }
+  }
+  if (distance(nearest->work, work) <= std::log(kFarthestNeighbour)) {
+    return {own * std::exp(correction(*nearest)), false};
+  }
+  return {own, false};
+}
+
+}  // namespace elixir::hardware

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What measured operator calls say about calls that nobody measured.
+//
+// A call's time is a *prior* (a roofline) times a correction. Between a smaller and a larger
+// measured call of its kind, the logarithm of the correction is interpolated over the logarithms of
+// bytes and operations; beyond them, that of the nearest is taken. Without any call of its kind the
+// prior alone counts, fitted to all measured calls: time = start + bytes / rate, or operations /
+// rate, whichever is more.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+#include "program/program.h"
+
+namespace elixir::hardware {
+
+struct OperatorWork {
+  std::int64_t touched_bytes = 0;  ///< operator_bytes()
+  std::int64_t flops = 0;
+  program::DType dtype = program::DType::kFloat32;  ///< of the arithmetic
+};
+
+/// What calls of one kind share: an operator_key() without sizes. Name, overload, and of each
+/// tensor dtype and order of dimensions in memory; numbers and lists of numbers (they are sizes as
+/// often as not) are dropped.
+[[nodiscard]] std::string operator_kind(const std::string& key);
+
+class OperatorTable {
+ public:
+  using Prior = std::function<double(const OperatorWork&)>;  ///< nanoseconds, above zero
+
+  /// Calls whose work the document does not tell are no neighbours of anything.
+  void add(const OperatorTime& time);
+  /// Fits the prior to all calls added so far; with few of them the prior stays as it is.
+  void fit(const Prior& prior);
+
+  struct Estimate {
+    double time_ns = 0;
+    bool interpolated = false;  ///< between measured calls of the same kind
+  };
+  [[nodiscard]] Estimate estimate(const std::string& key,
+                                  const OperatorWork& work,
+                                  const Prior& prior) const;
+
+ private:
+  struct Point {
+    OperatorWork work;
+    double time_ns;
+  };
+  /// The prior after all measured calls: a start and an efficiency of memory and of arithmetic.
+  struct Fit {
+    double start_ns = 0;
+    double memory_slowdown = 1, arithmetic_slowdown = 1;
+  };
+  [[nodiscard]] double fitted_ns(const OperatorWork& work, const Prior& prior) const;
+
+  std::map<std::string, std::vector<Point>> kinds_;
+  std::size_t points_ = 0;
+  Fit fit_;
+};
+
+}  // namespace elixir::hardware

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// CUDA objects that free themselves, for measurements. Only builds with CUDA have it.
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace elixir::measure {
+
+/// kOutOfMemory or kDeviceFailure with what CUDA says.
+void check_cuda(cudaError_t error, const char* what);
+
+/// Makes a device the current one, and the former again.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// On the device that is current when it is made.
+class CudaEvent {
+ public:
+  explicit CudaEvent(unsigned flags = cudaEventDefault);
+  ~CudaEvent();
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  void record(cudaStream_t stream);
+  void wait() const;
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Waits for `end`. Both on one device.
+[[nodiscard]] double seconds_between(const CudaEvent& start, const CudaEvent& end);
+
+/// On the device that is current when it is made; waits for no other stream.
+class CudaStreamOwner {
+ public:
+  CudaStreamOwner();
+  ~CudaStreamOwner();
+  CudaStreamOwner(const CudaStreamOwner&) = delete;
+  CudaStreamOwner& operator=(const CudaStreamOwner&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+using CudaMemory = std::unique_ptr<void, void (*)(void*)>;
+/// Memory of the current device, filled with `byte`.
+[[nodiscard]] CudaMemory device_memory(std::size_t bytes, int byte);
+[[nodiscard]] CudaMemory pinned_memory(std::size_t bytes, int byte);
+/// Ordinary memory of the host.
+[[nodiscard]] CudaMemory pageable_memory(std::size_t bytes, int byte);
+
+/// Keeps `stream` busy for about a millisecond, so that what is queued behind is there when its
+/// turn comes.
+void hold(cudaStream_t stream);
+
+/// NUMA node that the current device hangs on; -1 when the system does not say.
+[[nodiscard]] int numa_node_of_device();
+
+}  // namespace elixir::measure

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Packages, cores, NUMA nodes and caches, from what the kernel shows under /sys.
+
+#include <sched.h>
+
+#include <string>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+
+namespace elixir::measure {
+
+/// `root` is "/sys" (tests have trees of their own). What the kernel does not show is left out.
+[[nodiscard]] hardware::Topology read_topology(const std::string& root = "/sys");
+
+/// CPU numbers of a list such as "0-3,8,10-11"; a damaged list gives what precedes the damage.
+[[nodiscard]] std::vector<int> parse_cpu_list(const std::string& text);
+
+/// CPUs of a NUMA node; empty when there is no such node.
+[[nodiscard]] std::vector<int> node_cpus(int node, const std::string& root = "/sys");
+
+/// While it lives, this thread and the threads that it starts run on the CPUs of one node. Does
+/// nothing where the system forbids it or the node is unknown (negative).
+class NodeScope {
+ public:
+  explicit NodeScope(int node);
+  ~NodeScope();
+  NodeScope(const NodeScope&) = delete;
+  NodeScope& operator=(const NodeScope&) = delete;
+  [[nodiscard]] bool active() const { return active_; }
+
+ private:
+  cpu_set_t before_{};
+  bool active_ = false;
+};
+
+}  // namespace elixir::measure

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Measurements of host memory.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/units.h"
+#include "measure/host_memory.h"
+#include "measure/measure.h"
+#include "measure/streams.h"
+
+namespace elixir::measure {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::size_t kCount = 3 * kStreamGrain;
+
+TEST(Streams, MoveWhatTheySay) {
+  kernels::ThreadPool pool(2);
+  const HostMemory a(kCount * 4, pool), b(kCount * 4, pool), c(kCount * 4, pool);
+  fill_random(b.as<float>(), kCount, pool);
+  fill_random(c.as<float>(), kCount, pool);
+  for (const Stores stores : {Stores::kPlain, Stores::kStreaming}) {
+    stream_copy(a.as<float>(), b.as<float>(), kCount, stores, pool);
+    EXPECT_TRUE(std::equal(a.as<float>(), a.as<float>() + kCount, b.as<float>()));
+    stream_triad(a.as<float>(), b.as<float>(), c.as<float>(), 2.0F, kCount, stores, pool);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(a.as<float>()[i], b.as<float>()[i] + 2.0F * c.as<float>()[i]) << i;
+    }
+  }
+}
+
+TEST(Streams, OfTheOptimizerTouchEveryElementOfEveryArray) {
+  kernels::ThreadPool pool(2);
+  const HostMemory states(kCount * 12, pool), halves(kCount * 4, pool);
+  auto* words = states.as<std::uint32_t>();
+  auto* gradient = halves.as<std::uint16_t>();
+  for (std::size_t i = 0; i < 3 * kCount; ++i)
+    words[i] = static_cast<std::uint32_t>(i * 2654435761U);
+  for (std::size_t i = 0; i < kCount; ++i) gradient[i] = static_cast<std::uint16_t>(i * 40503U + 1);
+  const std::vector<std::uint32_t> before(words, words + 3 * kCount);
+  const AdamStreams arrays = {
+      words, words + kCount, words + 2 * kCount, gradient, gradient + kCount};
+  stream_adam(arrays, kCount, pool);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::uint32_t wide = static_cast<std::uint32_t>(gradient[i]) << 16;
+    for (std::size_t array = 0; array < 3; ++array) {
+      ASSERT_EQ(words[array * kCount + i], before[array * kCount + i] ^ wide) << i;
+    }
+    ASSERT_EQ(gradient[kCount + i], gradient[i]) << i;
+  }
+}
+
+Request quick(std::vector<std::string> only) {
+  Request request;
+  request.only = std::move(only);
+  request.device = DeviceChoice::kCpu;
+  request.effort = Effort::kQuick;
+  return request;
+}
+
+TEST(HostStreams, AreMeasuredByKernelAndThreads) {
+  const hardware::HardwareProfile p = measure(quick({"host-streams"})).profile;
+  std::vector<std::string> with_all;
+  for (const hardware::HostStream& stream : p.host_streams) {
+    EXPECT_GT(stream.bytes_per_s.median, 1e8);
+    EXPECT_GE(stream.bytes_per_s.samples, 3);
+    if (stream.threads == p.machine.threads && !stream.numa_node) with_all.push_back(stream.kernel);
+  }
+  EXPECT_THAT(with_all, ::testing::ElementsAre("copy", "triad", "adam"));
+  EXPECT_EQ(p.waived.count("host-streams"), 0U);
+  ASSERT_TRUE(p.machine.topology);
+  EXPECT_GE(p.machine.topology->cores, 1);
+}
+
+TEST(HostStreams, TakeLessAndSaySoWhereMemoryIsShort) {
+  Request request = quick({"host-streams"});
+  request.host_memory_bytes = 64_MiB;
+  const hardware::HardwareProfile p = measure(request).profile;
+  ASSERT_FALSE(p.host_streams.empty());
+  EXPECT_THAT(p.noticed.at("host-streams"), HasSubstr("too little memory: passes over 16.0 MiB"));
+}
+
+TEST(Samples, OfEveryFigureAreHandedOver) {
+  const Outcome outcome = measure(quick({"host-copy"}));
+  ASSERT_EQ(outcome.samples.size(), 1U);
+  EXPECT_EQ(outcome.samples[0].measurement, "host-copy");
+  EXPECT_EQ(static_cast<std::int64_t>(outcome.samples[0].values.size()),
+            outcome.profile.host_copy_bytes_per_s->samples);
+}
+
+}  // namespace
+}  // namespace elixir::measure
