@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/error.h"
@@ -22,6 +23,7 @@ namespace {
 
 /// How long the GPU is kept busy while work is queued behind: about 0.3 ms at 2 GHz.
 constexpr std::int64_t kHoldCycles = 600'000;
+constexpr int kBusIdLength = 32;
 constexpr int kPattern = 0x5A, kOther = 0x3C;
 
 /// Copies go from a pattern to memory of another value; afterwards the destination must hold the
@@ -57,10 +59,23 @@ int gpu_count() {
   return devices;
 }
 
-hardware::Gpu describe_gpu() {
+std::vector<std::string> gpu_bus_ids() {
+  std::vector<std::string> ids;
+  for (int device = 0; device < gpu_count(); ++device) {
+    std::array<char, kBusIdLength> bus{};
+    if (cudaDeviceGetPCIBusId(bus.data(), kBusIdLength, device) == cudaSuccess) {
+      ids.emplace_back(bus.data());
+    }
+  }
+  return ids;
+}
+
+hardware::Gpu describe_gpu(int device) {
+  const DeviceScope there(device);
+  const auto index = static_cast<c10::DeviceIndex>(device);
   cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  const auto bf16 = at::TensorOptions().device(at::kCUDA).dtype(at::kBFloat16);
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  const auto bf16 = at::TensorOptions().device(at::kCUDA, index).dtype(at::kBFloat16);
   {
     const at::Tensor a = at::empty({256, 256}, bf16).fill_(0.5);
     (void)at::mm(a, a);
@@ -68,7 +83,7 @@ hardware::Gpu describe_gpu() {
   gpu_synchronize();
   std::size_t free_bytes = 0, total_bytes = 0;
   check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
   return {properties.name,
           properties.major * 10 + properties.minor,
           static_cast<std::int64_t>(total_bytes),

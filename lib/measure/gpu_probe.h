@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What measurements ask of the GPU (device 0). A build without CUDA has the same functions:
-// gpu_unavailable() gives the reason and the others throw kMissingFeature. Every timing is between
-// events on the GPU, with everything queued before the first one is reached, so that launching is
-// not in it.
+// What measurements ask of the GPU (device 0 unless said). A build without CUDA has the same
+// functions: gpu_unavailable() gives the reason and the others throw kMissingFeature. Every timing
+// is between events on the GPU, with everything queued before the first one is reached, so that
+// launching is not in it.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +24,12 @@ namespace elixir::measure {
 /// GPUs of this machine that this process may use; 0 without one.
 [[nodiscard]] int gpu_count();
 
+/// PCI addresses of those GPUs, as the driver's management library knows them.
+[[nodiscard]] std::vector<std::string> gpu_bus_ids();
+
 /// Creates the context and the matrix library's handle; `context_bytes` is what the process then
 /// holds outside the caching allocator. Other processes on the GPU would be counted in.
-[[nodiscard]] hardware::Gpu describe_gpu();
+[[nodiscard]] hardware::Gpu describe_gpu(int device);
 
 enum class Direction { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 enum class HostPages { kPinned, kPageable };

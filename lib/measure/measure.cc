@@ -13,8 +13,10 @@
 #include "capture/counting_allocator.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "measure/clocks.h"
 #include "measure/direct_file.h"
 #include "measure/gpu_probe.h"
+#include "measure/kernel_timer.h"
 #include "measure/machine.h"
 
 namespace elixir::measure {
@@ -57,11 +59,17 @@ std::string short_name(const std::string& gpu) {
   return name;
 }
 
+std::vector<hardware::Gpu> describe_gpus() {
+  std::vector<hardware::Gpu> gpus;
+  for (int device = 0; device < gpu_count(); ++device) gpus.push_back(describe_gpu(device));
+  return gpus;
+}
+
 HardwareProfile describe(const Bench& bench, const Request& request) {
   HardwareProfile profile;
   profile.device_kind = bench.on_cuda() ? "cuda" : "cpu";
   profile.machine = describe_machine(bench.pool->threads());
-  if (bench.on_cuda()) profile.gpus = {describe_gpu()};
+  if (bench.on_cuda()) profile.gpus = describe_gpus();
   profile.name = bench.on_cuda() ? short_name(profile.gpus[0].name) : "cpu";
   if (!request.name.empty()) profile.name = request.name;
   return profile;
@@ -119,6 +127,7 @@ bool run_one(const Measurement& measurement,
              HardwareProfile& profile,
              std::vector<SampleSeries>& samples) {
   const SampleScope scope(measurement.name);
+  ClockWatch clocks(bench.on_cuda() ? gpu_bus_ids() : std::vector<std::string>{});
   profile.noticed.erase(measurement.name);
   profile.waived.erase(measurement.name);
   try {
@@ -134,6 +143,8 @@ bool run_one(const Measurement& measurement,
     profile.waived[measurement.name] =
         fmt::format("too little memory: {}", error.what_without_backtrace());
   }
+  const std::string held_down = clock_note(clocks.stop());
+  if (!held_down.empty()) add_note(profile.noticed[measurement.name], held_down);
   const std::string changed = drift_note(scope.series(), kDriftLimit);
   if (!changed.empty()) add_note(profile.noticed[measurement.name], changed);
   samples.insert(samples.end(), scope.series().begin(), scope.series().end());
@@ -172,9 +183,14 @@ Outcome measure(const Request& request) {
   Outcome outcome;
   const HardwareProfile here = describe(bench, request);
   if (request.into) check_same_machine(*request.into, here);
+  for (const program::Program* program : request.programs) check_target(*program, bench, here);
   outcome.profile = request.into ? *request.into : here;
   HardwareProfile& profile = outcome.profile;
   if (!request.name.empty()) profile.name = request.name;
+
+  if (!request.programs.empty() && bench.on_cuda()) {
+    bench.no_kernel_timer = kernel_timer_unavailable();
+  }
 
   const Progress progress = request.progress ? request.progress : [](double, std::string_view) {};
   const std::vector<const Measurement*> list = chosen(request);
@@ -211,7 +227,7 @@ Outcome measure(const Request& request) {
     }
   }
   // Kernels are loaded when they are first used: the context is as large as it gets only now.
-  if (bench.on_cuda()) profile.gpus = {describe_gpu()};
+  if (bench.on_cuda()) profile.gpus = describe_gpus();
   return outcome;
 }
 

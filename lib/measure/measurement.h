@@ -26,7 +26,8 @@ struct Bench {
   kernels::ThreadPool* pool = nullptr;  ///< as many threads as LibTorch uses
   std::int64_t memory_bytes = 0;  ///< host memory that may be used; larger sizes are cut to it
   int gpus = 0;                   ///< GPUs present; 0 on the CPU device
-  std::optional<std::string> disk_directory;  ///< in which a large file may be written
+  std::optional<std::string> no_kernel_timer;  ///< why kernels are not timed one by one (CUPTI)
+  std::optional<std::string> disk_directory;   ///< in which a large file may be written
 
   [[nodiscard]] bool on_cuda() const { return device == DeviceKind::kCuda; }
   template <class T>

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 // The GPU probe of a build without CUDA.
 #include "core/error.h"
+#include "measure/contending_work.h"
 #include "measure/gpu_links.h"
 #include "measure/gpu_probe.h"
 
@@ -22,7 +23,7 @@ std::optional<std::string> gpu_unavailable() {
 int gpu_count() {
   return 0;
 }
-hardware::Gpu describe_gpu() {
+hardware::Gpu describe_gpu(int /*device*/) {
   unavailable();
 }
 std::vector<double> gpu_copy_seconds(Direction, HostPages, std::size_t, int, const Sampling&) {
@@ -61,6 +62,15 @@ bool gpu_peer_access(int, int) {
 }
 std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
   unavailable();
+}
+std::unique_ptr<ContendingWork> make_link_work(LinkDirection, std::size_t) {
+  unavailable();
+}
+std::unique_ptr<ContendingWork> make_matmul_work(int) {
+  unavailable();
+}
+std::vector<std::string> gpu_bus_ids() {
+  return {};
 }
 double plain_pinned_seconds(std::size_t) {
   unavailable();

@@ -11,12 +11,13 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from harness import CommonBehaviour, ToolTest, schema  # noqa: E402
+from harness import ROOT, CommonBehaviour, ToolTest, schema  # noqa: E402
 
 DEVICE = ("--device", "cpu")
 IMPOSSIBLE_ON_THE_CPU = {
     "adam-gpu",
     "both-at-once",
+    "collectives",
     "pageable-host-to-device",
     "peer-to-peer",
     "pinned-allocation",
@@ -71,7 +72,7 @@ class Bench(CommonBehaviour, ToolTest):
         self.assertGreater(document["compute"][0]["matmul_flop_per_s"]["median"], 1e8)
         self.assertGreaterEqual(document["adam"]["cpu"][0]["params_per_s"]["samples"], 5)
         waived = {w["measurement"] for w in document["waived"]}
-        self.assertEqual(waived, IMPOSSIBLE_ON_THE_CPU | {"disk"})
+        self.assertEqual(waived - {"contention"}, IMPOSSIBLE_ON_THE_CPU | {"disk"})
         self.assertIn("host-streams adam", result.out)
         self.assertIsNotNone(document["machine"]["topology"])
         streams = document["host_memory"]["streams"]
@@ -178,6 +179,14 @@ class Bench(CommonBehaviour, ToolTest):
         self.assertEqual(list((self.directory / "place").iterdir()), [])
         self.assertTrue((self.directory / "raw.jsonl").exists())
         self.assert_no_leftovers()
+
+    def test_a_profile_of_another_target_is_refused_before_anything_is_measured(self):
+        example = json.loads((ROOT / "schemas/examples/valid/profile.json").read_text(encoding="utf-8"))
+        example["target"] = "cuda:sm_90"
+        (self.directory / "gpt.profile.json").write_text(json.dumps(example), encoding="utf-8")
+        arguments = (*DEVICE, "--operators", "gpt.profile.json", "--samples", "raw.jsonl")
+        self.fails(2, "EX0403", *arguments, mentions="--target cpu")
+        self.assertEqual(self.files(), ["gpt.profile.json"])
 
     def test_list_measures_nothing_and_says_so(self):
         self.fails(2, "EX0104", "--list", "--only", "launch")

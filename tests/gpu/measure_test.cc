@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What measurements ask of GPUs. Every case skips itself without one (or without two).
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "hardware/line_fit.h"
+#include "measure/collectives.h"
+#include "measure/contending_work.h"
+#include "measure/gpu_links.h"
+#include "measure/gpu_probe.h"
+#include "measure/kernel_timer.h"
+#include "measure/measure.h"
+
+namespace elixir::measure {
+namespace {
+
+constexpr Sampling kFew = {2, 5, 10, 0.2};
+
+double median(const std::vector<double>& seconds) {
+  return quantile(seconds, 0.5);
+}
+
+class GpuMeasure : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto reason = gpu_unavailable()) GTEST_SKIP() << *reason;
+  }
+};
+
+TEST_F(GpuMeasure, CopiesBySizeFollowALine) {
+  const std::vector<std::int64_t> sizes = {4_KiB, 64_KiB, 1_MiB, 16_MiB, 256_MiB};
+  for (const Direction direction : {Direction::kHostToDevice, Direction::kDeviceToHost}) {
+    const auto seconds = gpu_copy_seconds_by_size(direction, HostPages::kPinned, sizes, kFew);
+    std::vector<hardware::TimedBytes> points;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      points.push_back({static_cast<double>(sizes[i]), median(seconds[i])});
+    }
+    const hardware::TransferLine line = hardware::fit_line(points);
+    EXPECT_LT(line.worst_relative_error, 0.5);
+    EXPECT_LT(line.latency_s, 50e-6);
+    const double large = median(gpu_copy_seconds(direction, HostPages::kPinned, 256_MiB, 4, kFew));
+    EXPECT_NEAR(points.back().seconds / large, 1, 0.05) << "one copy and four in a row";
+  }
+}
+
+TEST_F(GpuMeasure, AGroupOfOneIsTheGpuAlone) {
+  const double bytes = 256_MiB;
+  const double alone =
+      median(gpu_copy_seconds(Direction::kHostToDevice, HostPages::kPinned, 256_MiB, 4, kFew));
+  const double group = median(gpu_group_copy_seconds(Traffic::kUp, 1, 256_MiB, 4, kFew)) / 4;
+  EXPECT_NEAR(group / alone, 1, 0.02);
+  const double both = median(gpu_group_copy_seconds(Traffic::kBoth, 1, 256_MiB, 4, kFew)) / 4;
+  EXPECT_GT(both, alone * 0.98);
+  EXPECT_GT(2 * bytes / both, bytes / alone) << "both directions together carry more than one";
+}
+
+TEST_F(GpuMeasure, AllGpusTogetherMoveNoLessThanOne) {
+  const int gpus = gpu_count();
+  if (gpus < 2) GTEST_SKIP() << "one GPU";
+  const double one = median(gpu_group_copy_seconds(Traffic::kUp, 1, 256_MiB, 4, kFew));
+  const double all = median(gpu_group_copy_seconds(Traffic::kUp, gpus, 256_MiB, 4, kFew));
+  EXPECT_GT(all, one * 0.95);
+  EXPECT_LT(all, one * gpus * 1.05);
+}
+
+TEST_F(GpuMeasure, PeersReceiveWhatWasSent) {
+  if (gpu_count() < 2) GTEST_SKIP() << "one GPU";
+  const double seconds = median(gpu_peer_copy_seconds(0, 1, 64_MiB, 4, kFew));
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(median(gpu_peer_copy_seconds(1, 0, 4096, 1, kFew)), seconds);
+}
+
+TEST_F(GpuMeasure, CollectivesGiveRightResults) {
+  const int gpus = gpu_count();
+  if (const auto reason = collectives_unavailable(gpus)) GTEST_SKIP() << *reason;
+  CollectiveGroup group(gpus, 16_MiB);
+  for (const CollectiveOperation operation : {CollectiveOperation::kAllGather,
+                                              CollectiveOperation::kReduceScatter,
+                                              CollectiveOperation::kAllReduce,
+                                              CollectiveOperation::kBroadcast}) {
+    // A wrong result is an error of its own.
+    const double small = median(group.seconds(operation, 4_KiB, 20, kFew));
+    const double large = median(group.seconds(operation, 16_MiB, 4, kFew));
+    EXPECT_GT(small, 0);
+    EXPECT_GT(large, small);
+  }
+}
+
+TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
+  if (const auto reason = kernel_timer_unavailable()) GTEST_SKIP() << *reason;
+  const auto options = at::TensorOptions().device(at::kCUDA).dtype(at::kBFloat16);
+  const at::Tensor a = at::empty({4096, 4096}, options).normal_();
+  const auto product = [&] { (void)at::mm(a, a); };
+  product();
+  std::vector<double> by_kernels;
+  for (int i = 0; i < 7; ++i) by_kernels.push_back(gpu_kernel_seconds(product));
+  const double by_events = median(gpu_work_seconds(product, kFew));
+  EXPECT_NEAR(median(by_kernels) / by_events, 1, 0.05);
+  EXPECT_EQ(gpu_kernel_seconds([] {}), 0) << "no work, no time";
+}
+
+TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
+  const auto up = make_link_work(LinkDirection::kUp, 64_MiB);
+  const auto down = make_link_work(LinkDirection::kDown, 64_MiB);
+  const double alone = median(unit_seconds(*up, nullptr, kFew));
+  const double beside = median(unit_seconds(*up, down.get(), kFew));
+  EXPECT_GT(beside / alone, 0.9);
+  EXPECT_LT(beside / alone, 4);
+  const double expected =
+      4 * median(gpu_copy_seconds(Direction::kHostToDevice, HostPages::kPinned, 64_MiB, 4, kFew));
+  EXPECT_NEAR(alone / expected, 1, 0.1) << "a unit is four copies without gaps";
+}
+
+TEST_F(GpuMeasure, AnArenaIsPinnedSoonerThanThePlainAllocatorPins) {
+  Request request;
+  request.only = std::vector<std::string>{"pinned-allocation"};
+  request.effort = Effort::kQuick;
+  const hardware::HardwareProfile p = measure(request).profile;
+  ASSERT_TRUE(p.links.pinned_allocation);
+  EXPECT_GT(p.links.pinned_allocation->arena_bytes_per_s.median,
+            p.links.pinned_allocation->plain_bytes_per_s.median);
+}
+
+TEST_F(GpuMeasure, EverythingQuicklyIsAWholeProfile) {
+  Request request;
+  request.effort = Effort::kQuick;
+  const hardware::HardwareProfile p = measure(request).profile;
+  EXPECT_EQ(static_cast<int>(p.gpus.size()), gpu_count());
+  EXPECT_EQ(p.links.curves.size(), 5U);
+  const std::size_t works = p.collectives.empty() ? 4 : 5;
+  EXPECT_EQ(p.contention.size(), works * (works - 1));
+  for (const auto& [name, reason] : p.waived) {
+    EXPECT_THAT((std::vector<std::string>{"disk", "peer-to-peer", "collectives", "hungry"}),
+                ::testing::Contains(name))
+        << reason;
+  }
+}
+
+}  // namespace
+}  // namespace elixir::measure
