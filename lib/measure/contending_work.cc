@@ -3,13 +3,15 @@
 #include "measure/contending_work.h"
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <thread>
 
 #include "core/error.h"
+#include "kernels/adam.h"
 #include "kernels/copy.h"
+#include "kernels/gradient.h"
 #include "measure/host_memory.h"
-#include "measure/streams.h"
 
 namespace elixir::measure {
 namespace {
@@ -26,24 +28,40 @@ class HostCopyWork : public ContendingWork {
   HostMemory from_, to_;
 };
 
+/// The runtime's kernel with a bf16 gradient and parameter.
 class AdamCpuWork : public ContendingWork {
  public:
   AdamCpuWork(std::size_t parameters, int threads)
       : pool_(threads),
-        n_(parameters / kStreamGrain * kStreamGrain),
-        states_(n_ * 12, pool_, 1),
-        halves_(n_ * 4, pool_, 1) {}
+        n_(parameters),
+        master_(n_ * sizeof(float), pool_),
+        moment1_(n_ * sizeof(float), pool_),
+        moment2_(n_ * sizeof(float), pool_),
+        gradient_(n_ * 2, pool_),
+        parameter_(n_ * 2, pool_) {
+    fill_random(master_.as<float>(), n_, pool_);
+    kernels::convert_cpu(gradient_.data(), kNarrow, master_.as<float>(), n_, pool_);
+  }
   [[nodiscard]] std::string name() const override { return "adam_cpu"; }
   void run_unit() override {
-    auto* words = states_.as<std::uint32_t>();
-    auto* gradient = halves_.as<std::uint16_t>();
-    stream_adam({words, words + n_, words + 2 * n_, gradient, gradient + n_}, n_, pool_);
+    const kernels::AdamArrays arrays = {master_.as<float>(),
+                                        moment1_.data(),
+                                        moment2_.data(),
+                                        gradient_.data(),
+                                        kNarrow,
+                                        parameter_.data(),
+                                        kNarrow,
+                                        n_};
+    kernels::adam_cpu(
+        arrays, kernels::make_adam_scalars({}, ++step_, 1, 1.0F), kernels::best_isa(), pool_);
   }
 
  private:
+  static constexpr kernels::Element kNarrow = kernels::Element::kBFloat16;
   kernels::ThreadPool pool_;
   std::size_t n_;
-  HostMemory states_, halves_;
+  HostMemory master_, moment1_, moment2_, gradient_, parameter_;
+  std::int64_t step_ = 0;
 };
 
 /// Runs units of a work on a thread of its own while it lives.

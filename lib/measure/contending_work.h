@@ -28,7 +28,7 @@ class ContendingWork {
   virtual void finish() {}
 };
 
-/// Copies of host memory, and the memory streams of AdamW (streams.h), by a pool of their own.
+/// Copies of host memory, and AdamW passes over `parameters`, by a pool of their own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
                                                                  int threads);

@@ -17,7 +17,7 @@ namespace {
 
 using Works = std::vector<std::unique_ptr<ContendingWork>>;
 
-constexpr std::int64_t kAdamStreamFootprint = 16;  // bytes a parameter, of arrays
+constexpr std::int64_t kAdamBytesPerParameter = 16;  // of its arrays
 
 Works works_for(const Bench& bench) {
   Works works;
@@ -27,7 +27,7 @@ Works works_for(const Bench& bench) {
   };
   const int threads = bench.pool->threads();
   const std::size_t parameters =
-      at_most(bench.by_effort<std::int64_t>(1_GiB, 256_MiB)) / kAdamStreamFootprint;
+      at_most(bench.by_effort<std::int64_t>(1_GiB, 256_MiB)) / kAdamBytesPerParameter;
   if (!bench.on_cuda()) {
     // The cores are shared out: what is left to share is memory.
     const int half = std::max(1, threads / 2);
@@ -54,7 +54,7 @@ const Registration kContention({
     "or "
     "cores",
     "units of one work timed by the wall clock while a second thread keeps the other going; on the "
-    "CPU device AdamW's streams and a memory copy, each by half the threads",
+    "CPU device AdamW and a memory copy, each by half the threads",
     10.0,
     2.0,
     [](const Bench& bench) -> std::optional<std::string> {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
+#include "kernels/cuda_kernels.h"
+#include "kernels/host_arena.h"
 #include "measure/cuda_resources.h"
 #include "measure/topology.h"
 
@@ -177,11 +180,11 @@ double plain_pinned_seconds(std::size_t bytes) {
   return seconds;
 }
 
-double register_seconds(void* memory, std::size_t bytes) {
-  const double seconds = seconds_of([&] {
-    check_cuda(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
-  });
-  check_cuda(cudaHostUnregister(memory), "cudaHostUnregister");
+double arena_pinned_seconds(std::size_t bytes, kernels::ThreadPool& pool) {
+  const kernels::PageLock& lock = kernels::cuda_page_lock();
+  std::optional<kernels::HostArena> arena;
+  const double seconds = seconds_of([&] { arena.emplace(bytes, &pool, &lock); });
+  if (!arena->locked()) throw Error(ErrorCode::kMissingFeature, arena->warning());
   return seconds;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/thread_pool.h"
 #include "measure/gpu_probe.h"
 #include "measure/sampling.h"
 
@@ -37,7 +38,8 @@ enum class Traffic { kUp, kDown, kBoth };
 
 /// Seconds until `bytes` of pinned memory are ready: by the runtime's allocator.
 [[nodiscard]] double plain_pinned_seconds(std::size_t bytes);
-/// Seconds to pin memory of the host that was made otherwise; it is unpinned afterwards.
-[[nodiscard]] double register_seconds(void* memory, std::size_t bytes);
+/// By an arena (kernels/host_arena.h) that the pool's threads touch. kMissingFeature when it cannot
+/// be pinned, with the reason.
+[[nodiscard]] double arena_pinned_seconds(std::size_t bytes, kernels::ThreadPool& pool);
 
 }  // namespace elixir::measure

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "kernels/adam.h"
 #include "measure/host_memory.h"
 #include "measure/machine.h"
 #include "measure/measurement.h"
@@ -41,7 +42,7 @@ struct Pass {
 
 /// The kind of stores that one pass is faster with here.
 Stores faster_stores(const Pass& pass) {
-  if (!pass.choose_stores) return Stores::kStreaming;
+  if (!pass.choose_stores) return Stores::kStreaming;  // where its kernel streams
   const auto seconds = [&](Stores stores) { return seconds_of([&] { pass.run(stores); }); };
   (void)seconds(Stores::kPlain);
   return seconds(Stores::kPlain) < seconds(Stores::kStreaming) ? Stores::kPlain
@@ -62,14 +63,17 @@ void measure_with(const Bench& bench,
   const auto floats = [&](std::size_t part, std::size_t n) {
     return reinterpret_cast<float*>(base + part * n * sizeof(float));
   };
-  const auto words = [&](std::size_t part) {
-    return reinterpret_cast<std::uint32_t*>(base + part * adam_n * sizeof(std::uint32_t));
-  };
-  const AdamStreams streams = {words(0),
-                               words(1),
-                               words(2),
-                               reinterpret_cast<std::uint16_t*>(words(3)),
-                               reinterpret_cast<std::uint16_t*>(words(3)) + adam_n};
+  // Three fp32 states, then gradient and parameter in bf16.
+  const auto state = [&](std::size_t part) { return floats(part, adam_n); };
+  char* const halves = base + 3 * adam_n * sizeof(float);
+  const kernels::AdamArrays arrays = {state(0),
+                                      state(1),
+                                      state(2),
+                                      halves,
+                                      kernels::Element::kBFloat16,
+                                      halves + adam_n * 2,
+                                      kernels::Element::kBFloat16,
+                                      adam_n};
   const std::vector<Pass> passes = {
       {"copy",
        8.0 * static_cast<double>(copy_n),
@@ -90,8 +94,8 @@ void measure_with(const Bench& bench,
        },
        true},
       {"adam",
-       static_cast<double>(kAdamStreamBytes) * static_cast<double>(adam_n),
-       [&](Stores) { stream_adam(streams, adam_n, pool); },
+       static_cast<double>(kernels::moved_bytes(arrays)) * static_cast<double>(adam_n),
+       [&](Stores) { kernels::adam_streams_cpu(arrays, kernels::best_isa(), pool); },
        false},
   };
   Sampling sampling = bench.sampling();
@@ -123,7 +127,7 @@ void measure_with(const Bench& bench,
       require(value(0) == value(1) + 3.0F * value(2), "a triad is wrong");
     }
     if (std::strcmp(pass.kernel, "adam") == 0) {
-      require(std::memcmp(streams.gradient, streams.parameter, adam_n * 2) == 0,
+      require(std::memcmp(arrays.gradient, arrays.parameter, adam_n * 2) == 0,
               "the optimizer's streams arrived damaged");
     }
   }

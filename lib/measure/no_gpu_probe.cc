@@ -75,7 +75,7 @@ std::vector<std::string> gpu_bus_ids() {
 double plain_pinned_seconds(std::size_t) {
   unavailable();
 }
-double register_seconds(void*, std::size_t) {
+double arena_pinned_seconds(std::size_t, kernels::ThreadPool&) {
   unavailable();
 }
 

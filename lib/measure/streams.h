@@ -5,7 +5,6 @@
 // STREAM's triad, and for the streams of an optimizer pass.
 
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/thread_pool.h"
 
@@ -31,19 +30,5 @@ void stream_triad(float* a,
                   std::size_t n,
                   Stores stores,
                   kernels::ThreadPool& pool);
-
-/// The arrays that AdamW with a bf16 gradient and parameter touches.
-struct AdamStreams {
-  std::uint32_t* master;
-  std::uint32_t* moment1;
-  std::uint32_t* moment2;
-  const std::uint16_t* gradient;
-  std::uint16_t* parameter;
-};
-inline constexpr std::size_t kAdamStreamBytes = 28;  ///< per element: 3 * 8 + 2 + 2
-
-/// Reads the gradient, combines it (exclusive or) into the three states and writes it as the
-/// parameter: twice gives the states back. As above.
-void stream_adam(const AdamStreams& arrays, std::size_t n, kernels::ThreadPool& pool);
 
 }  // namespace elixir::measure

@@ -3,6 +3,8 @@
 // Measurements of host memory.
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,27 +37,6 @@ TEST(Streams, MoveWhatTheySay) {
   }
 }
 
-TEST(Streams, OfTheOptimizerTouchEveryElementOfEveryArray) {
-  kernels::ThreadPool pool(2);
-  const HostMemory states(kCount * 12, pool), halves(kCount * 4, pool);
-  auto* words = states.as<std::uint32_t>();
-  auto* gradient = halves.as<std::uint16_t>();
-  for (std::size_t i = 0; i < 3 * kCount; ++i)
-    words[i] = static_cast<std::uint32_t>(i * 2654435761U);
-  for (std::size_t i = 0; i < kCount; ++i) gradient[i] = static_cast<std::uint16_t>(i * 40503U + 1);
-  const std::vector<std::uint32_t> before(words, words + 3 * kCount);
-  const AdamStreams arrays = {
-      words, words + kCount, words + 2 * kCount, gradient, gradient + kCount};
-  stream_adam(arrays, kCount, pool);
-  for (std::size_t i = 0; i < kCount; ++i) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(gradient[i]) << 16;
-    for (std::size_t array = 0; array < 3; ++array) {
-      ASSERT_EQ(words[array * kCount + i], before[array * kCount + i] ^ wide) << i;
-    }
-    ASSERT_EQ(gradient[kCount + i], gradient[i]) << i;
-  }
-}
-
 Request quick(std::vector<std::string> only) {
   Request request;
   request.only = std::move(only);
@@ -84,6 +65,16 @@ TEST(HostStreams, TakeLessAndSaySoWhereMemoryIsShort) {
   const hardware::HardwareProfile p = measure(request).profile;
   ASSERT_FALSE(p.host_streams.empty());
   EXPECT_THAT(p.noticed.at("host-streams"), HasSubstr("too little memory: passes over 16.0 MiB"));
+}
+
+TEST(Adam, TakesFewerParametersAndSaysSoWhereMemoryIsShort) {
+  Request request = quick({"adam-cpu"});
+  request.host_memory_bytes = 64_MiB;
+  const hardware::HardwareProfile p = measure(request).profile;
+  ASSERT_EQ(p.adam_cpu.size(), 3U);
+  EXPECT_EQ(p.adam_cpu[1].dtype, "fp16");
+  for (const hardware::AdamRate& rate : p.adam_cpu) EXPECT_GT(rate.params_per_s.median, 1e6);
+  EXPECT_THAT(p.noticed.at("adam-cpu"), HasSubstr("too little memory"));
 }
 
 TEST(Samples, OfEveryFigureAreHandedOver) {
