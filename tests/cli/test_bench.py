@@ -4,14 +4,16 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from harness import ROOT, CommonBehaviour, ToolTest, schema  # noqa: E402
+from harness import CommonBehaviour, ToolTest, schema  # noqa: E402
 
 DEVICE = ("--device", "cpu")
 IMPOSSIBLE_ON_THE_CPU = {
@@ -181,9 +183,9 @@ class Bench(CommonBehaviour, ToolTest):
         self.assert_no_leftovers()
 
     def test_a_profile_of_another_target_is_refused_before_anything_is_measured(self):
-        example = json.loads((ROOT / "schemas/examples/valid/profile.json").read_text(encoding="utf-8"))
-        example["target"] = "cuda:sm_90"
-        (self.directory / "gpt.profile.json").write_text(json.dumps(example), encoding="utf-8")
+        subprocess.run([os.environ["WRITE_PROFILES"], self.directory / "for-a-gpu"], check=True)
+        shutil.copy(self.directory / "for-a-gpu/gpt.profile.json", self.directory)
+        shutil.rmtree(self.directory / "for-a-gpu")
         arguments = (*DEVICE, "--operators", "gpt.profile.json", "--samples", "raw.jsonl")
         self.fails(2, "EX0403", *arguments, mentions="--target cpu")
         self.assertEqual(self.files(), ["gpt.profile.json"])
