@@ -111,6 +111,7 @@ const Registration kLinkSizes({
                                 bench.memory_bytes / 8,
                                 profile.gpus.at(0).memory_bytes / 8}));
       std::vector<LinkCurve> curves;
+      curves.reserve(routes.size());
       for (const Route& route : routes) {
         curves.push_back(
             curve_of(route.direction_name,
