@@ -60,8 +60,8 @@ std::string short_name(const std::string& gpu) {
 }
 
 std::vector<hardware::Gpu> describe_gpus() {
-  std::vector<hardware::Gpu> gpus;
-  for (int device = 0; device < gpu_count(); ++device) gpus.push_back(describe_gpu(device));
+  std::vector<hardware::Gpu> gpus(static_cast<std::size_t>(gpu_count()));
+  for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i] = describe_gpu(static_cast<int>(i));
   return gpus;
 }
 
