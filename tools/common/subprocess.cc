@@ -103,7 +103,7 @@ std::filesystem::path helper_program(const std::string& name) {
   std::error_code ignored;
   const std::filesystem::path here =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  const std::filesystem::path beside = here / name;
+  std::filesystem::path beside = here / name;
   if (std::filesystem::exists(beside, ignored)) return beside;
   return here.parent_path() / "libexec" / "elixir" / name;
 }
