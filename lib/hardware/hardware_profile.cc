@@ -57,6 +57,7 @@ std::string fingerprint(const HardwareProfile& profile) {
   for (const char* key : {"curves", "peers", "pinned_allocation"}) {
     erase_absent(document["links"], key);
   }
+  erase_absent(document["adam"], "forms");
   erase_absent(document["host_memory"], "streams");
   erase_absent(document, "noticed");
   for (Json& time : document["operators"]) {

@@ -149,6 +149,16 @@ struct AdamRate {
   Figure params_per_s;
 };
 
+/// One form of the pass, over that many parameters.
+struct AdamFormRate {
+  std::string device;    ///< "cpu" or "gpu"
+  std::string gradient;  ///< dtype of gradient and parameter: "bf16", "fp16", "fp32"
+  std::string moments;   ///< "fp32" or "bf16"
+  std::string master;    ///< "separate" or "split"
+  std::int64_t parameters = 0;
+  Figure params_per_s;
+};
+
 struct ComputeRate {
   std::string dtype;
   Figure matmul_flop_per_s;
@@ -173,6 +183,7 @@ struct HardwareProfile {
   std::vector<Gpu> gpus;
   Links links;
   std::vector<AdamRate> adam_cpu, adam_gpu;
+  std::vector<AdamFormRate> adam_forms;
   std::vector<ComputeRate> compute;
   std::optional<Figure> device_copy_bytes_per_s;  ///< device-to-device, read + written
   std::optional<Figure> host_copy_bytes_per_s;

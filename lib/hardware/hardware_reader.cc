@@ -148,6 +148,18 @@ AdamRate read_adam(const JsonCursor& at) {
   return rate;
 }
 
+AdamFormRate read_adam_form(const JsonCursor& at) {
+  at.only_keys({"device", "gradient", "moments", "master", "parameters", "params_per_s"});
+  AdamFormRate rate;
+  rate.device = at.at("device").choice({"cpu", "gpu"});
+  rate.gradient = at.at("gradient").choice({"bf16", "fp16", "fp32"});
+  rate.moments = at.at("moments").choice({"bf16", "fp32"});
+  rate.master = at.at("master").choice({"separate", "split"});
+  rate.parameters = at.at("parameters").non_negative();
+  rate.params_per_s = read_rate(at.at("params_per_s"));
+  return rate;
+}
+
 ComputeRate read_compute(const JsonCursor& at) {
   at.only_keys({"dtype", "matmul_flop_per_s"});
   ComputeRate rate;
@@ -339,9 +351,10 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   if (pinned) profile.links.pinned_allocation = read_pinned_allocation(*pinned);
 
   const JsonCursor adam = root.at("adam");
-  adam.only_keys({"cpu", "gpu"});
+  adam.only_keys({"cpu", "gpu", "forms"});
   profile.adam_cpu = read_list<AdamRate>(adam.at("cpu"), read_adam);
   profile.adam_gpu = read_list<AdamRate>(adam.at("gpu"), read_adam);
+  profile.adam_forms = read_optional_list<AdamFormRate>(adam, "forms", read_adam_form);
   profile.compute = read_list<ComputeRate>(root.at("compute"), read_compute);
 
   const JsonCursor device_memory = root.at("device_memory");

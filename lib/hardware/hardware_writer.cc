@@ -74,6 +74,19 @@ Json json_of(const std::vector<LinkCurve>& curves) {
   return list;
 }
 
+Json json_of(const std::vector<AdamFormRate>& forms) {
+  Json list = Json::array();
+  for (const AdamFormRate& form : forms) {
+    list.push_back({{"device", form.device},
+                    {"gradient", form.gradient},
+                    {"moments", form.moments},
+                    {"master", form.master},
+                    {"parameters", form.parameters},
+                    {"params_per_s", json_of(form.params_per_s)}});
+  }
+  return list;
+}
+
 Json json_of(const std::vector<PeerRate>& peers) {
   Json list = Json::array();
   for (const PeerRate& peer : peers) {
@@ -208,7 +221,10 @@ Json to_json(const HardwareProfile& profile) {
             {"curves", json_of(profile.links.curves)},
             {"peers", json_of(profile.links.peers)},
             {"pinned_allocation", json_of(profile.links.pinned_allocation)}}},
-          {"adam", {{"cpu", json_of(profile.adam_cpu)}, {"gpu", json_of(profile.adam_gpu)}}},
+          {"adam",
+           {{"cpu", json_of(profile.adam_cpu)},
+            {"gpu", json_of(profile.adam_gpu)},
+            {"forms", json_of(profile.adam_forms)}}},
           {"compute", compute},
           {"device_memory", {{"copy_bytes_per_s", json_of(profile.device_copy_bytes_per_s)}}},
           {"host_memory",

@@ -2,18 +2,12 @@
 // Copyright 2026 The Elixir authors
 // Rates of the optimizer pass that the runtime runs (kernels/adam.h).
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "core/units.h"
-#include "kernels/adam.h"
-#include "kernels/gradient.h"
-#include "measure/adam_gpu.h"
-#include "measure/gpu_probe.h"
-#include "measure/host_memory.h"
+#include "measure/adam_pass.h"
 #include "measure/measurement.h"
 
 namespace elixir::measure {
@@ -40,41 +34,23 @@ std::size_t parameters_for(const Bench& bench) {
       std::max<std::int64_t>(65536, std::min(parameters_wanted(bench), allowed)));
 }
 
-AdamRate measure_cpu(const Bench& bench, Element type, const char* name) {
+AdamRate cpu_rate(const Bench& bench, Element type) {
   const std::size_t n = parameters_for(bench);
-  const bool narrow = type != Element::kFloat32;
-  const HostMemory master(n * 4, *bench.pool), moment1(n * 4, *bench.pool),
-      moment2(n * 4, *bench.pool), gradient(n * (narrow ? 2 : 4), *bench.pool),
-      parameter(narrow ? n * 2 : 1, *bench.pool);
-  fill_random(master.as<float>(), n, *bench.pool);
-  if (narrow) {
-    kernels::convert_cpu(gradient.data(), type, master.as<float>(), n, *bench.pool);
-  } else {
-    fill_random(gradient.as<float>(), n, *bench.pool);
-  }
-  const kernels::AdamArrays arrays = {master.as<float>(),
-                                      moment1.as<float>(),
-                                      moment2.as<float>(),
-                                      gradient.data(),
-                                      type,
-                                      narrow ? parameter.data() : nullptr,
-                                      type,
-                                      n};
-  std::int64_t step = 0;
-  const std::vector<double> seconds = sample(bench.sampling(), [&] {
-    const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, ++step, 1, 1.0F);
-    return seconds_of(
-        [&] { kernels::adam_cpu(arrays, scalars, kernels::best_isa(), *bench.pool); });
-  });
-  require(std::isfinite(master.as<float>()[n - 1]), "AdamW gave a value that is not finite");
-  return {name,
+  const AdamPass pass = {.gradient = type};
+  return {name_of(type),
           1,
           rate_figure(static_cast<double>(n),
-                      seconds,
-                      fmt::format("{} parameters, {} gradient, fp32 states, {}, wall clock",
-                                  format_count(static_cast<std::int64_t>(n)),
-                                  name,
-                                  bench.threads_text()))};
+                      cpu_adam_seconds(pass, n, bench),
+                      fmt::format("{}, {}, wall clock", text_of(pass, n), bench.threads_text()))};
+}
+
+AdamRate gpu_rate(const Bench& bench, Element type, std::size_t n) {
+  const AdamPass pass = {.gradient = type};
+  return {name_of(type),
+          1,
+          rate_figure(static_cast<double>(n),
+                      gpu_adam_seconds(pass, n, bench),
+                      fmt::format("{}, events", text_of(pass, n)))};
 }
 
 const Registration kAdamCpu({
@@ -91,9 +67,9 @@ const Registration kAdamCpu({
         profile.noticed["adam-cpu"] = fmt::format(
             "too little memory: {} parameters, not {}", format_count(n), format_count(wanted));
       }
-      profile.adam_cpu = {measure_cpu(bench, Element::kBFloat16, "bf16"),
-                          measure_cpu(bench, Element::kFloat16, "fp16"),
-                          measure_cpu(bench, Element::kFloat32, "fp32")};
+      profile.adam_cpu = {cpu_rate(bench, Element::kBFloat16),
+                          cpu_rate(bench, Element::kFloat16),
+                          cpu_rate(bench, Element::kFloat32)};
     },
 });
 
@@ -109,19 +85,9 @@ const Registration kAdamGpu({
           profile.gpus.at(0).memory_bytes / 4 / static_cast<std::int64_t>(kBytesPerParameter);
       const auto n = static_cast<std::size_t>(
           std::min(bench.by_effort<std::int64_t>(512_MiB, 64_MiB), allowed));
-      profile.adam_gpu.clear();
-      for (const auto& [type, name] : {std::pair{Element::kBFloat16, "bf16"},
-                                       std::pair{Element::kFloat16, "fp16"},
-                                       std::pair{Element::kFloat32, "fp32"}}) {
-        profile.adam_gpu.push_back(
-            {name,
-             1,
-             rate_figure(static_cast<double>(n),
-                         gpu_adam_seconds(type, n, bench.sampling()),
-                         fmt::format("{} parameters, {} gradient, fp32 states, events",
-                                     format_count(static_cast<std::int64_t>(n)),
-                                     name))});
-      }
+      profile.adam_gpu = {gpu_rate(bench, Element::kBFloat16, n),
+                          gpu_rate(bench, Element::kFloat16, n),
+                          gpu_rate(bench, Element::kFloat32, n)};
     },
 });
 

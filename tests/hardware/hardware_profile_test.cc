@@ -30,6 +30,8 @@ HardwareProfile sample() {
   p.links.both_at_once = {{1, figure(101e9), figure(5000)}};
   p.adam_cpu = {{"bf16", 1, figure(6e9)}, {"fp32", 1, figure(5e9)}};
   p.adam_gpu = {{"bf16", 1, figure(138e9)}};
+  p.adam_forms = {{"cpu", "bf16", "fp32", "split", 65536, figure(7e9)},
+                  {"gpu", "fp16", "bf16", "separate", 1 << 20, figure(150e9)}};
   p.compute = {{"bf16", figure(799e12)}};
   p.device_copy_bytes_per_s = figure(4.1e12);
   p.launch_ns = figure(4000);
@@ -78,6 +80,8 @@ TEST(HardwareDocument, KeepsEverythingOverWritingAndReading) {
   EXPECT_EQ(back.waived.at("host-copy"), "for the test");
   EXPECT_EQ(back.machine.topology->caches[0].bytes, 49152);
   EXPECT_EQ(back.links.curves[0].points[1].bytes, 16384);
+  EXPECT_EQ(back.adam_forms[1].moments, "bf16");
+  EXPECT_EQ(back.adam_forms[0].parameters, 65536);
   EXPECT_EQ(back.host_streams[1].numa_node, 0);
   EXPECT_FALSE(back.host_streams[0].numa_node);
   EXPECT_FALSE(back.operators[0].flops) << "what was not measured stays absent";
@@ -102,12 +106,14 @@ TEST(HardwareDocument, OfAnEarlierVersionIsReadAndKeepsItsFingerprint) {
   p.links.peers.clear();
   p.links.pinned_allocation.reset();
   p.host_streams.clear();
+  p.adam_forms.clear();
   p.operators[0] = {"aten::mm(b)", figure(20), 512};
   Json json = to_json(p);
   json.erase("noticed");
   json["machine"].erase("topology");
   for (const char* key : {"curves", "peers", "pinned_allocation"}) json["links"].erase(key);
   json["host_memory"].erase("streams");
+  json["adam"].erase("forms");
   for (Json& time : json["operators"]) {
     for (const char* key : {"host_ns", "persistent_bytes", "touched_bytes", "flops"}) {
       time.erase(key);
@@ -157,6 +163,9 @@ TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
       {[](Json& j) { j["links"]["curves"][0]["bytes_per_s"] = 0; },
        ErrorCode::kJsonBadValue,
        "/links/curves/0/bytes_per_s"},
+      {[](Json& j) { j["adam"]["forms"][1]["master"] = "halved"; },
+       ErrorCode::kJsonBadValue,
+       "/adam/forms/1/master"},
       {[](Json& j) { j["links"]["peers"][0]["direct"] = 1; },
        ErrorCode::kJsonType,
        "/links/peers/0/direct"},

@@ -93,6 +93,16 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
   for (const hardware::AdamRate& rate : profile.adam_gpu) {
     results.add("adam-gpu " + rate.dtype, rate.params_per_s, kGigaparameters);
   }
+  for (const hardware::AdamFormRate& rate : profile.adam_forms) {
+    results.add(fmt::format("adam-{} {}, {} moments, {}, {} parameters",
+                            rate.device,
+                            rate.gradient,
+                            rate.moments,
+                            rate.master,
+                            format_count(rate.parameters)),
+                rate.params_per_s,
+                kGigaparameters);
+  }
   for (const hardware::ComputeRate& rate : profile.compute) {
     results.add("matmul " + rate.dtype, rate.matmul_flop_per_s, kTeraflops);
   }
