@@ -18,6 +18,7 @@ import argparse
 import fnmatch
 import json
 import lzma
+import math
 import os
 import pathlib
 import random
@@ -84,12 +85,20 @@ def compact(trace, base):
             for event in trace]
 
 
+def fraction_for(limit, total):
+    """LibTorch multiplies and cuts: the least fraction that leaves the limit whole."""
+    fraction = limit / total
+    while int(fraction * total) < limit:
+        fraction = math.nextafter(fraction, 1.0)
+    return fraction
+
+
 def run(model, directory, configuration, limit):
     torch.cuda.memory._set_allocator_settings(configuration) if configuration else None
     torch.cuda.init()
     total = torch.cuda.mem_get_info()[1]
     if limit:
-        torch.cuda.set_per_process_memory_fraction(limit / total)
+        torch.cuda.set_per_process_memory_fraction(fraction_for(limit, total))
     torch._C._jit_set_profiling_mode(False)
     result = {"file": model["file"], "allocator": configuration, "limit_bytes": limit, "device_bytes": total,
               "device": torch.cuda.get_device_name(), "torch": torch.__version__, "steps": []}
