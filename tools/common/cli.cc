@@ -146,28 +146,64 @@ Flag& Flags::count(const std::string& name, int* value, const std::string& help)
   return add(FlagKind::kToggle, name, "", help, [value](const std::string&) { ++*value; });
 }
 
-Flag& Flags::text(const std::string& name,
-                  const std::string& value_name,
-                  std::string* value,
-                  const std::string& help) {
+namespace {
+
+std::string shown(const std::string& value) {
+  return value;
+}
+template <class Number>
+std::string shown(Number value) {
+  return fmt::format("{}", value);
+}
+
+/// What --help names as the default: nothing where there is none.
+template <class Value, class Show>
+std::string default_of(const Value& value, Show show) {
+  return show(value);
+}
+template <class Value, class Show>
+std::string default_of(const std::optional<Value>& value, Show show) {
+  return value ? show(*value) : std::string();
+}
+
+}  // namespace
+
+template <class Target, class Read, class Show>
+Flag& Flags::value(const std::string& name,
+                   const std::string& value_name,
+                   Target* target,
+                   const std::string& help,
+                   Read read,
+                   Show show) {
   return add(FlagKind::kValue,
              name,
              value_name,
              help,
-             [value](const std::string& t) { *value = t; })
-      .default_text(*value);
+             [target, read](const std::string& text) { *target = read(text); })
+      .default_text(default_of(*target, show));
+}
+
+template <class Target, class Read>
+Flag& Flags::value(const std::string& name,
+                   const std::string& value_name,
+                   Target* target,
+                   const std::string& help,
+                   Read read) {
+  return value(name, value_name, target, help, read, [](const auto& set) { return shown(set); });
+}
+
+Flag& Flags::text(const std::string& name,
+                  const std::string& value_name,
+                  std::string* value,
+                  const std::string& help) {
+  return this->value(name, value_name, value, help, [](const std::string& text) { return text; });
 }
 
 Flag& Flags::text(const std::string& name,
                   const std::string& value_name,
                   std::optional<std::string>* value,
                   const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [value](const std::string& t) { *value = t; })
-      .default_text(value->value_or(""));
+  return this->value(name, value_name, value, help, [](const std::string& text) { return text; });
 }
 
 Flag& Flags::texts(const std::string& name,
@@ -185,44 +221,32 @@ Flag& Flags::choice(const std::string& name,
                     const std::vector<std::string>& choices,
                     std::string* value,
                     const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             join(choices, "|"),
-             help,
-             [=](const std::string& t) { *value = choice_from(name, t, choices); })
-      .default_text(*value);
+  return this->value(name, join(choices, "|"), value, help, [=](const std::string& text) {
+    return choice_from(name, text, choices);
+  });
 }
 
 Flag& Flags::choice(const std::string& name,
                     const std::vector<std::string>& choices,
                     std::optional<std::string>* value,
                     const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             join(choices, "|"),
-             help,
-             [=](const std::string& t) { *value = choice_from(name, t, choices); })
-      .default_text(value->value_or(""));
+  return this->value(name, join(choices, "|"), value, help, [=](const std::string& text) {
+    return choice_from(name, text, choices);
+  });
 }
 
 Flag& Flags::bytes(const std::string& name, std::int64_t* value, const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             "SIZE",
-             help,
-             [=](const std::string& t) { *value = bytes_from(name, t); })
-      .default_text(format_bytes(*value));
+  const auto read = [name](const std::string& text) { return bytes_from(name, text); };
+  return this->value(
+      name, "SIZE", value, help, read, [](std::int64_t set) { return format_bytes(set); });
 }
 
 Flag& Flags::bytes(const std::string& name,
                    std::optional<std::int64_t>* value,
                    const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             "SIZE",
-             help,
-             [=](const std::string& t) { *value = bytes_from(name, t); })
-      .default_text(*value ? format_bytes(**value) : "");
+  const auto read = [name](const std::string& text) { return bytes_from(name, text); };
+  return this->value(
+      name, "SIZE", value, help, read, [](std::int64_t set) { return format_bytes(set); });
 }
 
 Flag& Flags::integer(const std::string& name,
@@ -232,12 +256,9 @@ Flag& Flags::integer(const std::string& name,
                      const std::string& help) {
   range.min = std::max<std::int64_t>(range.min, std::numeric_limits<int>::min());
   range.max = std::min<std::int64_t>(range.max, std::numeric_limits<int>::max());
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [=](const std::string& t) { *value = static_cast<int>(integer_from(name, t, range)); })
-      .default_text(std::to_string(*value));
+  return this->value(name, value_name, value, help, [=](const std::string& text) {
+    return static_cast<int>(integer_from(name, text, range));
+  });
 }
 
 Flag& Flags::integer(const std::string& name,
@@ -245,12 +266,9 @@ Flag& Flags::integer(const std::string& name,
                      std::int64_t* value,
                      IntegerRange range,
                      const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [=](const std::string& t) { *value = integer_from(name, t, range); })
-      .default_text(std::to_string(*value));
+  return this->value(name, value_name, value, help, [=](const std::string& text) {
+    return integer_from(name, text, range);
+  });
 }
 
 Flag& Flags::integer(const std::string& name,
@@ -258,12 +276,9 @@ Flag& Flags::integer(const std::string& name,
                      std::optional<std::int64_t>* value,
                      IntegerRange range,
                      const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [=](const std::string& t) { *value = integer_from(name, t, range); })
-      .default_text(*value ? std::to_string(**value) : "");
+  return this->value(name, value_name, value, help, [=](const std::string& text) {
+    return integer_from(name, text, range);
+  });
 }
 
 Flag& Flags::number(const std::string& name,
@@ -271,12 +286,9 @@ Flag& Flags::number(const std::string& name,
                     double* value,
                     NumberRange range,
                     const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [=](const std::string& t) { *value = number_from(name, t, range); })
-      .default_text(fmt::format("{}", *value));
+  return this->value(name, value_name, value, help, [=](const std::string& text) {
+    return number_from(name, text, range);
+  });
 }
 
 Flag& Flags::number(const std::string& name,
@@ -284,12 +296,9 @@ Flag& Flags::number(const std::string& name,
                     std::optional<double>* value,
                     NumberRange range,
                     const std::string& help) {
-  return add(FlagKind::kValue,
-             name,
-             value_name,
-             help,
-             [=](const std::string& t) { *value = number_from(name, t, range); })
-      .default_text(*value ? fmt::format("{}", **value) : "");
+  return this->value(name, value_name, value, help, [=](const std::string& text) {
+    return number_from(name, text, range);
+  });
 }
 
 Flag& Flags::integers(const std::string& name,

@@ -174,6 +174,20 @@ class Flags {
   [[nodiscard]] Json table() const;
 
  private:
+  /// A flag with one value: `read` makes it of the text, `show` the text of the default.
+  template <class Target, class Read, class Show>
+  Flag& value(const std::string& name,
+              const std::string& value_name,
+              Target* target,
+              const std::string& help,
+              Read read,
+              Show show);
+  template <class Target, class Read>
+  Flag& value(const std::string& name,
+              const std::string& value_name,
+              Target* target,
+              const std::string& help,
+              Read read);
   Flag& add(FlagKind kind,
             const std::string& name,
             const std::string& value_name,
