@@ -47,7 +47,7 @@ int steps_first(ScriptBuilder& script, program::TensorRef tensor, std::size_t mo
 }
 
 void note_source(ScriptBuilder& script, const CudnnRnn& rnn) {
-  if (rnn.is_fitted()) {
+  if (rnn.is_recorded()) {
     script.measured();
   } else {
     script.modelled();

@@ -66,9 +66,15 @@ std::int64_t CudnnRnn::workspace_bytes() const {
          batch * (rows * hidden_width * element_bytes(dtype) + kBytesASequence);
 }
 
-bool CudnnRnn::is_fitted() const {
+bool CudnnRnn::is_recorded() const {
+  constexpr std::int64_t kSteps = 128;
+  constexpr std::int64_t kWidth = 1024;
+  constexpr std::int64_t kSmallBatch = 8;
+  constexpr std::int64_t kLargeBatch = 32;
   return mode == Mode::kLstm && layers == 2 && directions == 1 && projection_width == 0 &&
-         input_width == hidden_width;
+         input_width == kWidth && hidden_width == kWidth && steps == kSteps &&
+         (batch == kSmallBatch || batch == kLargeBatch) &&
+         (dtype == DType::kFloat32 || dtype == DType::kBFloat16);
 }
 
 }  // namespace elixir::program

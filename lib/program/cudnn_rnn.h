@@ -34,11 +34,11 @@ struct CudnnRnn {
   [[nodiscard]] std::int64_t matrix_elements() const;
   [[nodiscard]] std::int64_t weight_elements() const;
 
-  /// What cudnnGetRNNTempSpaceSizes says for training. Fitted to cuDNN 9.19 on compute capability
-  /// 9.0 for LSTMs of two layers in one direction; for all others an estimate (`is_fitted`).
+  /// What cudnnGetRNNTempSpaceSizes says for training: formulas fitted to four recorded LSTMs
+  /// (cuDNN 9.19, compute capability 9.0) and an estimate for all others (`is_recorded`).
   [[nodiscard]] std::int64_t reserve_bytes() const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
-  [[nodiscard]] bool is_fitted() const;
+  [[nodiscard]] bool is_recorded() const;
 };
 
 }  // namespace elixir::program

@@ -30,7 +30,7 @@ TEST(CudnnRnn, AsRecorded) {
                                    Recorded{DType::kBFloat16, 8, 33587200, 65339712, 23200000},
                                    Recorded{DType::kBFloat16, 32, 33587200, 110363136, 92799232}}) {
     const CudnnRnn rnn = recorded_lstm(recorded.dtype, recorded.batch);
-    EXPECT_TRUE(rnn.is_fitted());
+    EXPECT_TRUE(rnn.is_recorded());
     EXPECT_EQ(rnn.weight_elements() * element_bytes(recorded.dtype), recorded.weight_bytes);
     EXPECT_EQ(rnn.workspace_bytes(), recorded.workspace_bytes);
     EXPECT_EQ(rnn.reserve_bytes(), recorded.reserve_bytes);
@@ -47,7 +47,7 @@ TEST(CudnnRnn, WeightsOfLayersDirectionsAndProjections) {
   const std::int64_t first = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   const std::int64_t second = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   EXPECT_EQ(gru.weight_elements(), first + second);
-  EXPECT_FALSE(gru.is_fitted());
+  EXPECT_FALSE(gru.is_recorded());
   // torch.nn.LSTM(16, 16, proj_size=4)
   const CudnnRnn projected = {
       .mode = CudnnRnn::Mode::kLstm, .input_width = 16, .hidden_width = 16, .projection_width = 4};
