@@ -18,8 +18,8 @@ struct CudaTraits {
   std::int64_t cublas_workspace_bytes = 0;
   /// cuBLASLt's, likewise; linear layers with bias use it (CUBLASLT_WORKSPACE_SIZE's default).
   std::int64_t cublaslt_workspace_bytes = 0;
-  /// Whether backward runs on a thread of its own, with library handles of its own: autograd's does,
-  /// a replay's does not.
+  /// Whether backward runs on a thread of its own, with library handles of its own: autograd's
+  /// does, a replay's does not.
   bool backward_has_thread = true;
   /// cuDNN's dropout keeps a generator of 24 bytes for every thread that the GPU can hold
   /// (measured: 6,488,064 bytes on an H200).
