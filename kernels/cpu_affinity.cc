@@ -47,7 +47,8 @@ std::vector<int> parse_cpu_list(const std::string& text) {
     const long first = std::strtol(part.c_str(), &end, 10);
     if (end == part.c_str() || first < 0) continue;
     const long last = *end == '-' ? std::strtol(end + 1, nullptr, 10) : first;
-    for (long cpu = first; cpu <= std::min<long>(last, kMostCpus - 1); ++cpu) {
+    if (last >= kMostCpus) continue;
+    for (long cpu = first; cpu <= last; ++cpu) {
       cpus.push_back(static_cast<int>(cpu));
     }
   }

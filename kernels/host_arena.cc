@@ -126,9 +126,9 @@ void HostArena::map() {
 }
 
 void HostArena::place_on_nodes() {
+  if (parse_cpu_list(first_line("/sys/devices/system/node/online")).size() < 2) return;
   const std::vector<int> nodes = allowed_memory_nodes();
-  const std::vector<int> online = parse_cpu_list(first_line("/sys/devices/system/node/online"));
-  if (online.size() < 2 || nodes.empty()) return;
+  if (nodes.empty()) return;
   // All threads on one node: its memory first. On several: spread, so that every thread gets the
   // bandwidth of all, wherever its part of a chunk lies.
   constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;

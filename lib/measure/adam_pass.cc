@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "measure/adam_pass.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -27,6 +28,33 @@ const char* name_of(Element element) {
       break;
   }
   return "fp32";
+}
+
+std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device) {
+  if (device == DeviceKind::kCuda) return bench.by_effort<std::int64_t>(512_MiB, 64_MiB);
+  const std::int64_t threads = bench.pool->threads();
+  return bench.by_effort(std::max(64_MiB, threads * 16_MiB), std::max(8_MiB, threads * 4_MiB));
+}
+
+std::int64_t adam_parameters(const Bench& bench, DeviceKind device, std::int64_t memory_bytes) {
+  constexpr std::int64_t kBytesPerParameter = 28;  // most of what a pass touches
+  constexpr std::int64_t kFewest = 65536;
+  return std::max(
+      kFewest,
+      std::min(adam_parameters_wanted(bench, device), memory_bytes / 4 / kBytesPerParameter));
+}
+
+hardware::Figure adam_rate(const AdamPass& pass,
+                           DeviceKind device,
+                           std::int64_t parameters,
+                           const Bench& bench) {
+  const auto n = static_cast<std::size_t>(parameters);
+  const bool on_gpu = device == DeviceKind::kCuda;
+  const std::vector<double> seconds =
+      on_gpu ? gpu_adam_seconds(pass, n, bench) : cpu_adam_seconds(pass, n, bench);
+  const std::string how =
+      on_gpu ? std::string("events") : fmt::format("{}, wall clock", bench.threads_text());
+  return rate_figure(static_cast<double>(n), seconds, fmt::format("{}, {}", text_of(pass, n), how));
 }
 
 std::string text_of(const AdamPass& pass, std::size_t parameters) {

@@ -4,6 +4,7 @@
 // One AdamW pass of the runtime's kernels, timed: which arrays it has, and how long it takes.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,22 @@ struct AdamPass {
 
 /// "bf16", "fp16", "fp32".
 [[nodiscard]] const char* name_of(kernels::Element element);
+/// Parameters for a figure that no cache helps: far beyond the caches, which grow with the cores;
+/// virtual machines do not say how large they are.
+[[nodiscard]] std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device);
+/// What a quarter of `memory_bytes` allows of that.
+[[nodiscard]] std::int64_t adam_parameters(const Bench& bench,
+                                           DeviceKind device,
+                                           std::int64_t memory_bytes);
+
 /// "16,777,216 parameters, bf16 gradient, fp32 moments, split master".
 [[nodiscard]] std::string text_of(const AdamPass& pass, std::size_t parameters);
+
+/// Parameters per second on a device; errors of the two below.
+[[nodiscard]] hardware::Figure adam_rate(const AdamPass& pass,
+                                         DeviceKind device,
+                                         std::int64_t parameters,
+                                         const Bench& bench);
 
 /// Seconds of a pass over `parameters` by all threads. A value that is not finite afterwards is a
 /// bug.

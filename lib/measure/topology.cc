@@ -13,12 +13,13 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cpu_affinity.h"
+
 namespace elixir::measure {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-constexpr int kMostCpus = 1 << 16;
+using kernels::parse_cpu_list;
 
 /// First line of a file; empty when there is none.
 std::string line_of(const std::string& path) {
@@ -60,27 +61,6 @@ std::string cache_type(const std::string& text) {
 }
 
 }  // namespace
-
-std::vector<int> parse_cpu_list(const std::string& text) {
-  std::vector<int> cpus;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  while (at < end) {
-    int first = 0;
-    auto [next, error] = std::from_chars(at, end, first);
-    if (error != std::errc() || first < 0 || first >= kMostCpus) break;
-    int last = first;
-    if (next < end && *next == '-') {
-      const auto [after, bad] = std::from_chars(next + 1, end, last);
-      if (bad != std::errc() || last < first || last >= kMostCpus) break;
-      next = after;
-    }
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (next >= end || *next != ',') break;
-    at = next + 1;
-  }
-  return cpus;
-}
 
 std::vector<int> node_cpus(int node, const std::string& root) {
   return parse_cpu_list(line_of(fmt::format("{}/devices/system/node/node{}/cpulist", root, node)));

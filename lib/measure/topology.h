@@ -15,9 +15,6 @@ namespace elixir::measure {
 /// `root` is "/sys" (tests have trees of their own). What the kernel does not show is left out.
 [[nodiscard]] hardware::Topology read_topology(const std::string& root = "/sys");
 
-/// CPU numbers of a list such as "0-3,8,10-11"; a damaged list gives what precedes the damage.
-[[nodiscard]] std::vector<int> parse_cpu_list(const std::string& text);
-
 /// CPUs of a NUMA node; empty when there is no such node.
 [[nodiscard]] std::vector<int> node_cpus(int node, const std::string& root = "/sys");
 

@@ -81,7 +81,11 @@ TEST(CpuAffinity, UsesNoCpuOutsideTheMaskOfTheThread) {
 
 TEST(CpuAffinity, ReadsTheListsOfTheSystem) {
   EXPECT_EQ(parse_cpu_list("0-3,8,10-11"), (std::vector<int>{0, 1, 2, 3, 8, 10, 11}));
+  EXPECT_EQ(parse_cpu_list("5"), std::vector<int>{5});
   EXPECT_EQ(parse_cpu_list(""), std::vector<int>{});
+  EXPECT_EQ(parse_cpu_list("1-2,x"), (std::vector<int>{1, 2}));
+  EXPECT_EQ(parse_cpu_list("3-1"), std::vector<int>{});
+  EXPECT_EQ(parse_cpu_list("0-99999999"), std::vector<int>{}) << "no list is that long";
   EXPECT_EQ(parse_cpu_list("x,5,-2"), std::vector<int>{5});
 }
 

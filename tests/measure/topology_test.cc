@@ -15,17 +15,7 @@
 namespace elixir::measure {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-TEST(CpuList, IsReadAsTheKernelWritesIt) {
-  EXPECT_THAT(parse_cpu_list("0-3,8,10-11"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
-  EXPECT_THAT(parse_cpu_list("5"), ElementsAre(5));
-  EXPECT_THAT(parse_cpu_list(""), IsEmpty());
-  EXPECT_THAT(parse_cpu_list("1-2,x"), ElementsAre(1, 2));
-  EXPECT_THAT(parse_cpu_list("3-1"), IsEmpty());
-  EXPECT_THAT(parse_cpu_list("0-99999999"), IsEmpty()) << "no list is that long";
-}
 
 /// Two packages of two cores with two threads each, one NUMA node each; L1 by core, L3 by package.
 class TwoPackages : public ::testing::Test {
