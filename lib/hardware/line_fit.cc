@@ -4,10 +4,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/error.h"
 
 namespace elixir::hardware {
+namespace {
+
+/// Pairs that are tried: what 200 points have.
+constexpr std::size_t kMostPairs = 20'000;
+/// Sizes within this factor fix no line.
+constexpr double kLeastRange = 1.5;
+
+std::vector<TimedBytes> close_to(const TransferLine& line,
+                                 const std::vector<TimedBytes>& points,
+                                 double tolerance) {
+  std::vector<TimedBytes> close;
+  for (const TimedBytes& point : points) {
+    if (std::abs(line.seconds(point.bytes) / point.seconds - 1) <= tolerance) {
+      close.push_back(point);
+    }
+  }
+  return close;
+}
+
+/// Nullopt where time does not grow with size, or begins below zero.
+std::optional<TransferLine> line_between(const TimedBytes& a, const TimedBytes& b) {
+  const double slope = (b.seconds - a.seconds) / (b.bytes - a.bytes);
+  const double latency = a.seconds - slope * a.bytes;
+  if (!(slope > 0) || !(latency >= 0)) return std::nullopt;
+  return TransferLine{latency, 1 / slope, 0};
+}
+
+}  // namespace
 
 TransferLine fit_line(const std::vector<TimedBytes>& points) {
   require(points.size() >= 2, "a line through fewer than two points");
@@ -36,6 +65,30 @@ TransferLine fit_line(const std::vector<TimedBytes>& points) {
                                          std::abs(line.seconds(point.bytes) / point.seconds - 1));
   }
   return line;
+}
+
+std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
+                                             double tolerance,
+                                             std::size_t least) {
+  const std::size_t pairs =
+      points.size() * (points.size() - std::min<std::size_t>(1, points.size()));
+  const std::size_t step = pairs / 2 / kMostPairs + 1;
+  std::vector<TimedBytes> most;
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t j = i + 1; j < points.size(); ++j) {
+      if (number++ % step != 0 || points[i].bytes == points[j].bytes) continue;
+      const auto line = line_between(points[i], points[j]);
+      if (!line) continue;
+      std::vector<TimedBytes> close = close_to(*line, points, tolerance);
+      if (close.size() > most.size()) most = std::move(close);
+    }
+  }
+  if (most.size() < std::max<std::size_t>(2, least)) return std::nullopt;
+  const auto [smallest, largest] = std::minmax_element(
+      most.begin(), most.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  if (largest->bytes < kLeastRange * smallest->bytes) return std::nullopt;
+  return fit_line(most);
 }
 
 }  // namespace elixir::hardware

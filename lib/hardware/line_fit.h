@@ -3,6 +3,8 @@
 #pragma once
 // The time of a transfer as a line over its size.
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace elixir::hardware {
@@ -23,5 +25,13 @@ struct TransferLine {
 /// Least squares of the *relative* error, so that a page counts as much as a gigabyte; a latency
 /// that would be negative is zero. Needs two sizes, and times that grow with them (kInternal).
 [[nodiscard]] TransferLine fit_line(const std::vector<TimedBytes>& points);
+
+/// The same where some points lie on no common line: the line through the most of them, which means
+/// no further off than `tolerance` of their time (random sample consensus, Fischler and Bolles
+/// 1981, over all pairs or, of many, an even selection). Nullopt when fewer than `least` points
+/// agree or those that do are nearly of one size.
+[[nodiscard]] std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
+                                                           double tolerance,
+                                                           std::size_t least);
 
 }  // namespace elixir::hardware

@@ -25,15 +25,6 @@ constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
 constexpr std::int64_t kAllocationRoundingBytes = 512;
 
-/// Bytes of memory behind a view: an expanded dimension has none of its own.
-std::int64_t touched_bytes(const TensorRef& tensor) {
-  std::int64_t elements = 1;
-  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
-    if (tensor.strides[i] != 0 || tensor.sizes[i] == 0) elements *= tensor.sizes[i];
-  }
-  return elements * program::element_bytes(tensor.dtype);
-}
-
 using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
 
 /// Calls `visit` for every tensor argument and every output in a storage that is no argument's,
@@ -144,7 +135,7 @@ OperatorWork work_of(const Operator& op) {
 
 std::int64_t operator_bytes(const Operator& op) {
   std::int64_t bytes = 0;
-  for_each_distinct(op, [&](const TensorRef& tensor) { bytes += touched_bytes(tensor); });
+  for_each_distinct(op, [&](const TensorRef& tensor) { bytes += tensor.touched_bytes(); });
   return bytes;
 }
 
@@ -194,7 +185,8 @@ CostModel::CostModel(const HardwareProfile& profile)
     const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;
     const double ns =
         device_kind_ == "cuda" ? std::max(time.time_ns.median, host_ns) : time.time_ns.median;
-    measured_[time.key] = {ns, time.workspace_bytes, OperatorCost::Source::kMeasured};
+    measured_[time.key] = {
+        ns, time.time_ns.median, time.workspace_bytes, OperatorCost::Source::kMeasured};
     table_.add(time);
   }
   if (device_copy_bytes_per_s_ && !matmul_flop_per_s_.empty()) {
@@ -215,6 +207,7 @@ OperatorCost CostModel::estimated(const Operator& op, const std::string& key) co
   const bool on_cuda = device_kind_ == "cuda";
   const OperatorTable::Estimate estimate = table_.estimate(key, work, prior);
   return {on_cuda ? std::max(estimate.time_ns, launch_ns_) : estimate.time_ns,
+          estimate.time_ns,
           workspace_bound(op, on_cuda, threads_),
           estimate.interpolated ? OperatorCost::Source::kInterpolated
                                 : OperatorCost::Source::kRoofline};

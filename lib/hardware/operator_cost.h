@@ -32,7 +32,8 @@ namespace elixir::hardware {
 [[nodiscard]] std::int64_t workspace_bound(const program::Operator& op, bool on_cuda, int threads);
 
 struct OperatorCost {
-  double time_ns = 0;
+  double time_ns = 0;    ///< on a GPU no less than its host needs to issue the call
+  double kernel_ns = 0;  ///< on a GPU its kernels alone, else time_ns
   std::int64_t workspace_bytes = 0;
   enum class Source { kMeasured, kInterpolated, kRoofline } source = Source::kRoofline;
 };

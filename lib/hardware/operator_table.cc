@@ -20,6 +20,9 @@ constexpr double kWidestSpan = 256;
 /// Correction of a far neighbour is no evidence.
 constexpr double kFarthestNeighbour = 16;
 constexpr double kTolerance = 1e-9;
+/// Calls further off the line have an efficiency of their own.
+constexpr double kAgreement = 0.2;
+constexpr char kUnaligned = '~';  // in a kind, behind a tensor whose rows are not aligned
 
 /// Numbers of a list such as "64,32]"; stops at what is none.
 std::vector<std::int64_t> numbers_in(const char* at, const char* end) {
@@ -49,6 +52,29 @@ std::string order_of(const std::vector<std::int64_t>& strides) {
   return text;
 }
 
+/// Of the dtype that `text` ends with; fp32's for what is none.
+std::int64_t element_bytes_of(const std::string& text) {
+  const std::size_t start = text.find_last_of("(,{;") + 1;
+  const auto dtype = program::dtype_named(std::string_view(text).substr(start));
+  return program::element_bytes(dtype.value_or(program::DType::kFloat32));
+}
+
+/// Whether rows of a matrix begin where 16 bytes do, its own and those of what it is multiplied
+/// into: kernels move such memory in wide pieces, and a product of other matrices takes several
+/// times as long.
+bool rows_aligned(const std::vector<std::int64_t>& sizes,
+                  const std::vector<std::int64_t>& strides,
+                  std::int64_t element_bytes) {
+  constexpr std::int64_t kWideBytes = 16;
+  const auto aligned = [&](std::int64_t elements) {
+    return elements * element_bytes % kWideBytes == 0;
+  };
+  return sizes.size() < 2 ||
+         (aligned(sizes.back()) && std::all_of(strides.begin(), strides.end(), [&](auto stride) {
+            return stride == 1 || aligned(stride);
+          }));
+}
+
 bool is_number_start(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
 }
@@ -75,13 +101,17 @@ std::string operator_kind(const std::string& key) {
   while (at < end) {
     const char c = *at;
     if (c == '[') {
-      // [sizes]/[strides]: only the order of the strides stays.
+      // [sizes]/[strides]: only the order of the strides and whether rows are aligned stay.
       const char* close = std::find(at, end, ']');
       const char* open = std::find(close, end, '[');
       const char* last = std::find(open, end, ']');
       if (last == end) break;
+      const std::vector<std::int64_t> sizes = numbers_in(at + 1, close + 1);
+      const std::vector<std::int64_t> strides = numbers_in(open + 1, last);
+      const std::int64_t element_bytes = element_bytes_of(kind);
       kind += '/';
-      kind += order_of(numbers_in(open + 1, last));
+      kind += order_of(strides);
+      if (!rows_aligned(sizes, strides, element_bytes)) kind += kUnaligned;
       at = last + 1;
       value_start = false;
     } else if (value_start && is_number_start(c)) {
@@ -123,44 +153,35 @@ void OperatorTable::fit(const Prior& prior) {
   fit_ = Fit{};
   if (points_ < kLeastForFit) return;
   // Calls whose operations the prior finds cheaper than their bytes, and the others.
-  std::vector<TimedBytes> memory;
-  std::vector<double> arithmetic;
+  std::vector<TimedBytes> memory, arithmetic;
   for (const auto& [kind, points] : kinds_) {
+    const bool aligned = kind.find(kUnaligned) == std::string::npos;
     for (const Point& point : points) {
       OperatorWork idle = point.work;
       idle.flops = 0;
       const double memory_ns = prior(idle), all_ns = prior(point.work);
-      if (all_ns > memory_ns) {
-        arithmetic.push_back(point.time_ns / all_ns);
-      } else {
+      if (all_ns <= memory_ns) {
         memory.push_back({memory_ns, point.time_ns});
+      } else if (aligned) {
+        arithmetic.push_back({all_ns, point.time_ns});
       }
     }
   }
-  if (memory.size() >= kLeastForFit) {
-    const bool spread = std::any_of(memory.begin(), memory.end(), [&](const TimedBytes& one) {
-      return one.bytes > 2 * memory.front().bytes || 2 * one.bytes < memory.front().bytes;
-    });
-    if (spread) {
-      const TransferLine line = fit_line(memory);
-      fit_.start_ns = line.latency_s;
-      fit_.memory_slowdown = 1 / line.bytes_per_s;
-    }
-  }
-  if (arithmetic.size() >= kLeastForFit / 2) {
-    const auto middle = arithmetic.begin() + static_cast<std::ptrdiff_t>(arithmetic.size() / 2);
-    std::nth_element(arithmetic.begin(), middle, arithmetic.end());
-    fit_.arithmetic_slowdown = *middle;
-  }
+  const auto fit = [](const std::vector<TimedBytes>& points, std::size_t least, Line& line) {
+    const auto found = fit_line_of_most(points, kAgreement, least);
+    if (found) line = {found->latency_s, 1 / found->bytes_per_s};
+  };
+  fit(memory, kLeastForFit, fit_.memory);
+  fit(arithmetic, kLeastForFit / 2, fit_.arithmetic);
 }
 
 double OperatorTable::fitted_ns(const OperatorWork& work, const Prior& prior) const {
   OperatorWork idle = work;
   idle.flops = 0;
   const double memory_ns = prior(idle), all_ns = prior(work);
-  const double by_memory = fit_.start_ns + memory_ns * fit_.memory_slowdown;
+  const double by_memory = fit_.memory.start_ns + memory_ns * fit_.memory.slowdown;
   if (all_ns <= memory_ns) return by_memory;
-  return std::max(by_memory, all_ns * fit_.arithmetic_slowdown);
+  return std::max(by_memory, fit_.arithmetic.start_ns + all_ns * fit_.arithmetic.slowdown);
 }
 
 OperatorTable::Estimate OperatorTable::estimate(const std::string& key,

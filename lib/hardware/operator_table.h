@@ -6,7 +6,7 @@
 // A call's time is a *prior* (a roofline) times a correction. Between a smaller and a larger
 // measured call of its kind, the logarithm of the correction is interpolated over the logarithms of
 // bytes and operations; beyond them, that of the nearest is taken. Without any call of its kind the
-// prior alone counts, fitted to all measured calls: time = start + bytes / rate, or operations /
+// prior alone counts, fitted to all measured calls: start + bytes / rate, or start + operations /
 // rate, whichever is more.
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct OperatorWork {
 };
 
 /// What calls of one kind share: an operator_key() without sizes. Name, overload, and of each
-/// tensor dtype and order of dimensions in memory; numbers and lists of numbers (they are sizes as
-/// often as not) are dropped.
+/// tensor dtype, order of dimensions in memory and whether rows begin at multiples of 16 bytes;
+/// numbers and lists of numbers (they are sizes as often as not) are dropped.
 [[nodiscard]] std::string operator_kind(const std::string& key);
 
 class OperatorTable {
@@ -53,10 +53,13 @@ class OperatorTable {
     OperatorWork work;
     double time_ns;
   };
-  /// The prior after all measured calls: a start and an efficiency of memory and of arithmetic.
+  /// What kernels add to the prior and multiply it with.
+  struct Line {
+    double start_ns = 0, slowdown = 1;
+  };
+  /// The prior after all measured calls: of those that wait for memory, and for arithmetic.
   struct Fit {
-    double start_ns = 0;
-    double memory_slowdown = 1, arithmetic_slowdown = 1;
+    Line memory, arithmetic;
   };
   [[nodiscard]] double fitted_ns(const OperatorWork& work, const Prior& prior) const;
 

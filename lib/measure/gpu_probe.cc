@@ -156,6 +156,10 @@ std::vector<double> gpu_work_seconds(const std::function<void()>& queue, const S
   return sample(sampling, [&] { return gpu_work_seconds_once([] {}, queue); });
 }
 
+std::int64_t gpu_cache_bytes() {
+  return at::cuda::getCurrentDeviceProperties()->l2CacheSize;
+}
+
 void gpu_synchronize() {
   check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }

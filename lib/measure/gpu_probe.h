@@ -51,6 +51,9 @@ enum class HostPages { kPinned, kPageable };
 [[nodiscard]] double gpu_work_seconds_once(const std::function<void()>& prepare,
                                            const std::function<void()>& work);
 
+/// Of the second-level cache of the current device.
+[[nodiscard]] std::int64_t gpu_cache_bytes();
+
 void gpu_synchronize();
 
 /// LibTorch's CUDA allocator: allocated bytes now, and their peak since the last reset.

@@ -38,6 +38,9 @@ std::vector<double> gpu_work_seconds(const std::function<void()>&, const Samplin
 double gpu_work_seconds_once(const std::function<void()>&, const std::function<void()>&) {
   unavailable();
 }
+std::int64_t gpu_cache_bytes() {
+  unavailable();
+}
 void gpu_synchronize() {
   unavailable();
 }

@@ -26,6 +26,7 @@ class OperatorStage {
   void release();
   [[nodiscard]] bool writes() const { return !pristine_.empty(); }
   void restore();
+  [[nodiscard]] const capture::StorageTable& storages() const { return storages_; }
   /// Parameters were used long ago when a step comes back to them: out of the caches.
   void cool_parameters() const;
 

@@ -14,11 +14,13 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hardware/operator_cost.h"
+#include "measure/cache_state.h"
 #include "measure/gpu_probe.h"
 #include "measure/kernel_timer.h"
 #include "measure/operator_stage.h"
 #include "program/lifetimes.h"
 #include "program/operator_key.h"
+#include "program/reuse.h"
 
 namespace elixir::measure {
 namespace {
@@ -27,8 +29,8 @@ using program::Operator;
 using program::Program;
 
 constexpr const char* kKernelTimer = "operators by CUPTI";
-/// Calls queued behind one start on the GPU, where a call changes none of its arguments.
-constexpr int kGpuCallsPerSample = 8;
+/// Calls in a row whose issuing is timed on the host, where a call changes none of its arguments.
+constexpr int kIssuedPerSample = 8;
 
 Sampling sampling_of(const Bench& bench) {
   return bench.effort == Effort::kFull ? Sampling{2, 7, 30, 0.12} : Sampling{1, 3, 10, 0.02};
@@ -80,33 +82,40 @@ GpuBytes measure_gpu_bytes(OperatorStage& stage) {
 }
 
 hardware::OperatorTime measure_on_gpu(OperatorStage& stage,
+                                      CacheState& caches,
                                       const Bench& bench,
                                       bool by_kernels,
                                       std::string key) {
   const GpuBytes bytes = measure_gpu_bytes(stage);
   const Sampling sampling = sampling_of(bench);
-  const int calls = stage.writes() ? 1 : kGpuCallsPerSample;
-  const auto run_all = [&] {
-    for (int i = 0; i < calls; ++i) {
-      stage.run();
-      stage.release();
-    }
+  const auto run = [&] {
+    stage.run();
+    stage.release();
   };
+  const int issued = stage.writes() ? 1 : kIssuedPerSample;
   const std::vector<double> host = sample(sampling, [&] {
     stage.restore();
     gpu_synchronize();
-    return seconds_of(run_all) / calls;
+    return seconds_of([&] {
+             for (int i = 0; i < issued; ++i) run();
+           }) /
+           issued;
   });
-  const std::vector<double> seconds = sample(sampling, [&] {
-    if (!by_kernels) return gpu_work_seconds_once([&] { stage.restore(); }, run_all) / calls;
+  const auto prepare = [&] {
     stage.restore();
-    return gpu_kernel_seconds(run_all) / calls;
+    caches.prepare(stage.storages());
+  };
+  const std::vector<double> seconds = sample(sampling, [&] {
+    if (!by_kernels) return gpu_work_seconds_once(prepare, run);
+    prepare();
+    return gpu_kernel_seconds(run);
   });
   hardware::OperatorTime time;
   time.key = std::move(key);
-  time.time_ns = time_figure(
-      seconds,
-      by_kernels ? "replayed call, its kernels by CUPTI" : "replayed call, events on the GPU");
+  time.time_ns =
+      time_figure(seconds,
+                  by_kernels ? "replayed call, caches as in the program, its kernels by CUPTI"
+                             : "replayed call, caches as in the program, events on the GPU");
   time.workspace_bytes = bytes.workspace;
   time.host_ns = time_figure(host, "replayed call, wall clock until it returns");
   time.persistent_bytes = bytes.persistent;
@@ -147,9 +156,9 @@ void measure_operators(const Program& program,
   check_target(program, bench, profile);
   capture::install_counting_allocator();
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
-  std::map<std::string, const Operator*> distinct;
+  std::map<std::string, std::vector<const Operator*>> distinct;
   for (const Operator& op : program.operators) {
-    if (lifetimes.executed.at(op.id)) distinct.emplace(program::operator_key(op), &op);
+    if (lifetimes.executed.at(op.id)) distinct[program::operator_key(op)].push_back(&op);
   }
   std::map<std::string, hardware::OperatorTime> times;
   for (hardware::OperatorTime& time : profile.operators) times[time.key] = std::move(time);
@@ -158,7 +167,10 @@ void measure_operators(const Program& program,
   const capture::ReplayScope below_autograd;
   std::size_t done = 0;
   bool stopped = false;
-  for (const auto& [key, op] : distinct) {
+  const std::int64_t cache_bytes = bench.on_cuda() ? gpu_cache_bytes() : 0;
+  for (const auto& [key, calls] : distinct) {
+    // Of calls that are alike, the first and the last have the least usual surroundings.
+    const Operator* op = calls[calls.size() / 2];
     if (interrupted()) {
       stopped = true;
       break;
@@ -166,8 +178,15 @@ void measure_operators(const Program& program,
     progress(static_cast<double>(done++) / static_cast<double>(distinct.size()), op->name);
     try {
       OperatorStage stage(program, *op, bench.on_cuda());
-      hardware::OperatorTime time = bench.on_cuda() ? measure_on_gpu(stage, bench, by_kernels, key)
-                                                    : measure_on_cpu(stage, bench, key);
+      hardware::OperatorTime time;
+      if (bench.on_cuda()) {
+        const std::int64_t limit_bytes = CacheState::limit_bytes(cache_bytes);
+        CacheState caches(program::recent_uses(program, lifetimes, op->id, limit_bytes),
+                          cache_bytes);
+        time = measure_on_gpu(stage, caches, bench, by_kernels, key);
+      } else {
+        time = measure_on_cpu(stage, bench, key);
+      }
       const hardware::OperatorWork work = hardware::work_of(*op);
       time.touched_bytes = work.touched_bytes;
       time.flops = work.flops;

@@ -79,6 +79,14 @@ std::int64_t TensorRef::numel() const {
   return n;
 }
 
+std::int64_t TensorRef::touched_bytes() const {
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (strides[i] != 0 || sizes[i] == 0) elements *= sizes[i];
+  }
+  return elements * element_bytes(dtype);
+}
+
 std::string Target::text() const {
   return kind == Kind::kCpu ? "cpu" : "cuda:sm_" + std::to_string(sm);
 }

@@ -54,6 +54,8 @@ struct TensorRef {
   [[nodiscard]] std::int64_t numel() const;
   /// Bytes of the dense block a non-overlapping view covers: numel * element size.
   [[nodiscard]] std::int64_t bytes() const { return numel() * element_bytes(dtype); }
+  /// Bytes of memory behind the view: an expanded dimension has none of its own.
+  [[nodiscard]] std::int64_t touched_bytes() const;
 };
 
 struct None {

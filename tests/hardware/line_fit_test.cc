@@ -53,5 +53,41 @@ TEST(LineFit, RefusesWhatIsNoLine) {
   EXPECT_THROW((void)fit_line({{4096, 1e-6}, {8192, 0}}), Error);
 }
 
+TEST(FitLineOfMost, IsNotMovedByPointsThatLieElsewhere) {
+  std::vector<TimedBytes> points;
+  for (const double bytes : {1e3, 3e3, 1e4, 4e4, 1e5, 2e6}) {
+    points.push_back({bytes, 2e-6 + bytes / 5e9});
+  }
+  // Too fast and too slow by factors: least squares of the relative error follows the fast ones.
+  points.push_back({1e8, 2e-6});
+  points.push_back({1e6, 9e-3});
+  points.push_back({2e3, 1e-4});
+  const auto line = fit_line_of_most(points, 0.1, 4);
+  ASSERT_TRUE(line);
+  EXPECT_NEAR(line->latency_s, 2e-6, 1e-12);
+  EXPECT_NEAR(line->bytes_per_s, 5e9, 1);
+}
+
+TEST(FitLineOfMost, IsNoneWithoutAgreement) {
+  const std::vector<TimedBytes> apart = {{1e3, 1e-3}, {1e4, 5e-6}, {1e5, 4e-2}, {1e6, 1e-4}};
+  EXPECT_FALSE(fit_line_of_most(apart, 0.1, 3));
+  const std::vector<TimedBytes> alike = {{1000, 1.00e-6}, {1010, 1.01e-6}, {1020, 1.02e-6}};
+  EXPECT_FALSE(fit_line_of_most(alike, 0.1, 3)) << "one size fixes no line";
+  EXPECT_FALSE(fit_line_of_most({}, 0.1, 0));
+  EXPECT_FALSE(fit_line_of_most({{1, 1}}, 0.1, 1));
+}
+
+TEST(FitLineOfMost, TriesAnEvenSelectionOfManyPairs) {
+  std::vector<TimedBytes> points;
+  constexpr int kPoints = 900;
+  for (int i = 1; i <= kPoints; ++i) {
+    const double bytes = 1e3 * i;
+    points.push_back({bytes, i % 3 == 0 ? 1.0 : 1e-6 + bytes / 1e9});
+  }
+  const auto line = fit_line_of_most(points, 0.05, kPoints / 2);
+  ASSERT_TRUE(line);
+  EXPECT_NEAR(line->bytes_per_s, 1e9, 1);
+}
+
 }  // namespace
 }  // namespace elixir::hardware

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Prints as JSON what a machine's cost model says of all executed calls of a program together, for
-// tests/gpu/check_operators.py.
+// Prints as JSON what a machine's cost model says of all executed calls of a program together (on a
+// GPU the time of their kernels), for tests/gpu/check_operators.py.
 //
 // usage: list_costs MODEL.profile.json HARDWARE.json
 #include <array>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     for (const auto& op : program.operators) {
       if (!lifetimes.executed[static_cast<std::size_t>(op.id)]) continue;
       const OperatorCost cost = model.cost(op);
-      time_ns.at(static_cast<std::size_t>(cost.source)) += cost.time_ns;
+      time_ns.at(static_cast<std::size_t>(cost.source)) += cost.kernel_ns;
       ++calls.at(static_cast<std::size_t>(cost.source));
     }
     elixir::Json document = elixir::Json::object();

@@ -134,8 +134,12 @@ TEST(CostModel, OnAGpuNoCallTakesLessThanItsLaunch) {
   const Operator op = matrix_product(DType::kFloat32);
   p.operators = {{operator_key(op), figure(7), 0}};
   EXPECT_EQ(CostModel(p).cost(op).time_ns, 1000);
+  EXPECT_EQ(CostModel(p).cost(op).kernel_ns, 7);
   EXPECT_DOUBLE_EQ(CostModel(p).cost(matrix_product(DType::kBFloat16)).time_ns,
                    static_cast<double>(op.flops) * 10);
+  p.operators[0].host_ns = figure(3000);
+  EXPECT_EQ(CostModel(p).cost(op).time_ns, 3000) << "what its host needs, where that was measured";
+  EXPECT_EQ(CostModel(p).cost(op).kernel_ns, 7);
 }
 
 TEST(CostModel, CopiesWithItsTable) {

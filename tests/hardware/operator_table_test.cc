@@ -21,8 +21,14 @@ using program::TensorRef;
 TEST(OperatorKind, DropsSizesAndKeepsTheRest) {
   EXPECT_EQ(operator_kind("aten::mm(bfloat16[64,32]/[32,1],bfloat16[32,16]/[1,32])"),
             "aten::mm(bfloat16/01,bfloat16/10)");
-  EXPECT_EQ(operator_kind("aten::mm(bfloat16[8,4]/[4,1],bfloat16[4,2]/[1,4])"),
+  EXPECT_EQ(operator_kind("aten::mm(bfloat16[24,8]/[8,1],bfloat16[8,40]/[1,8])"),
             operator_kind("aten::mm(bfloat16[64,32]/[32,1],bfloat16[32,16]/[1,32])"));
+  EXPECT_EQ(operator_kind("aten::mm(bfloat16[8,4]/[4,1],float32[4,4]/[1,4])"),
+            "aten::mm(bfloat16/01~,float32/10)")
+      << "rows of 8 bytes, and of 16";
+  EXPECT_EQ(operator_kind("aten::mm(bfloat16[8,8]/[8,1],bfloat16[8,50257]/[1,8])"),
+            "aten::mm(bfloat16/01,bfloat16/10~)")
+      << "the product's rows";
   EXPECT_EQ(operator_kind("aten::add.Tensor(float32[8,4]/[4,1],float32[8,4]/[0,1],1)"),
             "aten::add.Tensor(float32/01,float32/1e,#)");
   EXPECT_EQ(operator_kind("aten::x(-,true,-1,1.5f,\"mean\",(1,2),cpu,{-;int64[3]/[1]})"),
