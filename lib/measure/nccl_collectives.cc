@@ -37,11 +37,13 @@ struct Rank {
 };
 
 at::Tensor pattern(std::int64_t n, int device) {
+  // Counted as integers: fp32 counts no further than 2^24.
   return at::arange(n,
                     at::TensorOptions()
                         .device(at::kCUDA, static_cast<c10::DeviceIndex>(device))
-                        .dtype(at::kFloat))
-      .remainder(static_cast<double>(kPeriod));
+                        .dtype(at::kInt))
+      .remainder_(kPeriod)
+      .to(at::kFloat);
 }
 
 /// Both ends of `part` are `scale` times the pattern plus `offset`.
