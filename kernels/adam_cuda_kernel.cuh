@@ -134,7 +134,7 @@ __device__ __forceinline__ void adam_single(const AdamArrays& arrays,
 // tiles of 256 elements, any grid; what is no whole tile, or everything when an array is not
 // aligned, goes element by element.
 template <Element kGradient, Form kForm, Element kMoment, Access kAccess>
-__global__ void __launch_bounds__(kThreads) adam_kernel(const AdamLaunch launch) {
+__global__ void __launch_bounds__(kThreadsOfEight) adam_kernel(const AdamLaunch launch) {
   if (launch.found.skip != nullptr && *launch.found.skip != 0) return;
   const AdamStep step =
       make_step(launch.from_device != nullptr ? *launch.from_device : launch.scalars);
@@ -154,11 +154,10 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(const AdamLaunch launch)
 
 template <Element kGradient, Form kForm, Element kMoment, Access kAccess>
 void launch_adam(const AdamLaunch& launch, CudaStream stream) {
-  constexpr auto kKernel = &adam_kernel<kGradient, kForm, kMoment, kAccess>;
-  static const int resident = resident_blocks(reinterpret_cast<const void*>(kKernel));
   const std::size_t threads_wanted =
       launch.aligned ? launch.arrays.n / kTileElements * kWarp + kTileElements : launch.arrays.n;
-  kKernel<<<blocks_for(threads_wanted, resident), kThreads, 0, stream>>>(launch);
+  adam_kernel<kGradient, kForm, kMoment, kAccess>
+      <<<blocks_for(threads_wanted, kThreadsOfEight), kThreadsOfEight, 0, stream>>>(launch);
   check_launch("adam_cuda");
 }
 

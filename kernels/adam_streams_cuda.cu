@@ -29,7 +29,7 @@ __device__ __forceinline__ void move_tile(void* array, std::size_t tile, unsigne
 
 // A warp strides over tiles of 256 elements; the rest of the array is left alone.
 template <Form kForm, std::size_t kMomentBytes>
-__global__ void __launch_bounds__(cuda::kThreads) streams_kernel(const AdamArrays arrays) {
+__global__ void __launch_bounds__(cuda::kThreadsOfEight) streams_kernel(const AdamArrays arrays) {
   const std::size_t thread = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
   const std::size_t warps = static_cast<std::size_t>(gridDim.x) * blockDim.x / cuda::kWarp;
   const unsigned lane = threadIdx.x % cuda::kWarp;
@@ -59,10 +59,10 @@ __global__ void __launch_bounds__(cuda::kThreads) streams_kernel(const AdamArray
 
 template <Form kForm, std::size_t kMomentBytes>
 void launch(const AdamArrays& arrays, CudaStream stream) {
-  constexpr auto kKernel = &streams_kernel<kForm, kMomentBytes>;
-  static const int resident = cuda::resident_blocks(reinterpret_cast<const void*>(kKernel));
   const std::size_t threads = arrays.n / cuda::kTileElements * cuda::kWarp;
-  kKernel<<<cuda::blocks_for(threads, resident), cuda::kThreads, 0, stream>>>(arrays);
+  streams_kernel<kForm, kMomentBytes>
+      <<<cuda::blocks_for(threads, cuda::kThreadsOfEight), cuda::kThreadsOfEight, 0, stream>>>(
+          arrays);
   cuda::check_launch("adam_streams_cuda");
 }
 

@@ -7,22 +7,6 @@
 #include <string>
 
 namespace elixir::kernels::cuda {
-namespace {
-
-constexpr int kBlocksPerMultiprocessor = 8;
-constexpr int kAssumedMultiprocessors = 128;
-
-int multiprocessors() {
-  int device = 0, count = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-    return kAssumedMultiprocessors;  // the launch itself reports what is wrong
-  }
-  return count;
-}
-
-}  // namespace
-
 void check_launch(const char* kernel) {
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
@@ -30,22 +14,11 @@ void check_launch(const char* kernel) {
   }
 }
 
-int resident_blocks(const void* kernel) {
-  int blocks = 0;
-  if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, 0) != cudaSuccess) {
-    blocks = kBlocksPerMultiprocessor;  // the launch itself reports what is wrong
-  }
-  return std::max(blocks, 1) * multiprocessors();
-}
-
-int blocks_for(std::size_t threads, int resident) {
-  const std::size_t wanted = (threads + kThreads - 1) / kThreads;
-  return static_cast<int>(
-      std::max<std::size_t>(1, std::min(wanted, static_cast<std::size_t>(resident))));
-}
-
-int grid_blocks(std::size_t items) {
-  return blocks_for(items, multiprocessors() * kBlocksPerMultiprocessor);
+unsigned blocks_for(std::size_t threads, int block_threads) {
+  constexpr std::size_t kMostBlocks = 0x7FFFFFFF;
+  const auto block = static_cast<std::size_t>(block_threads);
+  return static_cast<unsigned>(
+      std::clamp<std::size_t>((threads + block - 1) / block, 1, kMostBlocks));
 }
 
 }  // namespace elixir::kernels::cuda

@@ -44,10 +44,10 @@ template <Element kType, Accumulate kHow>
 void launch_accumulate(float* sum, const void* gradient, std::size_t n, CudaStream stream) {
   if (cuda::aligned_for_four(sum, Element::kFloat32) && cuda::aligned_for_four(gradient, kType)) {
     accumulate_kernel<kType, kHow, true>
-        <<<cuda::grid_blocks(n / 4), cuda::kThreads, 0, stream>>>(sum, gradient, n);
+        <<<cuda::blocks_for(n / 4), cuda::kThreads, 0, stream>>>(sum, gradient, n);
   } else {
     accumulate_kernel<kType, kHow, false>
-        <<<cuda::grid_blocks(n), cuda::kThreads, 0, stream>>>(sum, gradient, n);
+        <<<cuda::blocks_for(n), cuda::kThreads, 0, stream>>>(sum, gradient, n);
   }
   cuda::check_launch("accumulate_cuda");
 }

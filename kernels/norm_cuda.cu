@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kNormLanes) clip_kernel(
 template <Element kType>
 void launch_check(const void* values, std::size_t n, std::uint32_t* found, CudaStream stream) {
   const bool aligned = cuda::aligned_for_four(values, kType);
-  check_finite_kernel<kType><<<cuda::grid_blocks(aligned ? n / 4 : n), cuda::kThreads, 0, stream>>>(
+  check_finite_kernel<kType><<<cuda::blocks_for(aligned ? n / 4 : n), cuda::kThreads, 0, stream>>>(
       values, n, aligned, found);
   cuda::check_launch("check_finite_cuda");
 }
