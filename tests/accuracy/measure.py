@@ -144,8 +144,10 @@ def run(model, directory, configuration, limit):
         result["outcome"] = "ok"
     except torch.OutOfMemoryError as error:
         result["outcome"] = f"out of memory in {progress}"
-    except Exception as error:  # a run that fails is a result too
-        result["outcome"] = f"{type(error).__name__} in {progress}: {str(error)[:300]}"
+    except Exception as error:  # a run that fails is a result too; TorchScript gives errors of its operators another type
+        text = str(error)
+        memory = "CUDA out of memory" in text
+        result["outcome"] = f"out of memory in {progress}" if memory else f"{type(error).__name__} in {progress}: {text[-300:]}"
     free, _ = torch.cuda.mem_get_info()
     result["process_bytes_if_alone"] = total - free
     result["retries"] = torch.cuda.memory_stats().get("num_alloc_retries", 0)
