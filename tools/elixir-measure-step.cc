@@ -39,7 +39,7 @@ Prediction predict(const program::Program& program, const ProfileOptions& option
       kSteps);
   prediction.memory = memory::simulate_training(
       prediction.events, allocator_config(options), memory::unlimited_device());
-  prediction.overhead_bytes = traits.process_overhead_bytes;
+  prediction.overhead_bytes = traits.process_overhead_bytes();
   return prediction;
 }
 

@@ -14,7 +14,10 @@ CudaTraits cuda_traits(const program::Target& target) {
   // LibTorch 2.11: 4096 * 8 KiB on compute capability 9.0, ":4096:2:16:8" on all others.
   traits.cublas_workspace_bytes = target.sm == kHopper ? 32_MiB : 8_MiB + 128_KiB;
   traits.cublaslt_workspace_bytes = 1_MiB;
-  if (target.sm == kHopper) traits.process_overhead_bytes = 804'061'184;
+  if (target.sm == kHopper) {
+    traits.autograd_overhead_bytes = 804'061'184;
+    traits.backward_thread_bytes = 72_MiB;
+  }
   if (target.sm == kAmpere) traits.multiprocessors = 108;  // A100
   if (target.sm == kAda) {                                 // RTX 4090
     traits.multiprocessors = 128;

@@ -27,10 +27,17 @@ struct CudaTraits {
     constexpr std::int64_t kGeneratorBytes = 24;
     return kGeneratorBytes * multiprocessors * threads_per_multiprocessor;
   }
-  /// What the process takes of the device beside what the allocator reserves: context, modules,
-  /// libraries. Measured, the same for ten models after three steps (LibTorch 2.11.0+cu130, H200,
-  /// driver 580.159); nullopt where nobody measured it.
-  std::optional<std::int64_t> process_overhead_bytes;
+  /// What a step with autograd takes of the device beside what the allocator reserves: context,
+  /// modules, libraries. Measured, the same for ten models after three steps
+  /// (LibTorch 2.11.0+cu130, H200, driver 580.159); nullopt where nobody measured it.
+  std::optional<std::int64_t> autograd_overhead_bytes;
+  /// How much of that the libraries take for the thread of backward: measured, 64 to 72 MiB in six
+  /// models, replayed on the same machine.
+  std::int64_t backward_thread_bytes = 0;
+  [[nodiscard]] std::optional<std::int64_t> process_overhead_bytes() const {
+    if (!autograd_overhead_bytes || backward_has_thread) return autograd_overhead_bytes;
+    return *autograd_overhead_bytes - backward_thread_bytes;
+  }
 };
 
 /// Of the GPUs of this compute capability; for those we do not know, the traits of an H200 with the

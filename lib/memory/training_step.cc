@@ -183,9 +183,8 @@ TrainingStep predict_step(const Program& program,
   step.timeline = timeline_of(program, step.events, step.placed);
   step.memory.peak_allocated_bytes = simulated.training.peak_allocated_bytes;
   step.memory.peak_reserved_bytes = simulated.training.peak_reserved_bytes;
-  if (traits.process_overhead_bytes) {
-    step.memory.process_peak_bytes =
-        simulated.training.peak_reserved_bytes + *traits.process_overhead_bytes;
+  if (const auto overhead_bytes = traits.process_overhead_bytes()) {
+    step.memory.process_peak_bytes = simulated.training.peak_reserved_bytes + *overhead_bytes;
   }
   require(simulated.training.steps.empty() ||
               step.timeline.peak_bytes == simulated.training.steps.back().peak_allocated_bytes,

@@ -302,5 +302,17 @@ TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) 
   }
 }
 
+TEST(CudaTraits, AReplayNeedsNoLibrariesForAThreadOfBackward) {
+  CudaTraits traits = cuda_traits(kHopper);
+  const auto with_thread = traits.process_overhead_bytes();
+  traits.backward_has_thread = false;
+  const auto without = traits.process_overhead_bytes();
+  ASSERT_TRUE(with_thread && without);
+  EXPECT_EQ(*with_thread - *without, traits.backward_thread_bytes);
+  EXPECT_GT(traits.backward_thread_bytes, 0);
+  traits.autograd_overhead_bytes.reset();
+  EXPECT_FALSE(traits.process_overhead_bytes()) << "where nobody measured";
+}
+
 }  // namespace
 }  // namespace elixir::memory
