@@ -30,6 +30,7 @@ struct Layers {
     rnn.projection_width = a[mode + 2].toInt();
     rnn.layers = a[mode + 3].toInt();
     rnn.directions = a[mode + 7].toBool() ? 2 : 1;
+    rnn.has_dropout = a[mode + 5].toDouble() > 0;
     rnn.steps = input.size(batch_first ? 1 : 0);
     rnn.batch = input.size(batch_first ? 0 : 1);
     rnn.input_width = input.size(2);

@@ -31,6 +31,12 @@ std::int64_t ScriptBuilder::integer(std::size_t position, std::int64_t otherwise
   return value == nullptr ? otherwise : *value;
 }
 
+double ScriptBuilder::number(std::size_t position, double otherwise) const {
+  if (position >= op_.arguments.size()) return otherwise;
+  const auto* value = std::get_if<double>(&op_.arguments[position]);
+  return value == nullptr ? otherwise : *value;
+}
+
 bool ScriptBuilder::flag(std::size_t position) const {
   if (position >= op_.arguments.size()) return false;
   const auto* value = std::get_if<bool>(&op_.arguments[position]);

@@ -24,6 +24,7 @@ class ScriptBuilder {
   /// Argument `position` as a tensor; null where it is none (or undefined).
   [[nodiscard]] const program::TensorRef* tensor(std::size_t position) const;
   [[nodiscard]] std::int64_t integer(std::size_t position, std::int64_t otherwise) const;
+  [[nodiscard]] double number(std::size_t position, double otherwise) const;
   [[nodiscard]] bool flag(std::size_t position) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::size_t position) const;
   [[nodiscard]] const program::Operator& op() const { return op_; }

@@ -30,6 +30,7 @@ CudnnRnn layers_of(const ScriptBuilder& script, std::size_t mode, const program:
   rnn.projection_width = script.integer(mode + 2, 0);
   rnn.layers = script.integer(mode + 3, 1);
   rnn.directions = script.flag(mode + 7) ? 2 : 1;
+  rnn.has_dropout = script.number(mode + 5, 0) > 0;
   const std::size_t sequences = batch_first(script, mode) ? 0 : 1;
   rnn.batch = input.sizes.at(sequences);
   rnn.steps = input.sizes.at(1 - sequences);
@@ -46,8 +47,9 @@ int steps_first(ScriptBuilder& script, program::TensorRef tensor, std::size_t mo
   return is_contiguous(tensor) ? -1 : script.temporary(tensor.bytes());
 }
 
-void note_source(ScriptBuilder& script, const CudnnRnn& rnn) {
-  if (rnn.is_recorded()) {
+/// What was recorded is training.
+void note_source(ScriptBuilder& script, const CudnnRnn& rnn, bool training) {
+  if (training && rnn.is_exact()) {
     script.measured();
   } else {
     script.modelled();
@@ -59,15 +61,15 @@ void cudnn_rnn(ScriptBuilder& script) {
   const auto* input = script.tensor(0);
   if (input == nullptr || input->sizes.size() != 3) return;
   const CudnnRnn rnn = layers_of(script, kForwardMode, *input);
-  note_source(script, rnn);
+  const bool training = script.flag(kForwardMode + 6);
+  note_source(script, rnn, training);
   steps_first(script, *input, kForwardMode);
   const std::size_t count = script.output_count();
-  const bool training = script.flag(kForwardMode + 6);
   const std::size_t reserve = count - (training ? 2 : 1);
   for (std::size_t i = 0; i < count; ++i) {
     if (!training || i != reserve) script.output(i);
   }
-  const int workspace = script.temporary(rnn.workspace_bytes());
+  const int workspace = script.temporary(rnn.workspace_bytes(CudnnRnn::Pass::kForward));
   script.outputs();
   script.release(workspace);
 }
@@ -86,7 +88,8 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   if (input == nullptr || input->sizes.size() != 3 || hidden == nullptr || output == nullptr)
     return;
   const CudnnRnn rnn = layers_of(script, kBackwardMode, *input);
-  note_source(script, rnn);
+  note_source(script, rnn, true);
+  const std::int64_t workspace_bytes = rnn.workspace_bytes(CudnnRnn::Pass::kBackward);
   const std::array<const program::TensorRef*, 3> forward = {output, hidden, memory};
   for (std::size_t i = 0; i < forward.size(); ++i) {
     if (forward[i] != nullptr && script.tensor(kOutputGradient + i) == nullptr) {
@@ -98,7 +101,7 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   const int of_gradient = gradient != nullptr ? steps_first(script, *gradient, kBackwardMode) : -1;
   const std::size_t inputs = memory != nullptr ? kInputGradients : kInputGradients - 1;
   for (std::size_t i = 0; i < inputs; ++i) script.output(i);
-  script.release(script.temporary(rnn.workspace_bytes()));
+  script.release(script.temporary(workspace_bytes));
   script.release(of_gradient);
   script.release(of_input);
   if (script.output_count() == inputs) return;  // the weights are frozen
@@ -108,7 +111,7 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   const int sums =
       packed ? -1 : script.temporary(rnn.weight_elements() * program::element_bytes(rnn.dtype));
   if (packed) script.outputs();
-  script.release(script.temporary(rnn.workspace_bytes()));
+  script.release(script.temporary(workspace_bytes));
   script.outputs();
   script.release(sums);
   script.release(again);

@@ -5,8 +5,14 @@
 namespace elixir::program {
 namespace {
 
-constexpr std::int64_t kSlackBytes = 256;
-constexpr std::int64_t kFloatBytes = 4;
+/// Rows of hidden width that a layer keeps of each step for its gradient: activations, with the
+/// memory of an LSTM and three more rows of a GRU.
+std::int64_t kept_rows(CudnnRnn::Mode mode) {
+  constexpr std::int64_t kOfLstm = 5;
+  constexpr std::int64_t kOfGru = 6;
+  if (mode == CudnnRnn::Mode::kLstm) return kOfLstm;
+  return mode == CudnnRnn::Mode::kGru ? kOfGru : 1;
+}
 
 }  // namespace
 
@@ -47,34 +53,17 @@ std::int64_t CudnnRnn::weight_elements() const {
 }
 
 std::int64_t CudnnRnn::reserve_bytes() const {
-  // Gates and cell of every layer, what layers hand on, and fp32 states.
-  const std::int64_t row_elements =
-      directions * (layers * (gates() + 1) * hidden_width + (layers - 1) * recurrent_width());
-  const std::int64_t state_elements = 2 * layers * directions * batch * hidden_width;
-  return steps * batch * row_elements * element_bytes(dtype) + state_elements * kFloatBytes +
-         kSlackBytes;
-}
-
-std::int64_t CudnnRnn::workspace_bytes() const {
-  // The matrices again and fp32 sums of one; gates and three more rows a step, ten a layer.
-  constexpr std::int64_t kRowsAStep = 3;
-  constexpr std::int64_t kRowsALayer = 10;
-  constexpr std::int64_t kBytesASequence = 8;
-  const std::int64_t rows = directions * (steps * (gates() + kRowsAStep) + layers * kRowsALayer);
-  return matrix_elements() * element_bytes(dtype) +
-         gates() * hidden_width * hidden_width * kFloatBytes + kSlackBytes +
-         batch * (rows * hidden_width * element_bytes(dtype) + kBytesASequence);
-}
-
-bool CudnnRnn::is_recorded() const {
-  constexpr std::int64_t kSteps = 128;
-  constexpr std::int64_t kWidth = 1024;
-  constexpr std::int64_t kSmallBatch = 8;
-  constexpr std::int64_t kLargeBatch = 32;
-  return mode == Mode::kLstm && layers == 2 && directions == 1 && projection_width == 0 &&
-         input_width == kWidth && hidden_width == kWidth && steps == kSteps &&
-         (batch == kSmallBatch || batch == kLargeBatch) &&
-         (dtype == DType::kFloat32 || dtype == DType::kBFloat16);
+  // What every layer keeps of each step, then its inputs but the first layer's, then the dropout's
+  // masks, a bit an element; with two directions each has the mask of both.
+  constexpr std::int64_t kSlackBytes = 256;
+  constexpr std::int64_t kBitsAByte = 8;
+  const std::int64_t before_projection = projection_width > 0 ? hidden_width + projection_width : 0;
+  const std::int64_t layer = kept_rows(mode) * hidden_width + before_projection;
+  const std::int64_t kept = directions * (layers * layer + (layers - 1) * hidden_width);
+  const std::int64_t mask_bits =
+      has_dropout ? (layers - 1) * directions * directions * recurrent_width() : 0;
+  return kSlackBytes + steps * batch * kept * element_bytes(dtype) +
+         steps * batch * mask_bits / kBitsAByte;
 }
 
 }  // namespace elixir::program

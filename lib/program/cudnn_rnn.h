@@ -3,7 +3,9 @@
 #pragma once
 // cuDNN's recurrent layers: the size of what they want besides inputs and outputs. A capture needs
 // it for the results of `_cudnn_rnn` (packed weights, reserve space), the memory prediction for its
-// workspace.
+// workspace. cuDNN does not say how it computes these sizes: the formulas follow what
+// tests/accuracy/record_rnn.py recorded (cuDNN 9.19, compute capability 9.0) and hold for each of
+// the 1,172 recorded layers (tests/program/cudnn_rnn_recorded_test.cc).
 
 #include <cstdint>
 
@@ -11,9 +13,11 @@
 
 namespace elixir::program {
 
-/// One call of `_cudnn_rnn`, all layers and directions of it.
+/// One call of `_cudnn_rnn` in training, all layers and directions of it.
 struct CudnnRnn {
   enum class Mode : std::uint8_t { kRelu, kTanh, kLstm, kGru };  ///< cudnnRNNMode_t
+  /// LibTorch chooses an algorithm for each; the workspace is the algorithm's.
+  enum class Pass : std::uint8_t { kForward, kBackward };
 
   Mode mode = Mode::kLstm;
   DType dtype = DType::kFloat32;
@@ -24,6 +28,7 @@ struct CudnnRnn {
   std::int64_t input_width = 0;
   std::int64_t hidden_width = 0;
   std::int64_t projection_width = 0;  ///< of an LSTM with projections, else 0
+  bool has_dropout = false;           ///< of a probability above 0
 
   [[nodiscard]] std::int64_t gates() const;
   /// Width of what a layer hands on in one direction.
@@ -34,11 +39,13 @@ struct CudnnRnn {
   [[nodiscard]] std::int64_t matrix_elements() const;
   [[nodiscard]] std::int64_t weight_elements() const;
 
-  /// What cudnnGetRNNTempSpaceSizes says for training: formulas fitted to four recorded LSTMs
-  /// (cuDNN 9.19, compute capability 9.0) and an estimate for all others (`is_recorded`).
+  /// What cudnnGetRNNTempSpaceSizes says for training.
   [[nodiscard]] std::int64_t reserve_bytes() const;
-  [[nodiscard]] std::int64_t workspace_bytes() const;
-  [[nodiscard]] bool is_recorded() const;
+  [[nodiscard]] std::int64_t workspace_bytes(Pass pass) const;
+  /// Whether both are more than an estimate: layers of one direction without projections, in fp32,
+  /// bf16 or fp16, up to 4 layers, 500 steps, 100 sequences and 1,500 wide, whose algorithm was
+  /// recorded and for which recorded layers settle every term (cudnn_rnn_exact.cc).
+  [[nodiscard]] bool is_exact() const;
 };
 
 }  // namespace elixir::program

@@ -276,6 +276,45 @@ TEST(CallScript, LibraryCallsComeFromTheTableOrAreAGuess) {
   EXPECT_EQ(call.script(table), (Words{"o1", "+272", "-0", "o2", "+21504", "-1"}));
 }
 
+/// A GRU of two layers, 1,024 wide, over 32 steps of 8 sequences of 64 numbers, without dropout.
+Call gru_forward(bool training, bool bidirectional) {
+  constexpr std::int64_t kGru = 3;
+  constexpr std::int64_t kReserveBytes = 13631744;
+  constexpr std::int64_t kWeights = 9646080;
+  Call call("aten::_cudnn_rnn");
+  call.tensor_argument(tensor({32, 8, 64}))
+      .argument(program::None{})
+      .argument(std::int64_t{4})
+      .argument(program::None{})
+      .tensor_argument(tensor({2, 8, 1024}))
+      .argument(program::None{})
+      .argument(kGru)
+      .argument(std::int64_t{1024})
+      .argument(std::int64_t{0})
+      .argument(std::int64_t{2})
+      .argument(false)
+      .argument(0.0)
+      .argument(training)
+      .argument(bidirectional)
+      .output(tensor({32, 8, 1024}))
+      .output(tensor({2, 8, 1024}))
+      .output(tensor({0}));
+  if (training) call.output(tensor({kReserveBytes}, DType::kUInt8));
+  return call.output(tensor({kWeights}));
+}
+
+TEST(CallScript, RecurrentLayersTakeTheRecordedWorkspace) {
+  const Call call = gru_forward(true, false);
+  EXPECT_EQ(call.source(), ScriptSource::kMeasured);
+  // Output, state, packed weights, workspace, reserve space.
+  EXPECT_EQ(call.script(), (Words{"o2", "o3", "o6", "+59965760", "o5", "-0"}));
+}
+
+TEST(CallScript, RecurrentLayersThatWereNotRecordedAreModelled) {
+  EXPECT_EQ(gru_forward(true, true).source(), ScriptSource::kModelled);
+  EXPECT_EQ(gru_forward(false, false).source(), ScriptSource::kModelled);
+}
+
 TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) {
   fakes::TransformerOptions options;
   const Program program = fakes::transformer(options);

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace elixir::program {
 namespace {
 
@@ -17,7 +19,8 @@ CudnnRnn recorded_lstm(DType dtype, std::int64_t batch) {
           .steps = 128,
           .batch = batch,
           .input_width = 1024,
-          .hidden_width = 1024};
+          .hidden_width = 1024,
+          .has_dropout = true};
 }
 
 TEST(CudnnRnn, AsRecorded) {
@@ -30,9 +33,10 @@ TEST(CudnnRnn, AsRecorded) {
                                    Recorded{DType::kBFloat16, 8, 33587200, 65339712, 23200000},
                                    Recorded{DType::kBFloat16, 32, 33587200, 110363136, 92799232}}) {
     const CudnnRnn rnn = recorded_lstm(recorded.dtype, recorded.batch);
-    EXPECT_TRUE(rnn.is_recorded());
+    EXPECT_TRUE(rnn.is_exact());
     EXPECT_EQ(rnn.weight_elements() * element_bytes(recorded.dtype), recorded.weight_bytes);
-    EXPECT_EQ(rnn.workspace_bytes(), recorded.workspace_bytes);
+    EXPECT_EQ(rnn.workspace_bytes(CudnnRnn::Pass::kForward), recorded.workspace_bytes);
+    EXPECT_EQ(rnn.workspace_bytes(CudnnRnn::Pass::kBackward), recorded.workspace_bytes);
     EXPECT_EQ(rnn.reserve_bytes(), recorded.reserve_bytes);
   }
 }
@@ -47,13 +51,78 @@ TEST(CudnnRnn, WeightsOfLayersDirectionsAndProjections) {
   const std::int64_t first = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   const std::int64_t second = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   EXPECT_EQ(gru.weight_elements(), first + second);
-  EXPECT_FALSE(gru.is_recorded());
+  EXPECT_FALSE(gru.is_exact());
   // torch.nn.LSTM(16, 16, proj_size=4)
   const CudnnRnn projected = {
       .mode = CudnnRnn::Mode::kLstm, .input_width = 16, .hidden_width = 16, .projection_width = 4};
   EXPECT_EQ(projected.weight_elements(), 64 * 16 + 64 * 4 + 4 * 16 + 64 + 64);
   const CudnnRnn plain = {.mode = CudnnRnn::Mode::kTanh, .input_width = 3, .hidden_width = 5};
   EXPECT_EQ(plain.weight_elements(), 5 * 3 + 5 * 5 + 5 + 5);
+}
+
+// Between 128 and 192 LibTorch takes the algorithm for small hidden states forward alone.
+TEST(CudnnRnn, PassesDifferBetweenTheirWidestSmallStates) {
+  constexpr auto kForward = CudnnRnn::Pass::kForward;
+  constexpr auto kBackward = CudnnRnn::Pass::kBackward;
+  CudnnRnn rnn = {.mode = CudnnRnn::Mode::kGru,
+                  .layers = 2,
+                  .steps = 16,
+                  .batch = 8,
+                  .input_width = 64,
+                  .hidden_width = 160};
+  EXPECT_GT(rnn.workspace_bytes(kForward), rnn.workspace_bytes(kBackward));
+  for (const std::int64_t width : {128, 256}) {
+    rnn.hidden_width = width;
+    EXPECT_EQ(rnn.workspace_bytes(kForward), rnn.workspace_bytes(kBackward)) << width;
+  }
+  rnn.hidden_width = 160;
+  rnn.projection_width = 32;
+  EXPECT_EQ(rnn.workspace_bytes(kForward), rnn.workspace_bytes(kBackward));
+}
+
+TEST(CudnnRnn, DropoutNeedsMasksBetweenLayers) {
+  CudnnRnn rnn = {.layers = 3, .steps = 16, .batch = 8, .input_width = 64, .hidden_width = 64};
+  const std::int64_t without = rnn.reserve_bytes();
+  rnn.has_dropout = true;
+  EXPECT_EQ(rnn.reserve_bytes() - without, 2 * 16 * 8 * 64 / 8);
+  rnn.layers = 1;
+  const std::int64_t one_layer = rnn.reserve_bytes();
+  rnn.has_dropout = false;
+  EXPECT_EQ(rnn.reserve_bytes(), one_layer);
+}
+
+// One step away from layers that were recorded, where a recorded rule may not go on.
+TEST(CudnnRnn, EstimatesWhereNothingWasRecorded) {
+  const CudnnRnn exact = recorded_lstm(DType::kFloat16, 8);
+  ASSERT_TRUE(exact.is_exact());
+  std::vector<CudnnRnn> estimates;
+  const auto with = [&](auto change) {
+    estimates.push_back(exact);
+    change(estimates.back());
+  };
+  with([](CudnnRnn& rnn) { rnn.dtype = DType::kFloat64; });
+  with([](CudnnRnn& rnn) { rnn.directions = 2; });
+  with([](CudnnRnn& rnn) { rnn.projection_width = 64; });
+  with([](CudnnRnn& rnn) { rnn.layers = 5; });
+  with([](CudnnRnn& rnn) { rnn.steps = 501; });
+  with([](CudnnRnn& rnn) { rnn.batch = 104; });
+  with([](CudnnRnn& rnn) { rnn.input_width = 1088; });
+  with([](CudnnRnn& rnn) { rnn.hidden_width = 1504; });
+  with([](CudnnRnn& rnn) { rnn.hidden_width = 192; });  // no width between 128 and 256
+  with([](CudnnRnn& rnn) { rnn.layers = 1; });          // may be persistent
+  with([](CudnnRnn& rnn) { rnn.hidden_width = 1001; });
+  with([](CudnnRnn& rnn) {  // how many steps are held for how large a batch
+    rnn.batch = 64;
+    rnn.steps = 300;
+  });
+  for (std::size_t i = 0; i < estimates.size(); ++i) EXPECT_FALSE(estimates[i].is_exact()) << i;
+  CudnnRnn bf16 = exact;
+  bf16.dtype = DType::kBFloat16;
+  bf16.input_width = 64;
+  bf16.hidden_width = 192;
+  EXPECT_TRUE(bf16.is_exact());
+  bf16.layers = 1;
+  EXPECT_TRUE(bf16.is_exact());
 }
 
 }  // namespace
