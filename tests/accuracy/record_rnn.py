@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """Records what cuDNN's recurrent layers take on this machine's GPU: packed weights, reserve space and workspace of
-`_cudnn_rnn` in training, for layers of many shapes. lib/program/cudnn_rnn.h says the same without a GPU.
+`_cudnn_rnn` in training, for layers of many shapes. lib/program/cudnn_rnn.h says the same without a GPU;
+tests/program/cudnn_rnn_recorded_test.cc compares it with every file in tests/program/recorded.
 
-Usage: record_rnn.py OUT.json
+Usage: record_rnn.py OUT.json [--random COUNT SEED]
   One line for each shape: mode, dtype, layers, directions, steps, batch, input and hidden width, projection, dropout,
-  then what was measured: weight_elements, reserve_bytes, workspace_bytes (allocations that ended inside the call).
+  then what was measured: weight_elements, reserve_bytes, workspace_bytes (the call's workspace, then the last hidden
+  state, which is dropped). Shapes are a grid or drawn at random.
 """
 import itertools
 import json
 import pathlib
+import random
 import sys
 
 import torch
@@ -36,6 +39,18 @@ def shapes():
                             yield shape
     for projection, layers, directions in itertools.product((16, 64), (1, 2), (1, 2)):
         yield {**base, "projection": projection, "layers": layers, "directions": directions}
+
+
+def random_shapes(count, seed):
+    """Shapes between those of the grid, all dimensions at once."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        mode = draw.choice(list(MODES))
+        hidden = 4 * round(2 ** draw.uniform(2, 8.5))
+        projects = mode == "lstm" and draw.random() < 0.1
+        yield {"mode": mode, "dtype": draw.choice(list(DTYPES)), "layers": draw.randint(1, 4), "directions": draw.choice([1, 1, 2]),
+               "steps": round(2 ** draw.uniform(0, 9.5)), "batch": round(2 ** draw.uniform(0, 7)), "input": 4 * round(2 ** draw.uniform(2, 8)),
+               "hidden": hidden, "projection": 4 * draw.randint(1, hidden // 4 - 1) if projects else 0, "dropout": draw.choice([0.0, 0.1])}
 
 
 def record(shape):
@@ -69,11 +84,12 @@ def record(shape):
 
 
 def main():
-    if len(sys.argv) != 2:
+    drawn = len(sys.argv) == 5 and sys.argv[2] == "--random"
+    if len(sys.argv) != 2 and not drawn:
         print(__doc__, file=sys.stderr)
         return 2
     rows = []
-    for shape in shapes():
+    for shape in random_shapes(int(sys.argv[3]), int(sys.argv[4])) if drawn else shapes():
         try:
             rows.append(record(shape))
         except RuntimeError as error:
