@@ -6,19 +6,13 @@
 
 #include "capture/choices.h"
 
-#include <algorithm>
-
 #include <ATen/InferSize.h>
 #include <ATen/TensorUtils.h>
-#include <ATen/core/Reduction.h>
 #include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/_reshape_alias.h>
-#include <ATen/ops/ctc_loss.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include "capture/fallbacks.h"
 #include "capture/session.h"
 
 namespace elixir::capture {
@@ -123,32 +117,6 @@ Values scatter_ones(const Target&, const Values& a) {
   return {ones.scatter_(-1, self.unsqueeze(-1), 1)};
 }
 
-/// The composite of ctc_loss fills a fresh tensor with the lengths behind the dispatcher's back: a
-/// constant says the same. log_probs, targets, input_lengths, target_lengths, blank, reduction,
-/// zero_infinity.
-bool divides_by_lengths(const Target&, const Values& a) {
-  return a[5].toInt() == at::Reduction::Mean;
-}
-Values divide_by_constant_lengths(const Target&, const Values& a) {
-  const at::Tensor losses = at::ctc_loss(a[0].toTensor(),
-                                         a[1].toTensor(),
-                                         a[2].toIntVector(),
-                                         a[3].toIntVector(),
-                                         a[4].toInt(),
-                                         at::Reduction::None,
-                                         a[6].toBool());
-  at::Tensor lengths;
-  {
-    const OutsideCapture outside;
-    std::vector<double> values;
-    for (const std::int64_t length : a[3].toIntVector()) {
-      values.push_back(static_cast<double>(std::max<std::int64_t>(length, 1)));
-    }
-    lengths = at::tensor(values, at::TensorOptions().dtype(losses.scalar_type()));
-  }
-  return {losses.div(lengths).mean()};
-}
-
 }  // namespace
 
 bool always(const Target&, const Values&) {
@@ -175,6 +143,11 @@ const Choices kCommonChoices = {
      &masked_fill_in_place},
     {"ClampBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
     {"ClampBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    // The largest, smallest or middle value of a whole tensor; only where no value is read for it.
+    {"MaxBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"MinBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"MedianBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"NanmedianBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
     {"TakeBackward0", "aten::put", &first_is_made_in_backward, &put_in_place},
     {"aten::cummaxmin_backward", "aten::scatter_add", &always, &scatter_add_in_place},
     {"aten::gather_backward", "aten::scatter_add", &always, &scatter_add_in_place},

@@ -52,6 +52,17 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_efficient_attention(const program::Target& target,
                                               const Values& arguments);
 
+// --- CTC loss (choices_loss.cc)
+// ---------------------------------------------------------------------------------------------------
+/// The composite fills a fresh tensor with the lengths behind the dispatcher's back: a constant
+/// says the same.
+[[nodiscard]] bool divides_by_lengths(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values divide_by_constant_lengths(const program::Target& target,
+                                                const Values& arguments);
+/// On CUDA the composite first asks for the libraries' kernels.
+[[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Values& arguments);
+
 // --- Recurrent layers (choices_recurrent.cc, choices_cudnn_rnn.cc)
 // ------------------------------------------------------------------------
 [[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);

@@ -105,14 +105,18 @@ bool fused_on_cuda(const Attention& a) {
 
 }  // namespace
 
-bool takes_cudnn_attention(const Target&, const Values& arguments) {
-  constexpr std::int64_t kWidest = 128;
+bool takes_cudnn_attention(const Target& target, const Values& arguments) {
+  constexpr int kHopper = 90;
+  constexpr std::int64_t kWidestOnHopper = 256;
+  constexpr std::int64_t kWidestElsewhere = 128;
   constexpr std::int64_t kWidthMultiple = 8;
+  const std::int64_t widest = target.sm == kHopper ? kWidestOnHopper : kWidestElsewhere;
   const Attention a(arguments);
   const at::ScalarType dtype = a.query.scalar_type();
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
-  return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= kWidest &&
+  return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
          a.value.size(3) == a.query.size(3) && a.key.size(2) != 1 &&
+         !(a.query.size(2) == 1 && a.dropout > 0) &&
          !(a.mask && (a.mask->requires_grad() || a.causal));
 }
 
@@ -130,7 +134,8 @@ Values call_cudnn_attention(const Target&, const Values& arguments) {
                                                               a.scale))};
 }
 
-// After cuDNN's: what it leaves are wide heads, widths that are no multiple of 8, single keys.
+// After cuDNN's: what it leaves are widths that are no multiple of 8, single keys, and single
+// queries with dropout.
 bool takes_flash_attention(const Target&, const Values& arguments) {
   constexpr std::int64_t kWidest = 256;
   const Attention a(arguments);

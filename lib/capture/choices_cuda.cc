@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // What CUDA dispatches on compute capability 9.0 with cuDNN 9.19 (LibTorch 2.11's own).
+#include <ATen/ops/_log_softmax.h>
+#include <ATen/ops/_softmax.h>
 #include <ATen/ops/cudnn_batch_norm.h>
 #include <ATen/ops/native_dropout.h>
 
@@ -50,6 +52,18 @@ Values call_cudnn_batch_norm(const Target&, const Values& a) {
   return {output, mean, deviation, reserve, std::int64_t{1}};
 }
 
+// softmax and log_softmax: self, dim, dtype. The kernel itself widens fp16, and fp16 alone.
+bool widens_half(const Target&, const Values& a) {
+  return a[0].toTensor().scalar_type() == at::kHalf && !a[2].isNone() &&
+         a[2].toScalarType() == at::kFloat;
+}
+Values call_widening_softmax(const Target&, const Values& a) {
+  return {at::_softmax(a[0].toTensor(), a[1].toInt(), /*half_to_float=*/true)};
+}
+Values call_widening_log_softmax(const Target&, const Values& a) {
+  return {at::_log_softmax(a[0].toTensor(), a[1].toInt(), /*half_to_float=*/true)};
+}
+
 }  // namespace
 
 const Choices kCudaChoices = {
@@ -65,6 +79,9 @@ const Choices kCudaChoices = {
     {nullptr, "aten::rnn_relu.input", &takes_cudnn_rnn, &call_cudnn_relu},
     {nullptr, "aten::lstm_cell", &always, &call_fused_lstm_cell},
     {nullptr, "aten::gru_cell", &always, &call_fused_gru_cell},
+    {nullptr, "aten::softmax.int", &widens_half, &call_widening_softmax},
+    {nullptr, "aten::log_softmax.int", &widens_half, &call_widening_log_softmax},
+    {nullptr, "aten::ctc_loss.IntList", &asks_libraries_for_ctc, &call_ctc_loss_on_cuda},
     {nullptr, "aten::dropout", &drops_out, &call_native_dropout},
     {nullptr, "aten::_batch_norm_impl_index", &takes_cudnn_batch_norm, &call_cudnn_batch_norm},
 };

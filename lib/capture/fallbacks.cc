@@ -254,7 +254,6 @@ void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
     session->keep_failure(error);
     throw;
   } catch (const c10::Error& error) {
-    fprintf(stderr, "DBG %s: %s\n", session->facts_of(op).name.c_str(), error.what());
     session->keep_message(error.what_without_backtrace());
     throw;
   }

@@ -81,15 +81,26 @@ Values embedding_bag_forward_only(const Target& target, const Values& a) {
   return results(target, a, /*forward_only=*/true);
 }
 
-/// gradient, indices, offsets, …, num_weights (6)
-Values backward(const Target&, const Values& a) {
+/// CUDA scatters the gradients of maxima in a kernel that LibTorch does not build for bfloat16.
+void check_maxima(const Target& target, const at::Tensor& gradient, const c10::IValue& mode) {
+  TORCH_CHECK(!is_cuda(target) || static_cast<Mode>(mode.toInt()) != Mode::kMax ||
+                  gradient.scalar_type() != at::kBFloat16,
+              "\"embedding_bag_backward_cuda_max\" not implemented for '",
+              gradient.scalar_type(),
+              "'");
+}
+
+/// gradient, indices, offsets, …, num_weights (6), scale_grad_by_freq, mode, sparse
+Values backward(const Target& target, const Values& a) {
   const at::Tensor gradient = a[0].toTensor();
+  check_maxima(target, gradient, a[8]);
   if (a[9].toBool()) C10_THROW_ERROR(NotImplementedError, "a sparse gradient of an embedding bag");
   return {new_empty({a[6].toInt(), gradient.size(1)}, gradient)};
 }
-/// gradient, indices, offset2bag, bag_size, maximum_indices, num_weights
-Values dense_backward(const Target&, const Values& a) {
+/// gradient, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode
+Values dense_backward(const Target& target, const Values& a) {
   const at::Tensor gradient = a[0].toTensor();
+  check_maxima(target, gradient, a[7]);
   return {new_empty({a[5].toInt(), gradient.size(1)}, gradient)};
 }
 /// gradient, weight, indices

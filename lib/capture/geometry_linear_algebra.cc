@@ -2,9 +2,13 @@
 // Copyright 2026 The Elixir authors
 // Geometry of products, distances and factorisations.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/_linalg_svd.h>
 #include <ATen/ops/empty_strided.h>
 
 #include "capture/geometry.h"
@@ -86,6 +90,19 @@ Values eig(const Target&, const Values& a) {
   Sizes values = input.sizes().vec();
   values.pop_back();
   return {new_empty(values, input, dtype), column_major(input.sizes().vec(), input, dtype)};
+}
+
+/// A, full_matrices, compute_uv, driver. LibTorch's Meta kernel knows LAPACK's layout; cuSOLVER
+/// returns V, and so its adjoint has contiguous rows.
+Values svd(const Target& target, const Values& a) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const auto driver = a[3].toOptional<std::string>();
+  auto [left, values, right] =
+      at::_linalg_svd(a[0].toTensor(),
+                      a[1].toBool(),
+                      a[2].toBool(),
+                      driver ? std::optional<c10::string_view>(*driver) : std::nullopt);
+  return {left, values, is_cuda(target) ? contiguous_like(right) : right};
 }
 
 /// self, mat2, dtype of the result
@@ -176,6 +193,7 @@ const Rules kLinearAlgebraRules = {
     {"aten::linalg_solve_triangular", &solve_triangular},
     {"aten::_cdist_backward", &cdist_backward},
     {"aten::_cdist_forward", &cdist},
+    {"aten::_linalg_svd", &svd},
     {"aten::_pdist_backward", &contiguous_as_second},
     {"aten::_pdist_forward", &pdist},
     {"aten::_weight_norm_interface", &weight_norm},

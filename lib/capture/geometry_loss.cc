@@ -63,11 +63,19 @@ Values ctc_loss(const Target&, const Values& a) {
           new_empty({input.size(1), input.size(0), 2 * longest + 1}, input)};
 }
 
+/// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it
+/// (choices_loss.cc); MIOpen is not NVIDIA's.
+Values takes_no_library(const Target&, const Values&) {
+  return {false};
+}
+
 }  // namespace
 
 const Rules kLossRules = {
     {"aten::_ctc_loss", &ctc_loss},
     {"aten::_ctc_loss_backward", &contiguous_as_second},
+    {"aten::_use_cudnn_ctc_loss", &takes_no_library},
+    {"aten::_use_miopen_ctc_loss", &takes_no_library},
     {"aten::binary_cross_entropy", &binary_cross_entropy},
     {"aten::binary_cross_entropy_backward", &preserved_as_second},
     {"aten::huber_loss", &huber_loss},

@@ -76,14 +76,17 @@ at::MemoryFormat batch_norm_format(const Target& target, const at::Tensor& input
   return format.value_or(input.suggest_memory_format());
 }
 
-/// input, weight; statistics are there in training alone.
+/// input, weight. The CPU returns statistics in training alone; CUDA's kernel always does, in
+/// evaluation those it was given, and makes its output like the input.
 Values batch_norm_results(const Target& target, const Values& a, bool training) {
   const at::Tensor input = a[0].toTensor();
   const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
-  const Sizes channels{training ? input.size(1) : 0};
-  return {new_empty(input.sizes(), input, std::nullopt, batch_norm_format(target, input)),
-          new_empty(channels, input, dtype),
-          new_empty(channels, input, dtype)};
+  const Sizes channels{training || is_cuda(target) ? input.size(1) : 0};
+  const at::Tensor output =
+      is_cuda(target)
+          ? preserved_like(input)
+          : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(target, input));
+  return {output, new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
 }
 /// input, weight, bias, running_mean, running_var, training
 Values batch_norm(const Target& target, const Values& a) {
@@ -144,13 +147,15 @@ Values group_norm_backward(const Target& target, const Values& a) {
                   per_channel});
 }
 
-/// The reserve space is 0 bytes outside NHWC half precision.
+/// input, weight, bias, running_mean, running_var, training. Statistics are there in training
+/// alone. The reserve space is 0 bytes outside NHWC half precision.
 Values cudnn_batch_norm(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::Tensor weight = a[1].toTensor();
+  const std::int64_t channels = a[5].toBool() ? input.size(1) : 0;
   return {suggested_like(input),
-          new_empty({input.size(1)}, weight),
-          new_empty({input.size(1)}, weight),
+          new_empty({channels}, weight),
+          new_empty({channels}, weight),
           new_empty({0}, input, at::kByte)};
 }
 

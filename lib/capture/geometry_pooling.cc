@@ -37,9 +37,10 @@ Values adaptive_average_2d(const Target&, const Values& a) {
   const Sizes sizes = with_spatial(input, a[1].toIntVector(), 4, "adaptive_avg_pool2d()");
   return {new_empty(sizes, input, std::nullopt, input.suggest_memory_format())};
 }
+/// CUDA makes zeros, and gives them the input's format when there are any.
 Values adaptive_average_2d_backward(const Target& target, const Values& a) {
   const at::Tensor input = a[1].toTensor();
-  return {is_cuda(target) ? contiguous_like(input) : suggested_like(input)};
+  return {is_cuda(target) && input.numel() == 0 ? contiguous_like(input) : suggested_like(input)};
 }
 
 Values adaptive_average_3d(const Target&, const Values& a) {

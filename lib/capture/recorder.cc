@@ -37,6 +37,14 @@ bool draws(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) 
   return true;
 }
 
+/// The device among a call's arguments, if it names one.
+const program::DeviceName* named_device(const program::Operator& call) {
+  for (const Argument& argument : call.arguments) {
+    if (const auto* device = std::get_if<program::DeviceName>(&argument)) return device;
+  }
+  return nullptr;
+}
+
 /// On CUDA the memory-efficient attention keeps its random seed and offset on the host.
 bool returns_on_host(const program::Operator& call, std::size_t result) {
   return call.name == "aten::_scaled_dot_product_efficient_attention" && result >= 2;
@@ -265,9 +273,12 @@ void Recorder::end(const c10::OperatorHandle& op, const torch::jit::Stack& stack
   call.outputs = std::move(outputs);
   call.flops = program::flops_of(call);
   if (where_ != CaptureOn::kMeta || !device_.is_cuda()) return;
-  // On meta the tensors of shape arithmetic are real and on the CPU wherever the target has them.
+  // On meta the tensors of shape arithmetic are real and on the CPU wherever the target has them;
+  // a copy of a device tensor to the host is on meta.
+  const auto* named = named_device(call);
+  const bool to_host = named != nullptr && named->name == "cpu";
   for (auto id = static_cast<std::size_t>(first_new); id < storages.size(); ++id) {
-    if (storages[id].on_host) storages[id].on_host = runs_on_host(call);
+    if (storages[id].on_host || to_host) storages[id].on_host = runs_on_host(call);
   }
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     const auto* tensor = std::get_if<program::TensorRef>(&call.outputs[i]);
@@ -280,11 +291,7 @@ void Recorder::end(const c10::OperatorHandle& op, const torch::jit::Stack& stack
 bool Recorder::runs_on_host(const program::Operator& call) const {
   bool any_tensor = false;
   bool device_tensor = false;
-  for (const Argument& argument : call.arguments) {
-    if (const auto* device = std::get_if<program::DeviceName>(&argument)) {
-      return device->name == "cpu";
-    }
-  }
+  if (const auto* device = named_device(call)) return device->name == "cpu";
   program::for_each_tensor(call.arguments, [&](const program::TensorRef& tensor) {
     any_tensor = true;
     device_tensor |= !storages[static_cast<std::size_t>(tensor.storage)].on_host;

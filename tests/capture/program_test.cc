@@ -113,7 +113,10 @@ TEST(CapturedProgram, BatchNormUpdatesItsRunningStatistics) {
 TEST(CapturedProgram, ReplayableByItsOwnRules) {
   for (const ModelCase& model_case : model_cases()) {
     if (model_case.dtype == "float16") continue;
+    const bool refused_on_cuda =
+        model_case.name == "recommendation" && model_case.dtype == "bfloat16";
     for (const char* target : {"cpu", "cuda:sm_90"}) {
+      if (refused_on_cuda && target != std::string("cpu")) continue;
       const Captured captured = capture(Model::load(test_model(model_case.name, model_case.dtype)),
                                         options_of(model_case, *program::Target::parse(target)));
       EXPECT_NO_THROW(static_cast<void>(program::analyse_lifetimes(captured.program)))
@@ -266,7 +269,7 @@ TEST(CapturedProgram, CtcLossDividesByAConstant) {
   EXPECT_TRUE(found);
 }
 
-TEST(CapturedProgram, WideHeadsAndSingleKeysTakeFlashAttentionOnCuda) {
+TEST(CapturedProgram, WideHeadsTakeCudnnAndSingleKeysFlashAttentionOnCuda) {
   const program::Target cuda = *program::Target::parse("cuda:sm_90");
   const auto attentions = [&](const char* dtype) {
     const Model model = Model::load(test_model("wide-heads", dtype));
@@ -279,8 +282,8 @@ TEST(CapturedProgram, WideHeadsAndSingleKeysTakeFlashAttentionOnCuda) {
     return std::vector<int>{count("cudnn"), count("flash"), count("efficient")};
   };
   EXPECT_EQ(attentions("float32")[1], 0);
-  // A head width of 64; of 160 and 10, and two single keys; a mask.
-  EXPECT_THAT(attentions("bfloat16"), ElementsAre(1, 7, 1));
+  // Head widths of 64 and 160, with and without a mask; a width of 10 and two single keys.
+  EXPECT_THAT(attentions("bfloat16"), ElementsAre(5, 4, 0));
 }
 
 TEST(CapturedProgram, RecurrentLayersOnCudaAreOneCall) {

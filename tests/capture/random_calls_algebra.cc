@@ -120,6 +120,13 @@ RandomCalls random_algebra_calls() {
        }},
       {"aten::geqrf",
        [](Random& random) { return Values{random.tensor(random.any_sizes(2, 4), at::kFloat)}; }},
+      {"aten::_linalg_svd",
+       [](Random& random) {
+         return Values{random.tensor(random.any_sizes(2, 4), at::kFloat),
+                       random.coin(),
+                       random.coin(),
+                       kNone};
+       }},
       {"aten::linalg_eig", [](Random& random) { return Values{positive(random)}; }},
       {"aten::cholesky",
        [](Random& random) {

@@ -19,7 +19,9 @@ TEST_P(MetaEqualsCuda, OperatorByOperatorWithGeometryAndLifetimes) {
     // a capture. tests/memory/recorded_programs_test.cc has an LSTM's allocations instead.
     GTEST_SKIP() << "recurrent layers draw a seed on the GPU, which no capture can";
   }
-  expect_meta_equals_device(GetParam(), *program::Target::parse("cuda:sm_90"));
+  // Bags of embeddings that keep maxima have no gradient in bfloat16.
+  const bool refused = GetParam().name == "recommendation" && GetParam().dtype == "bfloat16";
+  expect_meta_equals_device(GetParam(), *program::Target::parse("cuda:sm_90"), refused);
 }
 
 /// Also a model whose values the CPU reads and CUDA does not.
