@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 /// cuDNN's attention rounds what it asks for up by this much (measured, cuDNN 9.19).
 constexpr std::int64_t kCudnnSlackBytes = 256;
+/// Wider heads than these were never recorded in it.
+constexpr std::int64_t kWidestRecorded = 128;
 
 /// (batch, head, row, width) of a tensor with four dimensions.
 struct Heads {
@@ -36,6 +38,9 @@ void cudnn_attention(ScriptBuilder& script) {
   for (std::size_t i = 2; i < count; ++i) script.output(i);
   script.outputs();
   script.temporary(kCudnnSlackBytes);
+  if (const auto* query = script.tensor(0)) {
+    if (Heads(*query).width > kWidestRecorded) script.modelled();
+  }
 }
 
 /// fp32 sums of the query's gradient and one fp32 a row; with grouped queries, key's and value's
@@ -47,6 +52,7 @@ void cudnn_attention_backward(ScriptBuilder& script) {
   if (query == nullptr || key == nullptr) return;
   const Heads q(*query);
   const Heads k(*key);
+  if (q.width > kWidestRecorded) script.modelled();
   std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
   if (q.heads != k.heads) {
     bytes += 2 * q.batch * q.heads * k.rows * k.width * program::element_bytes(query->dtype);

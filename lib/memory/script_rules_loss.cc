@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/Loss.cpp: losses that LibTorch composes below autograd.
+// ATen/native/Loss.cpp: losses that LibTorch composes below autograd; cuda/LossCTC.cu.
 #include <cstdint>
 
 #include "memory/script_rules.h"
@@ -32,9 +32,69 @@ void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   script.release(log_sigmoid);
 }
 
+// --- CTC loss: log_probs (time, batch, label), …; its calls were never recorded ------------------
+
+/// Lengths of targets and inputs, and where each target begins, on the device.
+struct CtcLengths {
+  int targets, inputs, offsets;
+  CtcLengths(ScriptBuilder& script, std::int64_t batch)
+      : targets(script.temporary(batch * kIndexBytes)),
+        inputs(script.temporary(batch * kIndexBytes)),
+        offsets(script.temporary(batch * kIndexBytes)) {}
+  void release(ScriptBuilder& script) const {
+    script.release(inputs);
+    script.release(targets);
+    script.release(offsets);
+  }
+
+ private:
+  static constexpr std::int64_t kIndexBytes = 8;
+};
+
+/// The table of sums is made before the losses.
+void ctc_loss(ScriptBuilder& script) {
+  script.modelled();
+  const auto* log_probs = script.tensor(0);
+  if (log_probs == nullptr) return;
+  const CtcLengths lengths(script, log_probs->sizes.at(1));
+  script.output(1);
+  script.output(0);
+  lengths.release(script);
+}
+
+/// A table like forward's (6). Large problems besides gather the blanks' columns of both tables and
+/// reduce them; without infinities, they select the gradients anew.
+void ctc_loss_backward(ScriptBuilder& script) {
+  constexpr std::size_t kTable = 6;
+  constexpr std::size_t kZeroInfinity = 8;
+  script.modelled();
+  const auto* log_probs = script.tensor(1);
+  const auto* table = script.tensor(kTable);
+  if (log_probs == nullptr || table == nullptr) return;
+  const std::int64_t time = log_probs->sizes.at(0);
+  const std::int64_t batch = log_probs->sizes.at(1);
+  const std::int64_t labels = log_probs->sizes.at(2);
+  const CtcLengths lengths(script, batch);
+  const int sums = script.temporary(table->bytes());
+  script.outputs();
+  const bool large = 2 * time + 24 * batch / 10 + 2 * labels / 10 > 450;  // LibTorch's own
+  if (large) {
+    const std::int64_t columns = (table->sizes.at(2) + 1) / 2;
+    const std::int64_t blanks = batch * time * columns * program::element_bytes(table->dtype);
+    const int gathered = script.temporary(blanks);
+    script.release(script.temporary(blanks));
+    script.release(gathered);
+    if (script.flag(kZeroInfinity)) script.release(script.temporary(log_probs->bytes()));
+  }
+  script.release(sums);
+  lengths.release(script);
+}
+
 }  // namespace
 
 const std::vector<ScriptRule> kLossScripts = {
+    {"aten::_ctc_loss", &ctc_loss},
+    {"aten::_ctc_loss_backward", &ctc_loss_backward},
     {"aten::binary_cross_entropy_with_logits", &binary_cross_entropy_with_logits},
 };
 

@@ -186,6 +186,66 @@ TEST(CallScript, CudnnAttentionBackwardSumsInFp32) {
             (Words{"o4", "o5", "o6", "+16908544", "-0"}));
 }
 
+TEST(CallScript, CudnnAttentionOfUnrecordedWidthsIsModelled) {
+  for (const auto& [width, source] :
+       {std::pair<std::int64_t, ScriptSource>{128, ScriptSource::kExact},
+        {160, ScriptSource::kModelled}}) {
+    const Ints sizes{2, 4, 64, width};
+    EXPECT_EQ(cudnn_backward(sizes, sizes).source(), source) << width;
+    EXPECT_EQ(Call("aten::_scaled_dot_product_cudnn_attention")
+                  .tensor_argument(tensor(sizes, DType::kBFloat16))
+                  .output(tensor(sizes, DType::kBFloat16))
+                  .source(),
+              source)
+        << width;
+  }
+}
+
+Call ctc_backward(const Ints& log_probs, bool zero_infinity) {
+  const Ints lengths(static_cast<std::size_t>(log_probs[1]), 3);
+  return Call("aten::_ctc_loss_backward")
+      .tensor_argument(tensor({log_probs[1]}))
+      .tensor_argument(tensor(log_probs))
+      .tensor_argument(tensor({log_probs[1], 3}, DType::kInt64))
+      .argument(lengths)
+      .argument(lengths)
+      .tensor_argument(tensor({log_probs[1]}))
+      .tensor_argument(tensor({log_probs[1], log_probs[0], 7}))
+      .argument(std::int64_t{0})
+      .argument(zero_infinity)
+      .output(tensor(log_probs));
+}
+
+/// Worked out from LibTorch's source, not recorded.
+TEST(CallScript, CtcLossCopiesLengthsAndMakesItsTableFirst) {
+  const Call forward = Call("aten::_ctc_loss")
+                           .tensor_argument(tensor({12, 4, 6}))
+                           .tensor_argument(tensor({4, 3}, DType::kInt64))
+                           .output(tensor({4}))
+                           .output(tensor({4, 12, 7}));
+  EXPECT_EQ(forward.script(), (Words{"+32", "+32", "+32", "o3", "o2", "-1", "-0", "-2"}));
+  EXPECT_EQ(forward.source(), ScriptSource::kModelled);
+  EXPECT_EQ(ctc_backward({12, 4, 6}, true).script(),
+            (Words{"+32", "+32", "+32", "+1344", "o5", "-3", "-1", "-0", "-2"}));
+  // 230 steps are a large problem: 4 columns of blanks.
+  EXPECT_EQ(ctc_backward({230, 4, 6}, false).script(),
+            (Words{"+32",
+                   "+32",
+                   "+32",
+                   "+25760",
+                   "o5",
+                   "+14720",
+                   "+14720",
+                   "-5",
+                   "-4",
+                   "-3",
+                   "-1",
+                   "-0",
+                   "-2"}));
+  const Words script = ctc_backward({230, 4, 6}, true).script();
+  EXPECT_EQ(std::count(script.begin(), script.end(), "+22080"), 1);
+}
+
 TEST(CallScript, EfficientAttentionBackwardDependsOnThePrecision) {
   const auto backward = [](DType dtype) {
     Call call("aten::_scaled_dot_product_efficient_attention_backward");
