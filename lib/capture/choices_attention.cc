@@ -115,7 +115,7 @@ bool takes_cudnn_attention(const Target& target, const Values& arguments) {
   const at::ScalarType dtype = a.query.scalar_type();
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
   return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
-         a.value.size(3) == a.query.size(3) && a.key.size(2) != 1 &&
+         a.value.size(3) % kWidthMultiple == 0 && a.value.size(3) <= widest && a.key.size(2) != 1 &&
          !(a.query.size(2) == 1 && a.dropout > 0) &&
          !(a.mask && (a.mask->requires_grad() || a.causal));
 }

@@ -2,6 +2,10 @@
 // Copyright 2026 The Elixir authors
 // Geometry of attention operators. Memory order is (batch, sequence, head, width), seen as
 // (batch, head, sequence, width).
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include <ATen/OpMathType.h>
 
 #include "capture/geometry.h"
@@ -65,15 +69,32 @@ Values efficient_backward(const Target&, const Values& a) {
           bias_gradient};
 }
 
-/// The output has the query's dimension order.
+/// The query with another width, dense, its dimensions in the same order in memory.
+at::Tensor with_width(const at::Tensor& query, std::int64_t width) {
+  if (query.size(3) == width) return preserved_like(query);
+  const Sizes sizes{query.size(0), query.size(1), query.size(2), width};
+  const auto stride = [&](std::size_t dimension) {
+    const std::int64_t own = query.stride(static_cast<std::int64_t>(dimension));
+    return own == 0 ? 1 : own;
+  };
+  std::array<std::size_t, 4> innermost_first{0, 1, 2, 3};
+  std::stable_sort(innermost_first.begin(),
+                   innermost_first.end(),
+                   [&](std::size_t a, std::size_t b) { return stride(a) < stride(b); });
+  Sizes strides(sizes.size());
+  std::int64_t next = 1;
+  for (const std::size_t dimension : innermost_first) {
+    strides[dimension] = next;
+    next *= sizes[dimension];
+  }
+  return new_empty(sizes, query).as_strided(sizes, strides);
+}
+
+/// The output has the query's dimension order and the values' width.
 Values cudnn(const Target&, const Values& a) {
   const at::Tensor query = a[0].toTensor();
   const at::Tensor key = a[1].toTensor();
-  const at::Tensor value = a[2].toTensor();
-  if (query.size(3) != value.size(3)) {
-    C10_THROW_ERROR(NotImplementedError, "cuDNN attention with a value width of its own");
-  }
-  return {preserved_like(query),
+  return {with_width(query, a[2].toTensor().size(3)),
           new_empty({query.size(0), query.size(1), query.size(2), 1}, query, at::kFloat),
           at::Tensor(),
           at::Tensor(),

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 /// cuDNN's attention rounds what it asks for up by this much (measured, cuDNN 9.19).
 constexpr std::int64_t kCudnnSlackBytes = 256;
-/// Wider heads than these were never recorded in it.
+/// In it wider heads than these were never recorded, nor values of another width.
 constexpr std::int64_t kWidestRecorded = 128;
 
 /// (batch, head, row, width) of a tensor with four dimensions.
@@ -25,6 +25,10 @@ struct Heads {
         width(tensor.sizes.at(3)) {}
   [[nodiscard]] std::int64_t all_rows() const { return batch * heads * rows; }
 };
+
+bool was_recorded(const Heads& query, const program::TensorRef* value) {
+  return query.width <= kWidestRecorded && (value == nullptr || Heads(*value).width == query.width);
+}
 
 /// The mask is made before the result.
 void native_dropout(ScriptBuilder& script) {
@@ -39,7 +43,7 @@ void cudnn_attention(ScriptBuilder& script) {
   script.outputs();
   script.temporary(kCudnnSlackBytes);
   if (const auto* query = script.tensor(0)) {
-    if (Heads(*query).width > kWidestRecorded) script.modelled();
+    if (!was_recorded(Heads(*query), script.tensor(2))) script.modelled();
   }
 }
 
@@ -52,10 +56,12 @@ void cudnn_attention_backward(ScriptBuilder& script) {
   if (query == nullptr || key == nullptr) return;
   const Heads q(*query);
   const Heads k(*key);
-  if (q.width > kWidestRecorded) script.modelled();
+  const auto* value = script.tensor(3);
+  if (!was_recorded(q, value)) script.modelled();
   std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
   if (q.heads != k.heads) {
-    bytes += 2 * q.batch * q.heads * k.rows * k.width * program::element_bytes(query->dtype);
+    const std::int64_t widths = k.width + (value == nullptr ? k.width : Heads(*value).width);
+    bytes += q.batch * q.heads * k.rows * widths * program::element_bytes(query->dtype);
   }
   script.temporary(bytes);
 }
@@ -92,6 +98,11 @@ void efficient_attention_backward(ScriptBuilder& script) {
     }
   }
   script.temporary(bytes);
+}
+
+/// Few rows of many keys are split among more blocks than have outputs; when was never recorded.
+void flash_attention(ScriptBuilder& script) {
+  script.modelled();
 }
 
 /// Flash attention's backward: a sum for each row and fp32 sums of the query's gradient, both in
@@ -144,6 +155,7 @@ const std::vector<ScriptRule> kAttentionScripts = {
     {"aten::_scaled_dot_product_cudnn_attention", &cudnn_attention},
     {"aten::_scaled_dot_product_cudnn_attention_backward", &cudnn_attention_backward},
     {"aten::_scaled_dot_product_efficient_attention_backward", &efficient_attention_backward},
+    {"aten::_scaled_dot_product_flash_attention", &flash_attention},
     {"aten::_scaled_dot_product_flash_attention_backward", &flash_attention_backward},
     {"aten::_safe_softmax", &safe_softmax},
     {"aten::_softmax_backward_data", &softmax_backward},

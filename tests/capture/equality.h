@@ -43,6 +43,7 @@ inline std::vector<ModelCase> model_cases() {
                            "control-flow",
                            "attentions",
                            "wide-heads",
+                           "value-widths",
                            "transformer",
                            "convolutions",
                            "norms",

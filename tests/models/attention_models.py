@@ -121,6 +121,28 @@ def wide_heads():
     return WideHeads(), (torch.randn(BATCH, SEQUENCE, 320), torch.randn(BATCH, 4, 320))
 
 
+class ValueWidths(nn.Module):
+    """Heads whose values are narrower than queries and keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.query_key = nn.Linear(WIDTH, 2 * HEADS * 32)
+        self.value = nn.Linear(WIDTH, HEADS * 16)
+        self.output = nn.Linear(HEADS * 16, WIDTH)
+
+    def forward(self, x):
+        for causal in (False, True):
+            query, key = self.query_key(x).unflatten(-1, (2, HEADS, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+            value = self.value(x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+            x = x + self.output(mixed.transpose(1, 2).flatten(2))
+        return x.pow(2).mean()
+
+
+def value_widths():
+    return ValueWidths(), (torch.randn(BATCH, SEQUENCE, WIDTH),)
+
+
 class Transformer(nn.Module):
     """torch.nn's encoder-decoder with its masks, and its multi-head attention with weights, own widths and added keys."""
 
@@ -151,5 +173,6 @@ def transformer():
 MODELS = {
     "attentions": attentions,
     "wide-heads": wide_heads,
+    "value-widths": value_widths,
     "transformer": transformer,
 }
