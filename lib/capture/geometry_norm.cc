@@ -71,9 +71,8 @@ std::optional<at::MemoryFormat> contiguous_format(const at::Tensor& tensor) {
   return std::nullopt;
 }
 /// The CPU has kernels for those formats, and asks for the suggested one otherwise.
-at::MemoryFormat batch_norm_format(const Target& target, const at::Tensor& input) {
-  const auto format = is_cuda(target) ? std::nullopt : contiguous_format(input);
-  return format.value_or(input.suggest_memory_format());
+at::MemoryFormat batch_norm_format(const at::Tensor& input) {
+  return contiguous_format(input).value_or(input.suggest_memory_format());
 }
 
 /// input, weight. The CPU returns statistics in training alone; CUDA's kernel always does, in
@@ -83,9 +82,8 @@ Values batch_norm_results(const Target& target, const Values& a, bool training) 
   const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
   const Sizes channels{training || is_cuda(target) ? input.size(1) : 0};
   const at::Tensor output =
-      is_cuda(target)
-          ? preserved_like(input)
-          : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(target, input));
+      is_cuda(target) ? preserved_like(input)
+                      : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(input));
   return {output, new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
 }
 /// input, weight, bias, running_mean, running_var, training
@@ -102,13 +100,22 @@ Values batch_norm_with_update(const Target& target, const Values& a) {
   return results;
 }
 
-/// grad, input, weight, …, output_mask (9)
+/// CUDA keeps channels last in training alone: its other kernels make plain gradients.
+at::MemoryFormat gradient_format_on_cuda(const at::Tensor& input, bool training) {
+  const bool channels_last = input.is_contiguous(at::MemoryFormat::ChannelsLast) ||
+                             input.is_contiguous(at::MemoryFormat::ChannelsLast3d);
+  return training && channels_last ? input.suggest_memory_format() : at::MemoryFormat::Contiguous;
+}
+
+/// grad, input, weight, …, training (7), eps, output_mask
 Values batch_norm_backward(const Target& target, const Values& a) {
   const at::Tensor input = a[1].toTensor();
   const at::Tensor weight = tensor_or_undefined(a[2]);
   const at::ScalarType dtype = weight.defined() ? weight.scalar_type() : input.scalar_type();
   const bool kernel = contiguous_format(a[0].toTensor()).has_value();
-  const auto format = kernel ? batch_norm_format(target, input) : input.suggest_memory_format();
+  const auto format_on_cpu = kernel ? batch_norm_format(input) : input.suggest_memory_format();
+  const auto format =
+      is_cuda(target) ? gradient_format_on_cuda(input, a[7].toBool()) : format_on_cpu;
   const auto per_channel = [&] { return new_empty({input.size(1)}, input, dtype); };
   return by_mask(a[9],
                  {[&] { return new_empty(input.sizes(), input, std::nullopt, format); },

@@ -47,6 +47,7 @@ inline std::vector<ModelCase> model_cases() {
                            "transformer",
                            "convolutions",
                            "norms",
+                           "frozen-norms",
                            "poolings",
                            "sampling",
                            "activations",

@@ -126,6 +126,28 @@ def norms():
     return Norms(), (torch.randn(BATCH, 8, 16), torch.randn(BATCH, 8, 6, 6), torch.randn(BATCH, 4, 2, 4, 4))
 
 
+class FrozenNorms(nn.Module):
+    """Batch norms in evaluation that pass a gradient on, as in fine-tuning: contiguous and channels last, with weights and without."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(8, 1, 1))
+        self.norm = nn.BatchNorm2d(8).eval()
+
+    def evaluated(self, x, affine):
+        weight, bias = (self.norm.weight, self.norm.bias) if affine else (None, None)
+        return F.batch_norm(x, self.norm.running_mean, self.norm.running_var, weight, bias, training=False)
+
+    def forward(self, image):
+        scaled = image * self.scale
+        last = scaled.contiguous(memory_format=torch.channels_last)
+        return total([self.evaluated(x, affine) for x in (scaled, last) for affine in (True, False)])
+
+
+def frozen_norms():
+    return FrozenNorms(), (torch.randn(BATCH, 8, 6, 6),)
+
+
 class Poolings(nn.Module):
     """Max, average, adaptive, Lp and fractional pooling in 1-d to 3-d, unpooling, every interpolation, padding."""
 
@@ -297,6 +319,7 @@ def losses():
 MODELS = {
     "convolutions": convolutions,
     "norms": norms,
+    "frozen-norms": frozen_norms,
     "poolings": poolings,
     "sampling": sampling,
     "activations": activations,
