@@ -49,6 +49,12 @@ std::vector<std::int64_t> ScriptBuilder::integers(std::size_t position) const {
   return value == nullptr ? std::vector<std::int64_t>{} : *value;
 }
 
+program::Bools ScriptBuilder::booleans(std::size_t position) const {
+  if (position >= op_.arguments.size()) return {};
+  const auto* value = std::get_if<program::Bools>(&op_.arguments[position]);
+  return value == nullptr ? program::Bools{} : *value;
+}
+
 std::int64_t ScriptBuilder::output_bytes(std::size_t position) const {
   return program_.storages[static_cast<std::size_t>(fresh_.at(position))].bytes;
 }

@@ -27,6 +27,7 @@ class ScriptBuilder {
   [[nodiscard]] double number(std::size_t position, double otherwise) const;
   [[nodiscard]] bool flag(std::size_t position) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::size_t position) const;
+  [[nodiscard]] program::Bools booleans(std::size_t position) const;
   [[nodiscard]] const program::Operator& op() const { return op_; }
   [[nodiscard]] const CudaTraits& traits() const { return traits_; }
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }

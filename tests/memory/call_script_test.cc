@@ -18,6 +18,7 @@
 namespace elixir::memory {
 namespace {
 
+using program::Bools;
 using program::DType;
 using program::Ints;
 using program::Program;
@@ -199,6 +200,63 @@ TEST(CallScript, CudnnAttentionOfUnrecordedWidthsIsModelled) {
               source)
         << width;
   }
+}
+
+TensorRef channels_last(const Ints& sizes, DType dtype = DType::kBFloat16) {
+  TensorRef ref = tensor(sizes, dtype);
+  ref.strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+  return ref;
+}
+
+Call batch_norm(const TensorRef& input, bool training) {
+  const Ints channels{input.sizes[1]};
+  Call call("aten::native_batch_norm");
+  call.tensor_argument(input);
+  for (int i = 0; i < 4; ++i) call.tensor_argument(tensor(channels, DType::kBFloat16));
+  call.argument(training).output(input);
+  return call.output(tensor(channels)).output(tensor(channels));
+}
+
+/// Channels last reduce in 128 rows of blocks, two columns of 32 channels (LibTorch's source).
+TEST(CallScript, BatchNormTakesScratchWithChannelsLastInTraining) {
+  const Ints sizes{32, 64, 56, 56};
+  EXPECT_EQ(batch_norm(channels_last(sizes), true).script(),
+            (Words{"o5", "o6", "o7", "+131072", "+8", "-1", "-0"}));
+  EXPECT_EQ(batch_norm(channels_last(sizes), true).source(), ScriptSource::kModelled);
+  EXPECT_EQ(batch_norm(channels_last(sizes), false).script(), (Words{"o5", "o6", "o7"}));
+  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).script(), (Words{"o5", "o6", "o7"}));
+  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).source(), ScriptSource::kExact);
+  EXPECT_EQ(batch_norm(channels_last({2, 64, 4, 4}), true).script(), (Words{"o5", "o6", "o7"}));
+}
+
+Call batch_norm_backward(const TensorRef& input, bool training, bool saved, const Bools& mask) {
+  const Ints channels{input.sizes[1]};
+  Call call("aten::native_batch_norm_backward");
+  call.tensor_argument(input).tensor_argument(input);
+  for (int i = 0; i < 3; ++i) call.tensor_argument(tensor(channels, DType::kBFloat16));
+  for (int i = 0; i < 2; ++i) call.tensor_argument(tensor(saved ? channels : Ints{0}));
+  call.argument(training).argument(1e-5).argument(mask);
+  if (mask[0]) call.output(input);
+  for (const bool wanted : {mask[1], mask[2]}) {
+    if (wanted) call.output(tensor(channels, DType::kBFloat16));
+  }
+  return call;
+}
+
+TEST(CallScript, BatchNormBackwardIsOneKernelOrKeepsSums) {
+  const Ints sizes{32, 64, 56, 56};
+  const Bools all{true, true, true};
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), true, true, all).script(),
+            (Words{"o7", "o8", "o9"}));
+  EXPECT_EQ(batch_norm_backward(channels_last(sizes), true, true, all).script(),
+            (Words{"+256", "+256", "o8", "o9", "+65536", "+8", "-3", "-2", "o7", "-1", "-0"}));
+  // In evaluation by cuDNN nothing was saved.
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {false, true, true}).script(),
+            (Words{"+256", "o7", "o8", "-0"}));
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {true, false, false}).script(),
+            (Words{"+256", "o7", "-0"}));
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, true, {true, false, false}).script(),
+            (Words{"o7"}));
 }
 
 Call ctc_backward(const Ints& log_probs, bool zero_infinity) {
