@@ -41,8 +41,22 @@ struct Attention {
     if (!a[6].isNone()) scale = a[6].toDouble();
   }
 
+  [[nodiscard]] bool batches_match() const {
+    return query.size(0) == key.size(0) && key.size(0) == value.size(0);
+  }
   [[nodiscard]] bool heads_match() const {
-    return grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1);
+    return key.size(1) == value.size(1) &&
+           (grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
+  }
+  /// A mask without gradient that broadcasts in two or four dimensions; or none.
+  [[nodiscard]] bool mask_fits() const {
+    if (!mask) return true;
+    if (mask->requires_grad() || (mask->dim() != 2 && mask->dim() != 4)) return false;
+    const auto fits = [&](std::int64_t dimension, std::int64_t full) {
+      return mask->size(dimension) == 1 || mask->size(dimension) == full;
+    };
+    return fits(-2, query.size(2)) && fits(-1, key.size(2)) &&
+           (mask->dim() == 2 || (fits(0, query.size(0)) && fits(1, query.size(1))));
   }
   [[nodiscard]] bool last_strides_are_one() const {
     return query.stride(3) == 1 && key.stride(3) == 1 && value.stride(3) == 1;
@@ -68,23 +82,12 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 bool takes_flash_for_cpu(const Target&, const Values& arguments) {
   const Attention a(arguments);
-  if (a.dropout > 0.0 || !a.four_dimensional() || !a.heads_match()) return false;
-  if (a.query.size(0) != a.key.size(0) || a.key.size(0) != a.value.size(0) ||
-      a.key.size(1) != a.value.size(1)) {
+  if (a.dropout > 0.0 || !a.four_dimensional() || !a.batches_match() || !a.heads_match()) {
     return false;
   }
   if (a.query.size(3) != a.key.size(3) || a.query.size(3) != a.value.size(3)) return false;
   if (a.query.size(2) == 0 || a.key.size(2) == 0 || !a.last_strides_are_one()) return false;
-  if (a.mask) {
-    const at::Tensor& mask = *a.mask;
-    if (mask.requires_grad() || (mask.dim() != 2 && mask.dim() != 4)) return false;
-    const auto fits = [&](std::int64_t dimension, std::int64_t full) {
-      return mask.size(dimension) == 1 || mask.size(dimension) == full;
-    };
-    if (!fits(-2, a.query.size(2)) || !fits(-1, a.key.size(2))) return false;
-    if (mask.dim() == 4 && !(fits(0, a.query.size(0)) && fits(1, a.query.size(1)))) return false;
-  }
-  return at::isFloatingType(a.query.scalar_type());
+  return a.mask_fits() && at::isFloatingType(a.query.scalar_type());
 }
 
 Values call_flash_for_cpu(const Target&, const Values& arguments) {
@@ -99,8 +102,8 @@ namespace {
 /// stride 0 in its last dimension: all of them refuse it, and the math path runs.
 bool fused_on_cuda(const Attention& a) {
   return a.four_dimensional() && a.query.size(2) > 0 && a.key.size(2) > 0 &&
-         a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.heads_match() &&
-         (!a.mask || a.mask->stride(-1) == 1);
+         a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.batches_match() &&
+         a.heads_match() && (!a.mask || a.mask->stride(-1) == 1);
 }
 
 }  // namespace
@@ -116,8 +119,7 @@ bool takes_cudnn_attention(const Target& target, const Values& arguments) {
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
   return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
          a.value.size(3) % kWidthMultiple == 0 && a.value.size(3) <= widest && a.key.size(2) != 1 &&
-         !(a.query.size(2) == 1 && a.dropout > 0) &&
-         !(a.mask && (a.mask->requires_grad() || a.causal));
+         !(a.query.size(2) == 1 && a.dropout > 0) && a.mask_fits() && !(a.mask && a.causal);
 }
 
 Values call_cudnn_attention(const Target&, const Values& arguments) {

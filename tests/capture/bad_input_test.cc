@@ -196,6 +196,16 @@ TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
   EXPECT_THAT(error.notes, Contains(HasSubstr("aten::histogram.bin_ct in the root module")));
 }
 
+/// LibTorch takes cuDNN's kernel for int32 targets on the host, which no rule knows.
+TEST_F(BadInput, CtcLossThatCudnnWouldRun) {
+  Options options = for_cpu();
+  options.target = *program::Target::parse("cuda:sm_90");
+  const ErrorInfo error = capture_error("host-targets", options);
+  EXPECT_EQ(error.code, ErrorCode::kMissingKernel);
+  EXPECT_THAT(error.notes, Contains(HasSubstr("aten::_cudnn_ctc_loss in the root module")));
+  EXPECT_NO_THROW(static_cast<void>(capture(Model::load(test_model("host-targets")), for_cpu())));
+}
+
 TEST_F(BadInput, APrecisionThatTheGraphContradicts) {
   Options options = for_cpu();
   options.precision = "bf16";

@@ -43,7 +43,7 @@ inline std::vector<ModelCase> model_cases() {
                            "control-flow",
                            "attentions",
                            "wide-heads",
-                           "value-widths",
+                           "attention-shapes",
                            "transformer",
                            "convolutions",
                            "norms",

@@ -121,8 +121,8 @@ def wide_heads():
     return WideHeads(), (torch.randn(BATCH, SEQUENCE, 320), torch.randn(BATCH, 4, 320))
 
 
-class ValueWidths(nn.Module):
-    """Heads whose values are narrower than queries and keys."""
+class AttentionShapes(nn.Module):
+    """Shapes that fused kernels take or leave: values narrower than queries and keys, one mask a head, keys that the batch shares."""
 
     def __init__(self):
         super().__init__()
@@ -136,11 +136,16 @@ class ValueWidths(nn.Module):
             value = self.value(x).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             mixed = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
             x = x + self.output(mixed.transpose(1, 2).flatten(2))
-        return x.pow(2).mean()
+        mask = torch.arange(HEADS * SEQUENCE * SEQUENCE).view(HEADS, SEQUENCE, SEQUENCE).remainder(5) > 0
+        for masked in (mask, mask.to(x.dtype)):
+            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=masked)
+            x = x + self.output(mixed.transpose(1, 2).flatten(2))
+        mixed = F.scaled_dot_product_attention(query, key[:1], value[:1])
+        return (x + self.output(mixed.transpose(1, 2).flatten(2))).pow(2).mean()
 
 
-def value_widths():
-    return ValueWidths(), (torch.randn(BATCH, SEQUENCE, WIDTH),)
+def attention_shapes():
+    return AttentionShapes(), (torch.randn(BATCH, SEQUENCE, WIDTH),)
 
 
 class Transformer(nn.Module):
@@ -173,6 +178,6 @@ def transformer():
 MODELS = {
     "attentions": attentions,
     "wide-heads": wide_heads,
-    "value-widths": value_widths,
+    "attention-shapes": attention_shapes,
     "transformer": transformer,
 }

@@ -125,6 +125,25 @@ def value_dependent():
     return ValueDependent(), (torch.randn(BATCH, 6),)
 
 
+HOST_SYMBOLS = torch.tensor([1, 2, 3, 4, 1, 2, 3], dtype=torch.int32)
+
+
+class HostTargets(nn.Module):
+    """A loss whose targets are a constant on the host: there cuDNN has a kernel for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 8) * 0.1)
+
+    def forward(self, x):
+        times = (x @ self.weight).float().unsqueeze(0).expand(12, -1, -1).log_softmax(-1)
+        return F.ctc_loss(times, HOST_SYMBOLS, (12,) * BATCH, (4, 3), reduction="sum")
+
+
+def host_targets():
+    return HostTargets(), (torch.randn(BATCH, 6),)
+
+
 class Experts(nn.Module):
     """Top-2 routing with a fixed capacity: dispatch and combine are dense one-hot products, so shapes are static."""
 
@@ -302,5 +321,6 @@ MODELS = {
     "tensor-work": tensor_work,
     "one-hot": one_hot_labels,
     "value-dependent": value_dependent,
+    "host-targets": host_targets,
     "signals": signals,
 }
