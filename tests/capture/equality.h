@@ -30,34 +30,13 @@ inline void PrintTo(const ModelCase& model, std::ostream* out) {
 /// Every model family in every precision, and one with frozen, tied and unused parameters.
 inline std::vector<ModelCase> model_cases() {
   std::vector<ModelCase> cases;
-  for (const char* name : {"gpt2",
-                           "opt",
-                           "llama",
-                           "llama-eager",
-                           "bert",
-                           "t5",
-                           "vit",
-                           "resnet50",
-                           "convnext",
-                           "lstm",
-                           "control-flow",
-                           "attentions",
-                           "wide-heads",
-                           "attention-shapes",
-                           "transformer",
-                           "convolutions",
-                           "norms",
-                           "frozen-norms",
-                           "poolings",
-                           "sampling",
-                           "activations",
-                           "losses",
-                           "unet",
-                           "recommendation",
-                           "mixture-of-experts",
-                           "recurrent",
-                           "tensor-work",
-                           "signals"}) {
+  for (const char* name :
+       {"gpt2",         "opt",         "llama",        "llama-eager",      "bert",
+        "t5",           "vit",         "resnet50",     "convnext",         "lstm",
+        "control-flow", "attentions",  "wide-heads",   "attention-shapes", "transformer",
+        "convolutions", "norms",       "frozen-norms", "poolings",         "sampling",
+        "activations",  "losses",      "unet",         "recommendation",   "mixture-of-experts",
+        "recurrent",    "tensor-work", "signals"}) {
     for (const char* dtype : {"float32", "bfloat16", "float16"}) cases.push_back({name, dtype});
   }
   cases.push_back({"frozen", "float32"});
