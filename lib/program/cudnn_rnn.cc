@@ -2,6 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "program/cudnn_rnn.h"
 
+#include "core/units.h"
+
 namespace elixir::program {
 namespace {
 
@@ -54,16 +56,18 @@ std::int64_t CudnnRnn::weight_elements() const {
 
 std::int64_t CudnnRnn::reserve_bytes() const {
   // What every layer keeps of each step, then its inputs but the first layer's, then the dropout's
-  // masks, a bit an element; with two directions each has the mask of both.
+  // masks, a bit an element, one for every direction of every layer but the last; with two
+  // directions each has the elements of both.
   constexpr std::int64_t kSlackBytes = 256;
   constexpr std::int64_t kBitsAByte = 8;
+  constexpr std::int64_t kAlignmentBytes = 32;
   const std::int64_t before_projection = projection_width > 0 ? hidden_width + projection_width : 0;
   const std::int64_t layer = kept_rows(mode) * hidden_width + before_projection;
   const std::int64_t kept = directions * (layers * layer + (layers - 1) * hidden_width);
-  const std::int64_t mask_bits =
-      has_dropout ? (layers - 1) * directions * directions * recurrent_width() : 0;
-  return kSlackBytes + steps * batch * kept * element_bytes(dtype) +
-         steps * batch * mask_bits / kBitsAByte;
+  const std::int64_t masks = has_dropout ? (layers - 1) * directions : 0;
+  const std::int64_t mask_bits = steps * batch * directions * recurrent_width();
+  return kSlackBytes + round_up(steps * batch * kept * element_bytes(dtype), kAlignmentBytes) +
+         masks * round_up((mask_bits + kBitsAByte - 1) / kBitsAByte, kAlignmentBytes);
 }
 
 }  // namespace elixir::program
