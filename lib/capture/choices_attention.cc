@@ -159,8 +159,10 @@ Values call_flash_attention(const Target&, const Values& arguments) {
   const at::Tensor key = padded(a.key);
   const at::Tensor value = padded(a.value);
   const double scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(width)));
-  const at::Tensor output = std::get<0>(at::_scaled_dot_product_flash_attention(
-      query, key, value, a.dropout, a.causal, /*return_debug_mask=*/false, scale));
+  // All results live as long as LibTorch's do: until the padding is cut off.
+  const auto results = at::_scaled_dot_product_flash_attention(
+      query, key, value, a.dropout, a.causal, /*return_debug_mask=*/false, scale);
+  const at::Tensor& output = std::get<0>(results);
   return {output.size(-1) == width ? output : output.slice(-1, 0, width)};
 }
 

@@ -35,17 +35,19 @@ std::int64_t index_bound(const Operator& op) {
   }
   if (op.name == "aten::nll_loss_forward" && tensor(0) != nullptr) return tensor(0)->sizes.back();
   if (op.name == "aten::nll_loss_backward" && tensor(1) != nullptr) return tensor(1)->sizes.back();
-  // Valid in whatever dimension they index: no dimension of a floating tensor is shorter.
-  std::int64_t bound = 1 << 20;
+  // Valid in whatever dimension they index: no dimension of what is indexed is shorter. That is a
+  // floating tensor where there is one, because index tensors may be as short as they like.
+  constexpr std::int64_t kMost = 1 << 20;
+  std::int64_t floating = kMost, any = kMost;
   const auto look = [&](const TensorRef& ref) {
-    if (!program::is_floating(ref.dtype)) return;
     for (const std::int64_t size : ref.sizes) {
-      if (size > 0) bound = std::min(bound, size);
+      if (size > 0) any = std::min(any, size);
+      if (size > 0 && program::is_floating(ref.dtype)) floating = std::min(floating, size);
     }
   };
   program::for_each_tensor(op.arguments, look);
   program::for_each_tensor(op.outputs, look);
-  return bound;
+  return floating < kMost ? floating : any;
 }
 
 /// Values that keep arithmetic ordinary: no denormals, no NaN, positive where a root or logarithm

@@ -309,6 +309,18 @@ TEST(Operators, ThatWriteOrIndexGetValidData) {
   EXPECT_THAT(p.waived, ::testing::Not(Contains(Key(HasSubstr("operator ")))));
 }
 
+TEST(Operators, ThatIndexIntegersGetValidData) {
+  ProgramMaker make;
+  const TensorRef positions = make.input({1, 6}, DType::kInt64),
+                  index = make.input({1, 4}, DType::kInt64);
+  Operator& gather = make.call("aten::gather", "");
+  gather.arguments = {positions, std::int64_t{1}, index, false};
+  gather.outputs = {make.tensor({1, 4}, DType::kInt64)};
+  const hardware::HardwareProfile p = measured(make.program_);
+  EXPECT_EQ(p.operators.size(), 1U);
+  EXPECT_THAT(p.waived, ::testing::Not(Contains(Key(HasSubstr("operator ")))));
+}
+
 TEST(Operators, ThatFailAreWaivedWithTheReason) {
   ProgramMaker make;
   const TensorRef a = make.input({4, 3}, DType::kFloat32), b = make.input({4, 3}, DType::kFloat32);
