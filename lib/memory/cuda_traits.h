@@ -38,6 +38,14 @@ struct CudaTraits {
     if (!autograd_overhead_bytes || backward_has_thread) return autograd_overhead_bytes;
     return *autograd_overhead_bytes - backward_thread_bytes;
   }
+  /// What NCCL takes in each process of a group of `gpus`, one process a GPU: kernels, buffers,
+  /// connections, after all-reduce, all-gather, reduce-scatter and broadcast. Nothing for one GPU;
+  /// measured for two (tests/accuracy/nccl_memory.py); nullopt where nobody measured.
+  [[nodiscard]] std::optional<std::int64_t> nccl_bytes(std::int64_t gpus) const {
+    if (gpus <= 1) return 0;
+    return gpus == 2 ? nccl_of_two_bytes : std::nullopt;
+  }
+  std::optional<std::int64_t> nccl_of_two_bytes;
 };
 
 /// Of the GPUs of this compute capability; for those we do not know, the traits of an H200 with the

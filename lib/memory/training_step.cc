@@ -157,7 +157,8 @@ Timeline timeline_of(const Program& program,
 TrainingStep predict_step(const Program& program,
                           const std::string& optimizer,
                           const WorkspaceTable& table,
-                          const AllocatorConfig& config) {
+                          const AllocatorConfig& config,
+                          std::int64_t gpus) {
   // The first step makes what stays; the second is like all that follow.
   constexpr int kDifferentSteps = 2;
   TrainingStep step;
@@ -183,8 +184,12 @@ TrainingStep predict_step(const Program& program,
   step.timeline = timeline_of(program, step.events, step.placed);
   step.memory.peak_allocated_bytes = simulated.training.peak_allocated_bytes;
   step.memory.peak_reserved_bytes = simulated.training.peak_reserved_bytes;
-  if (const auto overhead_bytes = traits.process_overhead_bytes()) {
-    step.memory.process_peak_bytes = simulated.training.peak_reserved_bytes + *overhead_bytes;
+  step.gpus = gpus;
+  step.nccl_bytes = traits.nccl_bytes(gpus);
+  const auto overhead_bytes = traits.process_overhead_bytes();
+  if (overhead_bytes && step.nccl_bytes) {
+    step.memory.process_peak_bytes =
+        simulated.training.peak_reserved_bytes + *overhead_bytes + *step.nccl_bytes;
   }
   require(simulated.training.steps.empty() ||
               step.timeline.peak_bytes == simulated.training.steps.back().peak_allocated_bytes,

@@ -30,13 +30,17 @@ struct TrainingStep {
   std::int64_t measured_calls = 0;  ///< whose scratch memory was measured on a device
   std::int64_t modelled_calls = 0;  ///< whose scratch memory is an estimate
   std::optional<program::OperatorId> first_modelled;
+  std::int64_t gpus = 1;                   ///< that train together
+  std::optional<std::int64_t> nccl_bytes;  ///< part of the process's; nullopt: not known
 };
 
-/// `table` and `config` are for CUDA targets.
+/// `table`, `config` and `gpus` are for CUDA targets. With several GPUs, one process each, NCCL's
+/// memory is part of the process's; where it is not known, neither is the process's.
 [[nodiscard]] TrainingStep predict_step(const program::Program& program,
                                         const std::string& optimizer,
                                         const WorkspaceTable& table,
-                                        const AllocatorConfig& config);
+                                        const AllocatorConfig& config,
+                                        std::int64_t gpus = 1);
 
 /// The timeline of a placed step; `placed` is of `program` and refers to `events`.
 [[nodiscard]] Timeline timeline_of(const program::Program& program,

@@ -22,4 +22,17 @@ std::string basis_of_allocated(const memory::TrainingStep& step) {
   return "exact, workspaces included";
 }
 
+std::string basis_of_process(const program::MemorySummary& memory,
+                             const memory::TrainingStep& step) {
+  if (step.with_scratch && !step.nccl_bytes) {
+    return fmt::format("not known: nobody measured what NCCL takes with {} GPUs", step.gpus);
+  }
+  if (!memory.process_peak_bytes) return "not computed";
+  if (step.gpus == 1) return "reserved, and context and libraries as measured";
+  return fmt::format(
+      "reserved, and context and libraries as measured, {} of it NCCL's with {} GPUs",
+      format_bytes(*step.nccl_bytes),
+      step.gpus);
+}
+
 }  // namespace elixir::report

@@ -11,5 +11,8 @@ namespace elixir::report {
 
 /// "exact", "exact but for 12 estimated calls", …
 [[nodiscard]] std::string basis_of_allocated(const memory::TrainingStep& step);
+/// What the process's peak in `memory` counts, or why there is none.
+[[nodiscard]] std::string basis_of_process(const program::MemorySummary& memory,
+                                           const memory::TrainingStep& step);
 
 }  // namespace elixir::report

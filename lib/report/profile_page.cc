@@ -131,7 +131,7 @@ class Page {
     card("Process",
          bytes(memory.process_peak_bytes),
          unit(memory.process_peak_bytes),
-         memory.process_peak_bytes ? "with context and libraries, as measured" : "not computed");
+         basis_of_process(memory, step_));
     card("Parameters", format_count(program_.parameter_count()), "", "elements, tied ones once");
     card("Operator calls",
          format_count(static_cast<std::int64_t>(program_.operators.size())),

@@ -113,13 +113,14 @@ std::string peaks(const program::MemorySummary& memory,
   Table table({{"peak", "", Align::kLeft}, {"", std::string(unit.name)}, {"", "", Align::kLeft}});
   const auto row =
       [&](const char* name, std::optional<std::int64_t> bytes, const std::string& meaning) {
-        table.row({name, bytes ? in_unit(*bytes, unit) : "-", bytes ? meaning : "not computed"});
+        table.row({name, bytes ? in_unit(*bytes, unit) : "-", meaning});
       };
   row("allocated", memory.peak_allocated_bytes, basis_of_allocated(step));
   row("reserved",
       memory.peak_reserved_bytes,
-      "max_memory_reserved: the simulated allocator's segments");
-  row("process", memory.process_peak_bytes, "reserved, and context and libraries as measured");
+      memory.peak_reserved_bytes ? "max_memory_reserved: the simulated allocator's segments"
+                                 : "not computed");
+  row("process", memory.process_peak_bytes, basis_of_process(memory, step));
   return table.text();
 }
 

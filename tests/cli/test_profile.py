@@ -204,6 +204,17 @@ class Reserved(ProfileTest):
         self.assertGreater(cuda["process_peak_bytes"], cuda["peak_reserved_bytes"])
         self.assertIsNone(self.profile("--force")["memory"]["peak_reserved_bytes"])
 
+    def test_nccl_is_part_of_the_process(self):
+        alone, two, four = self.memory(), self.memory("--gpus", "2"), self.memory("--gpus", "4")
+        self.assertGreater(two["process_peak_bytes"], alone["process_peak_bytes"])
+        self.assertEqual(two["peak_reserved_bytes"], alone["peak_reserved_bytes"])
+        self.assertIsNone(four["process_peak_bytes"])
+        self.assertIn("NCCL's with 2 GPUs", self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--gpus", "2").out)
+        four_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus", "4").out
+        self.assertIn("nobody measured what NCCL takes with 4 GPUs", four_text)
+        self.fails(2, "EX0104", self.model, "--target", "cpu", "--gpus", "2", mentions="--gpus")
+        self.fails(2, "EX0104", self.model, "--target", "cuda:sm_90", "--measure", "--gpus", "2", mentions="--gpus")
+
     def test_reserved_follows_the_allocator_configuration(self):
         default = self.memory()
         expandable = self.memory("--allocator", "expandable_segments:True")

@@ -122,5 +122,19 @@ TEST(TrainingStep, SegmentsFollowTheConfiguration) {
             predict_step(program, "adamw", {}, expandable).memory.peak_allocated_bytes);
 }
 
+TEST(PredictStep, CountsNcclAmongGpusThatTrainTogether) {
+  const program::Program program = cuda(fakes::random_program(5));
+  const TrainingStep alone = predict_step(program, "adamw", {}, {});
+  const TrainingStep two = predict_step(program, "adamw", {}, {}, 2);
+  ASSERT_TRUE(alone.memory.process_peak_bytes && two.memory.process_peak_bytes && two.nccl_bytes);
+  EXPECT_EQ(*two.memory.process_peak_bytes - *alone.memory.process_peak_bytes, *two.nccl_bytes);
+  EXPECT_GT(*two.nccl_bytes, 0);
+  EXPECT_EQ(two.memory.peak_reserved_bytes, alone.memory.peak_reserved_bytes)
+      << "NCCL does not ask the allocator";
+  const TrainingStep three = predict_step(program, "adamw", {}, {}, 3);
+  EXPECT_FALSE(three.memory.process_peak_bytes) << "nobody measured";
+  EXPECT_FALSE(three.nccl_bytes);
+}
+
 }  // namespace
 }  // namespace elixir::memory

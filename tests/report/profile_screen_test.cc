@@ -67,6 +67,20 @@ TEST(ProfileScreen, ShowsReservedAndProcessWhereTheyAreKnown) {
   EXPECT_THAT(screen, Not(HasSubstr("not computed")));
 }
 
+TEST(ProfileScreen, SaysWhatIsKnownOfSeveralGpus) {
+  program::Program program = fakes::transformer({});
+  program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  Profile profile = profile_of(program);
+  const auto line = [&](std::int64_t gpus) {
+    const auto step = memory::predict_step(program, profile.optimizer, {}, {}, gpus);
+    profile.memory = step.memory;
+    return line_with(profile_screen(profile, step, {.utf8 = true}), "process ");
+  };
+  EXPECT_THAT(line(1), Not(HasSubstr("NCCL")));
+  EXPECT_THAT(line(2), ContainsRegex("[0-9.,]+ +reserved, .* of it NCCL's with 2 GPUs"));
+  EXPECT_THAT(line(8), ContainsRegex("- +not known: .*NCCL takes with 8 GPUs"));
+}
+
 TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {
   program::Program program = fakes::transformer({});
   EXPECT_THAT(screen_of(profile_of(program)), HasSubstr("without workspaces of libraries"));

@@ -90,6 +90,12 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
 void declare_profile_flags(Flags& flags, ProfileOptions& options) {
   declare_step_flags(flags, options);
   flags.group("Report");
+  constexpr std::int64_t kMostGpus = 1024;
+  flags.integer("--gpus",
+                "N",
+                &options.gpus,
+                {1, kMostGpus},
+                "that train together, a process each: counts NCCL's memory (measured for 2)");
   flags
       .bytes("--gpu-memory",
              &options.gpu_memory_bytes,
@@ -142,6 +148,16 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     throw Error(ErrorCode::kConflictingFlags,
                 fmt::format("`--measure` is for CUDA, the target is `{}`", options.target.text()),
                 {"leave it out, or choose this machine's GPU, such as --target cuda:sm_90"});
+  }
+  if (options.gpus > 1 && options.target.kind != program::Target::Kind::kCuda) {
+    throw Error(ErrorCode::kConflictingFlags,
+                fmt::format("`--gpus` is for CUDA, the target is `{}`", options.target.text()),
+                {"leave it out, or choose a target such as --target cuda:sm_90"});
+  }
+  if (options.measure && options.gpus > 1) {
+    throw Error(ErrorCode::kConflictingFlags,
+                fmt::format("--measure runs on one GPU, --gpus says {}", options.gpus),
+                {"leave one of them out"});
   }
   static_cast<void>(allocator_config(options));
 }

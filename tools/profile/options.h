@@ -25,6 +25,7 @@ struct ProfileOptions {
   std::string mode = "as-saved";
   std::string loss;
   std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
+  std::int64_t gpus = 1;                 ///< that train together, a process each
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
   std::optional<std::string> compare;  ///< an older profile

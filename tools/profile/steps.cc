@@ -47,8 +47,8 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
-  step.prediction =
-      memory::predict_step(profile.program, options_.optimizer, workspaces_, allocator_);
+  step.prediction = memory::predict_step(
+      profile.program, options_.optimizer, workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
   if (step.prediction.first_modelled) {
     step.warnings.push_back(warning_of_estimates(profile.program, step.prediction));
