@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Rates of the optimizer pass that the runtime runs (kernels/adam.h).
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -17,19 +18,26 @@ using hardware::AdamRate;
 using hardware::HardwareProfile;
 using kernels::Element;
 
-std::vector<AdamRate> rates_of(const Bench& bench, DeviceKind device, std::int64_t parameters) {
+std::vector<AdamRate> rates_of(const Bench& bench,
+                               DeviceKind device,
+                               std::int64_t parameters,
+                               int ranks = 1) {
   std::vector<AdamRate> rates;
   for (const Element type : {Element::kBFloat16, Element::kFloat16, Element::kFloat32}) {
     const AdamPass pass = {.gradient = type};
-    rates.push_back({name_of(type), 1, adam_rate(pass, device, parameters, bench)});
+    rates.push_back({name_of(type), ranks, adam_rate(pass, device, parameters, bench, ranks)});
   }
   return rates;
 }
 
 const Registration kAdamCpu({
     "adam-cpu",
-    "parameters per second of AdamW on the CPU, fp32 states, by dtype of gradient and parameter",
-    "the runtime's kernel over arrays far larger than the caches, by all threads",
+    "parameters per second of AdamW on the CPU, fp32 states, by dtype of gradient and parameter, "
+    "and "
+    "of 2, 4, 8 … processes at once where there are as many GPUs",
+    "the runtime's kernel over arrays far larger than the caches, by all threads, which processes "
+    "at "
+    "once divide among them",
     7.0,
     1.2,
     never,
@@ -41,6 +49,11 @@ const Registration kAdamCpu({
             "too little memory: {} parameters, not {}", format_count(n), format_count(wanted));
       }
       profile.adam_cpu = rates_of(bench, DeviceKind::kCpu, n);
+      // One process a GPU: what they have of the host's memory together.
+      for (int ranks = 2; ranks <= std::min(bench.gpus, bench.pool->threads()); ranks *= 2) {
+        const std::vector<AdamRate> together = rates_of(bench, DeviceKind::kCpu, n, ranks);
+        profile.adam_cpu.insert(profile.adam_cpu.end(), together.begin(), together.end());
+      }
     },
 });
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <latch>
+#include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -47,13 +50,19 @@ std::int64_t adam_parameters(const Bench& bench, DeviceKind device, std::int64_t
 hardware::Figure adam_rate(const AdamPass& pass,
                            DeviceKind device,
                            std::int64_t parameters,
-                           const Bench& bench) {
+                           const Bench& bench,
+                           int ranks) {
   const auto n = static_cast<std::size_t>(parameters);
   const bool on_gpu = device == DeviceKind::kCuda;
   const std::vector<double> seconds =
-      on_gpu ? gpu_adam_seconds(pass, n, bench) : cpu_adam_seconds(pass, n, bench);
-  const std::string how =
-      on_gpu ? std::string("events") : fmt::format("{}, wall clock", bench.threads_text());
+      on_gpu ? gpu_adam_seconds(pass, n, bench) : cpu_adam_seconds(pass, n, bench, ranks);
+  const std::string how = on_gpu       ? std::string("events")
+                          : ranks == 1 ? fmt::format("{}, wall clock", bench.threads_text())
+                                       : fmt::format(
+                                             "{} shared by {} at once, wall clock from the common "
+                                             "start to the last end",
+                                             bench.threads_text(),
+                                             ranks);
   return rate_figure(static_cast<double>(n), seconds, fmt::format("{}, {}", text_of(pass, n), how));
 }
 
@@ -65,47 +74,105 @@ std::string text_of(const AdamPass& pass, std::size_t parameters) {
                      pass.split ? "split" : "separate");
 }
 
+namespace {
+
+/// What one process trains: arrays for `n` parameters, and threads of its own.
+class CpuAdam {
+ public:
+  CpuAdam(const AdamPass& pass, std::size_t n, kernels::ThreadPool& pool)
+      : pool_(pool),
+        master_(n * sizeof(float), pool),
+        moment1_(n * kernels::bytes_of(pass.moments), pool),
+        moment2_(n * kernels::bytes_of(pass.moments), pool),
+        gradient_(n * kernels::bytes_of(pass.gradient), pool),
+        parameter_(is_narrow(pass) ? n * 2 : 1, pool),
+        lower_(pass.split ? n * 2 : 1, pool) {
+    fill_random(master_.as<float>(), n, pool);
+    if (is_narrow(pass)) {
+      kernels::convert_cpu(gradient_.data(), pass.gradient, master_.as<float>(), n, pool);
+    } else {
+      fill_random(gradient_.as<float>(), n, pool);
+    }
+    arrays_ = {master_.as<float>(),
+               moment1_.data(),
+               moment2_.data(),
+               gradient_.data(),
+               pass.gradient,
+               is_narrow(pass) ? parameter_.data() : nullptr,
+               pass.gradient,
+               n,
+               pass.moments};
+    if (pass.split) {
+      kernels::split_master_cpu(
+          master_.as<float>(), parameter_.as<std::uint16_t>(), lower_.as<std::int16_t>(), n, pool);
+      arrays_.master = nullptr;
+      arrays_.lower = lower_.as<std::int16_t>();
+    }
+  }
+
+  void run(std::int64_t step) {
+    const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, step, 1, 1.0F);
+    kernels::adam_cpu(arrays_, scalars, kernels::best_isa(), pool_);
+  }
+
+  void require_finite() {
+    if (arrays_.lower != nullptr) {
+      kernels::join_master_cpu(parameter_.as<std::uint16_t>(),
+                               lower_.as<std::int16_t>(),
+                               master_.as<float>(),
+                               arrays_.n,
+                               pool_);
+    }
+    require(std::isfinite(master_.as<float>()[arrays_.n - 1]),
+            "AdamW gave a value that is not finite");
+  }
+
+ private:
+  static bool is_narrow(const AdamPass& pass) { return pass.gradient != Element::kFloat32; }
+
+  kernels::ThreadPool& pool_;
+  HostMemory master_, moment1_, moment2_, gradient_, parameter_, lower_;
+  kernels::AdamArrays arrays_;
+};
+
+/// Seconds from the common start of all passes to the last end.
+double seconds_together(std::vector<std::unique_ptr<CpuAdam>>& ranks, std::int64_t step) {
+  std::latch ready(static_cast<std::ptrdiff_t>(ranks.size()));
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    others.emplace_back([&ready, &rank = *ranks[i], step] {
+      ready.arrive_and_wait();
+      rank.run(step);
+    });
+  }
+  ready.arrive_and_wait();
+  return seconds_of([&] {
+    ranks[0]->run(step);
+    for (std::thread& other : others) other.join();
+  });
+}
+
+}  // namespace
+
 std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                      std::size_t parameters,
-                                     const Bench& bench) {
-  kernels::ThreadPool& pool = *bench.pool;
-  const std::size_t n = parameters;
-  const bool narrow = pass.gradient != Element::kFloat32;
-  const std::size_t moment_bytes = kernels::bytes_of(pass.moments);
-  const HostMemory master(n * sizeof(float), pool), moment1(n * moment_bytes, pool),
-      moment2(n * moment_bytes, pool), gradient(n * kernels::bytes_of(pass.gradient), pool),
-      parameter(narrow ? n * 2 : 1, pool), lower(pass.split ? n * 2 : 1, pool);
-  fill_random(master.as<float>(), n, pool);
-  if (narrow) {
-    kernels::convert_cpu(gradient.data(), pass.gradient, master.as<float>(), n, pool);
-  } else {
-    fill_random(gradient.as<float>(), n, pool);
-  }
-  kernels::AdamArrays arrays = {master.as<float>(),
-                                moment1.data(),
-                                moment2.data(),
-                                gradient.data(),
-                                pass.gradient,
-                                narrow ? parameter.data() : nullptr,
-                                pass.gradient,
-                                n,
-                                pass.moments};
-  if (pass.split) {
-    kernels::split_master_cpu(
-        master.as<float>(), parameter.as<std::uint16_t>(), lower.as<std::int16_t>(), n, pool);
-    arrays.master = nullptr;
-    arrays.lower = lower.as<std::int16_t>();
+                                     const Bench& bench,
+                                     int ranks) {
+  std::vector<std::unique_ptr<kernels::ThreadPool>> pools;
+  std::vector<std::unique_ptr<CpuAdam>> adams;
+  for (int rank = 0; rank < ranks; ++rank) {
+    kernels::ThreadPool* pool = bench.pool;
+    if (ranks > 1) {
+      const int threads = std::max(1, bench.pool->threads() / ranks);
+      pool = pools.emplace_back(std::make_unique<kernels::ThreadPool>(threads)).get();
+    }
+    adams.push_back(
+        std::make_unique<CpuAdam>(pass, parameters / static_cast<std::size_t>(ranks), *pool));
   }
   std::int64_t step = 0;
-  std::vector<double> seconds = sample(bench.sampling(), [&] {
-    const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, ++step, 1, 1.0F);
-    return seconds_of([&] { kernels::adam_cpu(arrays, scalars, kernels::best_isa(), pool); });
-  });
-  if (pass.split) {
-    kernels::join_master_cpu(
-        parameter.as<std::uint16_t>(), lower.as<std::int16_t>(), master.as<float>(), n, pool);
-  }
-  require(std::isfinite(master.as<float>()[n - 1]), "AdamW gave a value that is not finite");
+  std::vector<double> seconds =
+      sample(bench.sampling(), [&] { return seconds_together(adams, ++step); });
+  for (const auto& adam : adams) adam->require_finite();
   return seconds;
 }
 

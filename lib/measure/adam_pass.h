@@ -33,18 +33,21 @@ struct AdamPass {
 /// "16,777,216 parameters, bf16 gradient, fp32 moments, split master".
 [[nodiscard]] std::string text_of(const AdamPass& pass, std::size_t parameters);
 
-/// Parameters per second on a device; errors of the two below.
+/// Parameters per second on a device, of all `ranks` together; errors of the two below.
 [[nodiscard]] hardware::Figure adam_rate(const AdamPass& pass,
                                          DeviceKind device,
                                          std::int64_t parameters,
-                                         const Bench& bench);
+                                         const Bench& bench,
+                                         int ranks = 1);
 
-/// Seconds of a pass over `parameters` by all threads. A value that is not finite afterwards is a
-/// bug.
+/// Seconds of a pass over `parameters` by all threads. With several ranks these are divided among
+/// them, parameters and threads, and all begin together; it takes until the last ends. A value that
+/// is not finite afterwards is a bug.
 [[nodiscard]] std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
-                                                   const Bench& bench);
-/// The same on the GPU; kMissingFeature in a build without CUDA.
+                                                   const Bench& bench,
+                                                   int ranks = 1);
+/// A pass on the GPU; kMissingFeature in a build without CUDA.
 [[nodiscard]] std::vector<double> gpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
                                                    const Bench& bench);

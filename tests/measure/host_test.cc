@@ -77,6 +77,29 @@ TEST(Adam, TakesFewerParametersAndSaysSoWhereMemoryIsShort) {
   EXPECT_THAT(p.noticed.at("adam-cpu"), HasSubstr("too little memory"));
 }
 
+TEST(Adam, OfSeveralProcessesAtOnceIsMeasuredWhereThereAreSeveralGpus) {
+  kernels::ThreadPool pool(2);
+  Bench bench;
+  bench.effort = Effort::kQuick;
+  bench.pool = &pool;
+  bench.memory_bytes = 64_MiB;
+  bench.gpus = 4;  // two threads are for two processes
+  const auto adam = std::find_if(measurements().begin(), measurements().end(), [](const auto& one) {
+    return one.name == "adam-cpu";
+  });
+  ASSERT_NE(adam, measurements().end());
+  hardware::HardwareProfile profile;
+  adam->run(bench, profile);
+  std::vector<int> ranks;
+  for (const hardware::AdamRate& rate : profile.adam_cpu) {
+    ranks.push_back(rate.ranks);
+    EXPECT_GT(rate.params_per_s.median, 1e6);
+    const char* together = "shared by 2 at once";
+    EXPECT_EQ(rate.params_per_s.method.find(together) != std::string::npos, rate.ranks == 2);
+  }
+  EXPECT_THAT(ranks, ::testing::ElementsAre(1, 1, 1, 2, 2, 2));
+}
+
 TEST(Samples, OfEveryFigureAreHandedOver) {
   const Outcome outcome = measure(quick({"host-copy"}));
   ASSERT_EQ(outcome.samples.size(), 1U);

@@ -88,7 +88,8 @@ void add_host(Results& results, const hardware::HardwareProfile& profile) {
 
 void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
   for (const hardware::AdamRate& rate : profile.adam_cpu) {
-    results.add("adam-cpu " + rate.dtype, rate.params_per_s, kGigaparameters);
+    const std::string ranks = rate.ranks == 1 ? "" : fmt::format(", {} at once", rate.ranks);
+    results.add("adam-cpu " + rate.dtype + ranks, rate.params_per_s, kGigaparameters);
   }
   for (const hardware::AdamRate& rate : profile.adam_gpu) {
     results.add("adam-gpu " + rate.dtype, rate.params_per_s, kGigaparameters);
