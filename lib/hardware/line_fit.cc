@@ -70,9 +70,9 @@ TransferLine fit_line(const std::vector<TimedBytes>& points) {
 std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
                                              double tolerance,
                                              std::size_t least) {
-  const std::size_t pairs =
-      points.size() * (points.size() - std::min<std::size_t>(1, points.size()));
-  const std::size_t step = pairs / 2 / kMostPairs + 1;
+  if (points.empty()) return std::nullopt;
+  const std::size_t pairs = points.size() * (points.size() - 1) / 2;
+  const std::size_t step = pairs / kMostPairs + 1;
   std::vector<TimedBytes> most;
   std::size_t number = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {

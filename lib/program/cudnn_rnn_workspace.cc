@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/units.h"
+
 namespace elixir::program {
 namespace {
 
@@ -143,7 +145,7 @@ std::int64_t CudnnRnn::workspace_bytes(Pass pass) const {
   constexpr std::int64_t kSlackBytes = 256;
   constexpr std::int64_t kLengthBytes = 4;
   constexpr std::int64_t kLengthAlignment = 16;
-  const std::int64_t lengths = divide_up(kLengthBytes * batch, kLengthAlignment) * kLengthAlignment;
+  const std::int64_t lengths = round_up(kLengthBytes * batch, kLengthAlignment);
   const std::int64_t elements =
       matrix_elements() + batch * elements_per_sequence(*this, pass, chunks_of(*this));
   return layers * directions * kProductBytes + kSlackBytes + 2 * lengths +

@@ -10,6 +10,17 @@
 #include "core/error.h"
 
 namespace elixir::tools {
+namespace {
+
+/// Refuses `flag` for other targets; `instead` is what to choose to keep it.
+void require_cuda(const char* flag, const program::Target& target, const char* instead) {
+  if (target.kind == program::Target::Kind::kCuda) return;
+  throw Error(ErrorCode::kConflictingFlags,
+              fmt::format("`{}` is for CUDA, the target is `{}`", flag, target.text()),
+              {fmt::format("leave it out, or choose {} such as --target cuda:sm_90", instead)});
+}
+
+}  // namespace
 
 void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags.group("Inputs");
@@ -144,16 +155,8 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
                 "--html and --snapshot name the same file",
                 {"give each its own"});
   }
-  if (options.measure && options.target.kind != program::Target::Kind::kCuda) {
-    throw Error(ErrorCode::kConflictingFlags,
-                fmt::format("`--measure` is for CUDA, the target is `{}`", options.target.text()),
-                {"leave it out, or choose this machine's GPU, such as --target cuda:sm_90"});
-  }
-  if (options.gpus > 1 && options.target.kind != program::Target::Kind::kCuda) {
-    throw Error(ErrorCode::kConflictingFlags,
-                fmt::format("`--gpus` is for CUDA, the target is `{}`", options.target.text()),
-                {"leave it out, or choose a target such as --target cuda:sm_90"});
-  }
+  if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
+  if (options.gpus > 1) require_cuda("--gpus", options.target, "a target");
   if (options.measure && options.gpus > 1) {
     throw Error(ErrorCode::kConflictingFlags,
                 fmt::format("--measure runs on one GPU, --gpus says {}", options.gpus),
@@ -164,11 +167,7 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
 
 memory::AllocatorConfig allocator_config(const ProfileOptions& options) {
   if (!options.allocator) return {};
-  if (options.target.kind != program::Target::Kind::kCuda) {
-    throw Error(ErrorCode::kConflictingFlags,
-                fmt::format("`--allocator` is for CUDA, the target is `{}`", options.target.text()),
-                {"leave it out, or choose a target such as --target cuda:sm_90"});
-  }
+  require_cuda("--allocator", options.target, "a target");
   return memory::AllocatorConfig::parse(*options.allocator, "--allocator");
 }
 
