@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "capture/replay_call.h"
+#include "replay/replay_call.h"
 #include "core/error.h"
-#include "runtime/program_replay.h"
+#include "replay/program_replay.h"
 
 #ifdef ELIXIR_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -136,10 +136,10 @@ void run(const Options& options) {
   torch::jit::Module module = load(options, device);
   const std::map<std::string, at::Tensor> tensors = tensors_of(module);
 
-  runtime::ProgramReplay replay(captured.program);
+  replay::ProgramReplay replay(captured.program);
   const program::Program& program = replay.program();
   const std::vector<at::Tensor> inputs = make_inputs(program, options, device);
-  capture::StorageTable storages(program.storages.size());
+  replay::StorageTable storages(program.storages.size());
   for (const program::Parameter& parameter : program.parameters) {
     storages[parameter.tensor.storage] = tensors.at(parameter.name).storage();
   }
@@ -161,7 +161,7 @@ void run(const Options& options) {
     for (const auto& [name, tensor] : tensors) tensor.mutable_grad().reset();
   };
   const auto replayed = [&] {
-    const capture::ReplayScope scope;
+    const replay::ReplayScope scope;
     replay.run(storages, 0, static_cast<program::OperatorId>(program.operators.size()));
     replay.release_produced(storages);
   };

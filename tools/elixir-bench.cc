@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "hardware/hardware_profile.h"
-#include "measure/gpu_probe.h"
+#include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
 #include "program/document.h"
 #include "tools/bench/list.h"

@@ -14,11 +14,11 @@
 
 #include "core/files.h"
 #include "core/units.h"
-#include "plan/budget.h"
-#include "report/budget_check.h"
-#include "report/check_screen.h"
-#include "report/github.h"
-#include "report/junit.h"
+#include "check/budget.h"
+#include "check/budget_check.h"
+#include "report/screen/check_screen.h"
+#include "report/ci/github.h"
+#include "report/ci/junit.h"
 #include "tools/check/documents.h"
 #include "tools/common/run_tool.h"
 
@@ -26,16 +26,16 @@ namespace {
 
 using elixir::Error;
 using elixir::ErrorCode;
-using elixir::plan::Measure;
-using elixir::plan::Quantity;
-using elixir::report::CheckedDocument;
+using elixir::check::Measure;
+using elixir::check::Quantity;
+using elixir::check::CheckedDocument;
 using elixir::tools::Flags;
 
 struct Options {
   std::vector<std::string> files;
-  elixir::plan::ByQuantity<std::optional<std::int64_t>> limits;
-  std::optional<elixir::plan::BaselinePath> baseline;
-  std::optional<elixir::plan::Increase> max_increase;
+  elixir::check::ByQuantity<std::optional<std::int64_t>> limits;
+  std::optional<elixir::check::BaselinePath> baseline;
+  std::optional<elixir::check::Increase> max_increase;
   std::string format = "text";
   std::optional<std::string> junit;
   bool force = false;
@@ -46,7 +46,7 @@ struct LimitFlag {
   const char* name;
   const char* help;
 };
-constexpr elixir::plan::ByQuantity<LimitFlag> kLimitFlags{{
+constexpr elixir::check::ByQuantity<LimitFlag> kLimitFlags{{
     {Quantity::kPeakAllocated, "--max-peak-allocated", "bytes of tensors at the peak"},
     {Quantity::kPeakReserved, "--max-peak-reserved", "bytes of the allocator's segments"},
     {Quantity::kProcess, "--max-process", "bytes of the process on the GPU, context included"},
@@ -56,20 +56,20 @@ constexpr elixir::plan::ByQuantity<LimitFlag> kLimitFlags{{
     {Quantity::kStepTime, "--max-step-time", "predicted time of a plan's step: 250ms"},
 }};
 
-elixir::plan::Origin from_flag(const char* flag) {
-  elixir::plan::Origin origin;
+elixir::check::Origin from_flag(const char* flag) {
+  elixir::check::Origin origin;
   origin.flag = flag;
   return origin;
 }
 
 /// The rules of the budget for this document, with the flags over them.
-elixir::plan::Rules rules_of(const CheckedDocument& document,
+elixir::check::Rules rules_of(const CheckedDocument& document,
                              const elixir::tools::CheckInputs& inputs,
                              const Options& options) {
-  elixir::plan::Rules rules;
+  elixir::check::Rules rules;
   if (inputs.budget) rules = rules_for(*inputs.budget, document.path);
   for (const LimitFlag& flag : kLimitFlags) {
-    const std::size_t i = elixir::plan::index_of(flag.quantity);
+    const std::size_t i = elixir::check::index_of(flag.quantity);
     if (options.limits[i]) rules.limits[i] = {*options.limits[i], from_flag(flag.name)};
   }
   if (options.baseline) rules.baseline = options.baseline;
@@ -92,9 +92,9 @@ elixir::plan::Rules rules_of(const CheckedDocument& document,
   return rules;
 }
 
-std::vector<elixir::report::Subject> subjects_of(elixir::tools::CheckInputs inputs,
+std::vector<elixir::check::Subject> subjects_of(elixir::tools::CheckInputs inputs,
                                                  const Options& options) {
-  std::vector<elixir::plan::Rules> rules;
+  std::vector<elixir::check::Rules> rules;
   for (const CheckedDocument& document : inputs.documents) {
     rules.push_back(rules_of(document, inputs, options));
   }
@@ -109,7 +109,7 @@ std::vector<elixir::report::Subject> subjects_of(elixir::tools::CheckInputs inpu
     }
     baselines[i] = elixir::tools::read_baseline(*rules[i].baseline, inputs.documents[i], sharers);
   }
-  std::vector<elixir::report::Subject> subjects;
+  std::vector<elixir::check::Subject> subjects;
   for (std::size_t i = 0; i < inputs.documents.size(); ++i) {
     subjects.push_back(
         {std::move(inputs.documents[i]), std::move(rules[i]), std::move(baselines[i])});
@@ -120,7 +120,7 @@ std::vector<elixir::report::Subject> subjects_of(elixir::tools::CheckInputs inpu
 /// Globs that match nothing are how a limit stops being checked without anybody noticing.
 void warn_about_unused(const elixir::tools::CheckInputs& inputs, elixir::tools::Context& context) {
   if (!inputs.budget) return;
-  for (const elixir::plan::ModelRules& model : inputs.budget->models) {
+  for (const elixir::check::ModelRules& model : inputs.budget->models) {
     bool used = false;
     for (const CheckedDocument& document : inputs.documents) {
       used = used || matches(model, document.path);
@@ -134,9 +134,9 @@ void warn_about_unused(const elixir::tools::CheckInputs& inputs, elixir::tools::
   }
 }
 
-void warn_about_baselines(const std::vector<elixir::report::Subject>& subjects,
+void warn_about_baselines(const std::vector<elixir::check::Subject>& subjects,
                           elixir::tools::Context& context) {
-  for (const elixir::report::Subject& subject : subjects) {
+  for (const elixir::check::Subject& subject : subjects) {
     const std::string& path = subject.document.path;
     if (subject.rules.baseline && !subject.baseline) {
       context.warn(fmt::format("`{}` has no baseline at `{}`", path, subject.rules.baseline->path));
@@ -158,7 +158,7 @@ void warn_about_baselines(const std::vector<elixir::report::Subject>& subjects,
 }
 
 /// To the file that GitHub shows under the job: appended, since other steps write there too.
-void write_step_summary(const elixir::report::CheckReport& report,
+void write_step_summary(const elixir::check::CheckReport& report,
                         elixir::tools::Context& context) {
   const char* path = std::getenv("GITHUB_STEP_SUMMARY");
   if (path == nullptr || *path == '\0') return;
@@ -173,10 +173,10 @@ elixir::tools::Answer work(const Options& options, elixir::tools::Context& conte
   if (options.junit) elixir::check_output(*options.junit, overwrite);
   elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
   warn_about_unused(inputs, context);
-  const std::vector<elixir::report::Subject> subjects = subjects_of(std::move(inputs), options);
+  const std::vector<elixir::check::Subject> subjects = subjects_of(std::move(inputs), options);
   warn_about_baselines(subjects, context);
 
-  const elixir::report::CheckReport report = elixir::report::check(subjects);
+  const elixir::check::CheckReport report = elixir::check::check_documents(subjects);
   context.document() = elixir::report::to_json(report);
   if (options.junit) {
     elixir::write_file(*options.junit, elixir::report::junit_xml(report), overwrite);
@@ -193,7 +193,7 @@ elixir::tools::Answer work(const Options& options, elixir::tools::Context& conte
 }
 
 void declare_limit(Flags& flags, const LimitFlag& limit, std::optional<std::int64_t>& value) {
-  const Measure measure = elixir::plan::info_of(limit.quantity).measure;
+  const Measure measure = elixir::check::info_of(limit.quantity).measure;
   if (measure == Measure::kBytes) {
     auto& flag = flags.bytes(limit.name, &value, limit.help);
     const bool on_gpu =
@@ -205,10 +205,10 @@ void declare_limit(Flags& flags, const LimitFlag& limit, std::optional<std::int6
       limit.name,
       measure == Measure::kCount ? "N" : "TIME",
       [&value, measure](const std::string& text) {
-        value = elixir::plan::parse_value(measure, text);
+        value = elixir::check::parse_value(measure, text);
         return value.has_value();
       },
-      elixir::plan::expected_value(measure, ""),
+      elixir::check::expected_value(measure, ""),
       limit.help);
 }
 
@@ -221,7 +221,7 @@ void declare(Flags& flags, Options& options) {
       .required();
   flags.group("Limits");
   for (const LimitFlag& limit : kLimitFlags) {
-    declare_limit(flags, limit, options.limits[elixir::plan::index_of(limit.quantity)]);
+    declare_limit(flags, limit, options.limits[elixir::check::index_of(limit.quantity)]);
   }
   flags.group("Baseline");
   flags
@@ -229,7 +229,7 @@ void declare(Flags& flags, Options& options) {
           "--baseline",
           "FILE|DIRECTORY",
           [&options](const std::string& text) {
-            options.baseline = elixir::plan::BaselinePath{text, from_flag("--baseline")};
+            options.baseline = elixir::check::BaselinePath{text, from_flag("--baseline")};
             return !text.empty();
           },
           "a file or a directory",
@@ -242,7 +242,7 @@ void declare(Flags& flags, Options& options) {
           [&options](const std::string& text) {
             const auto percent = elixir::parse_percent(text);
             if (percent) {
-              options.max_increase = elixir::plan::Increase{*percent, from_flag("--max-increase")};
+              options.max_increase = elixir::check::Increase{*percent, from_flag("--max-increase")};
             }
             return percent.has_value();
           },

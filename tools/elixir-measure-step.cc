@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "memory/call_script.h"
-#include "memory/event_comparison.h"
-#include "memory/training_memory.h"
-#include "memory/workspace_table.h"
+#include "operators/scratch/call_script.h"
+#include "memory/recorded/event_comparison.h"
+#include "memory/step/training_memory.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/lifetimes.h"
 #include "runtime/step_memory.h"
 #include "tools/common/run_tool.h"
@@ -29,13 +29,13 @@ struct Prediction {
 };
 
 Prediction predict(const program::Program& program, const ProfileOptions& options, bool replayed) {
-  memory::CudaTraits traits = memory::cuda_traits(program.target);
+  operators::CudaTraits traits = operators::cuda_traits(program.target);
   traits.backward_has_thread = !replayed;
   Prediction prediction;
   prediction.events = memory::training_events(
       program,
       options.optimizer,
-      memory::call_scripts(program, traits, memory::shipped_workspace_table(program.target.sm)),
+      operators::call_scripts(program, traits, operators::shipped_workspace_table(program.target.sm)),
       kSteps);
   prediction.memory = memory::simulate_training(
       prediction.events, allocator_config(options), memory::unlimited_device());

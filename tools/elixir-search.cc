@@ -15,7 +15,7 @@
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "program/document.h"
-#include "report/table.h"
+#include "report/screen/table.h"
 #include "search/search.h"
 #include "tools/common/run_tool.h"
 

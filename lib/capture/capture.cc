@@ -7,12 +7,12 @@
 
 #include <c10/util/Exception.h>
 
-#include "capture/fallbacks.h"
-#include "capture/graph_edit.h"
-#include "capture/meta_storage.h"
-#include "capture/missing_kernel.h"
-#include "capture/session.h"
-#include "capture/step.h"
+#include "capture/record/fallbacks.h"
+#include "capture/record/graph_edit.h"
+#include "capture/record/meta_storage.h"
+#include "capture/record/missing_kernel.h"
+#include "capture/record/session.h"
+#include "capture/record/step.h"
 #include "core/error.h"
 
 namespace elixir::capture {

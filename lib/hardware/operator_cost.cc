@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace elixir::hardware {
 namespace {
@@ -196,7 +196,7 @@ CostModel::CostModel(const HardwareProfile& profile)
 
 OperatorCost CostModel::cost(const Operator& op) const {
   if (measured_.empty()) return estimated(op, {});
-  const std::string key = program::operator_key(op);
+  const std::string key = operators::operator_key(op);
   const auto found = measured_.find(key);
   return found != measured_.end() ? found->second : estimated(op, key);
 }

@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "capture/counting_allocator.h"
+#include "replay/counting_allocator.h"
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "measure/clocks.h"
-#include "measure/direct_file.h"
-#include "measure/gpu_probe.h"
-#include "measure/kernel_timer.h"
-#include "measure/machine.h"
+#include "measure/machine/clocks.h"
+#include "measure/disk/direct_file.h"
+#include "measure/machine/gpu_probe.h"
+#include "measure/operators/kernel_timer.h"
+#include "measure/machine/machine.h"
 
 namespace elixir::measure {
 namespace {
@@ -170,7 +170,7 @@ void check_names(const std::vector<std::string>& names) {
 Outcome measure(const Request& request) {
   if (request.only) check_names(*request.only);
   if (request.disk_directory) check_directory(*request.disk_directory);
-  capture::install_counting_allocator();  // the allocator of training
+  replay::install_counting_allocator();  // the allocator of training
   kernels::ThreadPool pool(at::get_num_threads());
   Bench bench;
   bench.device = choose_device(request.device);

@@ -10,7 +10,7 @@
 
 #include "hardware/hardware_profile.h"
 #include "measure/measurement.h"
-#include "measure/operators.h"
+#include "measure/operators/operators.h"
 #include "measure/sample_log.h"
 #include "program/program.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "measure/gpu_probe.h"
+#include "measure/machine/gpu_probe.h"
 
 namespace elixir::measure {
 namespace {

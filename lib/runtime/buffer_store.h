@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "schedule/schedule.h"
 
 namespace elixir::runtime {

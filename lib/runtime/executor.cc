@@ -74,7 +74,7 @@ void Executor::bind_statics() {
     if (tables_.front()[id]) return;  // a second name of the same storage
     void* memory = parts_.buffers.find(role, static_cast<std::int32_t>(position));
     require(memory != nullptr, "the schedule has no memory for a buffer or an input");
-    bind(id, capture::borrow_storage(memory, program_.storages[id].bytes, device));
+    bind(id, replay::borrow_storage(memory, program_.storages[id].bytes, device));
   };
   for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
     bind_buffer(program_.buffers[i].tensor.storage, BufferRole::kModuleBuffer, i);
@@ -110,7 +110,7 @@ void Executor::bind_chunk(std::int32_t chunk, void* memory) {
   for (const std::int32_t p : parameters_of_chunk_[chunk]) {
     const program::StorageId id = program_.parameters[p].tensor.storage;
     const c10::Storage storage =
-        capture::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
+        replay::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
                                 program_.storages[id].bytes,
                                 parts_.device.torch_device());
     for (auto& table : tables_) table[id] = storage;
@@ -222,8 +222,8 @@ std::vector<float> Executor::losses() const {
     program::TensorRef scalar = program_.loss;
     scalar.sizes = scalar.strides = {};
     scalar.offset = 0;
-    const at::Tensor loss = capture::make_shell(
-        capture::borrow_storage(loss_slots_ + static_cast<std::int64_t>(m) * kLossSlotBytes,
+    const at::Tensor loss = replay::make_shell(
+        replay::borrow_storage(loss_slots_ + static_cast<std::int64_t>(m) * kLossSlotBytes,
                                 kLossSlotBytes,
                                 c10::Device(c10::kCPU)),
         scalar);
@@ -314,7 +314,7 @@ void Executor::issue_inputs(const Task& task) {
 }
 
 void Executor::issue_compute(const Task& task) {
-  capture::StorageTable& table = tables_[task.micro_batch];
+  replay::StorageTable& table = tables_[task.micro_batch];
   parts_.device.issue(task, [&](StreamOperations&) {
     for (const program::StorageId id : task.releases) table[id] = c10::Storage();
     if (!seeded_[task.micro_batch]) {

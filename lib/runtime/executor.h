@@ -14,10 +14,10 @@
 
 #include "plan/plan.h"
 #include "runtime/buffer_store.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
-#include "runtime/program_replay.h"
+#include "replay/program_replay.h"
 #include "runtime/trainer.h"
 #include "schedule/schedule.h"
 
@@ -26,7 +26,7 @@ namespace elixir::runtime {
 /// What an executor works on; everything outlives it.
 struct ExecutorParts {
   Device& device;
-  ProgramReplay& replay;
+  replay::ProgramReplay& replay;
   const plan::Plan& plan;
   const BufferStore& buffers;
   const std::vector<ParameterLayout>& layouts;  ///< of the replay's program
@@ -76,7 +76,7 @@ class Executor {
   const program::Program& program_;
   schedule::Schedule schedule_;
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
-  std::vector<capture::StorageTable> tables_;  ///< by micro-batch
+  std::vector<replay::StorageTable> tables_;  ///< by micro-batch
   char* loss_slots_ = nullptr;                 ///< host, kLossSlotBytes a micro-batch
   // Of the run in progress:
   std::vector<std::vector<at::Tensor>> inputs_;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/parameter_layout.h"
-#include "runtime/stream_operations.h"
+#include "runtime/device/stream_operations.h"
 #include "runtime/trainer.h"
 
 namespace elixir::runtime {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "capture/replay_call.h"
+#include "replay/replay_call.h"
 #include "core/error.h"
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"

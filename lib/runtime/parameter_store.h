@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 #include "program/program.h"
 #include "runtime/buffer_store.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/parameter_layout.h"
 
 namespace elixir::runtime {

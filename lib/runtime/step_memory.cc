@@ -15,11 +15,11 @@
 #include <string_view>
 #include <utility>
 
-#include "capture/autograd_step.h"
-#include "capture/replay_call.h"
+#include "capture/record/autograd_step.h"
+#include "replay/replay_call.h"
 #include "core/error.h"
-#include "memory/optimizer_state.h"
-#include "runtime/program_replay.h"
+#include "memory/step/optimizer_state.h"
+#include "replay/program_replay.h"
 
 namespace elixir::runtime {
 namespace {
@@ -167,7 +167,7 @@ class Replay {
   }
 
   void run() {
-    const capture::ReplayScope below_autograd;
+    const replay::ReplayScope below_autograd;
     const auto end = static_cast<program::OperatorId>(replay_.program().operators.size());
     replay_.run(storages_, 0, end);
   }
@@ -191,8 +191,8 @@ class Replay {
     storages_[static_cast<std::size_t>(id)] = tensor.storage();
   }
 
-  ProgramReplay replay_;
-  capture::StorageTable storages_;
+  replay::ProgramReplay replay_;
+  replay::StorageTable storages_;
 };
 
 /// LibTorch's out-of-memory exception as ours.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "memory/recorded_trace.h"
+#include "memory/recorded/trace.h"
 
 namespace elixir::runtime {
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "capture/replay_call.h"
+#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "runtime/buffer_store.h"
@@ -19,7 +19,7 @@
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
-#include "runtime/program_replay.h"
+#include "replay/program_replay.h"
 
 namespace elixir::runtime {
 namespace {
@@ -70,7 +70,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 
-schedule::Schedule lower_checked(const ProgramReplay& replay,
+schedule::Schedule lower_checked(const replay::ProgramReplay& replay,
                                  const plan::Plan& plan,
                                  const schedule::LoweringOptions& options) {
   schedule::Schedule schedule =
@@ -99,7 +99,7 @@ const program::Buffer& buffer_named(const program::Program& program, const std::
 /// A forward-only program over the training program's chunks and module buffers.
 struct Evaluation {
   capture::Captured captured;
-  ProgramReplay replay;
+  replay::ProgramReplay replay;
   std::vector<ParameterLayout> layouts;
   std::unique_ptr<BufferStore> buffers;
   std::unique_ptr<Executor> executor;
@@ -112,7 +112,7 @@ struct Trainer::State {
   plan::Plan plan;
   TrainerOptions options;
   std::map<program::StorageId, at::Tensor> constants;
-  ProgramReplay replay;
+  replay::ProgramReplay replay;
   std::vector<ParameterLayout> layouts;
   OptimizerPass optimizer;
   std::unique_ptr<Device> device;
@@ -184,8 +184,8 @@ void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tenso
   const auto bytes = static_cast<std::int64_t>(storage.nbytes());
   std::vector<char> copy(static_cast<std::size_t>(bytes));
   device->copy_now(copy.data(), storage.data(), bytes);
-  at::Tensor view = capture::make_shell(
-      capture::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)), buffer.tensor);
+  at::Tensor view = replay::make_shell(
+      replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)), buffer.tensor);
   view.copy_(value);
   device->copy_now(storage.mutable_data(), copy.data(), bytes);
 }
@@ -195,7 +195,7 @@ at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
   const auto bytes = static_cast<std::int64_t>(storage.nbytes());
   std::vector<char> copy(static_cast<std::size_t>(bytes));
   device->copy_now(copy.data(), storage.data(), bytes);
-  return capture::make_shell(capture::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
+  return replay::make_shell(replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
                              buffer.tensor)
       .clone();
 }

@@ -11,11 +11,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "memory/call_script.h"
-#include "memory/training_events.h"
-#include "memory/workspace_table.h"
+#include "operators/scratch/call_script.h"
+#include "memory/step/training_events.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/document.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace {
 
@@ -53,16 +53,16 @@ int main(int argc, char** argv) {
     constexpr int kSteps = 3;
     const elixir::program::Profile profile = elixir::program::load_profile(argv[1]);
     const elixir::program::Program& program = profile.program;
-    elixir::memory::WorkspaceTable table;
+    elixir::operators::WorkspaceTable table;
     if (argc > 2) {
-      table = elixir::memory::parse_workspace_table(*elixir::JsonDocument::load(argv[2]));
+      table = elixir::operators::parse_workspace_table(*elixir::JsonDocument::load(argv[2]));
     }
     const auto scripts =
-        elixir::memory::call_scripts(program, elixir::memory::cuda_traits(program.target), table);
+        elixir::operators::call_scripts(program, elixir::operators::cuda_traits(program.target), table);
     print(elixir::memory::training_events(program, profile.optimizer, scripts, kSteps));
     for (const auto& op : program.operators) {
-      if (elixir::memory::is_library_call(op)) {
-        std::printf("k %d %s\n", op.id, elixir::program::operator_key(op).c_str());
+      if (elixir::operators::is_library_call(op)) {
+        std::printf("k %d %s\n", op.id, elixir::operators::operator_key(op).c_str());
       }
     }
   } catch (const std::exception& error) {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "memory/training_memory.h"
+#include "memory/step/training_memory.h"
 #include "program/document.h"
 
 namespace {
@@ -23,6 +23,7 @@ elixir::Json limits_of(const std::string& profile_path,
                        int count,
                        char** percentages) {
   using namespace elixir::memory;
+  using namespace elixir::operators;
   const elixir::program::Profile profile = elixir::program::load_profile(profile_path);
   const elixir::program::Program& program = profile.program;
   const auto scripts = call_scripts(

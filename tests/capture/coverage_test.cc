@@ -10,7 +10,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "capture/geometry.h"
+#include "capture/meta/meta_kernels.h"
 #include "core/files.h"
 #include "operator_coverage.h"
 

@@ -15,8 +15,8 @@
 #include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 
-#include "capture/geometry.h"
-#include "capture/values.h"
+#include "capture/meta/meta_kernels.h"
+#include "capture/record/values.h"
 #include "random_calls.h"
 
 namespace elixir::capture {

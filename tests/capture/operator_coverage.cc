@@ -12,7 +12,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "capture/geometry.h"
+#include "capture/meta/meta_kernels.h"
 #include "core/files.h"
 
 namespace elixir::capture {
@@ -284,7 +284,7 @@ std::string operator_page(const std::vector<OperatorRow>& rows) {
          "and its `derivatives.yaml`; accepted anew with `ELIXIR_TEST_ACCEPT=1 meson test -C build "
          "operator-coverage`.\n\n" +
          counts(rows) +
-         "\n- **rule**: a function of `lib/capture/geometry_*.cc`, compared with the CPU kernel on "
+         "\n- **rule**: a function of `lib/capture/meta/*.cc`, compared with the CPU kernel on "
          "random arguments, or on a GPU where\n"
          "  only CUDA has the operator. In-place operators share the rule of their other form.\n"
          "- **Meta kernel**: LibTorch's own, in C++.\n"

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "capture/values.h"
+#include "capture/record/values.h"
 
 namespace elixir::capture {
 

@@ -11,8 +11,8 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
-#include "capture/geometry.h"
-#include "capture/values.h"
+#include "capture/meta/meta_kernels.h"
+#include "capture/record/values.h"
 #include "random_calls.h"
 
 namespace elixir::capture {

@@ -16,7 +16,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "fakes/program_builder.h"
-#include "memory/timeline.h"
+#include "memory/step/timeline.h"
 #include "program/document.h"
 
 namespace {

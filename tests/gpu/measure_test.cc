@@ -15,11 +15,11 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "hardware/line_fit.h"
-#include "measure/collectives.h"
-#include "measure/contending_work.h"
-#include "measure/gpu_links.h"
-#include "measure/gpu_probe.h"
-#include "measure/kernel_timer.h"
+#include "measure/collectives/collectives.h"
+#include "measure/links/contending_work.h"
+#include "measure/links/gpu_links.h"
+#include "measure/machine/gpu_probe.h"
+#include "measure/operators/kernel_timer.h"
 #include "measure/measure.h"
 
 namespace elixir::measure {

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace elixir::hardware {
 namespace {
 
-using program::operator_key;
+using operators::operator_key;
 
 using program::DType;
 using program::Operator;

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "hardware/operator_cost.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace elixir::hardware {
 namespace {
@@ -183,7 +183,7 @@ HardwareProfile made_up_machine(const std::vector<std::int64_t>& batches) {
   p.launch_ns = Figure{3000, 0, 1, "test"};
   for (const std::int64_t batch : batches) {
     for (const Call& call : transformer_calls(batch * 1024)) {
-      p.operators.push_back(timed(program::operator_key(call.op),
+      p.operators.push_back(timed(operators::operator_key(call.op),
                                   made_up_ns(call.op, call.efficiency),
                                   operator_bytes(call.op),
                                   call.op.flops));

@@ -13,11 +13,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "measure/clocks.h"
-#include "measure/collectives.h"
-#include "measure/contending_work.h"
+#include "measure/machine/clocks.h"
+#include "measure/collectives/collectives.h"
+#include "measure/links/contending_work.h"
 #include "measure/measure.h"
-#include "measure/operators.h"
+#include "measure/operators/operators.h"
 
 namespace elixir::measure {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "measure/disk.h"
+#include "measure/disk/disk.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/units.h"
-#include "measure/direct_file.h"
+#include "measure/disk/direct_file.h"
 #include "measure/measure.h"
 
 namespace elixir::measure {

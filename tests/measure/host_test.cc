@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "core/units.h"
-#include "measure/host_memory.h"
+#include "measure/host/host_memory.h"
 #include "measure/measure.h"
-#include "measure/streams.h"
+#include "measure/host/streams.h"
 
 namespace elixir::measure {
 namespace {

@@ -13,9 +13,9 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hardware/operator_cost.h"
-#include "measure/machine.h"
+#include "measure/machine/machine.h"
 #include "measure/sampling.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace elixir::measure {
 namespace {
@@ -224,7 +224,7 @@ TEST(Operators, AreMeasuredOncePerDistinctCall) {
   }
   const hardware::HardwareProfile p = measured(make.program_);
   ASSERT_EQ(p.operators.size(), 1U);
-  EXPECT_EQ(p.operators[0].key, program::operator_key(make.program_.operators[0]));
+  EXPECT_EQ(p.operators[0].key, operators::operator_key(make.program_.operators[0]));
   EXPECT_GT(p.operators[0].time_ns.median, 0);
   EXPECT_EQ(hardware::CostModel(p).cost(make.program_.operators[1]).source,
             hardware::OperatorCost::Source::kMeasured);
@@ -244,7 +244,7 @@ TEST(Operators, ThatNobodyMeasuredAreInterpolatedBetweenThoseThatWere) {
     halve.writes = true;
   }
   const Operator& asked = make.program_.operators[1];
-  const std::string key = program::operator_key(asked);
+  const std::string key = operators::operator_key(asked);
   Request request = quick({"device-copy", "launch", "matmul"});
   request.into = measure(request).profile;
   request.only = std::vector<std::string>{};
@@ -330,7 +330,7 @@ TEST(Operators, ThatFailAreWaivedWithTheReason) {
   mm.outputs = {out};
   const hardware::HardwareProfile p = measured(make.program_);
   EXPECT_TRUE(p.operators.empty());
-  const std::string key = "operator " + program::operator_key(make.program_.operators[0]);
+  const std::string key = "operator " + operators::operator_key(make.program_.operators[0]);
   ASSERT_THAT(p.waived, Contains(Key(key)));
   EXPECT_THAT(p.waived.at(key), HasSubstr("mat1 and mat2"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "measure/topology.h"
+#include "measure/machine/topology.h"
 
 #include <unistd.h>
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "memory/timeline.h"
+#include "memory/step/timeline.h"
 #include "program/canonical.h"
 
 namespace elixir::program {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/check_screen.h"
-#include "report/github.h"
-#include "report/junit.h"
+#include "report/screen/check_screen.h"
+#include "report/ci/github.h"
+#include "report/ci/junit.h"
 
 namespace elixir::report {
 namespace {
@@ -18,10 +18,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-Check over(std::int64_t value, std::int64_t limit) {
-  Check check;
-  check.quantity = plan::Quantity::kPeakAllocated;
-  check.verdict = Verdict::kOver;
+check::Check over(std::int64_t value, std::int64_t limit) {
+  check::Check check;
+  check.quantity = check::Quantity::kPeakAllocated;
+  check.verdict = check::Verdict::kOver;
   check.value = value;
   check.limit = limit;
   check.origin.flag = "--max-peak-allocated";
@@ -29,14 +29,14 @@ Check over(std::int64_t value, std::int64_t limit) {
 }
 
 /// One file that is over, with a module to blame.
-CheckReport sample(const std::string& path = "a.json", const std::string& module = "h.0.mlp") {
-  FileReport file;
+check::CheckReport sample(const std::string& path = "a.json", const std::string& module = "h.0.mlp") {
+  check::FileReport file;
   file.path = path;
   file.target = "cpu";
   file.checks = {over(1536, 1024)};
   file.culprits = {
-      {"modules", plan::Measure::kBytes, "at the peak", false, {{module, 1, 1000, {}}}}};
-  CheckReport report;
+      {"modules", check::Measure::kBytes, "at the peak", false, {{module, 1, 1000, {}}}}};
+  check::CheckReport report;
   report.files = {file};
   report.failed = 1;
   return report;
@@ -70,10 +70,10 @@ TEST(CheckScreen, NamesStayOnTheirLine) {
 }
 
 TEST(CheckDocument, HasEveryFieldAlways) {
-  CheckReport report = sample();
-  Check unknown;
-  unknown.quantity = plan::Quantity::kStepTime;
-  unknown.verdict = Verdict::kNotKnown;
+  check::CheckReport report = sample();
+  check::Check unknown;
+  unknown.quantity = check::Quantity::kStepTime;
+  unknown.verdict = check::Verdict::kNotKnown;
   unknown.limit = 5;
   unknown.reason = "nobody knows";
   unknown.origin.place = {"b.json", "/limits/max_step_ns", 7, std::nullopt};
@@ -94,7 +94,7 @@ TEST(CheckDocument, HasEveryFieldAlways) {
 }
 
 TEST(GithubAnnotations, PointAtTheFileOrAtTheLimitInTheBudget) {
-  CheckReport report = sample();
+  check::CheckReport report = sample();
   EXPECT_THAT(github_annotations(report),
               StartsWith("::error file=a.json,title=a.json%3A peak allocated is over budget::"
                          "a.json: 1.50 KiB of at most 1.00 KiB, over by 512 bytes (50 %25)%0A"
@@ -117,7 +117,7 @@ TEST(GithubAnnotations, EscapeWhatWouldEndThem) {
 }
 
 TEST(GithubAnnotations, GroupWhatGithubWouldNotShow) {
-  CheckReport report = sample();
+  check::CheckReport report = sample();
   for (int i = 1; i < 10; ++i) report.files.push_back(report.files[0]);
   EXPECT_EQ(lines(github_annotations(report)).size(), 10U);
   EXPECT_THAT(github_annotations(report), Not(HasSubstr("more")));
@@ -128,9 +128,9 @@ TEST(GithubAnnotations, GroupWhatGithubWouldNotShow) {
 }
 
 TEST(GithubAnnotations, WarnAboutMissingBaselinesOnly) {
-  CheckReport report = sample();
-  Check& check = report.files[0].checks[0];
-  check.verdict = Verdict::kWaived;
+  check::CheckReport report = sample();
+  check::Check& check = report.files[0].checks[0];
+  check.verdict = check::Verdict::kWaived;
   check.reason = "a plan of the same program answers it";
   EXPECT_EQ(github_annotations(report), "");
   check.max_increase_percent = 2;
@@ -159,7 +159,7 @@ TEST(GithubSummary, IsMarkdownThatNamesCannotBreak) {
 }
 
 TEST(GithubSummary, StaysBelowGithubsLimit) {
-  CheckReport report = sample(std::string(5000, 'a'));
+  check::CheckReport report = sample(std::string(5000, 'a'));
   for (int i = 0; i < 500; ++i) report.files.push_back(report.files[0]);
   const std::string text = github_summary(report);
   EXPECT_LE(text.size(), std::size_t{1} << 20);
@@ -167,13 +167,13 @@ TEST(GithubSummary, StaysBelowGithubsLimit) {
 }
 
 TEST(Junit, HasASuiteForEachFileAndACaseForEachCheck) {
-  CheckReport report = sample();
-  Check waived = over(1, 2);
-  waived.verdict = Verdict::kWaived;
-  waived.quantity = plan::Quantity::kStepTime;
+  check::CheckReport report = sample();
+  check::Check waived = over(1, 2);
+  waived.verdict = check::Verdict::kWaived;
+  waived.quantity = check::Quantity::kStepTime;
   waived.reason = "a plan answers";
-  Check within = over(1, 2);
-  within.verdict = Verdict::kWithin;
+  check::Check within = over(1, 2);
+  within.verdict = check::Verdict::kWithin;
   within.max_increase_percent = 2;
   report.files[0].checks.push_back(waived);
   report.files[0].checks.push_back(within);

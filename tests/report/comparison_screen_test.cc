@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/comparison_screen.h"
+#include "report/screen/comparison_screen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fakes/program_builder.h"
-#include "memory/timeline.h"
+#include "memory/step/timeline.h"
 
 namespace elixir::report {
 namespace {

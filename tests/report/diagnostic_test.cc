@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/diagnostic.h"
+#include "report/screen/diagnostic.h"
 
 #include <gtest/gtest.h>
 

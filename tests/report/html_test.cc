@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/html.h"
+#include "report/page/html.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/live_tensors.h"
+#include "report/screen/live_tensors.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fakes/program_builder.h"
-#include "memory/training_step.h"
+#include "memory/step/training_step.h"
 
 namespace elixir::report {
 namespace {

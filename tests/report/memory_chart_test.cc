@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/memory_chart.h"
+#include "report/page/memory_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
-#include "memory/training_step.h"
+#include "memory/step/training_step.h"
 
 namespace elixir::report {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // What a snapshot contains is compared in snapshot_test.py, by Python and by PyTorch's own viewer.
-#include "report/memory_snapshot.h"
+#include "report/trace/memory_snapshot.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
-#include "memory/training_step.h"
+#include "memory/step/training_step.h"
 
 namespace elixir::report {
 namespace {

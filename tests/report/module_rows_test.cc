@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/module_rows.h"
+#include "report/screen/module_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/pickle_writer.h"
+#include "report/trace/pickle_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/profile_page.h"
+#include "report/page/profile_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "core/units.h"
 #include "fakes/program_builder.h"
-#include "report/module_table.h"
+#include "report/page/module_table.h"
 
 namespace elixir::report {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/profile_screen.h"
+#include "report/screen/profile_screen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "fakes/program_builder.h"
-#include "report/byte_unit.h"
+#include "report/screen/byte_unit.h"
 
 namespace elixir::report {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/schedule_trace.h"
+#include "report/trace/schedule_trace.h"
 
 #include <gtest/gtest.h>
 

@@ -13,13 +13,13 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/program_builder.h"
-#include "memory/training_step.h"
-#include "memory/workspace_table.h"
+#include "memory/step/training_step.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/document.h"
-#include "report/memory_snapshot.h"
-#include "report/pickle_writer.h"
-#include "report/profile_page.h"
-#include "report/profile_screen.h"
+#include "report/trace/memory_snapshot.h"
+#include "report/trace/pickle_writer.h"
+#include "report/page/profile_page.h"
+#include "report/screen/profile_screen.h"
 
 namespace {
 
@@ -31,7 +31,7 @@ void write(const std::string& directory, const std::string& name, const Profile&
   const auto step = elixir::memory::predict_step(
       profile.program,
       profile.optimizer,
-      elixir::memory::shipped_workspace_table(profile.program.target.sm),
+      elixir::operators::shipped_workspace_table(profile.program.target.sm),
       {});
   const std::string path = directory + "/" + name;
   elixir::report::Style style;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/counting_allocator.h"
+#include "replay/counting_allocator.h"
 #include "core/error.h"
 #include "runtime/training.h"
 
@@ -84,11 +84,11 @@ TEST_F(TrainerTest, RefusesAPlanThatNeedsOneByteMoreThanItsBudget) {
 
 TEST_F(TrainerTest, StaticBuffersBeyondTheLimitAreRefusedBeforeTheFirstStep) {
   plan::Plan plan = model_.plan(kAllOnDevice);
-  const std::int64_t before = capture::DeviceAccount::instance().charged_bytes();
+  const std::int64_t before = replay::DeviceAccount::instance().charged_bytes();
   plan.predicted.peak_allocated_bytes = plan.budgets.gpu_memory_bytes = 1
                                                                         << 20;  // a plan that lies
   EXPECT_EQ(code_of([&] { static_cast<void>(make(plan)); }), ErrorCode::kOutOfMemory);
-  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), before);
+  EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), before);
 }
 
 TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
@@ -100,11 +100,11 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   std::vector<double> expected;
   for (int i = 0; i < 3; ++i) expected.push_back(step(*untroubled).loss);
   const auto weights = weights_of(*untroubled);
-  const std::int64_t one_trainer = capture::DeviceAccount::instance().charged_bytes();
+  const std::int64_t one_trainer = replay::DeviceAccount::instance().charged_bytes();
 
   // The limit is the process's: both trainers' statics count.
   const auto troubled = make(plan);
-  const std::int64_t statics = capture::DeviceAccount::instance().charged_bytes();
+  const std::int64_t statics = replay::DeviceAccount::instance().charged_bytes();
   const std::int64_t room = plan.predicted.peak_allocated_bytes + one_trainer;
   troubled->set_device_limit_for_test(room);
   EXPECT_EQ(step(*troubled).loss, expected[0]);
@@ -118,7 +118,7 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
     ASSERT_FALSE(error.info().notes.empty());
     EXPECT_NE(error.info().notes.front().find("aten::"), std::string::npos);
   }
-  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), statics);
+  EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), statics);
   EXPECT_EQ(troubled->steps_done(), 1);
   troubled->set_device_limit_for_test(room);
   EXPECT_EQ(step(*troubled).loss, expected[1]);
@@ -127,13 +127,13 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
 }
 
 TEST_F(TrainerTest, GivesBackItsDeviceMemory) {
-  const std::int64_t before = capture::DeviceAccount::instance().charged_bytes();
+  const std::int64_t before = replay::DeviceAccount::instance().charged_bytes();
   {
     const auto trainer = make(model_.plan(kAllOnDevice));
     step(*trainer);
-    EXPECT_GT(capture::DeviceAccount::instance().charged_bytes(), before);
+    EXPECT_GT(replay::DeviceAccount::instance().charged_bytes(), before);
   }
-  EXPECT_EQ(capture::DeviceAccount::instance().charged_bytes(), before);
+  EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), before);
 }
 
 TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {

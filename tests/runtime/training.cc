@@ -18,8 +18,8 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "capture/counting_allocator.h"
-#include "capture/replay_call.h"
+#include "replay/counting_allocator.h"
+#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "fakes/hardware.h"
@@ -38,7 +38,7 @@ c10::Storage storage_with(const at::Tensor& value,
                           const program::TensorRef& ref,
                           std::int64_t bytes) {
   at::Tensor memory = at::zeros({bytes}, at::TensorOptions().dtype(c10::kByte));
-  capture::make_shell(memory.storage(), ref).copy_(value);
+  replay::make_shell(memory.storage(), ref).copy_(value);
   return memory.storage();
 }
 
@@ -83,8 +83,8 @@ void TestModel::measure_workspaces() const {
   measured_threads_ = at::get_num_threads();
   costs_.assign(program().operators.size(), {});
   if (program().target.kind != program::Target::Kind::kCpu) return;
-  capture::install_counting_allocator();
-  capture::StorageTable storages(program().storages.size());
+  replay::install_counting_allocator();
+  replay::StorageTable storages(program().storages.size());
   const auto put = [&](const program::TensorRef& ref, const at::Tensor& value) {
     storages[ref.storage] = storage_with(value, ref, program().storages[ref.storage].bytes);
   };
@@ -95,18 +95,18 @@ void TestModel::measure_workspaces() const {
   for (const auto& [id, tensor] : captured_.constants) storages[id] = tensor.storage();
   const std::vector<at::Tensor> batch = reference::make_batch(inputs_, 1, 0);
   for (std::size_t i = 0; i < batch.size(); ++i) put(program().inputs[i].tensor, batch[i]);
-  capture::DeviceAccount& account = capture::DeviceAccount::instance();
-  const capture::ReplayScope replay;
+  replay::DeviceAccount& account = replay::DeviceAccount::instance();
+  const replay::ReplayScope replay;
   for (const program::Operator& op : program().operators) {
     if (!lifetimes_.executed[op.id]) continue;
-    capture::ReplayCall call(program(), op.id);
+    replay::ReplayCall call(program(), op.id);
     account.reset_peak();
     std::int64_t known = account.charged_bytes();
     for (const program::StorageId id : call.fresh()) {
-      known += round_up(program().storages[id].bytes, capture::kCountedRoundingBytes);
+      known += round_up(program().storages[id].bytes, replay::kCountedRoundingBytes);
     }
     {
-      const capture::ChargeScope charge;
+      const replay::ChargeScope charge;
       call.run(storages);
     }
     costs_[op.id].workspace_bytes = account.peak_bytes() - known;

@@ -15,7 +15,7 @@
 
 #include "core/error.h"
 #include "hardware/hardware_profile.h"
-#include "plan/budget.h"
+#include "check/budget.h"
 #include "plan/plan.h"
 #include "program/document.h"
 
@@ -26,7 +26,7 @@ using Reader = std::function<void(const std::string& path)>;
 
 const std::map<std::string, Reader>& readers() {
   static const std::map<std::string, Reader> instance{
-      {"budget", [](const std::string& path) { static_cast<void>(plan::load_budget(path)); }},
+      {"budget", [](const std::string& path) { static_cast<void>(check::load_budget(path)); }},
       {"hardware",
        [](const std::string& path) { static_cast<void>(hardware::load_hardware(path)); }},
       {"plan", [](const std::string& path) { static_cast<void>(plan::load_plan(path)); }},

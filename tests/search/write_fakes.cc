@@ -12,10 +12,10 @@
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "hardware/operator_cost.h"
-#include "memory/timeline.h"
+#include "memory/step/timeline.h"
 #include "program/document.h"
 #include "program/lifetimes.h"
-#include "program/operator_key.h"
+#include "operators/operator_key.h"
 
 namespace {
 
@@ -46,7 +46,7 @@ void write(const std::string& directory, bool cuda) {
   // The same machine with every operator of the program measured.
   std::map<std::string, elixir::hardware::OperatorTime> measured;
   for (const elixir::program::Operator& op : profile.program.operators) {
-    const std::string key = elixir::program::operator_key(op);
+    const std::string key = elixir::operators::operator_key(op);
     measured[key] = {.key = key, .time_ns = elixir::fakes::figure(5000), .workspace_bytes = 0};
   }
   for (const auto& [key, time] : measured) machine.operators.push_back(time);

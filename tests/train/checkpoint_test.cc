@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/checkpoint.h"
+#include "train/checkpoint.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -10,10 +10,10 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
-#include "runtime/run_directory.h"
+#include "train/run_directory.h"
 #include "support.h"
 
-namespace elixir::runtime {
+namespace elixir::train {
 namespace {
 
 using program::DType;
@@ -276,4 +276,4 @@ TEST(RunDirectory, AMissingParentIsUnwritable) {
 }
 
 }  // namespace
-}  // namespace elixir::runtime
+}  // namespace elixir::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/data.h"
+#include "train/data.h"
 
 #include <set>
 
@@ -9,10 +9,10 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
-#include "runtime/safetensors.h"
+#include "train/safetensors.h"
 #include "support.h"
 
-namespace elixir::runtime {
+namespace elixir::train {
 namespace {
 
 using program::DType;
@@ -302,4 +302,4 @@ TEST_F(Samples, WrongKeysShapesDtypesCountsAndValuesAreRefused) {
 }
 
 }  // namespace
-}  // namespace elixir::runtime
+}  // namespace elixir::train

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/learning_rate.h"
+#include "train/learning_rate.h"
 
 #include <gtest/gtest.h>
 
-namespace elixir::runtime {
+namespace elixir::train {
 namespace {
 
 using Schedule = LearningRate::Schedule;
@@ -51,4 +51,4 @@ TEST(LearningRate, NamesAreThoseOfTheFlag) {
 }
 
 }  // namespace
-}  // namespace elixir::runtime
+}  // namespace elixir::train

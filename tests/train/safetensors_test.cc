@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/safetensors.h"
+#include "train/safetensors.h"
 
 #include <cstring>
 
@@ -11,7 +11,7 @@
 
 #include "support.h"
 
-namespace elixir::runtime {
+namespace elixir::train {
 namespace {
 
 using test::content_of;
@@ -220,4 +220,4 @@ TEST(Safetensors, MissingFileIsNotFound) {
 }
 
 }  // namespace
-}  // namespace elixir::runtime
+}  // namespace elixir::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/weights.h"
+#include "train/weights.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-namespace elixir::runtime {
+namespace elixir::train {
 namespace {
 
 using program::DType;
@@ -255,4 +255,4 @@ TEST(Initialization, BadRecipesAreRefusedWithAPointer) {
 }
 
 }  // namespace
-}  // namespace elixir::runtime
+}  // namespace elixir::train

@@ -15,7 +15,7 @@
 namespace elixir::tools {
 namespace {
 
-using report::CheckedDocument;
+using check::CheckedDocument;
 
 [[noreturn]] void fail_at(ErrorCode code,
                           const std::string& file,
@@ -35,9 +35,9 @@ std::optional<CheckedDocument> read_document(const std::string& path) {
   const std::optional<std::string> schema = schema_of(path);
   if (schema == "elixir.budget") return std::nullopt;
   if (schema == "elixir.profile") {
-    return report::checked_document(path, program::load_profile(path));
+    return check::checked_document(path, program::load_profile(path));
   }
-  if (schema == "elixir.plan") return report::checked_document(path, plan::load_plan(path));
+  if (schema == "elixir.plan") return check::checked_document(path, plan::load_plan(path));
   // Broken JSON says so itself.
   const auto document = JsonDocument::load(path);
   const JsonCursor root = document->root();
@@ -69,7 +69,7 @@ CheckInputs read_documents(const std::vector<std::string>& paths) {
                   fmt::format("`{}` and `{}` are both budgets", budget_path, path),
                   {"give one; `models` in it changes limits by file name"});
     }
-    inputs.budget = plan::load_budget(path);
+    inputs.budget = check::load_budget(path);
     budget_path = path;
   }
   if (inputs.documents.empty()) {
@@ -81,7 +81,7 @@ CheckInputs read_documents(const std::vector<std::string>& paths) {
   return inputs;
 }
 
-std::optional<CheckedDocument> read_baseline(const plan::BaselinePath& where,
+std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
                                              const CheckedDocument& document,
                                              const std::vector<const CheckedDocument*>& sharers) {
   namespace stdfs = std::filesystem;

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "plan/budget.h"
-#include "report/budget_check.h"
+#include "check/budget.h"
+#include "check/budget_check.h"
 
 namespace elixir::tools {
 
 struct CheckInputs {
-  std::optional<plan::Budget> budget;
-  std::vector<report::CheckedDocument> documents;  ///< in the order given
+  std::optional<check::Budget> budget;
+  std::vector<check::CheckedDocument> documents;  ///< in the order given
 };
 
 /// Profiles and plans, and a budget at most. kWrongSchema for other documents, kConflictingFlags
@@ -27,9 +27,9 @@ struct CheckInputs {
 /// same file name. nullopt when the directory has none, or when it is of the other kind and meant
 /// for another of `sharers` (the checked documents for which `where` holds). Errors say why a
 /// baseline does not go with its document: another kind, another target, one for several.
-[[nodiscard]] std::optional<report::CheckedDocument> read_baseline(
-    const plan::BaselinePath& where,
-    const report::CheckedDocument& document,
-    const std::vector<const report::CheckedDocument*>& sharers);
+[[nodiscard]] std::optional<check::CheckedDocument> read_baseline(
+    const check::BaselinePath& where,
+    const check::CheckedDocument& document,
+    const std::vector<const check::CheckedDocument*>& sharers);
 
 }  // namespace elixir::tools

@@ -55,9 +55,9 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "report/diagnostic.h"
-#include "report/line_printer.h"
-#include "report/terminal.h"
+#include "report/screen/diagnostic.h"
+#include "report/screen/line_printer.h"
+#include "report/screen/terminal.h"
 #include "tools/common/cli.h"
 
 namespace elixir::tools {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "memory/fit.h"
+#include "memory/analysis/fit.h"
 #include "tools/profile/steps.h"
 
 namespace elixir::tools {

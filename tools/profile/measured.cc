@@ -13,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "report/byte_unit.h"
-#include "report/table.h"
+#include "report/screen/byte_unit.h"
+#include "report/screen/table.h"
 #include "tools/common/subprocess.h"
 
 namespace elixir::tools {

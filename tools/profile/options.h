@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "memory/allocator_config.h"
+#include "memory/allocator/config.h"
 #include "program/program.h"
 #include "tools/common/cli.h"
 

@@ -32,8 +32,8 @@ Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv
       argv_(argv),
       allocator_(allocator_config(options)),
       workspaces_(options.target.kind == program::Target::Kind::kCuda
-                      ? memory::shipped_workspace_table(options.target.sm)
-                      : memory::WorkspaceTable{}),
+                      ? operators::shipped_workspace_table(options.target.sm)
+                      : operators::WorkspaceTable{}),
       wanted_(capture_options(options)),
       model_(capture::Model::load(options.model)) {}
 

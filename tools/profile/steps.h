@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "memory/allocator_config.h"
-#include "memory/fit.h"
-#include "memory/training_step.h"
-#include "memory/workspace_table.h"
+#include "memory/allocator/config.h"
+#include "memory/analysis/fit.h"
+#include "memory/step/training_step.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/document.h"
 #include "tools/profile/options.h"
 
@@ -47,7 +47,7 @@ class Steps {
   const ProfileOptions& options_;
   std::vector<std::string> argv_;
   memory::AllocatorConfig allocator_;
-  memory::WorkspaceTable workspaces_;  // of CUDA targets
+  operators::WorkspaceTable workspaces_;  // of CUDA targets
   capture::Options wanted_;
   capture::Model model_;
   std::map<std::int64_t, memory::KnownPeak> peaks_;  // by batch size

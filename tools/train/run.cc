@@ -20,16 +20,16 @@
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
-#include "report/schedule_trace.h"
-#include "runtime/checkpoint.h"
-#include "runtime/data.h"
-#include "runtime/export.h"
-#include "runtime/learning_rate.h"
+#include "report/trace/schedule_trace.h"
+#include "train/checkpoint.h"
+#include "train/data.h"
+#include "train/export.h"
+#include "train/learning_rate.h"
 #include "runtime/machine.h"
-#include "runtime/run_directory.h"
+#include "train/run_directory.h"
 #include "runtime/trainer.h"
-#include "runtime/training_state.h"
-#include "runtime/weights.h"
+#include "train/training_state.h"
+#include "train/weights.h"
 #include "tools/train/comparison.h"
 
 namespace elixir::tools {
@@ -96,16 +96,16 @@ class TrainRun {
   std::optional<capture::Model> model_;
   std::optional<capture::Captured> captured_, evaluation_;
   program::Lifetimes lifetimes_;
-  runtime::DataFiles data_files_;
-  std::unique_ptr<runtime::Dataset> data_, eval_data_;
-  runtime::ChosenWeights weights_;
-  runtime::LearningRate learning_rate_;
-  std::optional<runtime::FoundCheckpoint> resumed_from_;
+  train::DataFiles data_files_;
+  std::unique_ptr<train::Dataset> data_, eval_data_;
+  train::ChosenWeights weights_;
+  train::LearningRate learning_rate_;
+  std::optional<train::FoundCheckpoint> resumed_from_;
   StepFigures predicted_;
   std::optional<schedule::Simulation> simulation_;
   double flops_per_step_ = 0;
 
-  std::optional<runtime::RunDirectory> directory_;
+  std::optional<train::RunDirectory> directory_;
   std::unique_ptr<runtime::Trainer> trainer_;
   std::unique_ptr<report::LinePrinter> progress_;
   Measurements measurements_;
@@ -125,7 +125,7 @@ void TrainRun::choose_options() {
                   "-o and --resume both name the run directory",
                   {"leave -o out: the resumed run's directory is used"});
     }
-    (void)runtime::RunDirectory::open(run_path_);
+    (void)train::RunDirectory::open(run_path_);
     saved_config_ = JsonDocument::load(run_path_ + "/config.json");
     const JsonCursor root = saved_config_->root("elixir.config", 1);
     options_ = resume_options(options_, root.at("options"), [&](const std::string& flag) {
@@ -149,7 +149,7 @@ void TrainRun::choose_options() {
         fmt::format(
             "--warmup-steps {} is more than --steps {}", options_.warmup_steps, options_.steps));
   }
-  learning_rate_ = {*runtime::schedule_named(options_.lr_schedule),
+  learning_rate_ = {*train::schedule_named(options_.lr_schedule),
                     options_.lr,
                     options_.warmup_steps,
                     options_.steps};
@@ -160,11 +160,11 @@ void TrainRun::check_outputs() {
     run_path_ =
         context_.output() ? *context_.output() : fs::path(options_.model).stem().string() + ".run";
     if (!options_.dry_run || context_.output()) {
-      runtime::RunDirectory::check(run_path_, context_.overwrite());
+      train::RunDirectory::check(run_path_, context_.overwrite());
     }
   }
   if (options_.export_path) {
-    (void)runtime::export_format_of(*options_.export_path);
+    (void)train::export_format_of(*options_.export_path);
     // A resumed run may have written its export already.
     const bool own = options_.resume && !context_.given("--export");
     check_output(*options_.export_path, own ? Overwrite::kAllow : context_.overwrite());
@@ -247,33 +247,33 @@ void TrainRun::capture_model() {
 }
 
 void TrainRun::open_data() {
-  std::optional<runtime::DataFormat> format;
-  if (options_.data_format) format = runtime::data_format_named(*options_.data_format);
-  data_files_ = runtime::find_data(options_.data, format);
-  data_ = runtime::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps);
+  std::optional<train::DataFormat> format;
+  if (options_.data_format) format = train::data_format_named(*options_.data_format);
+  data_files_ = train::find_data(options_.data, format);
+  data_ = train::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps);
   if (options_.eval_data.empty()) return;
-  const runtime::DataFiles files = runtime::find_data(options_.eval_data, format);
+  const train::DataFiles files = train::find_data(options_.eval_data, format);
   if (files.format != data_files_.format) {
     throw Error(ErrorCode::kDataMismatch,
                 fmt::format("--eval-data is {}, --data is {}",
                             runtime::name_of(files.format),
                             runtime::name_of(data_files_.format)));
   }
-  eval_data_ = runtime::Dataset::open(files, evaluation_->program, 1);
+  eval_data_ = train::Dataset::open(files, evaluation_->program, 1);
 }
 
 void TrainRun::choose_weights() {
-  runtime::ArchiveData archive;
+  train::ArchiveData archive;
   archive.path = options_.model;
   archive.has = [this](const std::string& name) { return model_->has_data(name); };
   archive.read = [this](const std::string& name) { return model_->read(name); };
   archive.recipe_json = model_->extra_file("initialization.json");
-  runtime::WeightOptions wanted;
+  train::WeightOptions wanted;
   wanted.weights_path = options_.weights;
   wanted.missing =
-      options_.init ? runtime::MissingWeights::kInitialize : runtime::MissingWeights::kRefuse;
+      options_.init ? train::MissingWeights::kInitialize : train::MissingWeights::kRefuse;
   wanted.seed = static_cast<std::uint64_t>(options_.seed);
-  weights_ = runtime::choose_weights(captured_->program, archive, wanted);
+  weights_ = train::choose_weights(captured_->program, archive, wanted);
   if (options_.resume) return;  // the checkpoint has the weights
   for (const std::string& message : weights_.messages) log::info(message);
 }
@@ -383,14 +383,14 @@ void TrainRun::start() {
   if (resumed_from_) wanted.cpu_threads = resumed_from_->info.cpu_threads;
   trainer_ = std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, weights_.source);
   if (resumed_from_) {
-    runtime::restore_checkpoint(*resumed_from_, runtime::training_state_of(*trainer_));
+    train::restore_checkpoint(*resumed_from_, train::training_state_of(*trainer_));
     trainer_->set_steps_done(resumed_from_->info.step);
   }
   if (options_.resume) {
-    directory_.emplace(runtime::RunDirectory::open(run_path_));
+    directory_.emplace(train::RunDirectory::open(run_path_));
     directory_->cut_metrics(first_step_ - 1);
   } else {
-    directory_.emplace(runtime::RunDirectory::create(run_path_, context_.overwrite()));
+    directory_.emplace(train::RunDirectory::create(run_path_, context_.overwrite()));
   }
   Json config = Json::object();
   config["schema"] = "elixir.config";
@@ -411,10 +411,10 @@ void TrainRun::start() {
 void TrainRun::resume_state() {
   const std::string directory = run_path_ + "/checkpoints";
   if (!options_.dry_run) {
-    runtime::remove_leftovers(directory);
-    if (options_.export_path) runtime::remove_abandoned(*options_.export_path);
+    train::remove_leftovers(directory);
+    if (options_.export_path) train::remove_abandoned(*options_.export_path);
   }
-  resumed_from_ = runtime::newest_checkpoint(directory);
+  resumed_from_ = train::newest_checkpoint(directory);
   if (!resumed_from_) {
     log::info("no checkpoint yet: the run starts again from its first step");
     return;
@@ -422,7 +422,7 @@ void TrainRun::resume_state() {
   for (const std::string& rejected : resumed_from_->rejected) {
     context_.warn("damaged checkpoint not used: " + rejected);
   }
-  const runtime::CheckpointInfo& info = resumed_from_->info;
+  const train::CheckpointInfo& info = resumed_from_->info;
   if (info.program_fingerprint != fingerprint_) {
     throw Error(ErrorCode::kPlanOfAnotherProgram,
                 fmt::format("the checkpoint is of program {}, plan and model of {}",
@@ -441,7 +441,7 @@ void TrainRun::resume_state() {
 }
 
 std::string TrainRun::loss_unit() const {
-  if (data_files_.format == runtime::DataFormat::kBytes) return " nats/byte";
+  if (data_files_.format == train::DataFormat::kBytes) return " nats/byte";
   return data_->tokens_per_row() ? " nats/token" : "";
 }
 
@@ -463,7 +463,7 @@ double TrainRun::evaluate() {
 
 void TrainRun::checkpoint() {
   if (last_checkpoint_step_ == trainer_->steps_done()) return;
-  runtime::CheckpointInfo info;
+  train::CheckpointInfo info;
   info.step = trainer_->steps_done();
   info.program_fingerprint = fingerprint_;
   info.device = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
@@ -472,9 +472,9 @@ void TrainRun::checkpoint() {
   info.learning_rate = learning_rate_;
   info.data_format = runtime::name_of(data_files_.format);
   info.rows_per_step = data_->rows() * plan_.accumulation_steps;
-  runtime::write_checkpoint(directory_->checkpoints(),
+  train::write_checkpoint(directory_->checkpoints(),
                             info,
-                            runtime::training_state_of(*trainer_),
+                            train::training_state_of(*trainer_),
                             static_cast<int>(options_.keep),
                             make_meta("elixir-train", context_.argv()));
   last_checkpoint_step_ = info.step;
@@ -589,13 +589,13 @@ Json TrainRun::summary(const char* how) const {
 void TrainRun::finish(const char* how) {
   const bool finished = std::string_view(how) == "finished";
   if (finished && options_.export_path) {
-    const auto state = runtime::training_state_of(*trainer_);
+    const auto state = train::training_state_of(*trainer_);
     const Overwrite overwrite =
         options_.resume && !context_.given("--export") ? Overwrite::kAllow : context_.overwrite();
-    if (runtime::export_format_of(*options_.export_path) == runtime::ExportFormat::kSafetensors) {
-      runtime::export_safetensors(*options_.export_path, state.model, overwrite);
+    if (train::export_format_of(*options_.export_path) == train::ExportFormat::kSafetensors) {
+      train::export_safetensors(*options_.export_path, state.model, overwrite);
     } else {
-      runtime::export_torchscript(
+      train::export_torchscript(
           *options_.export_path, options_.model, captured_->program, state.model, overwrite);
     }
   }

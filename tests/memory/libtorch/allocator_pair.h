@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "memory/caching_allocator.h"
-#include "memory/recorded_trace.h"
+#include "memory/allocator/caching_allocator.h"
+#include "memory/recorded/trace.h"
 
 namespace elixir::tests {
 

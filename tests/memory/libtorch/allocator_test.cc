@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "memory/allocator_config.h"
+#include "memory/allocator/config.h"
 #include "memory/libtorch/allocator_pair.h"
-#include "memory/replay.h"
+#include "memory/recorded/replay.h"
 
 namespace elixir::tests {
 namespace {

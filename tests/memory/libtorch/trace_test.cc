@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The traces in tests/memory/traces that LibTorch's allocator made on the fake device: they let the
+// The traces in tests/data/traces that LibTorch's allocator made on the fake device: they let the
 // planning half's tests compare with LibTorch where there is none. ELIXIR_TEST_ACCEPT=1 writes them
 // anew and skips.
 
@@ -14,7 +14,7 @@
 
 #include "core/files.h"
 #include "memory/libtorch/allocator_pair.h"
-#include "memory/recorded_trace.h"
+#include "memory/recorded/trace.h"
 
 namespace elixir::tests {
 namespace {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "capture/archive/archive.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <c10/util/Exception.h>
+#include <caffe2/serialize/inline_container.h>
+
+#include "capture/archive/zip_directory.h"
+#include "core/error.h"
+
+namespace elixir::capture {
+namespace {
+
+constexpr const char* kHowToExport =
+    "export the model with torch.jit.trace or torch.jit.script and module.save(), or with "
+    "examples/export_hf.py";
+
+Error archive_error(ErrorCode code,
+                    const std::string& path,
+                    std::string message,
+                    std::optional<long long> offset = std::nullopt) {
+  ErrorInfo info;
+  info.code = code;
+  info.message = std::move(message);
+  info.where = SourcePos{.file = path, .pointer = "", .line = std::nullopt, .byte_offset = offset};
+  info.help.emplace_back(code == ErrorCode::kTruncatedArchive ? "copy or export the file again"
+                                                              : kHowToExport);
+  return Error(std::move(info));
+}
+
+}  // namespace
+
+Archive::Archive(std::string path, int descriptor, std::size_t size)
+    : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
+
+Archive::~Archive() {
+  ::close(descriptor_);
+}
+
+std::shared_ptr<Archive> Archive::open(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    const int reason = errno;
+    throw archive_error(reason == ENOENT ? ErrorCode::kFileNotFound : ErrorCode::kFileUnreadable,
+                        path,
+                        std::string("cannot open the model: ") + std::strerror(reason));
+  }
+  struct stat status {};
+  const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  // The Archive closes the descriptor from here on.
+  std::shared_ptr<Archive> archive(
+      new Archive(path, descriptor, regular ? static_cast<std::size_t>(status.st_size) : 0));
+  if (!regular) throw archive_error(ErrorCode::kFileUnreadable, path, "not a regular file");
+  archive->find_records();
+  return archive;
+}
+
+void Archive::find_records() {
+  constexpr std::array<char, 4> kZipMagic{'P', 'K', 3, 4};
+  std::array<char, 4> magic{};
+  if (size_ < magic.size() ||
+      ::pread(descriptor_, magic.data(), magic.size(), 0) != ssize_t(magic.size()) ||
+      magic != kZipMagic) {
+    throw archive_error(ErrorCode::kNotTorchScript, path_, "not a TorchScript archive", 0);
+  }
+  try {
+    // The reader keeps its own shared pointer to the adapter; this one must not own the Archive.
+    const std::shared_ptr<Archive> self(this, [](Archive*) {});
+    caffe2::serialize::PyTorchStreamReader reader(self);
+    std::vector<std::pair<std::string, ByteRange>> data;
+    for (const std::string& name : reader.getAllRecords()) {
+      const ByteRange range{reader.getRecordOffset(name), reader.getRecordSize(name)};
+      // Tensors are stored, code is deflated: small files hold more bytes of it than they have.
+      constexpr std::uint64_t kMostInflation = 1032;
+      const bool tensor = name.rfind("data/", 0) == 0 || name.rfind("constants/", 0) == 0;
+      const std::uint64_t fewest = tensor ? range.bytes : range.bytes / kMostInflation;
+      if (range.offset > size_ || fewest > size_ - range.offset) {
+        throw archive_error(ErrorCode::kTruncatedArchive,
+                            path_,
+                            "record '" + name + "' lies outside the file",
+                            static_cast<long long>(range.offset));
+      }
+      records_.emplace(name, range);
+      if (name.rfind("data/", 0) == 0 && range.bytes > 0) skipped_.push_back(range);
+    }
+  } catch (const Error&) {
+    throw;
+  } catch (
+      const std::exception& error) {  // c10::Error, or the standard library's on damaged numbers
+    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+    throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
+        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
+  }
+  verify_checksums();
+  std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
+    return a.offset < b.offset;
+  });
+  const bool has_code = std::any_of(records_.begin(), records_.end(), [](const auto& record) {
+    return record.first.rfind("code/", 0) == 0;
+  });
+  if (!has_code || records_.count("constants.pkl") == 0 || records_.count("data.pkl") == 0) {
+    throw archive_error(ErrorCode::kNotTorchScript,
+                        path_,
+                        "a zip archive, but without TorchScript code (a state dict or a "
+                        "torch.export archive?)");
+  }
+}
+
+void Archive::verify_checksums() const {
+  for (const ZipEntry& entry : read_zip_directory(descriptor_, size_)) {
+    // Every record is in one folder named after the file.
+    const std::string name = entry.name.substr(entry.name.find('/') + 1);
+    const auto found = records_.find(name);
+    if (found == records_.end() || name.rfind("data/", 0) == 0) continue;
+    if (!entry.stored || entry.checksum == 0 || entry.bytes != found->second.bytes) continue;
+    const std::string content = record(name);
+    if (crc32(0, content.data(), content.size()) != entry.checksum) {
+      throw archive_error(ErrorCode::kTruncatedArchive,
+                          path_,
+                          "record '" + name + "' is damaged: its checksum differs",
+                          static_cast<long long>(found->second.offset));
+    }
+  }
+}
+
+std::size_t Archive::read(std::uint64_t position,
+                          void* buffer,
+                          std::size_t bytes,
+                          const char* /*what*/) const {
+  auto after = std::upper_bound(
+      skipped_.begin(), skipped_.end(), position, [](std::uint64_t p, const ByteRange& r) {
+        return p < r.offset;
+      });
+  if (after != skipped_.begin()) {
+    const ByteRange& range = *std::prev(after);
+    if (position == range.offset && bytes == range.bytes) {
+      const std::lock_guard lock(mutex_);
+      skipped_buffers_[buffer] = range;
+      return bytes;
+    }
+  }
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = ::pread(descriptor_,
+                              static_cast<char*>(buffer) + done,
+                              bytes - done,
+                              static_cast<off_t>(position + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+std::optional<ByteRange> Archive::skipped_at(const void* buffer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = skipped_buffers_.find(buffer);
+  if (found == skipped_buffers_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Archive::forget_buffers() {
+  const std::lock_guard lock(mutex_);
+  skipped_buffers_.clear();
+}
+
+void Archive::fetch(const ByteRange& range, void* buffer) const {
+  std::size_t done = 0;
+  while (done < range.bytes) {
+    const ssize_t n = ::pread(descriptor_,
+                              static_cast<char*>(buffer) + done,
+                              range.bytes - done,
+                              static_cast<off_t>(range.offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      throw archive_error(ErrorCode::kTruncatedArchive,
+                          path_,
+                          "the file ends inside a tensor",
+                          static_cast<long long>(range.offset + done));
+    }
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+bool Archive::has_record(const std::string& name) const {
+  return records_.count(name) != 0;
+}
+
+std::string Archive::record(const std::string& name) const {
+  const auto found = records_.find(name);
+  require(found != records_.end(), "asked for a record that the archive does not have");
+  std::string text(found->second.bytes, '\0');
+  fetch(found->second, text.data());
+  return text;
+}
+
+}  // namespace elixir::capture

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include <functional>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/import_read.h>
+
+#include "capture/record/meta_storage.h"
+#include "capture/archive/model_state.h"
+#include "capture/record/values.h"
+#include "core/error.h"
+
+namespace elixir::capture {
+namespace {
+
+/// Shapes of the example inputs that a traced archive carries (values are not stored).
+std::optional<std::vector<at::Tensor>> read_traced_inputs(const std::shared_ptr<Archive>& archive) {
+  if (!archive->has_record("traced_inputs.pkl")) return std::nullopt;
+  std::vector<at::Tensor> tensors;
+  bool plain = true;
+  const std::function<void(const c10::IValue&)> walk = [&](const c10::IValue& value) {
+    if (value.isTensor()) {
+      tensors.push_back(value.toTensor());
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) walk(element);
+    } else if (value.isList()) {
+      for (const c10::IValue& element : value.toListRef()) walk(element);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict()) walk(entry.value());
+    } else {
+      plain = false;
+    }
+  };
+  try {
+    caffe2::serialize::PyTorchStreamReader reader(archive);
+    walk(torch::jit::readArchiveAndTensors(
+        "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
+  } catch (const std::exception&) {
+    return std::nullopt;  // an unreadable record is as good as none: shapes can be given
+  }
+  if (!plain || tensors.empty()) return std::nullopt;
+  return tensors;
+}
+
+const LoadedTensor* find_named(const std::vector<LoadedTensor>& tensors, const std::string& name) {
+  for (const LoadedTensor& tensor : tensors) {
+    for (const std::string& candidate : tensor.names) {
+      if (candidate == name) return &tensor;
+    }
+  }
+  return nullptr;
+}
+
+const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
+  if (const LoadedTensor* found = find_named(loaded.parameters, name)) return *found;
+  if (const LoadedTensor* found = find_named(loaded.buffers, name)) return *found;
+  throw Error(ErrorCode::kWeightsMismatch, "the model has no parameter or buffer '" + name + "'");
+}
+
+}  // namespace
+
+Model Model::load(const std::string& path) {
+  install_meta_allocator();
+  Model model;
+  model.state_ = std::make_shared<State>();
+  model.state_->archive = Archive::open(path);
+  model.state_->loaded = load_module(model.state_->archive, c10::kMeta);
+  model.state_->traced = read_traced_inputs(model.state_->archive);
+  return model;
+}
+
+const std::string& Model::path() const {
+  return state_->archive->path();
+}
+const torch::jit::Module& Model::module() const {
+  return state_->loaded.module;
+}
+
+std::vector<std::string> Model::input_names() const {
+  const auto forward = state_->loaded.module.find_method("forward");
+  if (!forward) {
+    throw Error(ErrorCode::kUnsupportedModel, "the module has no forward method");
+  }
+  std::vector<std::string> names;
+  const auto& arguments = forward->function().getSchema().arguments();
+  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
+  return names;
+}
+
+std::optional<std::vector<InputSpec>> Model::traced_inputs() const {
+  if (!state_->traced) return std::nullopt;
+  const std::vector<std::string> names = input_names();
+  std::vector<InputSpec> specs;
+  for (std::size_t i = 0; i < state_->traced->size(); ++i) {
+    const at::Tensor& tensor = (*state_->traced)[i];
+    specs.push_back({.name = i < names.size() ? names[i] : "target",
+                     .dtype = to_dtype(tensor.scalar_type()),
+                     .sizes = tensor.sizes().vec()});
+  }
+  return specs;
+}
+
+std::optional<std::string> Model::extra_file(const std::string& name) const {
+  const std::string record = "extra/" + name;
+  if (!state_->archive->has_record(record)) return std::nullopt;
+  return state_->archive->record(record);
+}
+
+bool Model::has_data(const std::string& name) const {
+  return named(state_->loaded, name).data.has_value();
+}
+
+at::Tensor Model::read(const std::string& name) const {
+  const LoadedTensor& loaded = named(state_->loaded, name);
+  if (!loaded.data) {
+    throw Error(ErrorCode::kBufferWithoutData,
+                "'" + name + "' has no data in " + path() + " (it was saved from the meta device)",
+                {"give the data with --weights, or export the model again from the CPU"});
+  }
+  const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
+  const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
+  state_->archive->fetch({loaded.data->offset, static_cast<std::uint64_t>(bytes)},
+                         memory.mutable_data_ptr());
+  at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(loaded.tensor.scalar_type()));
+  tensor.set_(memory.storage(),
+              loaded.tensor.storage_offset(),
+              loaded.tensor.sizes(),
+              loaded.tensor.strides());
+  return tensor;
+}
+
+}  // namespace elixir::capture

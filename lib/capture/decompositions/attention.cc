@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Which attention a target runs. Where no row matches, LibTorch's composite runs: the math path.
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/pad.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/where.h>
+#include <c10/core/GradMode.h>
+
+#include "capture/decompositions/decompositions.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// Arguments of scaled_dot_product_attention by name.
+struct Attention {
+  at::Tensor query, key, value;
+  std::optional<at::Tensor> mask;
+  double dropout;
+  bool causal;
+  std::optional<double> scale;
+  bool grouped;
+
+  explicit Attention(const Values& a)
+      : query(a[0].toTensor()),
+        key(a[1].toTensor()),
+        value(a[2].toTensor()),
+        dropout(a[4].toDouble()),
+        causal(a[5].toBool()),
+        grouped(a[7].toBool()) {
+    if (tensor_or_undefined(a[3]).defined()) mask = a[3].toTensor();
+    if (!a[6].isNone()) scale = a[6].toDouble();
+  }
+
+  [[nodiscard]] bool batches_match() const {
+    return query.size(0) == key.size(0) && key.size(0) == value.size(0);
+  }
+  [[nodiscard]] bool heads_match() const {
+    return key.size(1) == value.size(1) &&
+           (grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
+  }
+  /// A mask without gradient that broadcasts in two or four dimensions; or none.
+  [[nodiscard]] bool mask_fits() const {
+    if (!mask) return true;
+    if (mask->requires_grad() || (mask->dim() != 2 && mask->dim() != 4)) return false;
+    const auto fits = [&](std::int64_t dimension, std::int64_t full) {
+      return mask->size(dimension) == 1 || mask->size(dimension) == full;
+    };
+    return fits(-2, query.size(2)) && fits(-1, key.size(2)) &&
+           (mask->dim() == 2 || (fits(0, query.size(0)) && fits(1, query.size(1))));
+  }
+  [[nodiscard]] bool last_strides_are_one() const {
+    return query.stride(3) == 1 && key.stride(3) == 1 && value.stride(3) == 1;
+  }
+  [[nodiscard]] bool four_dimensional() const {
+    return query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
+  }
+  [[nodiscard]] bool needs_logsumexp() const {
+    return c10::GradMode::is_enabled() &&
+           (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  }
+  /// The mask as an addend: a boolean one becomes 0 and `masked`, as the composite makes it.
+  [[nodiscard]] std::optional<at::Tensor> addend(double masked) const {
+    if (!mask || mask->scalar_type() != at::kBool) return mask;
+    const auto options = at::TensorOptions().dtype(query.scalar_type()).device(mask->device());
+    return at::where(*mask, 0.0, at::scalar_tensor(masked, options));
+  }
+};
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+bool takes_flash_for_cpu(const Target&, const Values& arguments) {
+  const Attention a(arguments);
+  if (a.dropout > 0.0 || !a.four_dimensional() || !a.batches_match() || !a.heads_match()) {
+    return false;
+  }
+  if (a.query.size(3) != a.key.size(3) || a.query.size(3) != a.value.size(3)) return false;
+  if (a.query.size(2) == 0 || a.key.size(2) == 0 || !a.last_strides_are_one()) return false;
+  return a.mask_fits() && at::isFloatingType(a.query.scalar_type());
+}
+
+Values call_flash_for_cpu(const Target&, const Values& arguments) {
+  const Attention a(arguments);
+  return {std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+      a.query, a.key, a.value, a.dropout, a.causal, a.addend(kMinusInfinity), a.scale))};
+}
+
+namespace {
+
+/// What all fused CUDA backends want. Models traced by transformers pass a mask expanded with
+/// stride 0 in its last dimension: all of them refuse it, and the math path runs.
+bool fused_on_cuda(const Attention& a) {
+  return a.four_dimensional() && a.query.size(2) > 0 && a.key.size(2) > 0 &&
+         a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.batches_match() &&
+         a.heads_match() && (!a.mask || a.mask->stride(-1) == 1);
+}
+
+}  // namespace
+
+bool takes_cudnn_attention(const Target& target, const Values& arguments) {
+  constexpr int kHopper = 90;
+  constexpr std::int64_t kWidestOnHopper = 256;
+  constexpr std::int64_t kWidestElsewhere = 128;
+  constexpr std::int64_t kWidthMultiple = 8;
+  const std::int64_t widest = target.sm == kHopper ? kWidestOnHopper : kWidestElsewhere;
+  const Attention a(arguments);
+  const at::ScalarType dtype = a.query.scalar_type();
+  if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
+  return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
+         a.value.size(3) % kWidthMultiple == 0 && a.value.size(3) <= widest && a.key.size(2) != 1 &&
+         !(a.query.size(2) == 1 && a.dropout > 0) && a.mask_fits() && !(a.mask && a.causal);
+}
+
+Values call_cudnn_attention(const Target&, const Values& arguments) {
+  constexpr double kMostNegativeHalf = -65504.0;
+  const Attention a(arguments);
+  return {std::get<0>(at::_scaled_dot_product_cudnn_attention(a.query,
+                                                              a.key,
+                                                              a.value,
+                                                              a.addend(kMostNegativeHalf),
+                                                              a.needs_logsumexp(),
+                                                              a.dropout,
+                                                              a.causal,
+                                                              /*return_debug_mask=*/false,
+                                                              a.scale))};
+}
+
+// After cuDNN's: what it leaves are widths that are no multiple of 8, single keys, and single
+// queries with dropout.
+bool takes_flash_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kWidest = 256;
+  const Attention a(arguments);
+  const at::ScalarType dtype = a.query.scalar_type();
+  if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
+  return fused_on_cuda(a) && !a.mask && a.query.size(3) <= kWidest &&
+         a.value.size(3) == a.query.size(3) && !(a.causal && a.query.size(2) != a.key.size(2));
+}
+
+Values call_flash_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kWidthMultiple = 8;
+  const Attention a(arguments);
+  const std::int64_t width = a.query.size(3);
+  const auto padded = [&](const at::Tensor& tensor) {
+    const std::int64_t rest = width % kWidthMultiple;
+    return rest == 0 ? tensor : at::pad(tensor, {0, kWidthMultiple - rest});
+  };
+  const at::Tensor query = padded(a.query);
+  const at::Tensor key = padded(a.key);
+  const at::Tensor value = padded(a.value);
+  const double scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(width)));
+  // All results live as long as LibTorch's do: until the padding is cut off.
+  const auto results = at::_scaled_dot_product_flash_attention(
+      query, key, value, a.dropout, a.causal, /*return_debug_mask=*/false, scale);
+  const at::Tensor& output = std::get<0>(results);
+  return {output.size(-1) == width ? output : output.slice(-1, 0, width)};
+}
+
+bool takes_efficient_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kAlignmentBytes = 16;
+  const Attention a(arguments);
+  const std::int64_t alignment = kAlignmentBytes / a.query.element_size();
+  // Grouped queries are for cuDNN and flash alone.
+  return fused_on_cuda(a) && a.query.size(1) == a.key.size(1) &&
+         a.query.scalar_type() != at::kDouble && a.query.size(3) % alignment == 0 &&
+         a.value.size(3) % alignment == 0 && !(a.mask && a.causal);
+}
+
+Values call_efficient_attention(const Target&, const Values& arguments) {
+  constexpr std::int64_t kRowMultiple = 8;
+  const Attention a(arguments);
+  std::optional<at::Tensor> mask = a.addend(kMinusInfinity);
+  if (mask) {  // rows aligned to 8 elements, then expanded to (batch, head, query, key)
+    bool aligned = mask->stride(-1) == 1;
+    for (std::int64_t d = 0; d + 1 < mask->dim(); ++d) {
+      aligned = aligned && mask->stride(d) % kRowMultiple == 0;
+    }
+    const std::int64_t last = mask->size(-1);
+    if (!aligned) mask = at::pad(*mask, {0, kRowMultiple - last % kRowMultiple}).slice(-1, 0, last);
+    mask = mask->expand({a.query.size(0), a.query.size(1), a.query.size(2), a.key.size(2)});
+  }
+  return {std::get<0>(at::_scaled_dot_product_efficient_attention(
+      a.query, a.key, a.value, mask, a.needs_logsumexp(), a.dropout, a.causal, a.scale))};
+}
+
+}  // namespace elixir::capture

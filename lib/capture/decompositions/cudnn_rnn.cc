@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Recurrent layers on CUDA, after ATen/native/cudnn/RNN.cpp. The weights are packed at every call:
+// parameters that already lie in one block as cuDNN wants them, which LibTorch would use in place,
+// do not come out of a TorchScript file. The state of the dropout is the process's, made at the
+// first call and no part of the program.
+#include <optional>
+
+#include <ATen/ops/_cudnn_rnn.h>
+
+#include "capture/decompositions/decompositions.h"
+#include "operators/cudnn_rnn.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+using Mode = operators::CudnnRnn::Mode;
+
+struct Result {
+  at::Tensor output, hidden, memory;
+};
+
+// Layers: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first.
+Result call_cudnn(Mode mode,
+                  const Values& a,
+                  const at::Tensor& hidden,
+                  const std::optional<at::Tensor>& memory) {
+  const bool projects = memory && memory->size(2) != hidden.size(2);
+  const std::int64_t weights_each = (a[3].toBool() ? 4 : 2) + (projects ? 1 : 0);
+  const auto [output, last_hidden, last_memory, reserve, weights] =
+      at::_cudnn_rnn(a[0].toTensor(),
+                     a[2].toTensorVector(),
+                     weights_each,
+                     /*weight_buf=*/std::nullopt,
+                     hidden,
+                     memory,
+                     static_cast<std::int64_t>(mode),
+                     projects ? memory->size(2) : hidden.size(2),
+                     projects ? hidden.size(2) : 0,
+                     a[4].toInt(),
+                     a[8].toBool(),
+                     a[5].toDouble(),
+                     a[6].toBool(),
+                     a[7].toBool(),
+                     /*batch_sizes=*/{},
+                     /*dropout_state=*/std::nullopt);
+  return {output, last_hidden, last_memory};
+}
+
+Values with_one_state(Mode mode, const Values& a) {
+  const Result result = call_cudnn(mode, a, a[1].toTensor(), std::nullopt);
+  return {result.output, result.hidden};
+}
+
+}  // namespace
+
+// at::cudnn_is_acceptable
+bool takes_cudnn_rnn(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::ScalarType dtype = input.scalar_type();
+  return input.numel() != 0 && (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf ||
+                                dtype == at::kBFloat16);
+}
+
+Values call_cudnn_lstm(const Target&, const Values& a) {
+  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const Result result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
+  return {result.output, result.hidden, result.memory};
+}
+Values call_cudnn_gru(const Target&, const Values& a) {
+  return with_one_state(Mode::kGru, a);
+}
+Values call_cudnn_tanh(const Target&, const Values& a) {
+  return with_one_state(Mode::kTanh, a);
+}
+Values call_cudnn_relu(const Target&, const Values& a) {
+  return with_one_state(Mode::kRelu, a);
+}
+
+}  // namespace elixir::capture

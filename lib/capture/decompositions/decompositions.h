@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Choices: what a target dispatches where LibTorch decides by device. Above autograd, a call that a
+// row of the target's table matches is replaced by the calls that the target makes. First match
+// wins. No condition may ask what this process has loaded or which CPU it runs on: equal tables,
+// equal programs.
+//
+// To add one: a row in choices_cpu.cc or choices_cuda.cc, its functions in the file of its topic,
+// an equality test.
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "capture/record/values.h"
+#include "program/program.h"
+
+namespace elixir::capture {
+
+/// Name of what encloses calls that the autograd engine makes between nodes.
+inline constexpr const char* kEngine = "(autograd engine)";
+
+struct Choice {
+  /// Innermost composite in flight, else the autograd node that runs ("IndexBackward0") or kEngine;
+  /// nullptr: anywhere.
+  const char* inside;
+  const char* op;  ///< "aten::reshape"
+  bool (*when)(const program::Target& target, const Values& arguments);
+  Values (*call)(const program::Target& target, const Values& arguments);
+};
+using Choices = std::initializer_list<Choice>;
+
+extern const Choices kCommonChoices;
+extern const Choices kCpuChoices;
+extern const Choices kCudaChoices;
+
+/// Rows for an operator, in order; empty for most.
+[[nodiscard]] std::vector<const Choice*> choices_for(const program::Target& target,
+                                                     const std::string& op);
+
+// --- Attention (choices_attention.cc)
+// -----------------------------------------------------------------------------
+[[nodiscard]] bool takes_flash_for_cpu(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_cudnn_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_flash_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_flash_attention(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_efficient_attention(const program::Target& target,
+                                             const Values& arguments);
+[[nodiscard]] Values call_efficient_attention(const program::Target& target,
+                                              const Values& arguments);
+
+// --- CTC loss (choices_loss.cc)
+// ---------------------------------------------------------------------------------------------------
+/// The composite fills a fresh tensor with the lengths behind the dispatcher's back: a constant
+/// says the same.
+[[nodiscard]] bool divides_by_lengths(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values divide_by_constant_lengths(const program::Target& target,
+                                                const Values& arguments);
+/// On CUDA the composite first asks for the libraries' kernels.
+[[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Values& arguments);
+
+// --- Recurrent layers (choices_recurrent.cc, choices_cudnn_rnn.cc)
+// ------------------------------------------------------------------------
+[[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Values& arguments);
+/// Step by step, the input's products for all steps at once.
+[[nodiscard]] Values call_stepwise_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Values& arguments);
+/// cuDNN's kernels for all steps, layers and directions at once.
+[[nodiscard]] bool takes_cudnn_rnn(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Values& arguments);
+/// CUDA's kernels for the gates of one step.
+[[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);
+
+/// A row without further condition.
+[[nodiscard]] bool always(const program::Target& target, const Values& arguments);
+
+}  // namespace elixir::capture

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of Fourier transforms. MKL and cuFFT put the dimensions that are not transformed first,
+// longest stride first, then those that are, in the order in which they are transformed; the result
+// keeps that memory order.
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/WrapDimUtils.h>
+
+#include "capture/meta/meta_kernels.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+Sizes wrapped(const at::Tensor& tensor, const c10::IValue& value) {
+  Sizes dimensions = value.toIntVector();
+  for (std::int64_t& d : dimensions) d = at::maybe_wrap_dim(d, tensor.dim());
+  return dimensions;
+}
+
+/// `sizes` in the memory order of one call of the library.
+at::Tensor transformed(const at::Tensor& input,
+                       const Sizes& sizes,
+                       const Sizes& dimensions,
+                       at::ScalarType dtype) {
+  Sizes order(static_cast<std::size_t>(input.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  // An unstable partition, as LibTorch's: it decides between dimensions of equal strides.
+  const auto rest = std::partition(order.begin(), order.end(), [&](std::int64_t d) {
+    return std::find(dimensions.begin(), dimensions.end(), d) == dimensions.end();
+  });
+  std::sort(order.begin(), rest, [&](std::int64_t a, std::int64_t b) {
+    return input.stride(a) > input.stride(b);
+  });
+  order.erase(rest, order.end());
+  order.insert(order.end(), dimensions.begin(), dimensions.end());
+  Sizes in_memory;
+  for (const std::int64_t d : order) in_memory.push_back(sizes[static_cast<std::size_t>(d)]);
+  Sizes back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  return new_empty(in_memory, input, dtype).permute(back);
+}
+
+/// Longest stride first; the last dimension stays last when it is halved.
+Sizes sorted(const at::Tensor& input, Sizes dimensions, bool keep_last) {
+  std::sort(dimensions.begin(),
+            dimensions.end() - (keep_last ? 1 : 0),
+            [&](std::int64_t a, std::int64_t b) { return input.stride(a) > input.stride(b); });
+  return dimensions;
+}
+
+/// self (complex), dim, normalization, forward
+Values complex_to_complex(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes dimensions = wrapped(input, a[1]);
+  TORCH_CHECK(input.is_complex(), "_fft_c2c expects a complex input, got ", input.scalar_type());
+  if (dimensions.empty()) return {preserved_like(input)};
+  return {transformed(
+      input, input.sizes().vec(), sorted(input, dimensions, false), input.scalar_type())};
+}
+
+/// self (real), dim, normalization, onesided
+Values real_to_complex(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes dimensions = wrapped(input, a[1]);
+  TORCH_CHECK(input.is_floating_point(),
+              "_fft_r2c expects a real floating point input, got ",
+              input.scalar_type());
+  Sizes sizes = input.sizes().vec();
+  const auto last = static_cast<std::size_t>(dimensions.back());
+  if (a[3].toBool()) sizes[last] = sizes[last] / 2 + 1;
+  return {transformed(
+      input, sizes, sorted(input, dimensions, true), at::toComplexType(input.scalar_type()))};
+}
+
+/// self (complex), dim, normalization, size of the last dimension. The other dimensions are
+/// transformed first.
+Values complex_to_real(const Target&, const Values& a) {
+  at::Tensor input = a[0].toTensor();
+  Sizes dimensions = wrapped(input, a[1]);
+  TORCH_CHECK(input.is_complex(), "_fft_c2r expects a complex input, got ", input.scalar_type());
+  const std::int64_t last = dimensions.back();
+  dimensions.pop_back();
+  Sizes sizes = input.sizes().vec();
+  if (!dimensions.empty()) {
+    input = transformed(input, sizes, sorted(input, dimensions, false), input.scalar_type());
+  }
+  sizes[static_cast<std::size_t>(last)] = a[3].toInt();
+  return {transformed(input, sizes, {last}, at::toRealValueType(input.scalar_type()))};
+}
+
+}  // namespace
+
+const Rules kFourierRules = {
+    {"aten::_fft_c2c", &complex_to_complex},
+    {"aten::_fft_c2r", &complex_to_real},
+    {"aten::_fft_r2c", &real_to_complex},
+};
+
+}  // namespace elixir::capture

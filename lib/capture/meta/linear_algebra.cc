@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of products, distances and factorisations.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/_linalg_svd.h>
+#include <ATen/ops/empty_strided.h>
+
+#include "capture/meta/meta_kernels.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+Values number_of_same_dtype(const Target&, const Values& a) {
+  return {new_empty({}, a[0].toTensor())};
+}
+
+/// LAPACK's layout: columns are contiguous, batches too.
+at::Tensor column_major(Sizes sizes,
+                        const at::Tensor& like,
+                        std::optional<at::ScalarType> dtype = std::nullopt) {
+  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+  return new_empty(sizes, like, dtype).transpose(-2, -1);
+}
+
+/// Sizes without the last two dimensions, broadcast.
+Sizes common_batch(const at::Tensor& first, const at::Tensor& second) {
+  const auto batch = [](const at::Tensor& tensor) {
+    return tensor.sizes().slice(0, static_cast<std::size_t>(tensor.dim() - 2));
+  };
+  return at::infer_size(batch(first), batch(second));
+}
+
+void check_matrices(const at::Tensor& tensor, const char* op) {
+  TORCH_CHECK(tensor.dim() >= 2,
+              op,
+              ": The input tensor must have at least 2 dimensions, but it has ",
+              tensor.dim());
+}
+void check_square(const at::Tensor& tensor, const char* op) {
+  check_matrices(tensor, op);
+  TORCH_CHECK(tensor.size(-1) == tensor.size(-2),
+              op,
+              ": A must be batches of square matrices, but they are ",
+              tensor.size(-2),
+              " by ",
+              tensor.size(-1),
+              " matrices");
+}
+
+Values square_column_major(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_square(input, "cholesky");
+  if (input.numel() == 0) return {contiguous_like(input)};
+  return {column_major(input.sizes().vec(), input)};
+}
+
+Values column_major_as_first(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_matrices(input, "linalg.householder_product");
+  return {column_major(input.sizes().vec(), input)};
+}
+/// self, tau, other: the product of a matrix with other.
+Values column_major_as_third(const Target&, const Values& a) {
+  const at::Tensor other = a[2].toTensor();
+  check_matrices(other, "ormqr");
+  return {column_major(other.sizes().vec(), other)};
+}
+/// Reflectors in place of the matrix, and their factors.
+Values geqrf(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_matrices(input, "geqrf");
+  Sizes factors = input.sizes().vec();
+  factors.pop_back();
+  factors.back() = std::min(input.size(-1), input.size(-2));
+  return {column_major(input.sizes().vec(), input), new_empty(factors, input)};
+}
+/// Complex eigenvalues and eigenvectors.
+Values eig(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_square(input, "linalg.eig");
+  const at::ScalarType dtype = at::toComplexType(input.scalar_type());
+  Sizes values = input.sizes().vec();
+  values.pop_back();
+  return {new_empty(values, input, dtype), column_major(input.sizes().vec(), input, dtype)};
+}
+
+/// A, full_matrices, compute_uv, driver. LibTorch's Meta kernel knows LAPACK's layout; cuSOLVER
+/// returns V, and so its adjoint has contiguous rows.
+Values svd(const Target& target, const Values& a) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const auto driver = a[3].toOptional<std::string>();
+  auto [left, values, right] =
+      at::_linalg_svd(a[0].toTensor(),
+                      a[1].toBool(),
+                      a[2].toBool(),
+                      driver ? std::optional<c10::string_view>(*driver) : std::nullopt);
+  return {left, values, is_cuda(target) ? contiguous_like(right) : right};
+}
+
+/// self, mat2, dtype of the result
+Values product_in_dtype(const Target&, const Values& a) {
+  const at::Tensor left = a[0].toTensor();
+  Sizes sizes = left.sizes().vec();
+  sizes.back() = a[1].toTensor().size(-1);
+  return {new_empty(sizes, left, a[2].toScalarType())};
+}
+
+Values matrix_exp(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  check_square(input, "linalg.matrix_exp");
+  if (input.size(-1) == 1) return {iterated({input}, input.scalar_type())};
+  return {contiguous_like(input)};
+}
+
+/// self, B: the batches of both; column-major, as LAPACK solves it.
+Values solve_triangular(const Target&, const Values& a) {
+  const at::Tensor matrix = a[0].toTensor();
+  const at::Tensor right = a[1].toTensor();
+  check_square(matrix, "linalg.solve_triangular");
+  check_matrices(right, "linalg.solve_triangular");
+  Sizes sizes = common_batch(matrix, right);
+  sizes.push_back(right.size(-2));
+  sizes.push_back(right.size(-1));
+  return {column_major(sizes, right)};
+}
+Values cholesky_solve(const Target&, const Values& a) {
+  const at::Tensor right = a[0].toTensor();
+  return {column_major(right.sizes().vec(), right)};
+}
+
+/// self + sum of the products
+Values addbmm(const Target&, const Values& a) {
+  const at::Tensor first = a[1].toTensor();
+  return {new_empty({first.size(1), a[2].toTensor().size(2)}, first)};
+}
+
+/// x1 (…, P, M), x2 (…, R, M): all distances (…, P, R)
+Values cdist(const Target&, const Values& a) {
+  const at::Tensor first = a[0].toTensor();
+  const at::Tensor second = a[1].toTensor();
+  TORCH_CHECK(first.dim() >= 2 && second.dim() >= 2 && first.size(-1) == second.size(-1),
+              "X1 and X2 must have the same number of columns. X1: ",
+              first.sizes(),
+              " X2: ",
+              second.sizes());
+  Sizes sizes = common_batch(first, second);
+  sizes.push_back(first.size(-2));
+  sizes.push_back(second.size(-2));
+  return {new_empty(sizes, first)};
+}
+/// gradient, x1, x2: x1 is broadcast to the common batch.
+Values cdist_backward(const Target&, const Values& a) {
+  const at::Tensor first = a[1].toTensor();
+  const at::Tensor second = a[2].toTensor();
+  Sizes sizes = common_batch(first, second);
+  sizes.push_back(first.size(-2));
+  sizes.push_back(first.size(-1));
+  return {new_empty(sizes, first)};
+}
+
+/// self (N, M): the N (N - 1) / 2 distances of its rows
+Values pdist(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const std::int64_t rows = input.size(0);
+  return {new_empty({rows <= 1 ? 0 : rows * (rows - 1) / 2}, input)};
+}
+
+/// v, g, dim: the norms are kept in fp32 or better.
+Values weight_norm(const Target&, const Values& a) {
+  const at::Tensor direction = a[0].toTensor();
+  const at::Tensor length = a[1].toTensor();
+  const bool half = length.scalar_type() == at::kBFloat16 || length.scalar_type() == at::kHalf;
+  const auto options = length.options().dtype(half ? at::kFloat : length.scalar_type());
+  return {contiguous_like(direction), at::empty_strided(length.sizes(), length.strides(), options)};
+}
+/// gradient, v, g, norms
+Values weight_norm_backward(const Target&, const Values& a) {
+  return {contiguous_like(a[1].toTensor()), contiguous_like(a[2].toTensor())};
+}
+
+}  // namespace
+
+const Rules kLinearAlgebraRules = {
+    {"aten::_cholesky_solve_helper", &cholesky_solve},
+    {"aten::linalg_solve_triangular", &solve_triangular},
+    {"aten::_cdist_backward", &cdist_backward},
+    {"aten::_cdist_forward", &cdist},
+    {"aten::_linalg_svd", &svd},
+    {"aten::_pdist_backward", &contiguous_as_second},
+    {"aten::_pdist_forward", &pdist},
+    {"aten::_weight_norm_interface", &weight_norm},
+    {"aten::_weight_norm_interface_backward", &weight_norm_backward},
+    {"aten::addbmm", &addbmm},
+    {"aten::bmm.dtype", &product_in_dtype},
+    {"aten::cholesky", &square_column_major},
+    {"aten::cholesky_inverse", &square_column_major},
+    {"aten::dot", &number_of_same_dtype},
+    {"aten::geqrf", &geqrf},
+    {"aten::linalg_eig", &eig},
+    {"aten::linalg_householder_product", &column_major_as_first},
+    {"aten::linalg_matrix_exp", &matrix_exp},
+    {"aten::mm.dtype", &product_in_dtype},
+    {"aten::ormqr", &column_major_as_third},
+    {"aten::vdot", &number_of_same_dtype},
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of losses.
+#include <algorithm>
+
+#include <ATen/core/Reduction.h>
+
+#include "capture/meta/meta_kernels.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// self, target, reduction
+Values huber_loss(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  if (a[2].toInt() != at::Reduction::None) return {new_empty({}, input)};
+  return {preserved_like(input)};
+}
+
+/// self, target, weight, reduction
+Values binary_cross_entropy(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor each = preserved_like(input);
+  if (a[3].toInt() == at::Reduction::None) return {each};
+  return {each.as_strided({}, {})};  // the number replaces the elements it was computed from
+}
+
+/// self (N, C, H, W), target, weight, reduction, ignore_index
+Values nll_loss2d(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes sizes = a[3].toInt() == at::Reduction::None
+                          ? Sizes{input.size(0), input.size(2), input.size(3)}
+                          : Sizes{};
+  return {new_empty(sizes, input), new_empty({}, input)};
+}
+/// self (N, C) or (C), target, p, margin, weight, reduction
+Values multi_margin_loss(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor target = a[1].toTensor();
+  const bool each = a[5].toInt() == at::Reduction::None && target.dim() > 0;
+  return {new_empty(each ? Sizes{target.size(0)} : Sizes{}, input)};
+}
+
+/// self (N, C) or (C), target, reduction; the second result marks the classes that are targets.
+Values multilabel_margin_loss(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const bool each = a[2].toInt() == at::Reduction::None && input.dim() == 2;
+  return {new_empty(each ? Sizes{input.size(0)} : Sizes{}, input),
+          new_empty(a[1].toTensor().sizes(), input)};
+}
+
+/// log_probs (T, N, C), targets, input lengths, target lengths. The table of partial sums has two
+/// columns for each symbol of the longest target.
+Values ctc_loss(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes input_lengths = a[2].toIntVector();
+  const Sizes target_lengths = a[3].toIntVector();
+  const std::int64_t longest =
+      target_lengths.empty() ? 0 : *std::max_element(target_lengths.begin(), target_lengths.end());
+  return {new_empty({input.size(1)}, input),
+          new_empty({input.size(1), input.size(0), 2 * longest + 1}, input)};
+}
+
+/// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it
+/// (choices_loss.cc); MIOpen is not NVIDIA's.
+Values takes_no_library(const Target&, const Values&) {
+  return {false};
+}
+
+}  // namespace
+
+const Rules kLossRules = {
+    {"aten::_ctc_loss", &ctc_loss},
+    {"aten::_ctc_loss_backward", &contiguous_as_second},
+    {"aten::_use_cudnn_ctc_loss", &takes_no_library},
+    {"aten::_use_miopen_ctc_loss", &takes_no_library},
+    {"aten::binary_cross_entropy", &binary_cross_entropy},
+    {"aten::binary_cross_entropy_backward", &preserved_as_second},
+    {"aten::huber_loss", &huber_loss},
+    {"aten::huber_loss_backward", &contiguous_as_second},
+    {"aten::mse_loss_backward", &contiguous_as_second},
+    {"aten::multi_margin_loss", &multi_margin_loss},
+    {"aten::multi_margin_loss_backward", &contiguous_as_second},
+    {"aten::multilabel_margin_loss_backward", &contiguous_as_second},
+    {"aten::multilabel_margin_loss_forward", &multilabel_margin_loss},
+    {"aten::nll_loss2d_backward", &preserved_as_second},
+    {"aten::nll_loss2d_forward", &nll_loss2d},
+    {"aten::smooth_l1_loss_backward", &contiguous_as_second},
+};
+
+}  // namespace elixir::capture

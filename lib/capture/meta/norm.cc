@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of normalisation layers.
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include <ATen/AccumulateType.h>
+
+#include "capture/meta/meta_kernels.h"
+#include "capture/meta/mask.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// Saved statistics: CUDA accumulates in fp32, the CPU keeps the parameters' dtype.
+at::ScalarType statistics_dtype(const Target& target,
+                                const at::Tensor& input,
+                                const at::Tensor& parameter) {
+  if (is_cuda(target)) return at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
+  return parameter.defined() ? parameter.scalar_type() : input.scalar_type();
+}
+
+Values layer_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[2]);
+  const Sizes normalized = a[1].toIntVector();
+  Sizes sizes = input.sizes().vec();
+  TORCH_CHECK(normalized.size() <= sizes.size() &&
+                  std::equal(normalized.rbegin(), normalized.rend(), sizes.rbegin()),
+              "Given normalized_shape=",
+              c10::IntArrayRef(normalized),
+              ", expected input with shape ending in it, but got input of size",
+              input.sizes());
+  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized.size()), sizes.end(), 1);
+  const at::ScalarType dtype = statistics_dtype(target, input, weight);
+  return {contiguous_like(input), new_empty(sizes, input, dtype), new_empty(sizes, input, dtype)};
+}
+
+Values layer_norm_backward(const Target&, const Values& a) {
+  return by_mask(a[7],
+                 {[&] { return contiguous_like(a[1].toTensor()); },
+                  [&] { return contiguous_like(a[5].toTensor()); },
+                  [&] { return contiguous_like(a[6].toTensor()); }});
+}
+
+/// input, normalized_shape, weight, eps
+Values rms_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  Sizes sizes = input.sizes().vec();
+  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(a[1].toIntVector().size()), sizes.end(), 1);
+  return {contiguous_like(input),
+          new_empty(sizes, input, statistics_dtype(target, input, tensor_or_undefined(a[2])))};
+}
+/// grad, input, normalized_shape, rstd, weight, output_mask
+Values rms_norm_backward(const Target&, const Values& a) {
+  return by_mask(a[5],
+                 {[&] { return contiguous_like(a[1].toTensor()); },
+                  [&] { return contiguous_like(a[4].toTensor()); }});
+}
+
+/// The format in which a tensor is contiguous, if any.
+std::optional<at::MemoryFormat> contiguous_format(const at::Tensor& tensor) {
+  using at::MemoryFormat;
+  for (const MemoryFormat format :
+       {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast3d, MemoryFormat::ChannelsLast}) {
+    if (tensor.is_contiguous(format)) return format;
+  }
+  return std::nullopt;
+}
+/// The CPU has kernels for those formats, and asks for the suggested one otherwise.
+at::MemoryFormat batch_norm_format(const at::Tensor& input) {
+  return contiguous_format(input).value_or(input.suggest_memory_format());
+}
+
+/// input, weight. The CPU returns statistics in training alone; CUDA's kernel always does, in
+/// evaluation those it was given, and makes its output like the input.
+Values batch_norm_results(const Target& target, const Values& a, bool training) {
+  const at::Tensor input = a[0].toTensor();
+  const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
+  const Sizes channels{training || is_cuda(target) ? input.size(1) : 0};
+  const at::Tensor output =
+      is_cuda(target) ? preserved_like(input)
+                      : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(input));
+  return {output, new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
+}
+/// input, weight, bias, running_mean, running_var, training
+Values batch_norm(const Target& target, const Values& a) {
+  return batch_norm_results(target, a, a[5].toBool());
+}
+/// input, weight, bias, training
+Values batch_norm_without_statistics(const Target& target, const Values& a) {
+  return batch_norm_results(target, a, a[3].toBool());
+}
+Values batch_norm_with_update(const Target& target, const Values& a) {
+  Values results = batch_norm_results(target, a, true);
+  results.emplace_back(new_empty({0}, a[0].toTensor(), at::kByte));
+  return results;
+}
+
+/// CUDA keeps channels last in training alone: its other kernels make plain gradients.
+at::MemoryFormat gradient_format_on_cuda(const at::Tensor& input, bool training) {
+  const bool channels_last = input.is_contiguous(at::MemoryFormat::ChannelsLast) ||
+                             input.is_contiguous(at::MemoryFormat::ChannelsLast3d);
+  return training && channels_last ? input.suggest_memory_format() : at::MemoryFormat::Contiguous;
+}
+
+/// grad, input, weight, …, training (7), eps, output_mask
+Values batch_norm_backward(const Target& target, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[2]);
+  const at::ScalarType dtype = weight.defined() ? weight.scalar_type() : input.scalar_type();
+  const bool kernel = contiguous_format(a[0].toTensor()).has_value();
+  const auto format_on_cpu = kernel ? batch_norm_format(input) : input.suggest_memory_format();
+  const auto format =
+      is_cuda(target) ? gradient_format_on_cuda(input, a[7].toBool()) : format_on_cpu;
+  const auto per_channel = [&] { return new_empty({input.size(1)}, input, dtype); };
+  return by_mask(a[9],
+                 {[&] { return new_empty(input.sizes(), input, std::nullopt, format); },
+                  per_channel,
+                  per_channel});
+}
+
+/// input, weight, bias, N, C, HxW, group, eps. The CPU keeps channels last.
+at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input) {
+  return is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format();
+}
+Values group_norm(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[1]);
+  const bool mixed = weight.defined() && weight.scalar_type() != input.scalar_type();
+  const at::ScalarType dtype = mixed ? at::kFloat : input.scalar_type();
+  const Sizes groups{a[3].toInt(), a[6].toInt()};
+  return {new_empty(input.sizes(), input, std::nullopt, group_norm_format(target, input)),
+          new_empty(groups, input, dtype),
+          new_empty(groups, input, dtype)};
+}
+
+/// grad, input, mean, rstd, weight, N, C, HxW, group, output_mask
+Values group_norm_backward(const Target& target, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  const at::Tensor weight = tensor_or_undefined(a[4]);
+  const auto per_channel = [&] {
+    return new_empty({a[6].toInt()}, weight.defined() ? weight : input);
+  };
+  return by_mask(a[9],
+                 {[&] {
+                    return new_empty(
+                        input.sizes(), input, std::nullopt, group_norm_format(target, input));
+                  },
+                  per_channel,
+                  per_channel});
+}
+
+/// input, weight, bias, running_mean, running_var, training. Statistics are there in training
+/// alone. The reserve space is 0 bytes outside NHWC half precision.
+Values cudnn_batch_norm(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor weight = a[1].toTensor();
+  const std::int64_t channels = a[5].toBool() ? input.size(1) : 0;
+  return {suggested_like(input),
+          new_empty({channels}, weight),
+          new_empty({channels}, weight),
+          new_empty({0}, input, at::kByte)};
+}
+
+Values cudnn_batch_norm_backward(const Target&, const Values& a) {
+  const at::Tensor weight = a[2].toTensor();
+  return {suggested_like(a[0].toTensor()), contiguous_like(weight), contiguous_like(weight)};
+}
+
+}  // namespace
+
+const Rules kNormRules = {
+    {"aten::_fused_rms_norm", &rms_norm},
+    {"aten::_fused_rms_norm_backward", &rms_norm_backward},
+    {"aten::native_layer_norm", &layer_norm},
+    {"aten::native_layer_norm_backward", &layer_norm_backward},
+    {"aten::native_batch_norm", &batch_norm},
+    {"aten::native_batch_norm_backward", &batch_norm_backward},
+    {"aten::native_group_norm", &group_norm},
+    {"aten::native_group_norm_backward", &group_norm_backward},
+    {"aten::_batch_norm_with_update", &batch_norm_with_update},
+    {"aten::_native_batch_norm_legit", &batch_norm},
+    {"aten::_native_batch_norm_legit.no_stats", &batch_norm_without_statistics},
+    {"aten::batch_norm_backward", &batch_norm_backward},
+    {"aten::cudnn_batch_norm", &cudnn_batch_norm},
+    {"aten::cudnn_batch_norm_backward", &cudnn_batch_norm_backward},
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of pooling and its reverse.
+#include <algorithm>
+
+#include <ATen/native/Pool.h>
+
+#include "capture/meta/meta_kernels.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// Leading dimensions of the input, then `spatial`; `batched` is the number of dimensions with a
+/// batch.
+Sizes with_spatial(const at::Tensor& input,
+                   const Sizes& spatial,
+                   std::int64_t batched,
+                   const char* op) {
+  TORCH_CHECK(input.dim() == batched || input.dim() == batched - 1,
+              op,
+              ": Expected ",
+              batched - 1,
+              "D or ",
+              batched,
+              "D tensor, but got ",
+              input.sizes());
+  Sizes sizes = input.sizes().vec();
+  std::copy(
+      spatial.begin(), spatial.end(), sizes.end() - static_cast<std::ptrdiff_t>(spatial.size()));
+  return sizes;
+}
+
+Values adaptive_average_2d(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes sizes = with_spatial(input, a[1].toIntVector(), 4, "adaptive_avg_pool2d()");
+  return {new_empty(sizes, input, std::nullopt, input.suggest_memory_format())};
+}
+/// CUDA makes zeros, and gives them the input's format when there are any.
+Values adaptive_average_2d_backward(const Target& target, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  return {is_cuda(target) && input.numel() == 0 ? contiguous_like(input) : suggested_like(input)};
+}
+
+Values adaptive_average_3d(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  return {new_empty(with_spatial(input, a[1].toIntVector(), 5, "adaptive_avg_pool3d()"), input)};
+}
+
+Sizes expanded(const c10::IValue& value, const Sizes& otherwise) {
+  constexpr std::size_t kDimensions = 3;
+  Sizes values = value.toIntVector();
+  if (values.empty()) return otherwise;
+  return values.size() == 1 ? Sizes(kDimensions, values[0]) : values;
+}
+
+/// self, kernel_size, stride, padding, dilation, ceil_mode
+Values max_3d(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes kernel = expanded(a[1], {});
+  const Sizes stride = expanded(a[2], kernel);
+  const Sizes padding = expanded(a[3], {});
+  const Sizes dilation = expanded(a[4], {});
+  Sizes spatial;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t size = input.size(input.dim() - 3 + static_cast<std::int64_t>(i));
+    spatial.push_back(at::native::pooling_output_shape<std::int64_t>(
+        size, kernel[i], padding[i], stride[i], dilation[i], a[5].toBool()));
+  }
+  const Sizes sizes = with_spatial(input, spatial, 5, "max_pool3d_with_indices()");
+  for (const std::int64_t size : spatial) {
+    TORCH_CHECK(size >= 1, "max_pool3d(): the output is too small for input ", input.sizes());
+  }
+  const at::MemoryFormat format =
+      input.dim() == 5 ? input.suggest_memory_format() : at::MemoryFormat::Contiguous;
+  return {new_empty(sizes, input, std::nullopt, format),
+          new_empty(sizes, input, at::kLong, format)};
+}
+
+/// self, indices, output_size
+Values unpool_2d(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes sizes = with_spatial(input, a[2].toIntVector(), 4, "max_unpool2d()");
+  return {
+      new_empty(sizes,
+                input,
+                std::nullopt,
+                is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format())};
+}
+Values unpool_3d(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  return {new_empty(with_spatial(input, a[2].toIntVector(), 5, "max_unpool3d()"), input)};
+}
+
+}  // namespace
+
+const Rules kPoolingRules = {
+    {"aten::_adaptive_avg_pool2d", &adaptive_average_2d},
+    {"aten::_adaptive_avg_pool2d_backward", &adaptive_average_2d_backward},
+    {"aten::_adaptive_avg_pool3d", &adaptive_average_3d},
+    {"aten::_adaptive_avg_pool3d_backward", &contiguous_as_second},
+    {"aten::fractional_max_pool3d_backward", &contiguous_as_second},
+    {"aten::max_pool3d_with_indices", &max_3d},
+    {"aten::max_pool3d_with_indices_backward", &suggested_as_second},
+    {"aten::max_unpool2d", &unpool_2d},
+    {"aten::max_unpool3d", &unpool_3d},
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Geometry of grid sampling, patches and shuffled channels.
+#include "capture/meta/meta_kernels.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+/// input (N, C, spatial…), grid (N, spatial…, coordinates)
+Values grid_sampler(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const at::Tensor grid = a[1].toTensor();
+  TORCH_CHECK(input.size(0) == grid.size(0),
+              "grid_sampler(): expected grid and input to have same batch size, but got input with "
+              "sizes ",
+              input.sizes(),
+              " and grid with sizes ",
+              grid.sizes());
+  TORCH_CHECK(grid.size(-1) == input.dim() - 2,
+              "grid_sampler(): expected grid to have size ",
+              input.dim() - 2,
+              " in last dimension, but got grid with sizes ",
+              grid.sizes());
+  Sizes sizes{input.size(0), input.size(1)};
+  for (std::int64_t d = 1; d < grid.dim() - 1; ++d) sizes.push_back(grid.size(d));
+  return {new_empty(sizes, input)};
+}
+
+/// gradient, input, grid, modes…, output_mask: the grid's gradient is made in any case.
+Values grid_sampler_backward(const Target&, const Values& a) {
+  const at::Tensor input = a[1].toTensor();
+  const bool wanted = a[6].toBoolList()[0];
+  return {wanted ? contiguous_like(input) : at::Tensor(), contiguous_like(a[2].toTensor())};
+}
+
+struct Window {
+  Sizes kernel, dilation, padding, stride;
+  /// Positions of the window along dimension `i`.
+  [[nodiscard]] std::int64_t count(std::size_t i, std::int64_t size) const {
+    const std::int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
+    return (size + 2 * padding[i] - reach) / stride[i] + 1;
+  }
+  explicit Window(const Values& a, std::size_t first)
+      : kernel(pair(a[first])),
+        dilation(pair(a[first + 1])),
+        padding(pair(a[first + 2])),
+        stride(pair(a[first + 3])) {}
+
+ private:
+  static Sizes pair(const c10::IValue& value) {
+    Sizes values = value.toIntVector();
+    if (values.size() == 1) values.push_back(values[0]);
+    return values;
+  }
+};
+
+/// self (C, H, W) or (N, C, H, W), kernel_size, dilation, padding, stride
+Values im2col(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Window window(a, 1);
+  TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
+              "Expected 3D or 4D (batch mode) tensor for input, but got: ",
+              input.sizes());
+  const std::int64_t blocks = window.count(0, input.size(-2)) * window.count(1, input.size(-1));
+  TORCH_CHECK(blocks > 0,
+              "Given input with spatial size (",
+              input.size(-2),
+              ", ",
+              input.size(-1),
+              "), calculated shape of the array of sliding blocks as its components must be at "
+              "least one");
+  Sizes sizes = input.sizes().slice(0, static_cast<std::size_t>(input.dim() - 3)).vec();
+  sizes.push_back(input.size(-3) * window.kernel[0] * window.kernel[1]);
+  sizes.push_back(blocks);
+  return {resized_from(input, sizes)};
+}
+
+/// self (C k k, L) or (N, C k k, L), output_size, kernel_size, dilation, padding, stride
+Values col2im(const Target&, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  const Sizes output = a[1].toIntVector();
+  const Window window(a, 2);
+  const std::int64_t blocks = window.count(0, output[0]) * window.count(1, output[1]);
+  TORCH_CHECK(input.size(-1) == blocks,
+              "Given output_size=",
+              c10::IntArrayRef(output),
+              ", expected size of input's dimension 2 to match the calculated number of sliding "
+              "blocks ",
+              blocks,
+              ", but got input.size(2)=",
+              input.size(-1));
+  Sizes sizes = input.sizes().slice(0, static_cast<std::size_t>(input.dim() - 2)).vec();
+  sizes.push_back(input.size(-2) / (window.kernel[0] * window.kernel[1]));
+  sizes.insert(sizes.end(), output.begin(), output.end());
+  return {resized_from(input, sizes)};
+}
+
+/// self, groups
+Values channel_shuffle(const Target& target, const Values& a) {
+  const at::Tensor input = a[0].toTensor();
+  return {is_cuda(target) ? contiguous_like(input) : suggested_like(input)};
+}
+
+}  // namespace
+
+const Rules kSamplingRules = {
+    {"aten::channel_shuffle", &channel_shuffle},
+    {"aten::col2im", &col2im},
+    {"aten::grid_sampler_2d", &grid_sampler},
+    {"aten::grid_sampler_2d_backward", &grid_sampler_backward},
+    {"aten::grid_sampler_3d", &grid_sampler},
+    {"aten::grid_sampler_3d_backward", &grid_sampler_backward},
+    {"aten::im2col", &im2col},
+    {"aten::native_channel_shuffle", &channel_shuffle},
+};
+
+}  // namespace elixir::capture

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "capture/record/step.h"
+
+#include <utility>
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/jit/python/update_graph_executor_opt.h>
+#include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
+
+#include "capture/record/graph_edit.h"
+#include "capture/archive/model_state.h"
+#include "core/error.h"
+
+namespace elixir::capture {
+namespace {
+
+/// What forward returns, without the loss rule: a tensor, the first of a tuple, or the value of key
+/// "loss".
+at::Tensor first_tensor(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor();
+  if (value.isTuple() && !value.toTupleRef().elements().empty()) {
+    return first_tensor(value.toTupleRef().elements()[0]);
+  }
+  if (value.isList() && !value.toListRef().empty()) return first_tensor(value.toListRef()[0]);
+  if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) {
+      if (entry.key().isString() && entry.key().toStringRef() == "loss") {
+        return first_tensor(entry.value());
+      }
+    }
+  }
+  return {};
+}
+
+at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at::Tensor& target) {
+  if (kind == "mse") return at::mse_loss(output, target);
+  // Classes in the last dimension of an output that has one more than the target, else LibTorch's
+  // rule.
+  if (output.dim() > 2 &&
+      output.sizes().slice(0, static_cast<std::size_t>(output.dim() - 1)) == target.sizes()) {
+    return at::cross_entropy_loss(output.reshape({-1, output.size(-1)}), target.reshape({-1}));
+  }
+  return at::cross_entropy_loss(output, target);
+}
+
+}  // namespace
+
+std::optional<at::ScalarType> floating_dtype(const std::string& precision) {
+  if (precision == "bf16") return at::kBFloat16;
+  if (precision == "fp16") return at::kHalf;
+  return std::nullopt;
+}
+
+PlainExecution::PlainExecution(bool gradients, BackwardThread thread) : gradients_(gradients) {
+  torch::jit::getProfilingMode() = false;
+  c10::AutogradState plain = saved_;
+  plain.set_multithreading_enabled(thread == BackwardThread::kEngine);
+  plain.set_grad_mode(gradients);
+  c10::AutogradState::set_tls_state(plain);
+}
+
+PlainExecution::~PlainExecution() {
+  c10::AutogradState::set_tls_state(saved_);
+}
+
+at::Tensor make_loss(const c10::IValue& returned,
+                     const Options& options,
+                     const StepInputs& inputs) {
+  at::Tensor output = first_tensor(returned);
+  const std::vector<std::string> help{
+      "return the loss alone, first of a tuple, or under the key \"loss\"",
+      "or name how to make one from output and last input: --loss cross-entropy|mse"};
+  if (!output.defined()) {
+    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor", help);
+  }
+  if (!options.loss.empty()) return loss_from(output, options.loss, inputs.tensors.back());
+  if (output.numel() != 1 || !output.is_floating_point()) {
+    throw Error(ErrorCode::kNoScalarLoss,
+                "forward returns " + std::string(c10::toString(output.scalar_type())) + " " +
+                    c10::str(output.sizes()) + " where a scalar loss is wanted",
+                help);
+  }
+  if (options.backward && !output.requires_grad()) {
+    throw Error(ErrorCode::kNoScalarLoss, "the loss does not depend on any parameter", help);
+  }
+  return output;
+}
+
+Step prepare_step(const Model& model, const Options& options, c10::Device device) {
+  const auto floating = floating_dtype(options.precision);
+  Step step;
+  step.loaded = load_module(ModelAccess::state(model).archive, device, floating);
+  step.inputs = make_inputs(model, options, device, floating);
+  set_devices(step.loaded.module, device_of(options.target));
+  if (options.mode == "train") {
+    step.warnings = set_training_mode(step.loaded.module, TrainingMode::kTrain);
+  } else if (options.mode == "eval") {
+    set_training_mode(step.loaded.module, TrainingMode::kEval);
+  } else if (traced_for_evaluation(step.loaded.module)) {
+    step.warnings.emplace_back(
+        "the model was traced for evaluation: dropout and batch norm do not train (--mode train)");
+  }
+  if (options.target.kind == program::Target::Kind::kCuda &&
+      has_packed_recurrent_layers(step.loaded.module)) {
+    step.warnings.emplace_back(
+        "recurrent layers over packed sequences are recorded step by step; CUDA fuses them in "
+        "cuDNN, whose memory differs");
+  }
+  return step;
+}
+
+}  // namespace elixir::capture

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Rates of the optimizer pass in every form that its kernels have, and by size: what a plan could
+// choose, beside the form that the runtime uses (adam.cc).
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+#include "measure/adam/adam_pass.h"
+#include "measure/measurement.h"
+
+namespace elixir::measure {
+namespace {
+
+using hardware::AdamFormRate;
+using hardware::HardwareProfile;
+using kernels::Element;
+
+/// All that adam-cpu and adam-gpu do not measure.
+constexpr std::array<AdamPass, 6> kForms{{
+    {.gradient = Element::kBFloat16, .split = true},
+    {.gradient = Element::kBFloat16, .moments = Element::kBFloat16},
+    {.gradient = Element::kBFloat16, .moments = Element::kBFloat16, .split = true},
+    {.gradient = Element::kFloat16, .moments = Element::kBFloat16},
+    {.gradient = Element::kFloat32, .moments = Element::kBFloat16},
+    {.gradient = Element::kBFloat16},
+}};
+/// Of the last of them: from what a core's cache holds to what none does.
+constexpr std::array<std::int64_t, 3> kSmallerSizes{64_KiB, 1_MiB, 16_MiB};
+
+AdamFormRate rate_of(const Bench& bench,
+                     DeviceKind device,
+                     const AdamPass& pass,
+                     std::int64_t parameters) {
+  return {device == DeviceKind::kCuda ? "gpu" : "cpu",
+          name_of(pass.gradient),
+          name_of(pass.moments),
+          pass.split ? "split" : "separate",
+          parameters,
+          adam_rate(pass, device, parameters, bench)};
+}
+
+void measure_forms(const Bench& bench,
+                   DeviceKind device,
+                   std::int64_t memory_bytes,
+                   std::vector<AdamFormRate>& rates) {
+  const std::int64_t parameters = adam_parameters(bench, device, memory_bytes);
+  for (const AdamPass& pass : kForms) rates.push_back(rate_of(bench, device, pass, parameters));
+  for (const std::int64_t smaller : kSmallerSizes) {
+    if (smaller < parameters) rates.push_back(rate_of(bench, device, kForms.back(), smaller));
+  }
+}
+
+const Registration kAdamForms({
+    "adam-forms",
+    "parameters per second of AdamW by dtype of gradient and moments, form of the master, and size",
+    "as adam-cpu and adam-gpu, every form that the kernels have; one form from cache size upward",
+    18.0,
+    3.0,
+    never,
+    [](const Bench& bench, HardwareProfile& profile) {
+      std::vector<AdamFormRate> rates;
+      measure_forms(bench, DeviceKind::kCpu, bench.memory_bytes, rates);
+      if (bench.on_cuda()) {
+        measure_forms(bench, DeviceKind::kCuda, profile.gpus.at(0).memory_bytes, rates);
+      }
+      profile.adam_forms = std::move(rates);
+    },
+});
+
+}  // namespace
+}  // namespace elixir::measure

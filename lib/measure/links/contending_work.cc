@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "measure/links/contending_work.h"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+
+#include "core/error.h"
+#include "kernels/adam.h"
+#include "kernels/copy.h"
+#include "kernels/gradient.h"
+#include "measure/host/host_memory.h"
+
+namespace elixir::measure {
+namespace {
+
+class HostCopyWork : public ContendingWork {
+ public:
+  HostCopyWork(std::size_t bytes, int threads)
+      : pool_(threads), from_(bytes, pool_, 0x5A), to_(bytes, pool_) {}
+  [[nodiscard]] std::string name() const override { return "host_copy"; }
+  void run_unit() override { kernels::copy_cpu(to_.data(), from_.data(), from_.bytes(), pool_); }
+
+ private:
+  kernels::ThreadPool pool_;
+  HostMemory from_, to_;
+};
+
+/// The runtime's kernel with a bf16 gradient and parameter.
+class AdamCpuWork : public ContendingWork {
+ public:
+  AdamCpuWork(std::size_t parameters, int threads)
+      : pool_(threads),
+        n_(parameters),
+        master_(n_ * sizeof(float), pool_),
+        moment1_(n_ * sizeof(float), pool_),
+        moment2_(n_ * sizeof(float), pool_),
+        gradient_(n_ * 2, pool_),
+        parameter_(n_ * 2, pool_) {
+    fill_random(master_.as<float>(), n_, pool_);
+    kernels::convert_cpu(gradient_.data(), kNarrow, master_.as<float>(), n_, pool_);
+  }
+  [[nodiscard]] std::string name() const override { return "adam_cpu"; }
+  void run_unit() override {
+    const kernels::AdamArrays arrays = {master_.as<float>(),
+                                        moment1_.data(),
+                                        moment2_.data(),
+                                        gradient_.data(),
+                                        kNarrow,
+                                        parameter_.data(),
+                                        kNarrow,
+                                        n_};
+    kernels::adam_cpu(
+        arrays, kernels::make_adam_scalars({}, ++step_, 1, 1.0F), kernels::best_isa(), pool_);
+  }
+
+ private:
+  static constexpr kernels::Element kNarrow = kernels::Element::kBFloat16;
+  kernels::ThreadPool pool_;
+  std::size_t n_;
+  HostMemory master_, moment1_, moment2_, gradient_, parameter_;
+  std::int64_t step_ = 0;
+};
+
+/// Runs units of a work on a thread of its own while it lives.
+class Background {
+ public:
+  explicit Background(ContendingWork& work)
+      : thread_([this, &work] {
+          try {
+            while (!stopping_.load()) {
+              work.run_unit();
+              ready_.store(true);
+              ready_.notify_all();
+            }
+            work.finish();
+          } catch (...) {
+            failure_ = std::current_exception();
+          }
+          ready_.store(true);
+          ready_.notify_all();
+        }) {
+    ready_.wait(false);
+  }
+  ~Background() { stop(); }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+  /// Throws what the work threw: a work that ended early disturbed nothing.
+  void check() {
+    stop();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void stop() {
+    stopping_.store(true);
+    if (thread_.joinable()) thread_.join();
+  }
+  std::atomic<bool> stopping_{false}, ready_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads) {
+  return std::make_unique<HostCopyWork>(bytes, threads);
+}
+
+std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters, int threads) {
+  return std::make_unique<AdamCpuWork>(parameters, threads);
+}
+
+std::vector<double> unit_seconds(ContendingWork& work,
+                                 ContendingWork* other,
+                                 const Sampling& sampling) {
+  const auto once = [&] { return seconds_of([&] { work.run_unit(); }); };
+  std::vector<double> seconds;
+  if (other == nullptr) {
+    seconds = sample(sampling, once);
+  } else {
+    Background background(*other);
+    seconds = sample(sampling, once);
+    background.check();
+  }
+  work.finish();
+  return seconds;
+}
+
+}  // namespace elixir::measure

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The GPU probe of a build without CUDA.
+#include "core/error.h"
+#include "measure/links/contending_work.h"
+#include "measure/links/gpu_links.h"
+#include "measure/machine/gpu_probe.h"
+
+namespace elixir::measure {
+namespace {
+
+constexpr const char* kReason = "this build of Elixir has no CUDA";
+
+[[noreturn]] void unavailable() {
+  throw Error(ErrorCode::kMissingFeature, kReason);
+}
+
+}  // namespace
+
+std::optional<std::string> gpu_unavailable() {
+  return kReason;
+}
+int gpu_count() {
+  return 0;
+}
+hardware::Gpu describe_gpu(int /*device*/) {
+  unavailable();
+}
+std::vector<double> gpu_copy_seconds(Direction, HostPages, std::size_t, int, const Sampling&) {
+  unavailable();
+}
+std::vector<double> gpu_both_ways_seconds(std::size_t, const Sampling&) {
+  unavailable();
+}
+std::vector<double> gpu_work_seconds(const std::function<void()>&, const Sampling&) {
+  unavailable();
+}
+double gpu_work_seconds_once(const std::function<void()>&, const std::function<void()>&) {
+  unavailable();
+}
+std::int64_t gpu_cache_bytes() {
+  unavailable();
+}
+void gpu_synchronize() {
+  unavailable();
+}
+GpuAllocated gpu_allocated() {
+  unavailable();
+}
+void gpu_reset_peak() {
+  unavailable();
+}
+
+std::vector<double> gpu_group_copy_seconds(Traffic, int, std::size_t, int, const Sampling&) {
+  unavailable();
+}
+std::vector<std::vector<double>> gpu_copy_seconds_by_size(Direction,
+                                                          HostPages,
+                                                          const std::vector<std::int64_t>&,
+                                                          const Sampling&) {
+  unavailable();
+}
+bool gpu_peer_access(int, int) {
+  unavailable();
+}
+std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
+  unavailable();
+}
+std::unique_ptr<ContendingWork> make_link_work(LinkDirection, std::size_t) {
+  unavailable();
+}
+std::unique_ptr<ContendingWork> make_matmul_work(int) {
+  unavailable();
+}
+std::vector<std::string> gpu_bus_ids() {
+  return {};
+}
+double plain_pinned_seconds(std::size_t) {
+  unavailable();
+}
+double arena_pinned_seconds(std::size_t, kernels::ThreadPool&) {
+  unavailable();
+}
+
+}  // namespace elixir::measure

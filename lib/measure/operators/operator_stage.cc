@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "measure/operators/operator_stage.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <set>
+
+#include <ATen/ops/empty.h>
+
+#include "replay/counting_allocator.h"
+#include "core/units.h"
+
+namespace elixir::measure {
+namespace {
+
+using program::DType;
+using program::Operator;
+using program::Program;
+using program::StorageId;
+using program::TensorRef;
+
+constexpr std::int64_t kRounding = replay::kCountedRoundingBytes;
+constexpr std::size_t kCacheLineBytes = 64;
+
+/// Index tensors hold values in [0, bound): valid rows, classes or positions of the call.
+std::int64_t index_bound(const Operator& op) {
+  const auto tensor = [&](std::size_t i) -> const TensorRef* {
+    return i < op.arguments.size() ? std::get_if<TensorRef>(&op.arguments[i]) : nullptr;
+  };
+  if (op.name == "aten::embedding" && tensor(0) != nullptr) return tensor(0)->sizes.at(0);
+  if (op.name == "aten::embedding_dense_backward") {
+    if (const auto* rows = std::get_if<std::int64_t>(&op.arguments.at(2))) return *rows;
+  }
+  if (op.name == "aten::nll_loss_forward" && tensor(0) != nullptr) return tensor(0)->sizes.back();
+  if (op.name == "aten::nll_loss_backward" && tensor(1) != nullptr) return tensor(1)->sizes.back();
+  // Valid in whatever dimension they index: no dimension of what is indexed is shorter. That is a
+  // floating tensor where there is one, because index tensors may be as short as they like.
+  constexpr std::int64_t kMost = 1 << 20;
+  std::int64_t floating = kMost, any = kMost;
+  const auto look = [&](const TensorRef& ref) {
+    for (const std::int64_t size : ref.sizes) {
+      if (size > 0) any = std::min(any, size);
+      if (size > 0 && program::is_floating(ref.dtype)) floating = std::min(floating, size);
+    }
+  };
+  program::for_each_tensor(op.arguments, look);
+  program::for_each_tensor(op.outputs, look);
+  return floating < kMost ? floating : any;
+}
+
+/// Values that keep arithmetic ordinary: no denormals, no NaN, positive where a root or logarithm
+/// may follow.
+void fill(at::Tensor& flat, DType dtype, std::int64_t bound) {
+  if (dtype == DType::kBool) {
+    flat.bernoulli_(0.9);
+  } else if (program::is_floating(dtype)) {
+    flat.uniform_(0.1, 1.0);
+  } else if (dtype == DType::kComplex64 || dtype == DType::kComplex128) {
+    flat.fill_(0.5);
+  } else {
+    flat.random_(0, std::max<std::int64_t>(1, std::min<std::int64_t>(bound, 127)));
+    if (bound > 127 && flat.element_size() > 1)
+      flat.random_(0, std::min<std::int64_t>(bound, 32767));
+  }
+}
+
+}  // namespace
+
+OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cuda)
+    : call_(program, op.id), storages_(program.storages.size()) {
+  const std::int64_t bound = index_bound(op);
+  std::set<StorageId> seen;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& ref) {
+    if (!seen.insert(ref.storage).second) return;
+    const program::Storage& described = program.storages.at(ref.storage);
+    // Numbers that became tensors, and what kernels read on the host (random seeds), stay there.
+    const bool on_cuda = cuda && !described.on_host && !ref.wrapped_number;
+    const at::Tensor memory =
+        at::empty({std::max<std::int64_t>(described.bytes, 1)},
+                  at::TensorOptions().device(on_cuda ? at::kCUDA : at::kCPU).dtype(at::kByte));
+    storages_[ref.storage] = memory.storage();
+    TensorRef whole;
+    whole.storage = ref.storage;
+    whole.dtype = ref.dtype;
+    whole.sizes = {described.bytes / program::element_bytes(ref.dtype)};
+    whole.strides = {1};
+    at::Tensor flat = replay::make_shell(memory.storage(), whole);
+    fill(flat, ref.dtype, bound);
+    if (op.writes) pristine_.emplace_back(flat, flat.clone());
+    if (described.category == program::Category::kParameter && !on_cuda) {
+      parameters_.emplace_back(flat.data_ptr(), static_cast<std::size_t>(flat.nbytes()));
+    }
+  });
+}
+
+std::int64_t OperatorStage::fresh_bytes() const {
+  std::int64_t bytes = 0;
+  for (const StorageId id : call_.fresh()) {
+    bytes += round_up(static_cast<std::int64_t>(storages_[id].nbytes()), kRounding);
+  }
+  return bytes;
+}
+
+void OperatorStage::release() {
+  for (const StorageId id : call_.fresh()) storages_[id] = c10::Storage();
+}
+
+void OperatorStage::restore() {
+  for (auto& [flat, copy] : pristine_) flat.copy_(copy);
+}
+
+void OperatorStage::cool_parameters() const {
+  for (const auto& [data, bytes] : parameters_) {
+    for (std::size_t at = 0; at < bytes; at += kCacheLineBytes) {
+      _mm_clflush(static_cast<const char*>(data) + at);
+    }
+  }
+  _mm_mfence();
+}
+
+}  // namespace elixir::measure

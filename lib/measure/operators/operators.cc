@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "measure/operators/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "replay/counting_allocator.h"
+#include "replay/replay_call.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "hardware/operator_cost.h"
+#include "measure/operators/cache_state.h"
+#include "measure/machine/gpu_probe.h"
+#include "measure/operators/kernel_timer.h"
+#include "measure/operators/operator_stage.h"
+#include "program/lifetimes.h"
+#include "operators/operator_key.h"
+#include "program/reuse.h"
+
+namespace elixir::measure {
+namespace {
+
+using program::Operator;
+using program::Program;
+
+constexpr const char* kKernelTimer = "operators by CUPTI";
+/// Calls in a row whose issuing is timed on the host, where a call changes none of its arguments.
+constexpr int kIssuedPerSample = 8;
+
+Sampling sampling_of(const Bench& bench) {
+  return bench.effort == Effort::kFull ? Sampling{2, 7, 30, 0.12} : Sampling{1, 3, 10, 0.02};
+}
+
+hardware::OperatorTime measure_on_cpu(OperatorStage& stage, const Bench& bench, std::string key) {
+  replay::DeviceAccount& account = replay::DeviceAccount::instance();
+  std::int64_t workspace = 0;
+  const std::vector<double> seconds = sample(sampling_of(bench), [&] {
+    stage.restore();
+    stage.cool_parameters();
+    const std::int64_t before = account.charged_bytes();
+    account.reset_peak();
+    const replay::ChargeScope charge;
+    std::int64_t fresh = 0;
+    const double run = seconds_of([&] { stage.run(); });
+    fresh = stage.fresh_bytes();
+    const double release = seconds_of([&] { stage.release(); });
+    workspace = std::max(workspace, account.peak_bytes() - before - fresh);
+    return run + release;
+  });
+  return {std::move(key),
+          time_figure(seconds, bench.threads_text() + ", replayed call, wall clock"),
+          std::max<std::int64_t>(0, workspace)};
+}
+
+/// What a call leaves allocated: `persistent` by its first run, and `workspace` beyond its results
+/// at the worst moment of its second.
+struct GpuBytes {
+  std::int64_t workspace = 0, persistent = 0;
+};
+
+GpuBytes measure_gpu_bytes(OperatorStage& stage) {
+  GpuBytes bytes;
+  stage.restore();
+  gpu_synchronize();
+  const std::int64_t before = gpu_allocated().now_bytes;
+  stage.run();
+  stage.release();
+  gpu_synchronize();
+  gpu_reset_peak();
+  const std::int64_t after = gpu_allocated().now_bytes;
+  stage.run();
+  bytes.workspace =
+      std::max<std::int64_t>(0, gpu_allocated().peak_bytes - after - stage.fresh_bytes());
+  stage.release();
+  bytes.persistent = std::max<std::int64_t>(0, after - before);
+  return bytes;
+}
+
+hardware::OperatorTime measure_on_gpu(OperatorStage& stage,
+                                      CacheState& caches,
+                                      const Bench& bench,
+                                      bool by_kernels,
+                                      std::string key) {
+  const GpuBytes bytes = measure_gpu_bytes(stage);
+  const Sampling sampling = sampling_of(bench);
+  const auto run = [&] {
+    stage.run();
+    stage.release();
+  };
+  const int issued = stage.writes() ? 1 : kIssuedPerSample;
+  const std::vector<double> host = sample(sampling, [&] {
+    stage.restore();
+    gpu_synchronize();
+    return seconds_of([&] {
+             for (int i = 0; i < issued; ++i) run();
+           }) /
+           issued;
+  });
+  const auto prepare = [&] {
+    stage.restore();
+    caches.prepare(stage.storages());
+  };
+  const std::vector<double> seconds = sample(sampling, [&] {
+    if (!by_kernels) return gpu_work_seconds_once(prepare, run);
+    prepare();
+    return gpu_kernel_seconds(run);
+  });
+  hardware::OperatorTime time;
+  time.key = std::move(key);
+  time.time_ns =
+      time_figure(seconds,
+                  by_kernels ? "replayed call, caches as in the program, its kernels by CUPTI"
+                             : "replayed call, caches as in the program, events on the GPU");
+  time.workspace_bytes = bytes.workspace;
+  time.host_ns = time_figure(host, "replayed call, wall clock until it returns");
+  time.persistent_bytes = bytes.persistent;
+  return time;
+}
+
+}  // namespace
+
+bool use_kernel_timer(const Bench& bench, hardware::HardwareProfile& profile) {
+  if (bench.no_kernel_timer) {
+    profile.waived[kKernelTimer] = *bench.no_kernel_timer;
+    return false;
+  }
+  profile.waived.erase(kKernelTimer);
+  return true;
+}
+
+void check_target(const Program& program,
+                  const Bench& bench,
+                  const hardware::HardwareProfile& profile) {
+  const bool cuda = program.target.kind == program::Target::Kind::kCuda;
+  const bool same_sm = !cuda || profile.gpus.empty() || profile.gpus[0].sm == program.target.sm;
+  if (cuda == bench.on_cuda() && same_sm) return;
+  throw Error(ErrorCode::kProfileTargetMismatch,
+              fmt::format("the program is for target {}, and this measures on {}",
+                          program.target.text(),
+                          bench.on_cuda() ? fmt::format("cuda:sm_{}", profile.gpus.at(0).sm)
+                                          : std::string("cpu")),
+              {fmt::format("profile the model for this device: elixir-profile MODEL.pt --target {}",
+                           bench.on_cuda() ? fmt::format("cuda:sm_{}", profile.gpus.at(0).sm)
+                                           : std::string("cpu"))});
+}
+
+void measure_operators(const Program& program,
+                       const Bench& bench,
+                       hardware::HardwareProfile& profile,
+                       const Progress& progress) {
+  check_target(program, bench, profile);
+  replay::install_counting_allocator();
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  std::map<std::string, std::vector<const Operator*>> distinct;
+  for (const Operator& op : program.operators) {
+    if (lifetimes.executed.at(op.id)) distinct[operators::operator_key(op)].push_back(&op);
+  }
+  std::map<std::string, hardware::OperatorTime> times;
+  for (hardware::OperatorTime& time : profile.operators) times[time.key] = std::move(time);
+
+  const bool by_kernels = bench.on_cuda() && use_kernel_timer(bench, profile);
+  const replay::ReplayScope below_autograd;
+  std::size_t done = 0;
+  bool stopped = false;
+  const std::int64_t cache_bytes = bench.on_cuda() ? gpu_cache_bytes() : 0;
+  for (const auto& [key, calls] : distinct) {
+    // Of calls that are alike, the first and the last have the least usual surroundings.
+    const Operator* op = calls[calls.size() / 2];
+    if (interrupted()) {
+      stopped = true;
+      break;
+    }
+    progress(static_cast<double>(done++) / static_cast<double>(distinct.size()), op->name);
+    try {
+      OperatorStage stage(program, *op, bench.on_cuda());
+      hardware::OperatorTime time;
+      if (bench.on_cuda()) {
+        const std::int64_t limit_bytes = CacheState::limit_bytes(cache_bytes);
+        CacheState caches(program::recent_uses(program, lifetimes, op->id, limit_bytes),
+                          cache_bytes);
+        time = measure_on_gpu(stage, caches, bench, by_kernels, key);
+      } else {
+        time = measure_on_cpu(stage, bench, key);
+      }
+      const hardware::OperatorWork work = hardware::work_of(*op);
+      time.touched_bytes = work.touched_bytes;
+      time.flops = work.flops;
+      times[key] = std::move(time);
+      profile.waived.erase("operator " + key);
+    } catch (const Error& error) {
+      profile.waived["operator " + key] = error.info().message;
+    } catch (const c10::Error& error) {
+      profile.waived["operator " + key] = error.what_without_backtrace();
+    } catch (const Interrupted&) {
+      stopped = true;
+      break;
+    }
+  }
+  profile.operators.clear();
+  for (auto& [key, time] : times) profile.operators.push_back(std::move(time));
+  if (stopped) throw_if_interrupted();
+}
+
+}  // namespace elixir::measure

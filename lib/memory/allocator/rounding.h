@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Sizes that LibTorch 2.11's CUDA caching allocator makes of a request, by its constants
+// (c10/core/AllocatorConfig.h).
+
+#include <cstdint>
+
+#include "memory/allocator/config.h"
+
+namespace elixir::memory {
+
+inline constexpr std::int64_t kMinBlockBytes = 512;
+inline constexpr std::int64_t kMaxSmallBytes = 1_MiB;      ///< larger blocks: the large pool
+inline constexpr std::int64_t kSmallSegmentBytes = 2_MiB;  ///< segments (pages) of the small pool
+inline constexpr std::int64_t kMinLargeBytes = 10_MiB;     ///< from here on a segment of its own
+inline constexpr std::int64_t kRoundLargeBytes = 2_MiB;    ///< such a segment's multiple
+
+/// Size of the block that a request of `bytes` (> 0) needs.
+[[nodiscard]] std::int64_t block_bytes(std::int64_t bytes, const AllocatorConfig& config);
+
+/// Whether blocks of this (rounded) size come from the small pool.
+[[nodiscard]] constexpr bool is_small(std::int64_t block_bytes) {
+  return block_bytes <= kMaxSmallBytes;
+}
+
+/// Size of the segment that is asked from the device for a block of this (rounded) size.
+[[nodiscard]] std::int64_t segment_bytes(std::int64_t block_bytes, const AllocatorConfig& config);
+
+}  // namespace elixir::memory

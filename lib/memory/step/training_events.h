@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Everything that training with LibTorch's autograd asks of the CUDA allocator, over several steps
+// and in its order: parameters, buffers, inputs and fp32 masters; then in each step the calls'
+// outputs and scratch memory (`call_script.h`), the optimizer's moments after the first backward
+// pass, and the end of loss and gradients (set to none). The first step makes what stays, so that
+// steps from the second on are alike. The input of an allocator's simulation.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operators/scratch/call_script.h"
+#include "program/program.h"
+
+namespace elixir::memory {
+
+struct TrainingAllocation {
+  std::int64_t bytes = 0;  ///< as asked for, > 0
+  program::Category category = program::Category::kTemporary;
+  bool scratch = false;             ///< of a kernel or library: no tensor of the program
+  program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
+  std::int32_t parameter = -1;      ///< whose optimizer state; -1 for the others
+  std::string_view part;            ///< of the optimizer state; static text
+  program::OperatorId at = -1;      ///< the call that asks; -1 outside of calls
+  int step = 0;                     ///< from 1; 0 before the first
+};
+
+struct TrainingEvent {
+  bool frees = false;
+  std::int32_t allocation = -1;  ///< position in TrainingEvents::allocations
+  program::OperatorId at = -1;   ///< the running call; operators.size() after backward
+};
+
+struct TrainingEvents {
+  std::vector<TrainingAllocation> allocations;
+  std::vector<TrainingEvent> events;
+  std::vector<std::size_t> step_ends;  ///< number of events up to the end of each step
+};
+
+/// `scripts`: one for each operator. The update itself asks for nothing, as Elixir's kernels.
+[[nodiscard]] TrainingEvents training_events(const program::Program& program,
+                                             const std::string& optimizer,
+                                             const std::vector<operators::CallScript>& scripts,
+                                             int steps);
+
+}  // namespace elixir::memory

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Identity of a call for measurements: calls with the same key cost the same time and ask for the
+// same workspaces on one kind of device, whatever program they are in.
+
+#include <string>
+
+#include "program/program.h"
+
+namespace elixir::operators {
+
+/// Name, overload, and per argument either dtype[sizes]/[strides] of tensors or the plain value.
+/// Free of storage ids and versions.
+[[nodiscard]] std::string operator_key(const program::Operator& op);
+
+}  // namespace elixir::operators

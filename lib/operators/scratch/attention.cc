@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
+#include <cstdint>
+
+#include "core/units.h"
+#include "operators/scratch/rules.h"
+
+namespace elixir::operators {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+/// cuDNN's attention rounds what it asks for up by this much (measured, cuDNN 9.19).
+constexpr std::int64_t kCudnnSlackBytes = 256;
+/// In it wider heads than these were never recorded, nor values of another width.
+constexpr std::int64_t kWidestRecorded = 128;
+
+/// (batch, head, row, width) of a tensor with four dimensions.
+struct Heads {
+  std::int64_t batch, heads, rows, width;
+  explicit Heads(const program::TensorRef& tensor)
+      : batch(tensor.sizes.at(0)),
+        heads(tensor.sizes.at(1)),
+        rows(tensor.sizes.at(2)),
+        width(tensor.sizes.at(3)) {}
+  [[nodiscard]] std::int64_t all_rows() const { return batch * heads * rows; }
+};
+
+bool was_recorded(const Heads& query, const program::TensorRef* value) {
+  return query.width <= kWidestRecorded && (value == nullptr || Heads(*value).width == query.width);
+}
+
+/// The mask is made before the result.
+void native_dropout(ScriptBuilder& script) {
+  script.output(1);
+  script.output(0);
+}
+
+/// Seed and offset of the generator, then output and statistics, then the plan's workspace.
+void cudnn_attention(ScriptBuilder& script) {
+  const std::size_t count = script.output_count();
+  for (std::size_t i = 2; i < count; ++i) script.output(i);
+  script.outputs();
+  script.temporary(kCudnnSlackBytes);
+  if (const auto* query = script.tensor(0)) {
+    if (!was_recorded(Heads(*query), script.tensor(2))) script.modelled();
+  }
+}
+
+/// fp32 sums of the query's gradient and one fp32 a row; with grouped queries, key's and value's
+/// gradients for every query head besides, summed afterwards.
+void cudnn_attention_backward(ScriptBuilder& script) {
+  script.outputs();
+  const auto* query = script.tensor(1);
+  const auto* key = script.tensor(2);
+  if (query == nullptr || key == nullptr) return;
+  const Heads q(*query);
+  const Heads k(*key);
+  const auto* value = script.tensor(3);
+  if (!was_recorded(q, value)) script.modelled();
+  std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
+  if (q.heads != k.heads) {
+    const std::int64_t widths = k.width + (value == nullptr ? k.width : Heads(*value).width);
+    bytes += q.batch * q.heads * k.rows * widths * program::element_bytes(query->dtype);
+  }
+  script.temporary(bytes);
+}
+
+/// Rows' dot products of gradient and output (in half precision a kernel makes them, in fp32 three
+/// operators do), then the query gradient's sums in tiles of 64 x 64 with a lock each.
+void efficient_attention_backward(ScriptBuilder& script) {
+  constexpr std::int64_t kTile = 64;
+  constexpr std::int64_t kLockBytes = 16;
+  script.outputs();
+  const auto* query = script.tensor(1);
+  const auto* key = script.tensor(2);
+  if (query == nullptr || key == nullptr) return;
+  const Heads q(*query);
+  const std::int64_t row_bytes = q.all_rows() * kFloatBytes;
+  if (program::element_bytes(query->dtype) < kFloatBytes) {
+    script.temporary(row_bytes);
+  } else {
+    const int products = script.temporary(q.all_rows() * q.width * kFloatBytes);
+    const int sums = script.temporary(row_bytes);
+    script.temporary(row_bytes);
+    script.release(products);
+    script.release(sums);
+  }
+  const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
+  std::int64_t bytes = q.batch * q.heads * tiles(q.rows) * tiles(q.width) *
+                       (kTile * kTile * kFloatBytes + kLockBytes);
+  if (q.width > kTile) {
+    // Other tiles, and in half precision key's and value's gradients are summed in fp32.
+    script.modelled();
+    if (program::element_bytes(query->dtype) < kFloatBytes) {
+      const Heads k(*key);
+      bytes += 2 * k.all_rows() * tiles(k.width) * kTile * kFloatBytes;
+    }
+  }
+  script.temporary(bytes);
+}
+
+/// Few rows of many keys are split among more blocks than have outputs; when was never recorded.
+void flash_attention(ScriptBuilder& script) {
+  script.modelled();
+}
+
+/// Flash attention's backward: a sum for each row and fp32 sums of the query's gradient, both in
+/// whole tiles; with grouped queries key's and value's gradients for every query head. Its order
+/// was never recorded.
+void flash_attention_backward(ScriptBuilder& script) {
+  constexpr std::int64_t kRows = 128;
+  constexpr std::int64_t kNarrow = 32;
+  constexpr std::int64_t kWide = 64;
+  constexpr std::int64_t kWideFrom = 128;
+  script.modelled();
+  script.outputs();
+  const auto* query = script.tensor(1);
+  const auto* key = script.tensor(2);
+  if (query == nullptr || key == nullptr) return;
+  const Heads q(*query);
+  const Heads k(*key);
+  const std::int64_t rows = q.batch * q.heads * round_up(q.rows, kRows);
+  script.temporary(rows * kFloatBytes);
+  script.temporary(rows * round_up(q.width, q.width <= kWideFrom ? kNarrow : kWide) * kFloatBytes);
+  if (q.heads != k.heads) {
+    const std::int64_t expanded =
+        q.batch * q.heads * k.rows * k.width * program::element_bytes(query->dtype);
+    script.temporary(expanded);
+    script.temporary(expanded);
+  }
+}
+
+/// Rows that are wholly masked become zeros: a mask of all elements, of rows, and a zero.
+void safe_softmax(ScriptBuilder& script) {
+  script.outputs();
+  const auto* scores = script.tensor(0);
+  if (scores == nullptr || scores->sizes.empty()) return;
+  const std::int64_t elements = scores->numel();
+  script.temporary(elements);
+  script.temporary(elements / scores->sizes.back());
+  script.temporary(program::element_bytes(scores->dtype));
+}
+
+/// gradient * output.
+void softmax_backward(ScriptBuilder& script) {
+  script.outputs();
+  if (const auto* gradient = script.tensor(0)) script.temporary(gradient->bytes());
+}
+
+}  // namespace
+
+const std::vector<ScriptRule> kAttentionScripts = {
+    {"aten::native_dropout", &native_dropout},
+    {"aten::_scaled_dot_product_cudnn_attention", &cudnn_attention},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", &cudnn_attention_backward},
+    {"aten::_scaled_dot_product_efficient_attention_backward", &efficient_attention_backward},
+    {"aten::_scaled_dot_product_flash_attention", &flash_attention},
+    {"aten::_scaled_dot_product_flash_attention_backward", &flash_attention_backward},
+    {"aten::_safe_softmax", &safe_softmax},
+    {"aten::_softmax_backward_data", &softmax_backward},
+};
+
+}  // namespace elixir::operators

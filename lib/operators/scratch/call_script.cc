@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "operators/scratch/call_script.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "operators/scratch/script_builder.h"
+#include "operators/scratch/rules.h"
+#include "operators/operator_key.h"
+
+namespace elixir::operators {
+namespace {
+
+using program::Operator;
+using program::Program;
+using program::StorageId;
+using program::TensorRef;
+
+using Rules = std::unordered_map<std::string_view, void (*)(ScriptBuilder&)>;
+
+const Rules& rules() {
+  static const Rules all = [] {
+    Rules rules;
+    for (const auto* topic : {&kAttentionScripts,
+                              &kEmbeddingScripts,
+                              &kLossScripts,
+                              &kNormScripts,
+                              &kRecurrentScripts,
+                              &kReductionScripts}) {
+      for (const ScriptRule& rule : *topic) rules.emplace(rule.name, rule.write);
+    }
+    return rules;
+  }();
+  return all;
+}
+
+/// By operator: the storages on the device that it allocates, by id.
+std::vector<std::vector<StorageId>> storages_by_call(const Program& program) {
+  std::vector<std::vector<StorageId>> allocated(program.operators.size());
+  for (const program::Storage& storage : program.storages) {
+    if (storage.on_host || storage.bytes == 0 || storage.allocated_at < 0) continue;
+    allocated.at(static_cast<std::size_t>(storage.allocated_at)).push_back(storage.id);
+  }
+  return allocated;
+}
+
+/// Storages that a call allocates, in the order of its outputs; what no output names comes last.
+std::vector<StorageId> fresh_storages(const Operator& op, std::vector<StorageId> allocated) {
+  std::vector<StorageId> fresh;
+  const auto take = [&](StorageId id) {
+    const auto found = std::find(allocated.begin(), allocated.end(), id);
+    if (found == allocated.end()) return;
+    fresh.push_back(id);
+    allocated.erase(found);
+  };
+  program::for_each_tensor(op.outputs, [&](const TensorRef& output) { take(output.storage); });
+  fresh.insert(fresh.end(), allocated.begin(), allocated.end());
+  return fresh;
+}
+
+/// Writes the table's script, if it has one for a call with that many outputs.
+bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
+  const auto found = table.calls.find(operator_key(script.op()));
+  if (found == table.calls.end()) return false;
+  std::vector<int> temporaries;
+  for (const RecordedStep& step : found->second) {
+    switch (step.kind) {
+      case RecordedStep::Kind::kOutput:
+        script.output(static_cast<std::size_t>(step.position));
+        break;
+      case RecordedStep::Kind::kTemporary:
+        temporaries.push_back(script.temporary(step.bytes));
+        break;
+      case RecordedStep::Kind::kRelease:
+        script.release(temporaries.at(static_cast<std::size_t>(step.position)));
+        break;
+    }
+  }
+  return true;
+}
+
+/// A guess for a call of cuDNN that was never recorded: once what it reads and writes, which most
+/// recorded ones stay below.
+void estimate_library_call(ScriptBuilder& script) {
+  script.modelled();
+  script.outputs();
+  std::int64_t bytes = 0;
+  program::for_each_tensor(script.op().arguments,
+                           [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
+  script.temporary(bytes);
+}
+
+/// What the first call of its kind makes and the process keeps: the library handles' workspaces at
+/// the first matrix product of a thread, the generators of cuDNN's dropout.
+class ProcessWorkspaces {
+ public:
+  explicit ProcessWorkspaces(const CudaTraits& traits) : traits_(traits) {}
+
+  void before(const Operator& op, ScriptBuilder& script) {
+    before_product(op, script);
+    before_recurrent_layers(op, script);
+  }
+
+ private:
+  void before_product(const Operator& op, ScriptBuilder& script) {
+    const bool with_bias = op.name == "aten::addmm" || op.name == "aten::linear";
+    const bool product =
+        with_bias || op.name == "aten::mm" || op.name == "aten::bmm" || op.name == "aten::baddbmm";
+    if (!product) return;
+    const auto thread = static_cast<std::size_t>(traits_.backward_has_thread &&
+                                                 op.phase == program::Phase::kBackward);
+    if (!std::exchange(cublas_[thread], true)) {
+      script.outputs();
+      script.persistent(traits_.cublas_workspace_bytes);
+    }
+    if (with_bias && thread == 0 && !std::exchange(cublaslt_, true)) {
+      script.outputs();
+      script.persistent(traits_.cublaslt_workspace_bytes);
+    }
+  }
+
+  /// A seed from the GPU's generator, then a generator for each thread of the GPU.
+  void before_recurrent_layers(const Operator& op, ScriptBuilder& script) {
+    constexpr std::size_t kDropout = 11;
+    constexpr std::size_t kTrain = 12;
+    constexpr std::int64_t kSeedBytes = 8;
+    if (op.name != "aten::_cudnn_rnn" || op.arguments.size() <= kTrain) return;
+    const double* dropout = std::get_if<double>(&op.arguments[kDropout]);
+    if (dropout == nullptr || *dropout == 0 || !script.flag(kTrain)) return;
+    if (std::exchange(dropout_state_, true)) return;
+    script.once(kSeedBytes);
+    script.persistent(traits_.cudnn_dropout_state_bytes());
+  }
+
+  const CudaTraits& traits_;
+  std::array<bool, 2> cublas_{};
+  bool cublaslt_ = false;
+  bool dropout_state_ = false;
+};
+
+}  // namespace
+
+bool is_library_call(const Operator& op) {
+  constexpr std::array<std::string_view, 6> kNames = {"aten::_convolution",
+                                                      "aten::convolution",
+                                                      "aten::cudnn_convolution",
+                                                      "aten::cudnn_convolution_transpose",
+                                                      "aten::convolution_backward",
+                                                      "aten::_thnn_fused_lstm_cell"};
+  return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+}
+
+std::vector<CallScript> plain_scripts(const Program& program) {
+  auto allocated = storages_by_call(program);
+  std::vector<CallScript> scripts(program.operators.size());
+  for (const Operator& op : program.operators) {
+    const auto at = static_cast<std::size_t>(op.id);
+    for (const StorageId id : fresh_storages(op, std::move(allocated[at]))) {
+      scripts[at].steps.push_back({.kind = ScriptStep::Kind::kOutput,
+                                   .bytes = program.storages[static_cast<std::size_t>(id)].bytes,
+                                   .storage = id});
+    }
+  }
+  return scripts;
+}
+
+std::vector<CallScript> call_scripts(const Program& program,
+                                     const CudaTraits& traits,
+                                     const WorkspaceTable& table) {
+  auto allocated = storages_by_call(program);
+  ProcessWorkspaces process(traits);
+  std::vector<CallScript> scripts;
+  scripts.reserve(program.operators.size());
+  for (const Operator& op : program.operators) {
+    ScriptBuilder builder(op,
+                          fresh_storages(op, std::move(allocated[static_cast<std::size_t>(op.id)])),
+                          program,
+                          traits);
+    const bool library = is_library_call(op);
+    const auto rule = rules().find(op.name);
+    const bool measured = library && write_recorded(table, builder);
+    process.before(op, builder);
+    if (library && !measured) {
+      estimate_library_call(builder);
+    } else if (!library && rule != rules().end()) {
+      rule->second(builder);
+    }
+    CallScript script = builder.finish();
+    if (measured) script.source = ScriptSource::kMeasured;
+    scripts.push_back(std::move(script));
+  }
+  return scripts;
+}
+
+}  // namespace elixir::operators

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu; temporary storage of CUB's radix sort,
+// selection and scan (CCCL of CUDA 13).
+#include <algorithm>
+#include <cstdint>
+
+#include "core/units.h"
+#include "operators/scratch/rules.h"
+
+namespace elixir::operators {
+namespace {
+
+constexpr std::int64_t kCubAlignment = 256;
+constexpr std::int64_t kIndexBytes = 8;
+constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kCubTile = 4608;  ///< items of a block, keys of 8 bytes
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Radix sort of pairs of 8 bytes. What one block sorts by itself needs nothing, but asks for a
+/// byte. One sweep: bins of eight passes, look-back of each tile, the other halves of both double
+/// buffers, counters; each aligned.
+std::int64_t sort_bytes(std::int64_t count) {
+  constexpr std::int64_t kOneBlock = 2304;
+  constexpr std::int64_t kBinsBytes = std::int64_t{8} * 256 * 8;
+  constexpr std::int64_t kLookBackBytes = std::int64_t{256} * 4;
+  if (count <= kOneBlock) return 1;
+  return kBinsBytes + ceil_div(count, kCubTile) * kLookBackBytes +
+         2 * round_up(count * kIndexBytes, kCubAlignment) + kCubAlignment + (kCubAlignment - 1);
+}
+
+/// States of the tiles of a scan (16 bytes each, 32 in front) and one aligned counter.
+std::int64_t scan_bytes(std::int64_t count) {
+  constexpr std::int64_t kStateBytes = 16;
+  constexpr std::int64_t kPadding = 32;
+  return round_up((kPadding + ceil_div(count, kCubTile)) * kStateBytes, kCubAlignment) +
+         kCubAlignment + (kCubAlignment - 1);
+}
+
+/// Indices of several dimensions are flattened, which copies expanded ones.
+void embedding(ScriptBuilder& script) {
+  const auto* indices = script.tensor(1);
+  if (indices != nullptr && indices->sizes.size() > 1 && !is_contiguous(*indices)) {
+    script.temporary(indices->bytes());
+  }
+}
+
+/// Bag sizes and bags of indices before the result.
+void embedding_bag(ScriptBuilder& script) {
+  script.output(2);
+  script.output(1);
+}
+
+/// Sorted indices and where they were, which stay until the call ends.
+void sort_indices(ScriptBuilder& script, std::int64_t count) {
+  script.temporary(count * kIndexBytes);
+  script.temporary(count * kIndexBytes);
+  const int range = script.temporary(count * kIndexBytes);
+  script.release(script.temporary(sort_bytes(count)));
+  script.release(range);
+}
+
+/// embedding_backward_cuda_kernel: gradients of equal indices are summed in parts. `width`: of a
+/// row of the weight, which has `rows`.
+void sum_by_index(
+    ScriptBuilder& script, std::int64_t count, std::int64_t rows, std::int64_t width, bool narrow) {
+  constexpr std::int64_t kRowsOfAPart = 10;
+  constexpr std::int64_t kMostThreads = 1024;
+  constexpr std::int64_t kWarp = 32;
+  constexpr std::int64_t kBlocksWorthTwoSteps = 4;  ///< a multiprocessor
+  script.temporary(count * kIndexBytes);            // starts of segments of equal indices
+  script.temporary(kIndexBytes);                    // how many
+  const int keys = script.temporary(count * kIndexBytes);
+  script.release(script.temporary(scan_bytes(count)));
+  script.release(keys);
+  const std::int64_t segments = std::min(count, rows);
+  const std::int64_t parts = count / kRowsOfAPart + segments;
+  script.temporary(segments * kIndexBytes);  // parts of each segment
+  script.temporary(segments * kIndexBytes);  // their starts
+  script.release(script.temporary(scan_bytes(segments)));
+  script.temporary(kIndexBytes);  // how many parts
+  script.temporary(parts * kIndexBytes);
+  const std::int64_t warped = round_up(width, kWarp);
+  const std::int64_t block = std::min(warped, kMostThreads);
+  const std::int64_t grid = ceil_div(segments * warped, block);
+  if (grid < script.traits().multiprocessors * kBlocksWorthTwoSteps && parts > grid * 4) {
+    // Few segments: parts are added atomically, in fp32.
+    script.temporary(parts * kIndexBytes);
+    if (narrow) script.temporary(rows * width * kFloatBytes);
+  } else {
+    script.temporary(parts * width * kFloatBytes);
+  }
+}
+
+void embedding_dense_backward(ScriptBuilder& script) {
+  constexpr std::int64_t kFewIndices = 3072;
+  const auto* gradient = script.tensor(0);
+  const auto* indices = script.tensor(1);
+  if (gradient == nullptr || indices == nullptr) return;
+  const std::int64_t count = indices->numel();
+  const bool scale_by_frequency = script.flag(4);
+  if (!is_contiguous(*indices)) script.temporary(indices->bytes());
+  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
+  if (count <= kFewIndices && !scale_by_frequency) return;
+
+  if (scale_by_frequency || program::element_bytes(indices->dtype) != kIndexBytes) {
+    script.modelled();
+  }
+  sort_indices(script, count);
+  script.outputs();
+  sum_by_index(script,
+               count,
+               script.integer(2, 0),
+               gradient->sizes.empty() ? 1 : gradient->sizes.back(),
+               program::element_bytes(gradient->dtype) < kFloatBytes);
+}
+
+/// Sums and means; the gradient of maxima is one indexed addition. Arguments: grad, indices,
+/// offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode.
+void embedding_bag_backward(ScriptBuilder& script) {
+  constexpr std::size_t kRows = 6;
+  constexpr std::size_t kScale = 7;
+  constexpr std::size_t kMode = 8;
+  constexpr std::int64_t kMax = 2;
+  const auto* gradient = script.tensor(0);
+  const auto* indices = script.tensor(1);
+  if (gradient == nullptr || indices == nullptr || gradient->sizes.size() != 2) return;
+  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
+  if (script.integer(kMode, 0) == kMax || script.flag(kScale) ||
+      program::element_bytes(indices->dtype) != kIndexBytes) {
+    script.modelled();
+  }
+  if (script.integer(kMode, 0) == kMax) return;
+  const std::int64_t count = indices->numel();
+  sort_indices(script, count);
+  script.outputs();
+  sum_by_index(script,
+               count,
+               script.integer(kRows, 0),
+               gradient->sizes[1],
+               program::element_bytes(gradient->dtype) < kFloatBytes);
+}
+
+/// Scans of one row go to CUB.
+void cumsum(ScriptBuilder& script) {
+  script.outputs();
+  const auto* input = script.tensor(0);
+  if (input == nullptr || input->sizes.empty()) return;
+  const auto rank = static_cast<std::int64_t>(input->sizes.size());
+  std::int64_t dimension = script.integer(1, 0);
+  if (dimension < 0) dimension += rank;
+  if (dimension >= rank || !is_contiguous(*input) ||
+      input->sizes[static_cast<std::size_t>(dimension)] != input->numel()) {
+    return;
+  }
+  script.temporary(scan_bytes(input->numel()) - kCubAlignment);
+}
+
+}  // namespace
+
+const std::vector<ScriptRule> kEmbeddingScripts = {
+    {"aten::embedding", &embedding},
+    {"aten::_embedding_bag", &embedding_bag},
+    {"aten::_embedding_bag_backward", &embedding_bag_backward},
+    {"aten::embedding_dense_backward", &embedding_dense_backward},
+    {"aten::cumsum", &cumsum},
+};
+
+}  // namespace elixir::operators

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// ATen/native/Loss.cpp: losses that LibTorch composes below autograd; cuda/LossCTC.cu.
+#include <cstdint>
+
+#include "operators/scratch/rules.h"
+
+namespace elixir::operators {
+namespace {
+
+/// log(sigmoid(input)), weighted by the positive class if it has weights; the losses; their
+/// reduction. Unreduced losses are the result.
+void binary_cross_entropy_with_logits(ScriptBuilder& script) {
+  constexpr std::size_t kPositiveWeight = 3;
+  constexpr std::size_t kReduction = 4;
+  constexpr std::int64_t kNone = 0;
+  constexpr std::int64_t kMean = 1;
+  const auto* input = script.tensor(0);
+  const auto* target = script.tensor(1);
+  if (input == nullptr || target == nullptr) return;
+  const bool reduces = script.integer(kReduction, kMean) != kNone;
+  const int log_sigmoid = script.temporary(input->bytes());
+  if (const auto* weight = script.tensor(kPositiveWeight)) {
+    const int less_one = script.temporary(weight->bytes());
+    const int weights = script.temporary(target->bytes());
+    script.release(less_one);
+    script.release(weights);
+  }
+  const int losses = reduces ? script.temporary(target->bytes()) : -1;
+  script.outputs();
+  script.release(losses);
+  script.release(log_sigmoid);
+}
+
+// --- CTC loss: log_probs (time, batch, label), …; its calls were never recorded ------------------
+
+/// Lengths of targets and inputs, and where each target begins, on the device.
+struct CtcLengths {
+  int targets, inputs, offsets;
+  CtcLengths(ScriptBuilder& script, std::int64_t batch)
+      : targets(script.temporary(batch * kIndexBytes)),
+        inputs(script.temporary(batch * kIndexBytes)),
+        offsets(script.temporary(batch * kIndexBytes)) {}
+  void release(ScriptBuilder& script) const {
+    script.release(inputs);
+    script.release(targets);
+    script.release(offsets);
+  }
+
+ private:
+  static constexpr std::int64_t kIndexBytes = 8;
+};
+
+/// The table of sums is made before the losses.
+void ctc_loss(ScriptBuilder& script) {
+  script.modelled();
+  const auto* log_probs = script.tensor(0);
+  if (log_probs == nullptr) return;
+  const CtcLengths lengths(script, log_probs->sizes.at(1));
+  script.output(1);
+  script.output(0);
+  lengths.release(script);
+}
+
+/// A table like forward's (6). Large problems besides gather the blanks' columns of both tables and
+/// reduce them; without infinities, they select the gradients anew.
+void ctc_loss_backward(ScriptBuilder& script) {
+  constexpr std::size_t kTable = 6;
+  constexpr std::size_t kZeroInfinity = 8;
+  script.modelled();
+  const auto* log_probs = script.tensor(1);
+  const auto* table = script.tensor(kTable);
+  if (log_probs == nullptr || table == nullptr) return;
+  const std::int64_t time = log_probs->sizes.at(0);
+  const std::int64_t batch = log_probs->sizes.at(1);
+  const std::int64_t labels = log_probs->sizes.at(2);
+  const CtcLengths lengths(script, batch);
+  const int sums = script.temporary(table->bytes());
+  script.outputs();
+  const bool large = 2 * time + 24 * batch / 10 + 2 * labels / 10 > 450;  // LibTorch's own
+  if (large) {
+    const std::int64_t columns = (table->sizes.at(2) + 1) / 2;
+    const std::int64_t blanks = batch * time * columns * program::element_bytes(table->dtype);
+    const int gathered = script.temporary(blanks);
+    script.release(script.temporary(blanks));
+    script.release(gathered);
+    if (script.flag(kZeroInfinity)) script.release(script.temporary(log_probs->bytes()));
+  }
+  script.release(sums);
+  lengths.release(script);
+}
+
+}  // namespace
+
+const std::vector<ScriptRule> kLossScripts = {
+    {"aten::_ctc_loss", &ctc_loss},
+    {"aten::_ctc_loss_backward", &ctc_loss_backward},
+    {"aten::binary_cross_entropy_with_logits", &binary_cross_entropy_with_logits},
+};
+
+}  // namespace elixir::operators

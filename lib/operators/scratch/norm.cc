@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// ATen/native/cuda/group_norm_kernel.cu, layer_norm_kernel.cu, Normalization.{cu,cuh}.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "operators/scratch/rules.h"
+
+namespace elixir::operators {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+
+/// Copies what is not contiguous first.
+void native_layer_norm(ScriptBuilder& script) {
+  if (const auto* input = script.tensor(0); input != nullptr && !is_contiguous(*input)) {
+    script.temporary(input->bytes());
+  }
+}
+
+void native_layer_norm_backward(ScriptBuilder& script) {
+  for (const std::size_t position : {std::size_t{1}, std::size_t{0}}) {
+    const auto* tensor = script.tensor(position);
+    if (tensor != nullptr && !is_contiguous(*tensor)) script.temporary(tensor->bytes());
+  }
+}
+
+/// Scale and shift of every sample's channel in fp32.
+void native_group_norm(ScriptBuilder& script) {
+  script.outputs();
+  const std::int64_t samples = script.integer(3, 0);
+  const std::int64_t channels = script.integer(4, 0);
+  if (script.tensor(1) == nullptr && script.tensor(2) == nullptr) return;
+  script.temporary(samples * channels * kFloatBytes);
+  script.temporary(samples * channels * kFloatBytes);
+}
+
+/// Sums of every channel, and three coefficients: two of every group, one of every channel.
+void native_group_norm_backward(ScriptBuilder& script) {
+  script.outputs();
+  const std::int64_t samples = script.integer(5, 0);
+  const std::int64_t channels = script.integer(6, 0);
+  const std::int64_t groups = script.integer(8, 0);
+  script.temporary(samples * channels * kFloatBytes);
+  script.temporary(samples * channels * kFloatBytes);
+  script.temporary(samples * groups * kFloatBytes);
+  script.temporary(samples * groups * kFloatBytes);
+  script.temporary(samples * channels * kFloatBytes);
+}
+
+// --- Batch norm; with channels last its kernels reduce in blocks that meet in scratch memory
+// --------
+
+/// Whether channels are innermost, and everything else in order.
+bool channels_last(const program::TensorRef& tensor) {
+  std::int64_t expected = 1;
+  const auto fits = [&](std::size_t dimension) {
+    const bool fit = tensor.sizes[dimension] == 1 || tensor.strides[dimension] == expected;
+    expected *= tensor.sizes[dimension];
+    return fit;
+  };
+  if (tensor.sizes.size() < 2 || tensor.sizes.size() == 3) return false;
+  bool last = fits(1);
+  for (std::size_t i = tensor.sizes.size(); i-- > 2;) last = fits(i) && last;
+  return fits(0) && last;
+}
+
+/// `each` sums of every channel and block, and a counter for every column of blocks; nothing where
+/// one block is enough. Normalization.cuh, flexible_launch_configs.
+class BlockSums {
+ public:
+  BlockSums(ScriptBuilder& script, const program::TensorRef& input, std::int64_t each)
+      : script_(script) {
+    constexpr std::int64_t kThreads = 512;
+    constexpr std::int64_t kColumns = 32;
+    constexpr std::int64_t kEach = 16;
+    constexpr std::int64_t kMostRows = 128;
+    constexpr std::int64_t kFewestRows = 8;
+    constexpr std::int64_t kCounterBytes = 4;
+    const std::int64_t channels = input.sizes[1];
+    if (input.numel() == 0) return;
+    const std::int64_t reduced = input.numel() / channels;
+    std::int64_t columns = std::min(power_of_two(channels), kColumns);
+    const std::int64_t rows =
+        std::min(power_of_two((reduced + kEach - 1) / kEach), kThreads / columns);
+    if (columns * rows != kThreads) columns = std::min(power_of_two(channels), kThreads / rows);
+    const std::int64_t blocks = std::min((reduced + rows * kEach - 1) / (rows * kEach), kMostRows);
+    if (blocks < kFewestRows) return;
+    sums_ = script.temporary(each * channels * blocks * kFloatBytes);
+    counters_ = script.temporary((channels + columns - 1) / columns * kCounterBytes);
+  }
+  void release() const {
+    script_.release(counters_);
+    script_.release(sums_);
+  }
+
+ private:
+  /// The largest that is not above n.
+  static std::int64_t power_of_two(std::int64_t n) {
+    std::int64_t power = 1;
+    while (power * 2 <= n) power *= 2;
+    return power;
+  }
+  ScriptBuilder& script_;
+  int sums_ = -1;
+  int counters_ = -1;
+};
+
+/// input, weight, bias, running_mean, running_var, training
+void native_batch_norm(ScriptBuilder& script) {
+  constexpr std::size_t kTraining = 5;
+  constexpr std::int64_t kSumsEach = 4;
+  script.outputs();
+  const auto* input = script.tensor(0);
+  if (input == nullptr || !script.flag(kTraining) || !channels_last(*input)) return;
+  script.modelled();  // never recorded
+  BlockSums(script, *input, kSumsEach).release();
+}
+
+/// grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps, mask. One
+/// kernel does it all where channels are not last and the input wants a gradient; else statistics
+/// that cuDNN's evaluation did not save are made anew, and sums of every channel are there to the
+/// end.
+void native_batch_norm_backward(ScriptBuilder& script) {
+  constexpr std::size_t kSavedDeviation = 6;
+  constexpr std::size_t kTraining = 7;
+  constexpr std::size_t kMask = 9;
+  constexpr std::int64_t kSumsEach = 2;
+  const auto* input = script.tensor(1);
+  const auto* gradient = script.tensor(0);
+  const auto* saved = script.tensor(kSavedDeviation);
+  const program::Bools mask = script.booleans(kMask);
+  if (input == nullptr || gradient == nullptr || saved == nullptr || mask.size() != 3) return;
+  const bool reduces = script.flag(kTraining) || mask[1] || mask[2];
+  if (reduces && mask[0] && !channels_last(*input)) return;
+  const std::int64_t bytes = input->sizes[1] * kFloatBytes;
+  const std::size_t parameters = script.output_count() - (mask[0] ? 1U : 0U);
+  const auto parameter_outputs = [&] {
+    for (std::size_t i = 0; i < parameters; ++i) script.output(i + (mask[0] ? 1U : 0U));
+  };
+  script.modelled();  // never recorded
+  if (saved->numel() == 0) script.temporary(bytes);
+  if (!reduces) return;
+  if (channels_last(*input) && channels_last(*gradient)) {
+    script.temporary(bytes);
+    script.temporary(bytes);
+    parameter_outputs();
+    BlockSums(script, *input, kSumsEach).release();
+  } else if (mask[0]) {
+    script.temporary(bytes);
+    script.temporary(bytes);
+    parameter_outputs();
+  }
+}
+
+}  // namespace
+
+const std::vector<ScriptRule> kNormScripts = {
+    {"aten::native_batch_norm", &native_batch_norm},
+    {"aten::native_batch_norm_backward", &native_batch_norm_backward},
+    {"aten::native_layer_norm", &native_layer_norm},
+    {"aten::native_layer_norm_backward", &native_layer_norm_backward},
+    {"aten::native_group_norm", &native_group_norm},
+    {"aten::native_group_norm_backward", &native_group_norm_backward},
+};
+
+}  // namespace elixir::operators

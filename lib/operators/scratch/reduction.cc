@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// ATen/native/cuda/Reduce.cuh, ReduceMomentKernel.cu, ReduceSumProdKernel.cu,
+// NLLLoss2d.cu.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "operators/scratch/reduction_scratch.h"
+#include "operators/scratch/rules.h"
+
+namespace elixir::operators {
+namespace {
+
+/// Sums and means accumulate in fp32 (integers in int64, fp64 in itself).
+std::int64_t accumulator_bytes(program::DType dtype) {
+  constexpr std::int64_t kFloatBytes = 4;
+  constexpr std::int64_t kLongBytes = 8;
+  if (!program::is_floating(dtype)) return kLongBytes;
+  return std::max(kFloatBytes, program::element_bytes(dtype));
+}
+
+void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) {
+  script.outputs();
+  const auto* input = script.tensor(0);
+  if (input == nullptr) return;
+  const ReductionScratch scratch =
+      reduction_scratch(*input, dimensions, accumulator_bytes(input->dtype), script.traits());
+  script.temporary(scratch.buffer_bytes);
+  script.temporary(scratch.semaphores_bytes);
+}
+
+/// sum(self, dim[], …), mean(self, dim[], …), and both over everything.
+void sum(ScriptBuilder& script) {
+  reduce(script, script.op().overload.empty() ? std::vector<std::int64_t>{} : script.integers(1));
+}
+
+/// The weights' sum is made before the loss.
+void nll_loss2d_forward(ScriptBuilder& script) {
+  script.output(1);
+  script.output(0);
+}
+
+}  // namespace
+
+const std::vector<ScriptRule> kReductionScripts = {
+    {"aten::sum", &sum},
+    {"aten::mean", &sum},
+    {"aten::nll_loss2d_forward", &nll_loss2d_forward},
+};
+
+}  // namespace elixir::operators

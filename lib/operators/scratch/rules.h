@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The rules by operator name, a table for each topic. Each rule follows the order of allocations in
+// LibTorch 2.11's CUDA sources (named at the rule) and is checked against recorded allocations in
+// tests/memory/recorded_events_test.cc.
+
+#include <string_view>
+#include <vector>
+
+#include "operators/scratch/script_builder.h"
+
+namespace elixir::operators {
+
+struct ScriptRule {
+  std::string_view name;  ///< "aten::sum"; every overload
+  void (*write)(ScriptBuilder& script);
+};
+
+extern const std::vector<ScriptRule> kAttentionScripts;
+extern const std::vector<ScriptRule> kEmbeddingScripts;
+extern const std::vector<ScriptRule> kLossScripts;
+extern const std::vector<ScriptRule> kNormScripts;
+extern const std::vector<ScriptRule> kRecurrentScripts;
+extern const std::vector<ScriptRule> kReductionScripts;
+
+}  // namespace elixir::operators

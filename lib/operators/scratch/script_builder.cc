@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "operators/scratch/script_builder.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace elixir::operators {
+
+using program::TensorRef;
+
+ScriptBuilder::ScriptBuilder(const program::Operator& op,
+                             std::vector<program::StorageId> fresh,
+                             const program::Program& program,
+                             const CudaTraits& traits)
+    : op_(op),
+      program_(program),
+      traits_(traits),
+      fresh_(std::move(fresh)),
+      there_(fresh_.size(), false) {}
+
+const TensorRef* ScriptBuilder::tensor(std::size_t position) const {
+  if (position >= op_.arguments.size()) return nullptr;
+  return std::get_if<TensorRef>(&op_.arguments[position]);
+}
+
+std::int64_t ScriptBuilder::integer(std::size_t position, std::int64_t otherwise) const {
+  if (position >= op_.arguments.size()) return otherwise;
+  const auto* value = std::get_if<std::int64_t>(&op_.arguments[position]);
+  return value == nullptr ? otherwise : *value;
+}
+
+double ScriptBuilder::number(std::size_t position, double otherwise) const {
+  if (position >= op_.arguments.size()) return otherwise;
+  const auto* value = std::get_if<double>(&op_.arguments[position]);
+  return value == nullptr ? otherwise : *value;
+}
+
+bool ScriptBuilder::flag(std::size_t position) const {
+  if (position >= op_.arguments.size()) return false;
+  const auto* value = std::get_if<bool>(&op_.arguments[position]);
+  return value != nullptr && *value;
+}
+
+std::vector<std::int64_t> ScriptBuilder::integers(std::size_t position) const {
+  if (position >= op_.arguments.size()) return {};
+  const auto* value = std::get_if<program::Ints>(&op_.arguments[position]);
+  return value == nullptr ? std::vector<std::int64_t>{} : *value;
+}
+
+program::Bools ScriptBuilder::booleans(std::size_t position) const {
+  if (position >= op_.arguments.size()) return {};
+  const auto* value = std::get_if<program::Bools>(&op_.arguments[position]);
+  return value == nullptr ? program::Bools{} : *value;
+}
+
+std::int64_t ScriptBuilder::output_bytes(std::size_t position) const {
+  return program_.storages[static_cast<std::size_t>(fresh_.at(position))].bytes;
+}
+
+void ScriptBuilder::output(std::size_t position) {
+  if (position >= fresh_.size() || there_[position]) return;
+  there_[position] = true;
+  steps_.push_back({.kind = ScriptStep::Kind::kOutput,
+                    .bytes = output_bytes(position),
+                    .storage = fresh_[position]});
+}
+
+void ScriptBuilder::outputs() {
+  for (std::size_t i = 0; i < fresh_.size(); ++i) output(i);
+}
+
+int ScriptBuilder::temporary(std::int64_t bytes) {
+  if (bytes <= 0) return -1;
+  steps_.push_back(
+      {.kind = ScriptStep::Kind::kTemporary, .bytes = bytes, .temporary = temporaries_});
+  held_.push_back(temporaries_);
+  return temporaries_++;
+}
+
+void ScriptBuilder::release(int temporary) {
+  const auto held = std::find(held_.begin(), held_.end(), temporary);
+  if (held == held_.end()) return;
+  held_.erase(held);
+  steps_.push_back({.kind = ScriptStep::Kind::kRelease, .temporary = temporary});
+}
+
+void ScriptBuilder::persistent(std::int64_t bytes) {
+  steps_.push_back({.kind = ScriptStep::Kind::kPersistent, .bytes = bytes, .once = true});
+}
+
+void ScriptBuilder::once(std::int64_t bytes) {
+  const int made = temporary(bytes);
+  release(made);
+  for (ScriptStep& step : steps_) {
+    if (step.temporary == made) step.once = true;
+  }
+}
+
+CallScript ScriptBuilder::finish() {
+  outputs();
+  while (!held_.empty()) release(held_.back());
+  return {std::move(steps_), source_};
+}
+
+bool is_contiguous(const TensorRef& tensor) {
+  std::int64_t expected = 1;
+  for (std::size_t i = tensor.sizes.size(); i-- > 0;) {
+    if (tensor.sizes[i] == 1) continue;
+    if (tensor.strides[i] != expected) return false;
+    expected *= tensor.sizes[i];
+  }
+  return true;
+}
+
+}  // namespace elixir::operators

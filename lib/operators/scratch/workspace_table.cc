@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "operators/scratch/workspace_table.h"
+
+#include <charconv>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "core/shipped_data.h"
+
+namespace elixir::operators {
+namespace {
+
+constexpr const char* kSchema = "elixir.workspaces";
+constexpr int kSchemaMajor = 1;
+
+/// "o0 +1024 -0": outputs, temporaries, releases. The whole script must make sense: each output
+/// once, each release of what is held.
+std::vector<RecordedStep> parse_script(const JsonCursor& value) {
+  const std::string text = value.string();
+  const auto bad = [&value](std::string_view word, std::string_view why) {
+    value.fail(ErrorCode::kJsonBadValue,
+               fmt::format("`{}` in a script of allocations {}", word, why),
+               {"steps are oN (output N), +BYTES and -N (release of the N-th +)"});
+  };
+  std::vector<RecordedStep> steps;
+  std::set<std::int64_t> outputs;
+  std::vector<bool> held;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    std::int64_t number = -1;
+    const char* last = word.data() + word.size();
+    if (word.size() < 2 || std::from_chars(word.data() + 1, last, number).ptr != last ||
+        number < 0) {
+      bad(word, "is no step");
+    }
+    switch (word.front()) {
+      case 'o':
+        if (!outputs.insert(number).second) bad(word, "is there twice");
+        steps.push_back({RecordedStep::Kind::kOutput, 0, static_cast<int>(number)});
+        break;
+      case '+':
+        if (number == 0) bad(word, "asks for nothing");
+        held.push_back(true);
+        steps.push_back({RecordedStep::Kind::kTemporary, number, 0});
+        break;
+      case '-':
+        if (number >= static_cast<std::int64_t>(held.size()) ||
+            !held[static_cast<std::size_t>(number)]) {
+          bad(word, "releases what is not held");
+        }
+        held[static_cast<std::size_t>(number)] = false;
+        steps.push_back({RecordedStep::Kind::kRelease, 0, static_cast<int>(number)});
+        break;
+      default:
+        bad(word, "is no step");
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+WorkspaceTable parse_workspace_table(const JsonDocument& document) {
+  const JsonCursor root = document.root(kSchema, kSchemaMajor);
+  root.only_keys({"schema", "schema_version", "meta", "target", "libraries", "calls"});
+  WorkspaceTable table;
+  table.target = root.at("target").string();
+  table.libraries = root.at("libraries").string();
+  for (const JsonCursor& call : root.at("calls").items()) {
+    call.only_keys({"key", "script"});
+    const JsonCursor key = call.at("key");
+    if (!table.calls.emplace(key.string(), parse_script(call.at("script"))).second) {
+      key.fail(ErrorCode::kJsonBadValue, "this call is there twice");
+    }
+  }
+  return table;
+}
+
+WorkspaceTable shipped_workspace_table(int sm) {
+  for (const std::filesystem::path& directory : profile_directories()) {
+    const std::filesystem::path path = directory / "workspaces" / fmt::format("sm_{}.json", sm);
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
+      return parse_workspace_table(*JsonDocument::load(path.string()));
+    }
+  }
+  return {};
+}
+
+}  // namespace elixir::operators

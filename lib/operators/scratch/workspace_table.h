@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Scripts of calls whose scratch memory only a library knows (cuDNN's convolutions and recurrent
+// layers), recorded on a GPU: the document `elixir.workspaces`, one for each compute capability,
+// shipped as profiles/workspaces-sm_NN.json.
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/json.h"
+
+namespace elixir::operators {
+
+/// In a table outputs are positions among the call's fresh outputs.
+struct RecordedStep {
+  enum class Kind : std::uint8_t { kOutput, kTemporary, kRelease } kind = Kind::kOutput;
+  std::int64_t bytes = 0;  ///< kTemporary
+  int position = 0;        ///< kOutput, kRelease (of the temporary)
+};
+
+struct WorkspaceTable {
+  std::string target;                                                ///< "cuda:sm_90"
+  std::string libraries;                                             ///< what it was measured with
+  std::unordered_map<std::string, std::vector<RecordedStep>> calls;  ///< by operator_key
+};
+
+[[nodiscard]] WorkspaceTable parse_workspace_table(const JsonDocument& document);
+
+/// The shipped table for a compute capability (times ten); empty when there is none. Searched like
+/// hardware profiles: $ELIXIR_PROFILES, the installation, the source tree.
+[[nodiscard]] WorkspaceTable shipped_workspace_table(int sm);
+
+}  // namespace elixir::operators

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The picture of a step's memory: areas by category, stacked, over the operators in order; the
+// peak, and where backward begins. As SVG it needs no script; with the data, the page's script
+// shows what is under the pointer and leaves categories out. Colours are those of torch.profiler's
+// memory timeline, as CSS variables of the page.
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "memory/step/timeline.h"
+#include "memory/step/timeline_buckets.h"
+#include "program/program.h"
+#include "report/screen/byte_unit.h"
+#include "report/screen/layers.h"
+
+namespace elixir::report {
+
+class MemoryChart {
+ public:
+  /// At most this many steps along the x axis.
+  static constexpr std::size_t kMostBuckets = 2000;
+
+  /// All three must outlive the chart; the program has operators.
+  MemoryChart(const program::Program& program,
+              const memory::Timeline& timeline,
+              const ByteUnit& unit);
+
+  /// Those that ever have bytes, from the bottom.
+  [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
+  [[nodiscard]] std::string svg() const;
+  /// What the script reads (profile_page.js).
+  [[nodiscard]] Json data() const;
+
+ private:
+  [[nodiscard]] double x_of(double op) const;
+  [[nodiscard]] double y_of(std::int64_t bytes) const;
+  [[nodiscard]] std::string area(std::size_t layer) const;
+  [[nodiscard]] std::string axes() const;
+  [[nodiscard]] std::string phases() const;
+  [[nodiscard]] std::string peak() const;
+  [[nodiscard]] std::int64_t bytes_at(const memory::TimelineBucket& bucket, Layer layer) const;
+
+  const program::Program& program_;
+  const memory::Timeline& timeline_;
+  const ByteUnit& unit_;
+  std::vector<memory::TimelineBucket> buckets_;
+  std::vector<Layer> layers_;
+  std::int64_t top_bytes_ = 1;  ///< at the top of the plot
+};
+
+}  // namespace elixir::report

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "report/screen/peak_basis.h"
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace elixir::report {
+
+std::string basis_of_allocated(const memory::TrainingStep& step) {
+  if (!step.with_scratch) return "exact for tensors; without workspaces of libraries";
+  const auto calls = [](std::int64_t count) {
+    return count == 1 ? std::string("one call") : format_count(count) + " calls";
+  };
+  if (step.modelled_calls > 0) {
+    return fmt::format("exact, but the workspaces of {} are estimated", calls(step.modelled_calls));
+  }
+  if (step.measured_calls > 0) {
+    return fmt::format("exact, the workspaces of {} as measured", calls(step.measured_calls));
+  }
+  return "exact, workspaces included";
+}
+
+std::string basis_of_process(const program::MemorySummary& memory,
+                             const memory::TrainingStep& step) {
+  if (step.with_scratch && !step.nccl_bytes) {
+    return fmt::format("not known: nobody measured what NCCL takes with {} GPUs", step.gpus);
+  }
+  if (!memory.process_peak_bytes) return "not computed";
+  if (step.gpus == 1) return "reserved, and context and libraries as measured";
+  return fmt::format(
+      "reserved, and context and libraries as measured, {} of it NCCL's with {} GPUs",
+      format_bytes(*step.nccl_bytes),
+      step.gpus);
+}
+
+}  // namespace elixir::report

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a figure rests on, in words: exact, measured or modelled.
+
+#include <string>
+
+#include "memory/step/training_step.h"
+
+namespace elixir::report {
+
+/// "exact", "exact but for 12 estimated calls", …
+[[nodiscard]] std::string basis_of_allocated(const memory::TrainingStep& step);
+/// What the process's peak in `memory` counts, or why there is none.
+[[nodiscard]] std::string basis_of_process(const program::MemorySummary& memory,
+                                           const memory::TrainingStep& step);
+
+}  // namespace elixir::report

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The screen of elixir-profile: what one training step takes, where its peak is and what makes it.
+// Every number is explained in docs/memory-report.md.
+
+#include <string>
+
+#include "memory/step/training_step.h"
+#include "program/document.h"
+#include "report/screen/terminal.h"
+
+namespace elixir::report {
+
+/// `step` is that of `profile`'s program and optimizer. On a terminal no line is wider than it;
+/// elsewhere names are whole.
+[[nodiscard]] std::string profile_screen(const program::Profile& profile,
+                                         const memory::TrainingStep& step,
+                                         const Style& style);
+
+}  // namespace elixir::report

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "report/trace/schedule_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/json.h"
+
+namespace elixir::report {
+namespace {
+
+constexpr schedule::Stream kStreams[] = {schedule::Stream::kCompute,
+                                         schedule::Stream::kHostToDevice,
+                                         schedule::Stream::kDeviceToHost,
+                                         schedule::Stream::kCollective,
+                                         schedule::Stream::kCpu};
+
+/// Nanoseconds as microseconds; doubles would lose the last digits of long runs.
+std::string microseconds(double ns) {
+  const std::int64_t whole = std::llround(std::max(0.0, ns));
+  return fmt::format("{}.{:03}", whole / 1000, whole % 1000);
+}
+
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string module_of(const program::Program& program, program::OperatorId id) {
+  const std::int32_t module = program.operators.at(static_cast<std::size_t>(id)).module;
+  return module < 0 ? std::string() : program.modules.at(static_cast<std::size_t>(module));
+}
+
+}  // namespace
+
+std::string label_of(const schedule::Task& task, const program::Program& program) {
+  std::string label(schedule::name_of(task.kind));
+  if (task.kind == schedule::TaskKind::kCompute && task.first >= 0 && task.last > task.first) {
+    const std::string first = module_of(program, task.first);
+    const std::string last = module_of(program, task.last - 1);
+    if (!first.empty()) label += " " + first;
+    if (!last.empty() && last != first) label += " - " + last;
+  } else if (task.parameter >= 0) {
+    label += " " + program.parameters.at(static_cast<std::size_t>(task.parameter)).name;
+  } else if (task.chunk >= 0) {
+    label += fmt::format(" chunk {}", task.chunk);
+  }
+  return label;
+}
+
+void write_schedule_trace(const schedule::Schedule& schedule,
+                          const program::Program& program,
+                          const std::vector<Timeline>& timelines,
+                          const Sink& sink) {
+  sink("{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  bool first = true;
+  const auto event = [&](const std::string& text) {
+    sink(first ? text : ",\n" + text);
+    first = false;
+  };
+  for (std::size_t pid = 0; pid < timelines.size(); ++pid) {
+    const Timeline& timeline = timelines[pid];
+    require(timeline.tasks.size() == schedule.tasks.size(),
+            "a timeline has other tasks than its schedule");
+    event(fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":{}}}}})",
+                      pid,
+                      quoted(timeline.name)));
+    event(fmt::format(
+        R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}})",
+        pid,
+        pid));
+    for (const schedule::Stream stream : kStreams) {
+      event(
+          fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})",
+                      pid,
+                      static_cast<int>(stream),
+                      quoted(std::string(schedule::name_of(stream)))));
+      event(fmt::format(
+          R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+          pid,
+          static_cast<int>(stream),
+          static_cast<int>(stream)));
+    }
+    for (std::size_t id = 0; id < schedule.tasks.size(); ++id) {
+      const schedule::Task& task = schedule.tasks[id];
+      const schedule::TaskTime& time = timeline.tasks[id];
+      event(fmt::format(
+          R"({{"ph":"X","pid":{},"tid":{},"name":{},"cat":{},"ts":{},"dur":{},"args":{{"task":{},"micro_batch":{},"chunk":{},"bytes":{}}}}})",
+          pid,
+          static_cast<int>(task.stream),
+          quoted(label_of(task, program)),
+          quoted(std::string(schedule::name_of(task.kind))),
+          microseconds(time.start_ns),
+          microseconds(time.end_ns - time.start_ns),
+          id,
+          task.micro_batch,
+          task.chunk,
+          task.bytes));
+    }
+  }
+  sink("\n]}\n");
+}
+
+}  // namespace elixir::report

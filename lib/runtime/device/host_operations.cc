@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/copy.h"
+#include "kernels/thread_pool.h"
+#include "runtime/device/stream_operations.h"
+
+namespace elixir::runtime {
+namespace {
+
+/// Passes over less than this run on the caller alone: waking helpers costs more.
+constexpr std::size_t kWorthSharingBytes = 1 << 20;
+
+class HostOperations final : public StreamOperations {
+ public:
+  explicit HostOperations(int threads) : pool_(std::max(threads, 1)), isa_(kernels::best_isa()) {}
+
+  void copy(void* to, const void* from, std::int64_t bytes) override {
+    const auto size = static_cast<std::size_t>(bytes);
+    kernels::copy_cpu(to, from, size, pool_for(size));
+  }
+  void poison(void* memory, std::int64_t bytes) override {
+    std::memset(memory, 0xFF, static_cast<std::size_t>(bytes));
+  }
+  void adam(const kernels::AdamArrays& arrays, const kernels::AdamScalars& scalars) override {
+    kernels::adam_cpu(arrays, scalars, isa_, pool_for(kernels::moved_bytes(arrays) * arrays.n));
+  }
+  void sum_squares(const void* gradient,
+                   kernels::Element type,
+                   std::size_t n,
+                   float divisor,
+                   float* sums) override {
+    kernels::sum_squares_cpu(gradient, type, n, divisor, sums, isa_, pool_for(4 * n));
+  }
+  void accumulate(float* sum,
+                  const void* gradient,
+                  kernels::Element type,
+                  std::size_t n,
+                  kernels::Accumulate how) override {
+    kernels::accumulate_cpu(sum, gradient, type, n, how, isa_, pool_for(4 * n));
+  }
+
+ private:
+  /// The same bits either way.
+  kernels::ThreadPool& pool_for(std::size_t size) {
+    return size < kWorthSharingBytes ? alone_ : pool_;
+  }
+
+  kernels::ThreadPool pool_;
+  kernels::ThreadPool alone_{1};
+  kernels::Isa isa_;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamOperations> make_host_operations(int threads) {
+  return std::make_unique<HostOperations>(threads);
+}
+
+}  // namespace elixir::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The two kinds of Dataset (data.h), for data.cc alone.
+
+#include <memory>
+
+#include "train/data.h"
+
+namespace elixir::train {
+
+[[nodiscard]] std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
+                                                   const program::Program& program,
+                                                   int micro_batches);
+[[nodiscard]] std::unique_ptr<Dataset> open_samples(const DataFiles& data,
+                                                    const program::Program& program,
+                                                    int micro_batches);
+
+}  // namespace elixir::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Learning rate of a step, a pure function, in double. With k = step - 1 (steps count from 1), W
+// warm-up steps and S steps in all:
+//   k < W                  base * (k + 1) / W
+//   constant               base
+//   linear                 base * (1 - p)                    p = (k - W) / (S - W), at most 1
+//   cosine                 base * (1 + cos(pi * p)) / 2
+// So no step has rate 0: the first gets base / W, step W gets base, and the last still learns.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elixir::train {
+
+struct LearningRate {
+  enum class Schedule : std::uint8_t { kConstant, kLinear, kCosine } schedule = Schedule::kConstant;
+  double base = 1e-3;
+  std::int64_t warmup_steps = 0;
+  std::int64_t steps = 1;
+
+  /// `step` counts from 1.
+  [[nodiscard]] double at(std::int64_t step) const;
+};
+
+[[nodiscard]] std::string_view name_of(LearningRate::Schedule schedule);
+[[nodiscard]] std::optional<LearningRate::Schedule> schedule_named(std::string_view name);
+
+}  // namespace elixir::train

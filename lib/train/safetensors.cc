@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "train/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+
+#include "capture/record/scalar_type.h"
+#include "core/error.h"
+#include "core/file_error.h"
+#include "core/json.h"
+#include "core/units.h"
+
+namespace elixir::train {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors are little endian");
+
+constexpr std::int64_t kMaximumHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::size_t kWritePieceBytes = std::size_t{8} << 20;
+
+struct FileDType {
+  const char* text;
+  std::int64_t bytes;
+  std::optional<program::DType> dtype;
+};
+
+constexpr FileDType kFileDTypes[] = {
+    {"F64", 8, program::DType::kFloat64},
+    {"F32", 4, program::DType::kFloat32},
+    {"F16", 2, program::DType::kFloat16},
+    {"BF16", 2, program::DType::kBFloat16},
+    {"I64", 8, program::DType::kInt64},
+    {"I32", 4, program::DType::kInt32},
+    {"I16", 2, program::DType::kInt16},
+    {"I8", 1, program::DType::kInt8},
+    {"U8", 1, program::DType::kUInt8},
+    {"BOOL", 1, program::DType::kBool},
+    {"C64", 8, program::DType::kComplex64},
+    {"U64", 8, std::nullopt},
+    {"U32", 4, std::nullopt},
+    {"U16", 2, std::nullopt},
+    {"F8_E4M3", 1, std::nullopt},
+    {"F8_E5M2", 1, std::nullopt},
+    {"F8_E8M0", 1, std::nullopt},
+};
+
+const FileDType* file_dtype(const std::string& text) {
+  const auto* found = std::find_if(std::begin(kFileDTypes),
+                                   std::end(kFileDTypes),
+                                   [&](const FileDType& each) { return text == each.text; });
+  return found == std::end(kFileDTypes) ? nullptr : found;
+}
+
+std::string file_dtype_name(program::DType dtype) {
+  for (const FileDType& each : kFileDTypes) {
+    if (each.dtype == dtype) return each.text;
+  }
+  throw Error(ErrorCode::kBadSafetensors,
+              fmt::format("safetensors cannot hold {} tensors", program::name_of(dtype)));
+}
+
+[[noreturn]] void bad(const std::string& path,
+                      std::int64_t byte_offset,
+                      std::string message,
+                      std::vector<std::string> help = {}) {
+  throw file_error(ErrorCode::kBadSafetensors,
+                   path,
+                   std::move(message),
+                   {.byte_offset = byte_offset, .notes = {}, .help = std::move(help)});
+}
+
+/// Errors of the JSON reader, as errors of this file.
+template <class Body>
+auto in_header(const std::string& path, Body body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    ErrorInfo info = error.info();
+    if (info.code != ErrorCode::kBadSafetensors) {
+      info.code = ErrorCode::kBadSafetensors;
+      info.message = "header of the safetensors file: " + info.message;
+    }
+    if (!info.where) info.where = SourcePos{};
+    info.where->file = path;
+    info.where->line.reset();
+    info.where->byte_offset = 8;
+    throw Error(std::move(info));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
+  auto result = std::make_shared<Safetensors>();
+  result->file_ = MappedFile::open(path);
+  const auto bytes = result->file_->bytes();
+  const auto file_bytes = static_cast<std::int64_t>(bytes.size());
+  if (file_bytes < 8) {
+    bad(path,
+        0,
+        fmt::format("not a safetensors file: {} bytes, but the header's length alone takes 8",
+                    file_bytes));
+  }
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), 8);
+  if (header_bytes > static_cast<std::uint64_t>(std::min(kMaximumHeaderBytes, file_bytes - 8))) {
+    bad(path,
+        0,
+        fmt::format("not a safetensors file, or a truncated one: it announces a header of {} bytes "
+                    "and has {} bytes",
+                    header_bytes,
+                    file_bytes));
+  }
+  std::string header(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
+  if (header.empty() || header.front() != '{') {
+    bad(path, 8, "not a safetensors file: its header does not start with `{`");
+  }
+  const std::int64_t data_begin = 8 + static_cast<std::int64_t>(header_bytes);
+  const std::int64_t data_bytes = file_bytes - data_begin;
+
+  in_header(path, [&] {
+    const auto document = JsonDocument::parse(std::move(header), path);
+    for (const auto& member : document->root().members()) {
+      const std::string& name = member.first;
+      const JsonCursor& value = member.second;
+      if (name == "__metadata__") {
+        for (const auto& entry : value.members()) {
+          result->metadata_.emplace(entry.first, entry.second.string());
+        }
+        continue;
+      }
+      value.only_keys({"dtype", "shape", "data_offsets"});
+      SafetensorsEntry entry;
+      entry.name = name;
+      entry.dtype_text = value.at("dtype").string();
+      const FileDType* type = file_dtype(entry.dtype_text);
+      if (type == nullptr) {
+        value.at("dtype").fail(ErrorCode::kBadSafetensors,
+                               "unknown dtype `" + entry.dtype_text + "`");
+      }
+      entry.dtype = type->dtype;
+      std::int64_t expected_bytes = type->bytes;
+      bool empty = false;
+      for (const JsonCursor& size : value.at("shape").items()) {
+        entry.sizes.push_back(size.non_negative());
+        if (entry.sizes.back() == 0) empty = true;
+      }
+      if (empty) expected_bytes = 0;
+      for (std::size_t i = 0; !empty && i < entry.sizes.size(); ++i) {
+        if (__builtin_mul_overflow(expected_bytes, entry.sizes[i], &expected_bytes)) {
+          value.at("shape").fail(ErrorCode::kBadSafetensors, "shape has too many elements");
+        }
+      }
+      const auto offsets = value.at("data_offsets").items();
+      if (offsets.size() != 2) {
+        value.at("data_offsets").fail(ErrorCode::kBadSafetensors, "wants [begin, end]");
+      }
+      const std::int64_t begin = offsets[0].non_negative();
+      const std::int64_t end = offsets[1].non_negative();
+      if (begin > end || end > data_bytes) {
+        value.at("data_offsets")
+            .fail(ErrorCode::kBadSafetensors,
+                  fmt::format("[{}, {}] is outside the file's {} bytes of data; is the file "
+                              "truncated?",
+                              begin,
+                              end,
+                              data_bytes));
+      }
+      if (end - begin != expected_bytes) {
+        value.fail(ErrorCode::kBadSafetensors,
+                   fmt::format("`{}` has {} bytes of data, its shape and dtype need {}",
+                               name,
+                               end - begin,
+                               expected_bytes));
+      }
+      entry.offset_bytes = data_begin + begin;
+      entry.bytes = end - begin;
+      result->entries_.push_back(std::move(entry));
+    }
+    return 0;
+  });
+
+  std::stable_sort(result->entries_.begin(),
+                   result->entries_.end(),
+                   [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+                     return std::pair(a.offset_bytes, a.bytes) < std::pair(b.offset_bytes, b.bytes);
+                   });
+  std::int64_t covered = data_begin;
+  for (std::size_t i = 0; i < result->entries_.size(); ++i) {
+    const SafetensorsEntry& entry = result->entries_[i];
+    if (entry.offset_bytes != covered) {
+      bad(path,
+          std::min(entry.offset_bytes, covered),
+          fmt::format("data of `{}` {}",
+                      entry.name,
+                      entry.offset_bytes < covered ? "overlaps another tensor's"
+                                                   : "leaves a hole before it"));
+    }
+    covered += entry.bytes;
+    result->by_name_.emplace(entry.name, i);
+  }
+  if (covered != file_bytes) {
+    bad(path,
+        covered,
+        fmt::format("{} bytes after the last tensor belong to none", file_bytes - covered));
+  }
+  return result;
+}
+
+const SafetensorsEntry* Safetensors::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+at::Tensor Safetensors::tensor(const SafetensorsEntry& entry) const {
+  if (!entry.dtype) {
+    bad(path(),
+        entry.offset_bytes,
+        fmt::format(
+            "`{}` is of dtype {}, which Elixir does not read", entry.name, entry.dtype_text),
+        {"convert it to float32, bfloat16 or float16"});
+  }
+  const auto options = at::TensorOptions().dtype(capture::scalar_type(*entry.dtype));
+  auto* data = const_cast<unsigned char*>(file_->bytes().data()) + entry.offset_bytes;
+  const std::int64_t element_bytes = program::element_bytes(*entry.dtype);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (address % static_cast<std::uintptr_t>(element_bytes) != 0) {
+    // Headers of foreign writers may end anywhere: an unaligned tensor is copied.
+    at::Tensor bytes = at::from_blob(data, {entry.bytes}, at::TensorOptions().dtype(at::kByte));
+    return bytes.clone().view(capture::scalar_type(*entry.dtype)).view(entry.sizes);
+  }
+  auto keep_alive = file_;
+  return at::from_blob(
+      data, entry.sizes, [keep_alive](void*) {}, options);
+}
+
+void write_safetensors(const std::string& path,
+                       std::vector<SafetensorsSource> tensors,
+                       const std::map<std::string, std::string>& metadata,
+                       Overwrite overwrite) {
+  std::stable_sort(
+      tensors.begin(), tensors.end(), [](const SafetensorsSource& a, const SafetensorsSource& b) {
+        const auto wide_a = program::element_bytes(a.dtype);
+        const auto wide_b = program::element_bytes(b.dtype);
+        return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
+      });
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::int64_t begin = 0;
+  for (const SafetensorsSource& tensor : tensors) {
+    std::int64_t bytes = program::element_bytes(tensor.dtype);
+    for (const std::int64_t size : tensor.sizes) bytes *= size;
+    require(!header.contains(tensor.name), "two tensors of one name in a safetensors file");
+    header[tensor.name] = {{"dtype", file_dtype_name(tensor.dtype)},
+                           {"shape", tensor.sizes},
+                           {"data_offsets", {begin, begin + bytes}}};
+    begin += bytes;
+  }
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append(static_cast<std::size_t>(round_up(std::int64_t(text.size()), 8)) - text.size(), ' ');
+  write_file_streamed(path, overwrite, [&](const Sink& sink) {
+    const std::uint64_t header_bytes = text.size();
+    sink({reinterpret_cast<const char*>(&header_bytes), 8});
+    sink(text);
+    for (const SafetensorsSource& source : tensors) {
+      const at::Tensor tensor = source.read().contiguous();
+      require(tensor.scalar_type() == capture::scalar_type(source.dtype) &&
+                  tensor.sizes() == at::IntArrayRef(source.sizes) && tensor.device().is_cpu(),
+              "a tensor differs from what the safetensors header says");
+      std::string_view rest{static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+      while (!rest.empty()) {
+        const std::string_view piece = rest.substr(0, kWritePieceBytes);
+        sink(piece);
+        rest.remove_prefix(piece.size());
+      }
+    }
+  });
+}
+
+}  // namespace elixir::train

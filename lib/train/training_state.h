@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The trainer's state as a checkpoint and an export see it: named tensors that can be read and
+// written.
+
+#include "train/checkpoint.h"
+#include "runtime/trainer.h"
+
+namespace elixir::train {
+
+/// `trainer` must outlive the result. Parameters (once, however many names they have), mutated
+/// buffers, and for trained parameters the moments and, unless it equals the parameter (fp32), the
+/// master: the same tensors for every plan of a program.
+[[nodiscard]] TrainingState training_state_of(Trainer& trainer);
+
+}  // namespace elixir::train

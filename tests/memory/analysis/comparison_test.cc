@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "memory/analysis/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fakes/program_builder.h"
+
+namespace elixir::memory {
+namespace {
+
+using fakes::TransformerOptions;
+using ::testing::IsEmpty;
+
+Attribution attribution_of(program::Program program, const std::string& optimizer = "adamw") {
+  program::Profile profile;
+  profile.model_path = "m.pt";
+  profile.program = std::move(program);
+  profile.optimizer = optimizer;
+  profile.memory = summarise(profile.program, optimizer);
+  return attribute(profile);
+}
+
+program::Program transformer(int layers, std::int64_t tokens = 16) {
+  TransformerOptions options;
+  options.layers = layers;
+  options.tokens = tokens;
+  return fakes::transformer(options);
+}
+
+const ModuleChange& change_of(const Comparison& comparison, const std::string& path) {
+  const auto found = std::find_if(comparison.modules.begin(),
+                                  comparison.modules.end(),
+                                  [&](const ModuleChange& change) { return change.path == path; });
+  if (found != comparison.modules.end()) return *found;
+  ADD_FAILURE() << path << " is not listed";
+  static const ModuleChange none;
+  return none;
+}
+
+TEST(Comparison, OfAProgramWithItselfIsEmpty) {
+  const Attribution attribution = attribution_of(transformer(2));
+  const Comparison comparison = compare(attribution, attribution);
+  EXPECT_TRUE(comparison.same());
+  EXPECT_THAT(comparison.modules, IsEmpty());
+  EXPECT_THAT(comparison.operators, IsEmpty());
+  EXPECT_EQ(growth(comparison.peak_allocated_bytes), 0);
+}
+
+TEST(Comparison, AnAddedLayerIsNewAndTheOthersAreMatched) {
+  const Comparison comparison =
+      compare(attribution_of(transformer(2)), attribution_of(transformer(3)));
+  EXPECT_FALSE(comparison.same());
+  const ModuleChange& added = change_of(comparison, "h.2.mlp");
+  EXPECT_EQ(added.presence, Presence::kNew);
+  EXPECT_EQ(added.parameters.before, 0);
+  EXPECT_EQ(added.parameters.after, 2 * 4 * 64 * 64 + 4 * 64 + 64);
+  for (const ModuleChange& change : comparison.modules) {
+    const bool in_new_layer = change.path.rfind("h.2", 0) == 0;
+    EXPECT_EQ(change.presence == Presence::kNew, in_new_layer) << change.path;
+    if (!in_new_layer) {
+      EXPECT_FALSE(change.parameters.changed()) << change.path;
+      EXPECT_FALSE(change.activations_bytes.changed()) << change.path;
+    }
+  }
+  for (const OperatorChange& change : comparison.operators) {
+    const bool in_new_layer = change.module.rfind("h.2", 0) == 0;
+    EXPECT_EQ(change.presence == Presence::kNew, in_new_layer) << change.module << change.name;
+    EXPECT_EQ(change.calls_resized, 0);
+  }
+}
+
+TEST(Comparison, BackwardsIsTheSameWithSignsExchanged) {
+  const Attribution small = attribution_of(transformer(2));
+  const Attribution large = attribution_of(transformer(3));
+  const Comparison up = compare(small, large);
+  const Comparison down = compare(large, small);
+  ASSERT_EQ(up.modules.size(), down.modules.size());
+  ASSERT_EQ(up.operators.size(), down.operators.size());
+  for (const ModuleChange& change : up.modules) {
+    const ModuleChange& other = change_of(down, change.path);
+    EXPECT_EQ(growth(other.at_peak_bytes), -growth(change.at_peak_bytes)) << change.path;
+    EXPECT_EQ(other.presence == Presence::kGone, change.presence == Presence::kNew) << change.path;
+  }
+}
+
+TEST(Comparison, GrowthOfModulesAndCategoriesAddsUpToThePeaks) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Attribution before = attribution_of(fakes::random_program(seed), "adamw");
+    const Attribution after = attribution_of(fakes::random_program(seed + 1), "adam");
+    const Comparison comparison = compare(before, after);
+    std::int64_t by_module = 0;
+    std::int64_t previous = INT64_MAX;
+    for (const ModuleChange& change : comparison.modules) {
+      by_module += growth(change.at_peak_bytes);
+      EXPECT_LE(growth(change.at_peak_bytes), previous) << "not sorted, seed " << seed;
+      previous = growth(change.at_peak_bytes);
+    }
+    EXPECT_EQ(by_module, growth(comparison.peak_allocated_bytes)) << seed;
+    std::int64_t by_category = 0;
+    for (const CategoryChange& change : comparison.categories) {
+      by_category += growth(change.at_peak_bytes);
+    }
+    EXPECT_EQ(by_category, growth(comparison.peak_allocated_bytes)) << seed;
+    previous = INT64_MAX;
+    for (const OperatorChange& change : comparison.operators) {
+      EXPECT_LE(growth(change.allocated_bytes), previous) << "not sorted, seed " << seed;
+      previous = growth(change.allocated_bytes);
+    }
+  }
+}
+
+TEST(Comparison, CallsAreMatchedByOccurrence) {
+  const auto program = [](const std::vector<std::int64_t>& sizes) {
+    fakes::ProgramBuilder builder;
+    program::TensorRef x = builder.input("x", {1}, program::DType::kFloat32);
+    builder.set_module("m");
+    for (const std::int64_t size : sizes) x = builder.call("op::f", {x}, {size});
+    builder.set_loss(x);
+    return builder.build();
+  };
+  // Of four calls one allocates more now; a fifth is new.
+  const Comparison comparison = compare(attribution_of(program({256, 512, 256, 128})),
+                                        attribution_of(program({256, 1024, 256, 128, 128})));
+  ASSERT_EQ(comparison.operators.size(), 1U);
+  const OperatorChange& change = comparison.operators.front();
+  EXPECT_EQ(change.presence, Presence::kBoth);
+  EXPECT_EQ(change.calls, (Amount{4, 5}));
+  EXPECT_EQ(change.calls_resized, 1);
+  EXPECT_EQ(growth(change.allocated_bytes), 2048 + 512);
+}
+
+TEST(Comparison, TiesAreInTheOrderOfNames) {
+  const auto program = [](bool with) {
+    fakes::ProgramBuilder builder;
+    program::TensorRef x = builder.input("x", {1}, program::DType::kFloat32);
+    builder.set_loss(x);
+    for (const char* path : {"c", "a", "b"}) {
+      builder.set_module(path);
+      if (with) builder.parameter(std::string(path) + ".w", {128});
+    }
+    return builder.build();
+  };
+  const Comparison comparison =
+      compare(attribution_of(program(false)), attribution_of(program(true)));
+  ASSERT_EQ(comparison.modules.size(), 3U);
+  EXPECT_EQ(comparison.modules[0].path, "a");
+  EXPECT_EQ(comparison.modules[1].path, "b");
+  EXPECT_EQ(comparison.modules[2].path, "c");
+}
+
+TEST(Comparison, NotesWhatElseDiffers) {
+  const Comparison comparison =
+      compare(attribution_of(transformer(2, 16)), attribution_of(transformer(2, 32), "sgd"));
+  EXPECT_TRUE(comparison.inputs.changed());
+  EXPECT_TRUE(comparison.optimizer.changed());
+  EXPECT_FALSE(comparison.target.changed());
+  EXPECT_LT(
+      growth(comparison.categories[static_cast<std::size_t>(program::Category::kOptimizerState)]
+                 .made_bytes),
+      0);
+}
+
+}  // namespace
+}  // namespace elixir::memory

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "memory/analysis/fit.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "core/error.h"
+
+namespace elixir::memory {
+namespace {
+
+TEST(BestKnownPeak, IsTheOneClosestToTheProcess) {
+  program::MemorySummary memory;
+  memory.peak_allocated_bytes = 10;
+  EXPECT_EQ(best_known_peak(memory).bytes, 10);
+  EXPECT_EQ(name_of(best_known_peak(memory).kind), "allocated");
+  memory.peak_reserved_bytes = 20;
+  EXPECT_EQ(best_known_peak(memory).bytes, 20);
+  EXPECT_EQ(name_of(best_known_peak(memory).kind), "reserved");
+  memory.process_peak_bytes = 30;
+  EXPECT_EQ(best_known_peak(memory).bytes, 30);
+  EXPECT_EQ(name_of(best_known_peak(memory).kind), "process");
+}
+
+constexpr std::int64_t kMost = 1 << 20;
+
+TEST(LargestBatch, IsTheLastThatFits) {
+  const auto linear = [](std::int64_t batch) { return 1000 + 7 * batch; };
+  const LargestBatch found = largest_batch(4, kMost, 1000 + 7 * 77 + 3, linear);
+  EXPECT_EQ(found.batch, 77);
+  EXPECT_EQ(found.bytes, 1000 + 7 * 77);
+  EXPECT_EQ(found.next_bytes, 1000 + 7 * 78);
+  EXPECT_LE(found.captures, 9);  // 4, 8, …, 128, then the crossing and its neighbour
+}
+
+TEST(LargestBatch, OfNothingThatFitsIsZero) {
+  const LargestBatch found =
+      largest_batch(16, kMost, 100, [](std::int64_t batch) { return 100 + batch; });
+  EXPECT_EQ(found.batch, 0);
+  EXPECT_EQ(found.bytes, 101);
+  EXPECT_FALSE(found.next_bytes.has_value());
+}
+
+TEST(LargestBatch, StopsAtTheMost) {
+  const LargestBatch found = largest_batch(3, 50, 1, [](std::int64_t) { return 0; });
+  EXPECT_EQ(found.batch, 50);
+  EXPECT_FALSE(found.next_bytes.has_value());
+}
+
+TEST(LargestBatch, RefusesAnImpossibleStart) {
+  const auto any = [](std::int64_t) { return std::int64_t{0}; };
+  EXPECT_THROW((void)largest_batch(0, 10, 1, any), Error);
+  EXPECT_THROW((void)largest_batch(11, 10, 1, any), Error);
+}
+
+// Steps, plateaus and jumps, as rounding and segments make them: the answer and its neighbour are
+// asked, nothing is asked twice, and the questions stay few.
+TEST(LargestBatch, IsRightForEveryMonotoneMemory) {
+  std::mt19937_64 random(7);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+  for (int round = 0; round < 2000; ++round) {
+    const std::int64_t most = 1 + below(400);
+    std::vector<std::int64_t> bytes(static_cast<std::size_t>(most) + 1, 0);
+    for (std::size_t batch = 1; batch < bytes.size(); ++batch) {
+      const std::int64_t step = below(4) == 0 ? 0 : below(30) == 0 ? below(100000) : below(300);
+      bytes[batch] = bytes[batch - 1] + step;
+    }
+    const std::int64_t limit = below(static_cast<std::uint64_t>(bytes.back()) + 200);
+    std::int64_t expected = most;
+    while (expected > 0 && bytes[static_cast<std::size_t>(expected)] > limit) --expected;
+
+    std::set<std::int64_t> asked;
+    const LargestBatch found =
+        largest_batch(1 + below(static_cast<std::uint64_t>(most)), most, limit, [&](auto batch) {
+          EXPECT_TRUE(asked.insert(batch).second) << "asked twice";
+          return bytes.at(static_cast<std::size_t>(batch));
+        });
+    EXPECT_EQ(found.batch, expected);
+    EXPECT_EQ(found.captures, static_cast<std::int64_t>(asked.size()));
+    EXPECT_LE(asked.size(), 2U * 9U + 27U);
+    if (expected >= 1) {
+      EXPECT_EQ(asked.count(expected), 1U);
+    }
+    if (expected < most) {
+      EXPECT_EQ(asked.count(expected + 1), 1U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace elixir::memory

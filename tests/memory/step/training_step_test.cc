@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "memory/step/training_step.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/units.h"
+#include "fakes/program_builder.h"
+#include "operators/scratch/call_script.h"
+
+namespace elixir::memory {
+namespace {
+
+program::Program cuda(program::Program program) {
+  program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  return program;
+}
+
+std::int64_t sum(const ByCategory& bytes) {
+  std::int64_t total = 0;
+  for (const std::int64_t part : bytes) total += part;
+  return total;
+}
+
+// Two ways to one number: lifetimes of the program, and the events of its allocator.
+TEST(TrainingStep, WithoutScratchMemoryIsTheTimelineOfTheProgram) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const program::Program program = fakes::random_program(seed);
+    const TrainingStep step = predict_step(program, "adamw", {}, {});
+    const Timeline expected = make_timeline(program, optimizer_state_bytes(program, "adamw"));
+    EXPECT_EQ(step.timeline.allocated_bytes, expected.allocated_bytes) << seed;
+    EXPECT_EQ(step.timeline.by_category_bytes, expected.by_category_bytes) << seed;
+    EXPECT_EQ(step.timeline.peak_bytes, expected.peak_bytes) << seed;
+    EXPECT_EQ(step.timeline.peak_operator, expected.peak_operator) << seed;
+    EXPECT_EQ(step.timeline.peak_by_category_bytes, expected.peak_by_category_bytes) << seed;
+    EXPECT_EQ(step.timeline.activations_peak_bytes, expected.activations_peak_bytes) << seed;
+    EXPECT_EQ(step.memory.peak_allocated_bytes, expected.peak_bytes) << seed;
+    EXPECT_FALSE(step.memory.peak_reserved_bytes.has_value());
+    EXPECT_FALSE(step.with_scratch);
+    EXPECT_EQ(step.timeline.peak_scratch_bytes, 0);
+  }
+}
+
+TEST(TrainingStep, OnCudaIsWhatTheAllocatorSays) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const program::Program program = cuda(fakes::random_program(seed));
+    const TrainingStep step = predict_step(program, "adamw", {}, {});
+    const TrainingMemory training = predict_training(program, "adamw", {}, {}, unlimited_device());
+    EXPECT_EQ(step.memory.peak_allocated_bytes, training.steps.back().peak_allocated_bytes);
+    EXPECT_EQ(step.memory.peak_reserved_bytes, training.peak_reserved_bytes);
+    EXPECT_EQ(step.timeline.peak_bytes, step.memory.peak_allocated_bytes);
+    EXPECT_TRUE(step.with_scratch);
+    for (std::size_t op = 0; op < program.operators.size(); ++op) {
+      EXPECT_EQ(sum(step.timeline.by_category_bytes[op]) + step.timeline.scratch_bytes[op],
+                step.timeline.allocated_bytes[op]);
+    }
+  }
+}
+
+TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const TrainingStep step = predict_step(cuda(fakes::random_program(seed)), "adamw", {}, {});
+    std::int64_t tensors = 0;
+    for (const LiveStorage& live : step.timeline.live_at_peak) tensors += live.bytes;
+    std::int64_t state = 0;
+    for (const auto& live : step.timeline.optimizer_state_at_peak) state += live.bytes;
+    std::int64_t scratch = 0;
+    for (const LiveScratch& live : step.timeline.scratch_at_peak) scratch += live.bytes;
+    EXPECT_EQ(tensors + state + scratch, step.timeline.peak_bytes) << seed;
+    EXPECT_EQ(scratch, step.timeline.peak_scratch_bytes) << seed;
+  }
+}
+
+TEST(TrainingStep, CountsWorkspacesThatLibrariesKeep) {
+  const program::Program program = cuda(fakes::mlp({64, 64, 64}, 16));
+  const TrainingStep step = predict_step(program, "none", {}, {});
+  std::int64_t kept = 0;
+  for (const LiveScratch& live : step.timeline.scratch_at_peak) kept += live.kept ? live.bytes : 0;
+  // cuBLAS's for each thread, and cuBLASLt's for layers with bias, on compute capability 9.0.
+  EXPECT_EQ(kept, 2 * 32_MiB + 1_MiB);
+  // They are there from the first operator of the second step on.
+  EXPECT_EQ(step.timeline.scratch_bytes.front(), kept);
+}
+
+TEST(TrainingStep, TellsEstimatesFromTheRest) {
+  fakes::ProgramBuilder builder(program::DType::kFloat32,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const auto x = builder.input("x", {8, 8}, program::DType::kFloat32);
+  const auto weight = builder.parameter("weight", {8, 8});
+  builder.call("aten::mm", {x, weight}, {8, 8});
+  builder.call("aten::_convolution", {x, weight}, {8, 8});
+  const program::Program program = builder.build();
+  const TrainingStep step = predict_step(program, "none", {}, {});
+  EXPECT_EQ(step.modelled_calls, 1);
+  EXPECT_EQ(step.measured_calls, 0);
+}
+
+TEST(TrainingStep, OfNoOperatorsIsWhatIsThere) {
+  fakes::ProgramBuilder builder;
+  builder.parameter("weight", {256});
+  for (const bool on_cuda : {false, true}) {
+    program::Program program = builder.build();
+    if (on_cuda) program = cuda(program);
+    const TrainingStep step = predict_step(program, "adamw", {}, {});
+    EXPECT_EQ(step.timeline.peak_bytes, 1024);
+    EXPECT_EQ(step.timeline.peak_operator, -1);
+    ASSERT_EQ(step.timeline.live_at_peak.size(), 1U);
+  }
+}
+
+TEST(TrainingStep, SegmentsFollowTheConfiguration) {
+  const program::Program program = cuda(fakes::transformer({}));
+  const AllocatorConfig expandable = AllocatorConfig::parse("expandable_segments:True", "test");
+  const TrainingStep step = predict_step(program, "adamw", {}, expandable);
+  const auto maps = std::count_if(step.placed.begin(), step.placed.end(), [](const auto& event) {
+    return event.action == PlacedEvent::Action::kSegmentMap;
+  });
+  EXPECT_GT(maps, 0);
+  EXPECT_EQ(step.memory.peak_allocated_bytes,
+            predict_step(program, "adamw", {}, expandable).memory.peak_allocated_bytes);
+}
+
+TEST(PredictStep, CountsNcclAmongGpusThatTrainTogether) {
+  const program::Program program = cuda(fakes::random_program(5));
+  const TrainingStep alone = predict_step(program, "adamw", {}, {});
+  const TrainingStep two = predict_step(program, "adamw", {}, {}, 2);
+  ASSERT_TRUE(alone.memory.process_peak_bytes && two.memory.process_peak_bytes && two.nccl_bytes);
+  EXPECT_EQ(*two.memory.process_peak_bytes - *alone.memory.process_peak_bytes, *two.nccl_bytes);
+  EXPECT_GT(*two.nccl_bytes, 0);
+  EXPECT_EQ(two.memory.peak_reserved_bytes, alone.memory.peak_reserved_bytes)
+      << "NCCL does not ask the allocator";
+  const TrainingStep three = predict_step(program, "adamw", {}, {}, 3);
+  EXPECT_FALSE(three.memory.process_peak_bytes) << "nobody measured";
+  EXPECT_FALSE(three.nccl_bytes);
+}
+
+}  // namespace
+}  // namespace elixir::memory

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Scripts of single calls against allocations recorded on an H200 (LibTorch 2.11, cuDNN 9.19): the
+// numbers here are the device's.
+#include "operators/scratch/call_script.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fakes/program_builder.h"
+#include "operators/scratch/reduction_scratch.h"
+#include "operators/operator_key.h"
+
+namespace elixir::operators {
+namespace {
+
+using program::Bools;
+using program::DType;
+using program::Ints;
+using program::Program;
+using program::TensorRef;
+
+const program::Target kHopper{.kind = program::Target::Kind::kCuda, .sm = 90};
+
+TensorRef tensor(Ints sizes, DType dtype = DType::kFloat32) {
+  TensorRef ref;
+  ref.dtype = dtype;
+  ref.sizes = std::move(sizes);
+  ref.strides.assign(ref.sizes.size(), 1);
+  for (std::size_t i = ref.sizes.size(); i-- > 1;) {
+    ref.strides[i - 1] = ref.strides[i] * ref.sizes[i];
+  }
+  return ref;
+}
+
+/// A program of one call.
+class Call {
+ public:
+  Call(std::string name, std::string overload = "") {
+    op_.id = 0;
+    op_.name = std::move(name);
+    op_.overload = std::move(overload);
+  }
+  Call& tensor_argument(TensorRef ref) {
+    ref.storage = add_storage(ref, -1);
+    op_.arguments.emplace_back(std::move(ref));
+    return *this;
+  }
+  Call& argument(program::Argument value) {
+    op_.arguments.push_back(std::move(value));
+    return *this;
+  }
+  Call& output(TensorRef ref) {
+    ref.storage = add_storage(ref, 0);
+    op_.outputs.emplace_back(std::move(ref));
+    return *this;
+  }
+  [[nodiscard]] Program program() const {
+    Program program = program_;
+    program.target = kHopper;
+    program.operators.push_back(op_);
+    return program;
+  }
+  /// "o3" for storage 3, "+bytes", "-n", "!bytes" for what stays.
+  [[nodiscard]] std::vector<std::string> script(const operators::WorkspaceTable& table = {}) const {
+    const Program whole = program();
+    std::vector<std::string> words;
+    const auto scripts = operators::call_scripts(whole, operators::cuda_traits(kHopper), table);
+    for (const operators::ScriptStep& step : scripts.at(0).steps) {
+      switch (step.kind) {
+        case operators::ScriptStep::Kind::kOutput:
+          words.push_back("o" + std::to_string(step.storage));
+          break;
+        case operators::ScriptStep::Kind::kTemporary:
+          words.push_back("+" + std::to_string(step.bytes));
+          break;
+        case operators::ScriptStep::Kind::kRelease:
+          words.push_back("-" + std::to_string(step.temporary));
+          break;
+        case operators::ScriptStep::Kind::kPersistent:
+          words.push_back("!" + std::to_string(step.bytes));
+          break;
+      }
+    }
+    return words;
+  }
+  [[nodiscard]] operators::ScriptSource source(const operators::WorkspaceTable& table = {}) const {
+    return operators::call_scripts(program(), operators::cuda_traits(kHopper), table).at(0).source;
+  }
+
+ private:
+  program::StorageId add_storage(const TensorRef& ref, program::OperatorId at) {
+    const auto id = static_cast<program::StorageId>(program_.storages.size());
+    program_.storages.push_back({.id = id, .bytes = ref.bytes(), .allocated_at = at});
+    return id;
+  }
+  Program program_;
+  program::Operator op_;
+};
+
+using Words = std::vector<std::string>;
+
+TEST(ReductionScratch, IsWhatTheDeviceTook) {
+  const operators::CudaTraits traits = operators::cuda_traits(kHopper);
+  struct Case {
+    Ints sizes;
+    std::int64_t buffer, semaphores;
+  };
+  // Bias gradients: sums of the rows of (tokens, width).
+  for (const Case& c : {Case{{1024, 768}, 6291456, 24},
+                        Case{{1024, 2304}, 18874368, 72},
+                        Case{{1024, 3072}, 25165824, 96},
+                        Case{{4096, 768}, 25165824, 24},
+                        Case{{4096, 3072}, 100663296, 96},
+                        Case{{4096, 1024}, 33554432, 32},
+                        Case{{3152, 768}, 19660800, 24},
+                        Case{{4096, 30522}, 23440896, 1908}}) {
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+      const operators::ReductionScratch scratch = operators::reduction_scratch(tensor(c.sizes, dtype), {0}, 4, traits);
+      EXPECT_EQ(scratch.buffer_bytes, c.buffer) << c.sizes[0] << " x " << c.sizes[1];
+      EXPECT_EQ(scratch.semaphores_bytes, c.semaphores) << c.sizes[0] << " x " << c.sizes[1];
+    }
+  }
+}
+
+TEST(ReductionScratch, IsNothingWhereEveryOutputHasABlock) {
+  const operators::CudaTraits traits = operators::cuda_traits(kHopper);
+  EXPECT_EQ(operators::reduction_scratch(tensor({2048, 2048}), {1}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(operators::reduction_scratch(tensor({64, 64}), {0}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(operators::reduction_scratch(tensor({}), {}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(operators::reduction_scratch(tensor({0, 8}), {0}, 4, traits).buffer_bytes, 0);
+}
+
+TEST(ReductionScratch, DoesNotDependOnDimensionsOfOneOrHowDimensionsAreSplit) {
+  const operators::CudaTraits traits = operators::cuda_traits(kHopper);
+  const operators::ReductionScratch flat = operators::reduction_scratch(tensor({4096, 768}), {0}, 4, traits);
+  for (const auto& [sizes, dimensions] : {std::pair<Ints, Ints>{{4, 1024, 768}, {0, 1}},
+                                          {{1, 4096, 768}, {1}},
+                                          {{4096, 1, 768}, {-3}},
+                                          {{1, 4, 1024, 1, 768}, {0, 1, 2, 3}}}) {
+    const operators::ReductionScratch split = operators::reduction_scratch(tensor(sizes), dimensions, 4, traits);
+    EXPECT_EQ(split.buffer_bytes, flat.buffer_bytes);
+    EXPECT_EQ(split.semaphores_bytes, flat.semaphores_bytes);
+  }
+}
+
+TEST(CallScript, SumTakesItsScratchAfterItsResult) {
+  const Words expected{"o1", "+25165824", "+96", "-1", "-0"};
+  EXPECT_EQ(Call("aten::sum", "dim_IntList")
+                .tensor_argument(tensor({1024, 3072}, DType::kBFloat16))
+                .argument(Ints{0})
+                .output(tensor({1, 3072}, DType::kBFloat16))
+                .script(),
+            expected);
+}
+
+TEST(CallScript, DropoutMakesItsMaskFirst) {
+  const Words expected{"o2", "o1"};
+  EXPECT_EQ(Call("aten::native_dropout")
+                .tensor_argument(tensor({8}))
+                .output(tensor({8}))
+                .output(tensor({8}, DType::kBool))
+                .script(),
+            expected);
+}
+
+Call cudnn_backward(const Ints& query, const Ints& key) {
+  Call call("aten::_scaled_dot_product_cudnn_attention_backward");
+  for (const Ints& sizes : {query, query, key, key}) {
+    call.tensor_argument(tensor(sizes, DType::kBFloat16));
+  }
+  call.output(tensor(query, DType::kBFloat16)).output(tensor(key, DType::kBFloat16));
+  return call.output(tensor(key, DType::kBFloat16));
+}
+
+TEST(CallScript, CudnnAttentionBackwardSumsInFp32) {
+  EXPECT_EQ(cudnn_backward({1, 12, 1024, 64}, {1, 12, 1024, 64}).script(),
+            (Words{"o4", "o5", "o6", "+3195136", "-0"}));
+  EXPECT_EQ(cudnn_backward({16, 12, 197, 64}, {16, 12, 197, 64}).script(),
+            (Words{"o4", "o5", "o6", "+9834496", "-0"}));
+  // Grouped queries: 32 heads, 8 of keys and values.
+  EXPECT_EQ(cudnn_backward({1, 32, 1024, 64}, {1, 8, 1024, 64}).script(),
+            (Words{"o4", "o5", "o6", "+16908544", "-0"}));
+}
+
+TEST(CallScript, CudnnAttentionOfUnrecordedWidthsIsModelled) {
+  for (const auto& [width, source] :
+       {std::pair<std::int64_t, operators::ScriptSource>{128, operators::ScriptSource::kExact},
+        {160, operators::ScriptSource::kModelled}}) {
+    const Ints sizes{2, 4, 64, width};
+    EXPECT_EQ(cudnn_backward(sizes, sizes).source(), source) << width;
+    EXPECT_EQ(Call("aten::_scaled_dot_product_cudnn_attention")
+                  .tensor_argument(tensor(sizes, DType::kBFloat16))
+                  .output(tensor(sizes, DType::kBFloat16))
+                  .source(),
+              source)
+        << width;
+  }
+}
+
+TensorRef channels_last(const Ints& sizes, DType dtype = DType::kBFloat16) {
+  TensorRef ref = tensor(sizes, dtype);
+  ref.strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+  return ref;
+}
+
+Call batch_norm(const TensorRef& input, bool training) {
+  const Ints channels{input.sizes[1]};
+  Call call("aten::native_batch_norm");
+  call.tensor_argument(input);
+  for (int i = 0; i < 4; ++i) call.tensor_argument(tensor(channels, DType::kBFloat16));
+  call.argument(training).output(input);
+  return call.output(tensor(channels)).output(tensor(channels));
+}
+
+/// Channels last reduce in 128 rows of blocks, two columns of 32 channels (LibTorch's source).
+TEST(CallScript, BatchNormTakesScratchWithChannelsLastInTraining) {
+  const Ints sizes{32, 64, 56, 56};
+  EXPECT_EQ(batch_norm(channels_last(sizes), true).script(),
+            (Words{"o5", "o6", "o7", "+131072", "+8", "-1", "-0"}));
+  EXPECT_EQ(batch_norm(channels_last(sizes), true).source(), operators::ScriptSource::kModelled);
+  EXPECT_EQ(batch_norm(channels_last(sizes), false).script(), (Words{"o5", "o6", "o7"}));
+  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).script(), (Words{"o5", "o6", "o7"}));
+  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).source(), operators::ScriptSource::kExact);
+  EXPECT_EQ(batch_norm(channels_last({2, 64, 4, 4}), true).script(), (Words{"o5", "o6", "o7"}));
+}
+
+Call batch_norm_backward(const TensorRef& input, bool training, bool saved, const Bools& mask) {
+  const Ints channels{input.sizes[1]};
+  Call call("aten::native_batch_norm_backward");
+  call.tensor_argument(input).tensor_argument(input);
+  for (int i = 0; i < 3; ++i) call.tensor_argument(tensor(channels, DType::kBFloat16));
+  for (int i = 0; i < 2; ++i) call.tensor_argument(tensor(saved ? channels : Ints{0}));
+  call.argument(training).argument(1e-5).argument(mask);
+  if (mask[0]) call.output(input);
+  for (const bool wanted : {mask[1], mask[2]}) {
+    if (wanted) call.output(tensor(channels, DType::kBFloat16));
+  }
+  return call;
+}
+
+TEST(CallScript, BatchNormBackwardIsOneKernelOrKeepsSums) {
+  const Ints sizes{32, 64, 56, 56};
+  const Bools all{true, true, true};
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), true, true, all).script(),
+            (Words{"o7", "o8", "o9"}));
+  EXPECT_EQ(batch_norm_backward(channels_last(sizes), true, true, all).script(),
+            (Words{"+256", "+256", "o8", "o9", "+65536", "+8", "-3", "-2", "o7", "-1", "-0"}));
+  // In evaluation by cuDNN nothing was saved.
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {false, true, true}).script(),
+            (Words{"+256", "o7", "o8", "-0"}));
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {true, false, false}).script(),
+            (Words{"+256", "o7", "-0"}));
+  EXPECT_EQ(batch_norm_backward(tensor(sizes), false, true, {true, false, false}).script(),
+            (Words{"o7"}));
+}
+
+Call ctc_backward(const Ints& log_probs, bool zero_infinity) {
+  const Ints lengths(static_cast<std::size_t>(log_probs[1]), 3);
+  return Call("aten::_ctc_loss_backward")
+      .tensor_argument(tensor({log_probs[1]}))
+      .tensor_argument(tensor(log_probs))
+      .tensor_argument(tensor({log_probs[1], 3}, DType::kInt64))
+      .argument(lengths)
+      .argument(lengths)
+      .tensor_argument(tensor({log_probs[1]}))
+      .tensor_argument(tensor({log_probs[1], log_probs[0], 7}))
+      .argument(std::int64_t{0})
+      .argument(zero_infinity)
+      .output(tensor(log_probs));
+}
+
+/// Worked out from LibTorch's source, not recorded.
+TEST(CallScript, CtcLossCopiesLengthsAndMakesItsTableFirst) {
+  const Call forward = Call("aten::_ctc_loss")
+                           .tensor_argument(tensor({12, 4, 6}))
+                           .tensor_argument(tensor({4, 3}, DType::kInt64))
+                           .output(tensor({4}))
+                           .output(tensor({4, 12, 7}));
+  EXPECT_EQ(forward.script(), (Words{"+32", "+32", "+32", "o3", "o2", "-1", "-0", "-2"}));
+  EXPECT_EQ(forward.source(), operators::ScriptSource::kModelled);
+  EXPECT_EQ(ctc_backward({12, 4, 6}, true).script(),
+            (Words{"+32", "+32", "+32", "+1344", "o5", "-3", "-1", "-0", "-2"}));
+  // 230 steps are a large problem: 4 columns of blanks.
+  EXPECT_EQ(ctc_backward({230, 4, 6}, false).script(),
+            (Words{"+32",
+                   "+32",
+                   "+32",
+                   "+25760",
+                   "o5",
+                   "+14720",
+                   "+14720",
+                   "-5",
+                   "-4",
+                   "-3",
+                   "-1",
+                   "-0",
+                   "-2"}));
+  const Words script = ctc_backward({230, 4, 6}, true).script();
+  EXPECT_EQ(std::count(script.begin(), script.end(), "+22080"), 1);
+}
+
+TEST(CallScript, EfficientAttentionBackwardDependsOnThePrecision) {
+  const auto backward = [](DType dtype) {
+    Call call("aten::_scaled_dot_product_efficient_attention_backward");
+    for (int i = 0; i < 4; ++i) call.tensor_argument(tensor({4, 12, 512, 64}, dtype));
+    return call.output(tensor({4, 12, 512, 64}, dtype)).script();
+  };
+  EXPECT_EQ(backward(DType::kFloat32),
+            (Words{"o4", "+6291456", "+98304", "+98304", "-0", "-1", "+6297600", "-3", "-2"}));
+  EXPECT_EQ(backward(DType::kBFloat16), (Words{"o4", "+98304", "+6297600", "-1", "-0"}));
+}
+
+Call embedding_backward(std::int64_t tokens, std::int64_t rows, std::int64_t width, DType dtype) {
+  return Call("aten::embedding_dense_backward")
+      .tensor_argument(tensor({1, tokens, width}, dtype))
+      .tensor_argument(tensor({1, tokens}, DType::kInt64))
+      .argument(rows)
+      .argument(std::int64_t{-1})
+      .argument(false)
+      .output(tensor({rows, width}, dtype));
+}
+
+TEST(CallScript, EmbeddingBackwardSortsManyIndices) {
+  EXPECT_EQ(embedding_backward(3072, 50257, 768, DType::kBFloat16).script(), (Words{"o2"}));
+  const Words many = embedding_backward(4096, 50257, 768, DType::kBFloat16).script();
+  const Words expected{"+32768", "+32768", "+32768", "+83455", "-3",     "-2",       "o2",
+                       "+32768", "+8",     "+32768", "+1279",  "-7",     "-6",       "+32768",
+                       "+32768", "+1279",  "-10",    "+8",     "+36040", "+13839360"};
+  EXPECT_EQ(Words(many.begin(), many.begin() + static_cast<std::ptrdiff_t>(expected.size())),
+            expected);
+}
+
+TEST(CallScript, EmbeddingBackwardAddsFewSegmentsAtomically) {
+  const Words words = embedding_backward(4096, 2, 768, DType::kBFloat16).script();
+  EXPECT_NE(std::find(words.begin(), words.end(), "+3288"), words.end());
+  EXPECT_NE(std::find(words.begin(), words.end(), "+6144"), words.end());  // fp32 sums
+  const Words wide = embedding_backward(4096, 2, 768, DType::kFloat32).script();
+  EXPECT_EQ(std::find(wide.begin(), wide.end(), "+6144"), wide.end());
+}
+
+TEST(CallScript, ExpandedIndicesAreCopied) {
+  TensorRef expanded = tensor({8, 512}, DType::kInt64);
+  expanded.strides = {0, 1};
+  EXPECT_EQ(Call("aten::embedding")
+                .tensor_argument(tensor({512, 768}))
+                .tensor_argument(expanded)
+                .output(tensor({8, 512, 768}))
+                .script(),
+            (Words{"+32768", "o2", "-0"}));
+}
+
+TEST(CallScript, TheFirstMatrixProductOfEachThreadMakesItsHandlesWorkspace) {
+  fakes::ProgramBuilder builder(DType::kFloat32, kHopper);
+  const auto x = builder.input("x", {4, 4}, DType::kFloat32);
+  const auto w = builder.parameter("w", {4, 4});
+  const auto first = builder.call("aten::mm", {x, w}, {4, 4});
+  const auto linear = builder.call("aten::addmm", {w, first, w}, {4, 4});
+  builder.call("aten::addmm", {w, linear, w}, {4, 4});
+  builder.start_backward();
+  builder.call("aten::mm", {linear, w}, {4, 4});
+  builder.call("aten::mm", {linear, w}, {4, 4});
+  const auto scripts = operators::call_scripts(builder.build(), operators::cuda_traits(kHopper), {});
+  std::vector<std::int64_t> persistent;
+  for (const operators::CallScript& script : scripts) {
+    for (const operators::ScriptStep& step : script.steps) {
+      if (step.kind == operators::ScriptStep::Kind::kPersistent) persistent.push_back(step.bytes);
+    }
+  }
+  EXPECT_EQ(persistent, (std::vector<std::int64_t>{33554432, 1048576, 33554432}));
+  const program::Target ampere{.kind = program::Target::Kind::kCuda, .sm = 80};
+  EXPECT_EQ(operators::cuda_traits(ampere).cublas_workspace_bytes, 8519680);
+}
+
+TEST(CallScript, LibraryCallsComeFromTheTableOrAreAGuess) {
+  Call call("aten::convolution_backward");
+  call.tensor_argument(tensor({2, 4, 8, 8}))
+      .output(tensor({2, 4, 8, 8}))
+      .output(tensor({4, 4, 3, 3}));
+  EXPECT_EQ(call.source(), operators::ScriptSource::kModelled);
+  operators::WorkspaceTable table;
+  table.calls[operators::operator_key(call.program().operators[0])] = {
+      {operators::RecordedStep::Kind::kOutput, 0, 0},
+      {operators::RecordedStep::Kind::kTemporary, 272, 0},
+      {operators::RecordedStep::Kind::kRelease, 0, 0},
+      {operators::RecordedStep::Kind::kOutput, 0, 1},
+      {operators::RecordedStep::Kind::kTemporary, 21504, 0},
+      {operators::RecordedStep::Kind::kRelease, 0, 1}};
+  EXPECT_EQ(call.source(table), operators::ScriptSource::kMeasured);
+  EXPECT_EQ(call.script(table), (Words{"o1", "+272", "-0", "o2", "+21504", "-1"}));
+}
+
+/// A GRU of two layers, 1,024 wide, over 32 steps of 8 sequences of 64 numbers, without dropout.
+Call gru_forward(bool training, bool bidirectional) {
+  constexpr std::int64_t kGru = 3;
+  constexpr std::int64_t kReserveBytes = 13631744;
+  constexpr std::int64_t kWeights = 9646080;
+  Call call("aten::_cudnn_rnn");
+  call.tensor_argument(tensor({32, 8, 64}))
+      .argument(program::None{})
+      .argument(std::int64_t{4})
+      .argument(program::None{})
+      .tensor_argument(tensor({2, 8, 1024}))
+      .argument(program::None{})
+      .argument(kGru)
+      .argument(std::int64_t{1024})
+      .argument(std::int64_t{0})
+      .argument(std::int64_t{2})
+      .argument(false)
+      .argument(0.0)
+      .argument(training)
+      .argument(bidirectional)
+      .output(tensor({32, 8, 1024}))
+      .output(tensor({2, 8, 1024}))
+      .output(tensor({0}));
+  if (training) call.output(tensor({kReserveBytes}, DType::kUInt8));
+  return call.output(tensor({kWeights}));
+}
+
+TEST(CallScript, RecurrentLayersTakeTheRecordedWorkspace) {
+  const Call call = gru_forward(true, false);
+  EXPECT_EQ(call.source(), operators::ScriptSource::kMeasured);
+  // Output, state, packed weights, workspace, reserve space.
+  EXPECT_EQ(call.script(), (Words{"o2", "o3", "o6", "+59965760", "o5", "-0"}));
+}
+
+TEST(CallScript, RecurrentLayersThatWereNotRecordedAreModelled) {
+  EXPECT_EQ(gru_forward(true, true).source(), operators::ScriptSource::kModelled);
+  EXPECT_EQ(gru_forward(false, false).source(), operators::ScriptSource::kModelled);
+}
+
+TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) {
+  fakes::TransformerOptions options;
+  const Program program = fakes::transformer(options);
+  const auto scripts = operators::call_scripts(program, operators::cuda_traits(kHopper), {});
+  std::vector<int> allocated(program.storages.size(), 0);
+  for (const operators::CallScript& script : scripts) {
+    std::vector<int> held;
+    for (const operators::ScriptStep& step : script.steps) {
+      if (step.kind == operators::ScriptStep::Kind::kOutput) {
+        ++allocated[static_cast<std::size_t>(step.storage)];
+      } else if (step.kind == operators::ScriptStep::Kind::kTemporary) {
+        EXPECT_GT(step.bytes, 0);
+        held.push_back(step.temporary);
+      } else if (step.kind == operators::ScriptStep::Kind::kRelease) {
+        ASSERT_EQ(std::count(held.begin(), held.end(), step.temporary), 1);
+        held.erase(std::find(held.begin(), held.end(), step.temporary));
+      }
+    }
+    EXPECT_TRUE(held.empty());
+  }
+  for (const program::Storage& storage : program.storages) {
+    EXPECT_EQ(allocated[static_cast<std::size_t>(storage.id)],
+              storage.allocated_at >= 0 && storage.bytes > 0 ? 1 : 0);
+  }
+}
+
+TEST(CudaTraits, AReplayNeedsNoLibrariesForAThreadOfBackward) {
+  operators::CudaTraits traits = operators::cuda_traits(kHopper);
+  const auto with_thread = traits.process_overhead_bytes();
+  traits.backward_has_thread = false;
+  const auto without = traits.process_overhead_bytes();
+  ASSERT_TRUE(with_thread && without);
+  EXPECT_EQ(*with_thread - *without, traits.backward_thread_bytes);
+  EXPECT_GT(traits.backward_thread_bytes, 0);
+  traits.autograd_overhead_bytes.reset();
+  EXPECT_FALSE(traits.process_overhead_bytes()) << "where nobody measured";
+}
+
+}  // namespace
+}  // namespace elixir::operators
