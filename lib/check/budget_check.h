@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/analysis/attribution.h"
 #include "check/budget.h"
+#include "memory/analysis/attribution.h"
 #include "plan/plan.h"
 #include "program/document.h"
 
