@@ -6,7 +6,7 @@
 // wins. No condition may ask what this process has loaded or which CPU it runs on: equal tables,
 // equal programs.
 //
-// To add one: a row in choices_cpu.cc or choices_cuda.cc, its functions in the file of its topic,
+// To add one: a row in cpu.cc or cuda.cc, its functions in the file of its topic,
 // an equality test.
 
 #include <initializer_list>
