@@ -94,7 +94,7 @@ TEST(Safetensors, RowsAreReadAlone) {
   const TemporaryDirectory directory;
   const at::Tensor all = at::arange(12, at::TensorOptions().dtype(at::kLong)).view({4, 3});
   write_safetensors(directory.file("t"),
-                    {{"x", DType::kInt64, {4, 3}, [&] { return all; }}},
+                    {{"x", program::DType::kInt64, {4, 3}, [&] { return all; }}},
                     {},
                     Overwrite::kRefuse);
   const auto file = Safetensors::open(directory.file("t"));
