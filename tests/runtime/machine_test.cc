@@ -3,7 +3,7 @@
 #include "runtime/machine.h"
 
 #include "core/units.h"
-#include "support.h"
+#include "train/support.h"
 
 namespace elixir::runtime {
 namespace {
