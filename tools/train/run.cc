@@ -21,16 +21,16 @@
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "report/trace/schedule_trace.h"
+#include "runtime/machine.h"
+#include "runtime/trainer.h"
+#include "tools/train/comparison.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/export.h"
 #include "train/learning_rate.h"
-#include "runtime/machine.h"
 #include "train/run_directory.h"
-#include "runtime/trainer.h"
 #include "train/training_state.h"
 #include "train/weights.h"
-#include "tools/train/comparison.h"
 
 namespace elixir::tools {
 namespace {
@@ -199,6 +199,7 @@ capture::Options TrainRun::capture_options() const {
   wanted.target.kind = plan_.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
                                                             : program::Target::Kind::kCpu;
   wanted.target.sm = plan_.hardware.sm;
+  wanted.target.isa = plan_.hardware.isa;
   for (const std::string& text : options_.inputs) {
     const auto spec = capture::InputSpec::parse(text);
     if (!spec) {
@@ -219,6 +220,8 @@ void TrainRun::capture_model() {
   model_ = capture::Model::load(options_.model);
   capture::Options wanted = capture_options();
   captured_ = capture::capture(*model_, wanted);
+  // Plans before the instruction set was named are of programs that do not name it either.
+  captured_->program.target = wanted.target;
   for (const std::string& warning : captured_->warnings) context_.warn(warning);
   const program::Program& program = captured_->program;
   fingerprint_ = program::fingerprint(program);
@@ -473,10 +476,10 @@ void TrainRun::checkpoint() {
   info.data_format = runtime::name_of(data_files_.format);
   info.rows_per_step = data_->rows() * plan_.accumulation_steps;
   train::write_checkpoint(directory_->checkpoints(),
-                            info,
-                            train::training_state_of(*trainer_),
-                            static_cast<int>(options_.keep),
-                            make_meta("elixir-train", context_.argv()));
+                          info,
+                          train::training_state_of(*trainer_),
+                          static_cast<int>(options_.keep),
+                          make_meta("elixir-train", context_.argv()));
   last_checkpoint_step_ = info.step;
 }
 
