@@ -53,6 +53,8 @@ struct Topology {
 
 struct Machine {
   std::string cpu;
+  /// As oneDNN sees it; kUnsaid in documents before it was named.
+  program::CpuIsa isa = program::CpuIsa::kUnsaid;
   int logical_cpus = 0;
   int threads = 0;  ///< threads used by the CPU measurements
   std::int64_t host_memory_bytes = 0;
@@ -201,6 +203,8 @@ struct HardwareProfile {
 [[nodiscard]] HardwareProfile load_hardware(const std::string& path_or_shipped_name);
 [[nodiscard]] HardwareProfile parse_hardware(const JsonDocument& document);
 [[nodiscard]] Json to_json(const HardwareProfile& profile);
+/// What programs are captured for to run there; a CPU's instruction set may be unsaid.
+[[nodiscard]] program::Target target_of(const HardwareProfile& profile);
 /// SHA-256 over everything but `meta`. Parts that a document of an earlier version lacks do not
 /// count while they are empty: reading and writing such a document again keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);

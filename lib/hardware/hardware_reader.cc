@@ -109,9 +109,19 @@ Topology read_topology(const JsonCursor& at) {
 }
 
 Machine read_machine(const JsonCursor& at) {
-  at.only_keys({"cpu", "logical_cpus", "threads", "host_memory_bytes", "topology"});
+  at.only_keys(
+      {"cpu", "instruction_set", "logical_cpus", "threads", "host_memory_bytes", "topology"});
   Machine machine;
   machine.cpu = at.at("cpu").string();
+  if (const auto name = optional_member(at, "instruction_set")) {
+    const auto isa = program::parse_cpu_isa(name->string());
+    if (!isa) {
+      name->fail(ErrorCode::kJsonBadValue,
+                 "unknown instruction set",
+                 {"one of " + program::cpu_isa_names() + ", or null"});
+    }
+    machine.isa = *isa;
+  }
   machine.logical_cpus = read_count(at.at("logical_cpus"), 1);
   machine.threads = read_count(at.at("threads"), 1);
   machine.host_memory_bytes = at.at("host_memory_bytes").non_negative();

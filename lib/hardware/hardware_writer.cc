@@ -35,6 +35,10 @@ Json json_of(const std::vector<AdamRate>& rates) {
   return list;
 }
 
+Json json_of(program::CpuIsa isa) {
+  return isa == program::CpuIsa::kUnsaid ? Json(nullptr) : Json(std::string(name_of(isa)));
+}
+
 Json json_of(const std::optional<Topology>& topology) {
   if (!topology) return nullptr;
   Json nodes = Json::array();
@@ -208,6 +212,7 @@ Json to_json(const HardwareProfile& profile) {
           {"device_kind", profile.device_kind},
           {"machine",
            {{"cpu", profile.machine.cpu},
+            {"instruction_set", json_of(profile.machine.isa)},
             {"logical_cpus", profile.machine.logical_cpus},
             {"threads", profile.machine.threads},
             {"host_memory_bytes", profile.machine.host_memory_bytes},

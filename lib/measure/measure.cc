@@ -83,6 +83,11 @@ void check_same_machine(const HardwareProfile& into, const HardwareProfile& here
   };
   compare("device", into.device_kind, here.device_kind);
   compare("CPU", into.machine.cpu, here.machine.cpu);
+  if (into.machine.isa != program::CpuIsa::kUnsaid) {  // documents before it was named
+    compare("instruction set",
+            std::string(name_of(into.machine.isa)),
+            std::string(name_of(here.machine.isa)));
+  }
   compare("threads", std::to_string(into.machine.threads), std::to_string(here.machine.threads));
   if (!into.gpus.empty() && !here.gpus.empty()) {
     compare("GPU", into.gpus[0].name, here.gpus[0].name);

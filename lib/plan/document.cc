@@ -128,6 +128,23 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
+/// Absent in plans of earlier versions.
+program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
+  if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
+  const auto name = hardware.nullable("instruction_set");
+  if (!name) return program::CpuIsa::kUnsaid;
+  const auto isa = program::parse_cpu_isa(name->string());
+  if (!isa) {
+    name->fail(ErrorCode::kJsonBadValue,
+               "unknown instruction set",
+               {"one of " + program::cpu_isa_names() + ", or null"});
+  }
+  if (device_kind != "cpu") {
+    name->fail(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set", {"null"});
+  }
+  return *isa;
+}
+
 }  // namespace
 
 Json to_json(const Plan& plan) {
@@ -146,6 +163,10 @@ Json to_json(const Plan& plan) {
       {"fingerprint", plan.hardware.fingerprint},
       {"device_kind", plan.hardware.device_kind},
       {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+      {"instruction_set",
+       plan.hardware.isa == program::CpuIsa::kUnsaid
+           ? Json(nullptr)
+           : Json(std::string(program::name_of(plan.hardware.isa)))},
   };
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
@@ -196,7 +217,7 @@ Plan parse_plan(const JsonDocument& document) {
         {.role = entry.at("role").string(), .fingerprint = entry.at("fingerprint").string()});
   }
   const JsonCursor hardware = root.at("hardware");
-  hardware.only_keys({"fingerprint", "device_kind", "sm"});
+  hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
   plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
   const auto sm = hardware.nullable("sm");
@@ -205,6 +226,7 @@ Plan parse_plan(const JsonDocument& document) {
   } else if (sm) {
     sm->fail(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability", {"null"});
   }
+  plan.hardware.isa = read_instruction_set(hardware, plan.hardware.device_kind);
   plan.strategy = root.at("strategy").string();
   plan.world = read_int(root.at("world"), 1);
   const JsonCursor budgets = root.at("budgets");

@@ -23,11 +23,9 @@ Problem::Problem(const program::Program& program,
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
       cost_(hardware) {
-  const bool cuda_program = program.target.kind == program::Target::Kind::kCuda;
-  if (cuda_program != on_cuda() ||
-      (cuda_program && hardware.gpus.front().sm != program.target.sm)) {
-    const std::string machine =
-        on_cuda() ? fmt::format("cuda:sm_{}", hardware.gpus.front().sm) : std::string("cpu");
+  const program::Target of_hardware = hardware::target_of(hardware);
+  if (!of_hardware.goes_with(program.target)) {
+    const std::string machine = of_hardware.text();
     throw Error(ErrorCode::kProfileTargetMismatch,
                 fmt::format("the program was captured for {}, hardware profile `{}` is of {}",
                             program.target.text(),
@@ -59,7 +57,8 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.programs = {{.role = "train", .fingerprint = program_fingerprint_}};
   plan.hardware = {.fingerprint = hardware_fingerprint_,
                    .device_kind = hardware_.device_kind,
-                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0};
+                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0,
+                   .isa = program_.target.isa};
   plan.strategy = strategy;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,

@@ -154,6 +154,17 @@ class BadInput(SearchTest):
         arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cuda.json")]
         self.fails(2, "EX0403", *arguments, mentions=["cpu", "--target"])
 
+    def test_a_cpu_of_another_instruction_set(self):
+        document = json.loads(self.fake("cpu.json").read_text(encoding="utf-8"))
+        document["machine"]["instruction_set"] = "avx2"
+        (self.directory / "avx2.json").write_text(json.dumps(document), encoding="utf-8")
+        # The profile does not say which CPU it is for: it goes with every one.
+        self.succeeds("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx2.json")
+        document["machine"]["instruction_set"] = "avx3"
+        (self.directory / "avx3.json").write_text(json.dumps(document), encoding="utf-8")
+        flags = ("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx3.json", "--force")
+        self.fails(2, "EX0209", *flags, mentions="avx512_core")
+
     def test_several_gpus_are_not_planned_yet(self):
         self.fails(2, "EX0102", *self.inputs(), "--gpus", "2")
 

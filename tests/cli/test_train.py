@@ -274,11 +274,25 @@ class BadInput(TrainTest):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)
         self.fails(3, "EX0602", *self.flags(plan), mentions="--host-memory")
 
+    def test_a_cpu_of_another_instruction_set(self):
+        plan = self.plan(hardware__instruction_set="avx")
+        self.fails(3, "EX0603", *self.flags(plan), mentions=["cpu:avx,", "--target cpu:"])
+
+    def test_a_plan_before_the_instruction_set_was_named(self):
+        path = self.plan()
+        plan = json.loads(path.read_text())
+        self.assertIsNotNone(plan["hardware"].pop("instruction_set"))
+        # Such a plan names the program of target `cpu`: it is read, and runs where that program is captured.
+        profile = json.loads((self.shared / "profile.json").read_text())
+        self.assertEqual(profile["target"].split(":")[0], "cpu")
+        path.write_text(json.dumps(plan))
+        self.fails(2, "EX0401", *self.flags(path), mentions="another program")
+
     def test_no_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("this machine has a GPU")
         self.fails(3, "EX0601", *self.flags(device="cuda"))
-        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90)
+        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90, hardware__instruction_set=None)
         self.fails(3, "EX0601", *self.flags(plan))
         self.fails(3, "EX0603", *self.flags(plan, device="cpu"))
 

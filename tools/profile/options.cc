@@ -47,14 +47,17 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags
       .parsed(
           "--target",
-          "cpu|cuda:sm_NN",
+          "cpu[:NAME]|cuda:sm_NN",
           [&options](const std::string& text) {
             const auto target = program::Target::parse(text);
             if (target) options.target = *target;
             return target.has_value();
           },
-          "`cpu`, or `cuda:sm_NN` such as `cuda:sm_90`",
-          "what the step runs on")
+          "`cpu`, `cpu:NAME` with one of " + program::cpu_isa_names() +
+              ", or `cuda:sm_NN` such as `cuda:sm_90`",
+          "what the step runs on; `cpu` is this machine's, `cpu:NAME` one with that instruction "
+          "set "
+          "(as oneDNN names it: avx2, avx512_core_bf16)")
       .default_text(options.target.text())
       .brief();
   flags.choice("--optimizer",

@@ -50,7 +50,11 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   step.prediction = memory::predict_step(
       profile.program, options_.optimizer, workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
-  if (step.prediction.first_modelled) {
+  if (!step.prediction.recorded) {
+    step.warnings.push_back(
+        fmt::format("memory on {} is modelled after LibTorch's sources: recorded on sm_90 only",
+                    profile.program.target.text()));
+  } else if (step.prediction.first_modelled) {
     step.warnings.push_back(warning_of_estimates(profile.program, step.prediction));
   }
   profile.unattributed_operators = captured.unattributed_operators;

@@ -198,6 +198,7 @@ capture::Options TrainRun::capture_options() const {
   wanted.target.kind = plan_.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
                                                             : program::Target::Kind::kCpu;
   wanted.target.sm = plan_.hardware.sm;
+  wanted.target.isa = plan_.hardware.isa;
   for (const std::string& text : options_.inputs) {
     const auto spec = capture::InputSpec::parse(text);
     if (!spec) {
@@ -218,6 +219,8 @@ void TrainRun::capture_model() {
   model_ = capture::Model::load(options_.model);
   capture::Options wanted = capture_options();
   captured_ = capture::capture(*model_, wanted);
+  // Plans before the instruction set was named are of programs that do not name it either.
+  captured_->program.target = wanted.target;
   for (const std::string& warning : captured_->warnings) context_.warn(warning);
   const program::Program& program = captured_->program;
   fingerprint_ = program::fingerprint(program);

@@ -9,6 +9,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hardware/operator_cost.h"
@@ -136,17 +137,19 @@ bool use_kernel_timer(const Bench& bench, hardware::HardwareProfile& profile) {
 void check_target(const Program& program,
                   const Bench& bench,
                   const hardware::HardwareProfile& profile) {
-  const bool cuda = program.target.kind == program::Target::Kind::kCuda;
-  const bool same_sm = !cuda || profile.gpus.empty() || profile.gpus[0].sm == program.target.sm;
-  if (cuda == bench.on_cuda() && same_sm) return;
+  program::Target here{.kind = program::Target::Kind::kCpu, .sm = 0};
+  if (bench.on_cuda()) {
+    const int sm = profile.gpus.empty() ? program.target.sm : profile.gpus[0].sm;
+    here = {.kind = program::Target::Kind::kCuda, .sm = sm};
+  }
+  here = capture::resolved(here);
+  if (here.goes_with(program.target)) return;
   throw Error(ErrorCode::kProfileTargetMismatch,
               fmt::format("the program is for target {}, and this measures on {}",
                           program.target.text(),
-                          bench.on_cuda() ? fmt::format("cuda:sm_{}", profile.gpus.at(0).sm)
-                                          : std::string("cpu")),
+                          here.text()),
               {fmt::format("profile the model for this device: elixir-profile MODEL.pt --target {}",
-                           bench.on_cuda() ? fmt::format("cuda:sm_{}", profile.gpus.at(0).sm)
-                                           : std::string("cpu"))});
+                           here.text())});
 }
 
 void measure_operators(const Program& program,
