@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/counting_allocator.h"
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "measure/machine/clocks.h"
 #include "measure/disk/direct_file.h"
+#include "measure/machine/clocks.h"
 #include "measure/machine/gpu_probe.h"
-#include "measure/operators/kernel_timer.h"
 #include "measure/machine/machine.h"
+#include "measure/operators/kernel_timer.h"
+#include "replay/counting_allocator.h"
 
 namespace elixir::measure {
 namespace {

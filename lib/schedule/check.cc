@@ -76,8 +76,7 @@ class Checker {
             fmt::format(text, std::forward<Args>(args)...));
   }
 
-  // --- Structure and order
-  // -------------------------------------------------------------------------------------
+  // --- Structure and order -----------------------------------------------------------------------
 
   bool structure_is_sound() {
     const auto buffers = static_cast<BufferId>(schedule_.buffers.size());
@@ -182,8 +181,7 @@ class Checker {
           fmt::format("gradient of {} in buffer {}", program_.parameters[parameter].name, buffer));
   }
 
-  // --- The program's own rules, read again from its operators
-  // --------------------------------------------------
+  // --- The program's own rules, read again from its operators ------------------------------------
 
   [[nodiscard]] bool runs(const program::Operator& op) const {
     return schedule_.training || op.phase == program::Phase::kForward;
@@ -265,8 +263,7 @@ class Checker {
     }
   }
 
-  // --- Buffers
-  // -------------------------------------------------------------------------------------------------
+  // --- Buffers -----------------------------------------------------------------------------------
 
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const {
     const auto found = by_role_.find({role, chunk});
@@ -312,8 +309,7 @@ class Checker {
     }
   }
 
-  // --- Tasks
-  // ---------------------------------------------------------------------------------------------------
+  // --- Tasks -------------------------------------------------------------------------------------
 
   void visit(const Task& task) {
     if (!schedule_.training &&
@@ -736,8 +732,7 @@ class Checker {
     ++losses_read_[task.micro_batch];
   }
 
-  // --- End of the step
-  // -----------------------------------------------------------------------------------------
+  // --- End of the step ---------------------------------------------------------------------------
 
   void check_end() {
     for (int m = 0; m < schedule_.micro_batches; ++m) {

@@ -82,8 +82,7 @@ class Lowering {
     return static_cast<std::int64_t>(micro_batch) * operator_count_ + op;
   }
 
-  // --- What every operator and chunk needs
-  // ---------------------------------------------------------------------
+  // --- What every operator and chunk needs -------------------------------------------------------
 
   void classify() {
     operator_count_ = static_cast<OperatorId>(program_.operators.size());
@@ -144,8 +143,7 @@ class Lowering {
     }
   }
 
-  // --- Buffers
-  // -------------------------------------------------------------------------------------------------
+  // --- Buffers -----------------------------------------------------------------------------------
 
   BufferId add_buffer(Arena arena, BufferRole role, std::int32_t chunk, std::int64_t bytes) {
     const auto id = static_cast<BufferId>(schedule_.buffers.size());
@@ -238,8 +236,7 @@ class Lowering {
     }
   }
 
-  // --- Blocks
-  // --------------------------------------------------------------------------------------------------
+  // --- Blocks ------------------------------------------------------------------------------------
 
   void choose_blocks() {
     std::vector<std::vector<std::int32_t>> steps;
@@ -282,8 +279,7 @@ class Lowering {
     });
   }
 
-  // --- Tasks
-  // ---------------------------------------------------------------------------------------------------
+  // --- Tasks -------------------------------------------------------------------------------------
 
   TaskId add(Task task, std::vector<TaskId> after) {
     task.id = static_cast<TaskId>(schedule_.tasks.size());
@@ -441,8 +437,7 @@ class Lowering {
     loss_read_ = add(std::move(task), {last_compute_});
   }
 
-  // --- Gradients
-  // -----------------------------------------------------------------------------------------------
+  // --- Gradients ---------------------------------------------------------------------------------
 
   void store_gradient(std::int32_t parameter) {
     const plan::Place& place = places_[parameter];
@@ -541,8 +536,7 @@ class Lowering {
     loss_read_ = -1;
   }
 
-  // --- Updates
-  // -------------------------------------------------------------------------------------------------
+  // --- Updates -----------------------------------------------------------------------------------
 
   void complete_gradients(std::int32_t chunk, OperatorId op) {
     completed_.push_back(chunk);

@@ -9,8 +9,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
-#include "train/safetensors.h"
 #include "support.h"
+#include "train/safetensors.h"
 
 namespace elixir::train {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/units.h"
 #include "hardware/line_fit.h"
 #include "kernels/copy.h"
-#include "measure/links/gpu_links.h"
 #include "measure/host/host_memory.h"
+#include "measure/links/gpu_links.h"
 #include "measure/measurement.h"
 
 namespace elixir::measure {

@@ -9,18 +9,18 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
-#include "replay/counting_allocator.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hardware/operator_cost.h"
-#include "measure/operators/cache_state.h"
 #include "measure/machine/gpu_probe.h"
+#include "measure/operators/cache_state.h"
 #include "measure/operators/kernel_timer.h"
 #include "measure/operators/operator_stage.h"
-#include "program/lifetimes.h"
 #include "operators/operator_key.h"
+#include "program/lifetimes.h"
 #include "program/reuse.h"
+#include "replay/counting_allocator.h"
+#include "replay/replay_call.h"
 
 namespace elixir::measure {
 namespace {
