@@ -20,9 +20,9 @@ void remove_abandoned(const std::string& path);
 class RunDirectory {
  public:
   /// Nothing is written. kOutputExists when `path` exists and is not an empty directory (without
-  /// kAllow), kOutputUnwritable when it, or its parent, cannot be written.
+  /// kAllow), kOutputUnwritable when it, or the first of its parents that is there, cannot be written.
   static void check(const std::string& path, Overwrite overwrite);
-  /// Makes the directory; with kAllow an older run's files are removed first. Same errors.
+  /// Makes the directory and its parents; with kAllow an older run's files are removed first. Same errors.
   static RunDirectory create(const std::string& path, Overwrite overwrite);
   /// A run to go on with; removes abandoned temporary files. kFileNotFound without a config.json,
   /// kOutputUnwritable.
