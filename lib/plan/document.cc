@@ -98,6 +98,8 @@ Json write_predicted(const Predicted& predicted) {
       {"streams", std::move(streams)},
       {"peak_allocated_bytes", predicted.peak_allocated_bytes},
       {"host_bytes", predicted.host_bytes},
+      {"operators_measured", predicted.operators_measured},
+      {"operators_total", predicted.operators_total},
       {"traffic",
        {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
         {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
@@ -107,7 +109,13 @@ Json write_predicted(const Predicted& predicted) {
 }
 
 Predicted read_predicted(const JsonCursor& cursor) {
-  cursor.only_keys({"step_ns", "streams", "peak_allocated_bytes", "host_bytes", "traffic"});
+  cursor.only_keys({"step_ns",
+                    "streams",
+                    "peak_allocated_bytes",
+                    "host_bytes",
+                    "operators_measured",
+                    "operators_total",
+                    "traffic"});
   Predicted predicted;
   predicted.step_ns = cursor.at("step_ns").non_negative();
   for (const JsonCursor& entry : cursor.at("streams").items()) {
@@ -117,6 +125,12 @@ Predicted read_predicted(const JsonCursor& cursor) {
   }
   predicted.peak_allocated_bytes = read_bytes(cursor.at("peak_allocated_bytes"));
   predicted.host_bytes = read_bytes(cursor.at("host_bytes"));
+  predicted.operators_total = cursor.at("operators_total").non_negative();
+  const JsonCursor measured = cursor.at("operators_measured");
+  predicted.operators_measured = measured.non_negative();
+  if (predicted.operators_measured > predicted.operators_total) {
+    measured.fail(ErrorCode::kJsonBadValue, "more calls are measured than there are");
+  }
   const JsonCursor traffic = cursor.at("traffic");
   traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
   predicted.traffic = {

@@ -141,6 +141,8 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   }
   plan.predicted.peak_allocated_bytes = result.simulation.device.bytes;
   plan.predicted.host_bytes = result.simulation.host_bytes;
+  plan.predicted.operators_measured = result.simulation.operators_measured;
+  plan.predicted.operators_total = result.simulation.operators_total;
   plan.predicted.traffic = result.simulation.traffic;
   result.plan = std::move(plan);
   return result;

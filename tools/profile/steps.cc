@@ -70,13 +70,13 @@ std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {
 
 void Steps::remember(const program::Profile& profile) {
   if (const auto batch = batch_of(profile.program)) {
-    peaks_[*batch] = memory::best_known_peak(profile.memory);
+    peaks_[*batch] = memory::batch_peak(profile.memory);
   }
 }
 
-memory::KnownPeak Steps::peak_at(std::int64_t batch) {
+memory::BatchPeak Steps::peak_at(std::int64_t batch) {
   if (const auto found = peaks_.find(batch); found != peaks_.end()) return found->second;
-  return memory::best_known_peak(capture(batch).profile.memory);
+  return memory::batch_peak(capture(batch).profile.memory);
 }
 
 }  // namespace elixir::tools
