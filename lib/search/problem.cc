@@ -12,6 +12,8 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "memory/step/training_events.h"
+#include "schedule/operator_memory.h"
 
 namespace elixir::search {
 
@@ -105,20 +107,11 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
   plan.cache.blocks = std::clamp(blocks, fewest, std::max(fewest, cached));
 }
 
-std::int64_t static_device_bytes(const schedule::Schedule& schedule) {
-  std::int64_t bytes = 0;
-  for (const schedule::Buffer& buffer : schedule.buffers) {
-    if (buffer.arena == schedule::Arena::kDevice) {
-      bytes += round_up(buffer.bytes, schedule::kAllocationRoundingBytes);
-    }
-  }
-  return bytes;
-}
-
 std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t static_bytes) const {
   if (!on_cuda()) return peak_bytes;
   const std::int64_t dynamic_bytes = peak_bytes - static_bytes;
-  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction;
+  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction +
+         guess_bytes_;
 }
 
 Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
@@ -128,8 +121,8 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
       schedule::lower(program_, lifetimes_, plan, {.clip_gradients = request_.clip_gradients});
   result.simulation =
       schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
-  result.gpu_memory_bytes =
-      gpu_memory_for(result.simulation.device.bytes, static_device_bytes(schedule));
+  result.gpu_memory_bytes = gpu_memory_for(
+      result.simulation.device.bytes, schedule::buffer_bytes(schedule, schedule::Arena::kDevice));
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -146,6 +139,29 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   plan.predicted.traffic = result.simulation.traffic;
   result.plan = std::move(plan);
   return result;
+}
+
+std::int64_t Problem::verify(Evaluated& plan) const {
+  if (!on_cuda()) return 0;
+  if (scripts_.empty()) scripts_ = schedule::replay_scripts(program_);
+  constexpr int kDifferentSteps = 2;  // the first makes what stays
+  const schedule::Schedule schedule =
+      schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
+  const memory::TrainingEvents events =
+      schedule::operator_events(schedule, program_, lifetimes_, scripts_, kDifferentSteps);
+  std::size_t sequence = 0;
+  for (const memory::TrainingEvent& event : events.events) {
+    const auto next = static_cast<std::size_t>(event.allocation) * 2 + (event.frees ? 1 : 0);
+    sequence = (sequence ^ next) * 0x100000001B3U;
+  }
+  const auto [reserved, fresh] = reserved_bytes_.try_emplace(sequence, 0);
+  if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
+  const std::int64_t needed = context_bytes_ +
+                              schedule::buffer_bytes(schedule, schedule::Arena::kDevice) +
+                              reserved->second;
+  const std::int64_t guessed =
+      std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, needed));
+  return plan.gpu_memory_bytes - guessed;
 }
 
 bool Problem::fits(const Evaluated& candidate) const {
