@@ -52,7 +52,8 @@ measure::DeviceChoice device_choice(const std::string& name) {
   return measure::DeviceChoice::kAuto;
 }
 
-/// Where the profile goes. With --into and no -o, the file itself is replaced.
+/// Where the profile goes. With --into and no -o, the file itself is replaced: the one output that
+/// may be an input.
 struct Destination {
   std::string path;
   bool in_place = false;
@@ -186,8 +187,10 @@ int main(int argc, char** argv) {
                "PROFILE",
                &options.operators,
                "also every operator call of this model (MODEL.profile.json of elixir-profile)")
+        .reads()
         .brief();
     flags.text("--into", "HARDWARE", &options.into, "add to this hardware profile of this machine")
+        .reads()
         .brief();
     flags.choice("--device",
                  {"auto", "cpu", "cuda"},
@@ -206,6 +209,7 @@ int main(int argc, char** argv) {
               "FILE",
               &options.samples,
               "write every sample of every figure, as JSON lines")
+        .writes()
         .default_text("none");
     flags.exclusive({"--list", "--samples"});
     flags.exclusive({"--list", "--only"});

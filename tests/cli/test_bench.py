@@ -103,6 +103,13 @@ class Bench(CommonBehaviour, ToolTest):
         stored = json.loads((self.directory / "hardware.json").read_text(encoding="utf-8"))
         self.assertEqual(stored, joined)
 
+    def test_no_other_output_is_an_input(self):
+        (self.directory / "hardware.json").write_text("precious", encoding="utf-8")
+        for arguments in (["--operators", "hardware.json"], ["--into", "hardware.json", "--samples", "hardware.json"],
+                          ["--operators", "hardware.json", "-o", "x", "--samples", "./hardware.json"]):
+            self.fails(2, "EX0104", *DEVICE, "--force", *arguments, mentions="would replace")
+        self.assertEqual((self.directory / "hardware.json").read_text(encoding="utf-8"), "precious")
+
     def test_into_refuses_another_machine(self):
         self.bench("--only", "launch")
         path = self.directory / "hardware.json"

@@ -294,6 +294,28 @@ class BadInput(TrainTest):
         self.succeeds(*self.flags(steps=1), "--force")
         self.assertEqual((self.directory / "run/notes.txt").read_text(), "mine")
 
+    def test_force_destroys_nothing_that_the_run_reads(self):
+        inputs = self.directory / "in"
+        inputs.mkdir()
+        for name in ("model.pt", "tight.json", "text.txt"):
+            shutil.copy(self.shared / name, inputs)
+        run = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs)
+        self.succeeds(*run, "--export", inputs / "first.safetensors")
+        before = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
+        weights = next((self.directory / "run/checkpoints").iterdir()) / "model.safetensors"
+        self.fails(2, "EX0104", *run, "--weights", weights, "--force",
+                   mentions=["-o would remove", "checkpoints", "--weights reads"])
+        self.fails(2, "EX0104", *run, "--export", "in/../in/model.pt", "--force", mentions="--model reads")
+        self.fails(2, "EX0104", *run, "--export", "run/summary.json", "--force", mentions="run/summary.json")
+        (self.directory / "link.safetensors").symlink_to(inputs / "first.safetensors")
+        sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs, data_format="safetensors")
+        self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force", mentions="--data reads")
+        (inputs / "index.json").write_text(json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
+        self.fails(2, "EX0104", *run, "--weights", inputs / "index.json", "--init", "--export", inputs / "first.safetensors",
+                   "--force", mentions="--weights reads")
+        self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force", mentions="the resumed run reads")
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+
     def test_hostile_models_and_plans(self):
         (self.directory / "bad.pt").write_bytes(b"not an archive" * 100)
         self.fails(2, "EX0301", *self.flags(model="bad.pt"))

@@ -116,10 +116,14 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
 
 void declare_train_flags(Flags& flags, TrainOptions& options) {
   flags.group("Inputs");
-  flags.text("--plan", "PLAN.json", &options.plan, "the plan to carry out (elixir-search)").brief();
+  flags.text("--plan", "PLAN.json", &options.plan, "the plan to carry out (elixir-search)")
+      .reads()
+      .brief();
   flags.text("--model", "MODEL.pt", &options.model, "the TorchScript model the plan is for")
+      .reads()
       .brief();
   flags.texts("--data", "PATH", &options.data, "training data: a file, or a directory of them")
+      .reads()
       .brief();
   flags
       .choice("--data-format",
@@ -127,10 +131,12 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
               &options.data_format,
               "format of the data (and of --eval-data)")
       .default_text("by suffix: .txt .py, .u16, .u32, .safetensors");
-  flags.text("--weights",
-             "FILE",
-             &options.weights,
-             "first weights: a .safetensors file or the .index.json of a sharded one");
+  flags
+      .text("--weights",
+            "FILE",
+            &options.weights,
+            "first weights: a .safetensors file or the .index.json of a sharded one")
+      .reads();
   flags.toggle("--init",
                &options.init,
                "initialise what has no weights, by the exporter's recipe; without --weights, "
@@ -140,6 +146,7 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
             "RUN_DIR",
             &options.resume,
             "go on with a run from its newest valid checkpoint; its other flags are remembered")
+      .reads()
       .brief();
 
   flags.group("Training");
@@ -188,11 +195,14 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
                "steps between checkpoints; 0: only when interrupted")
       .default_text("at the end");
   flags.integer("--keep", "N", &options.keep, {1, 1000000}, "newest checkpoints to keep");
-  flags.text("--export",
-             "OUT",
-             &options.export_path,
-             "trained model when done: .safetensors, or .pt (the module with its weights)");
-  flags.texts("--eval-data", "PATH", &options.eval_data, "held-out data of the same format");
+  flags
+      .text("--export",
+            "OUT",
+            &options.export_path,
+            "trained model when done: .safetensors, or .pt (the module with its weights)")
+      .writes();
+  flags.texts("--eval-data", "PATH", &options.eval_data, "held-out data of the same format")
+      .reads();
   flags.integer("--eval-every",
                 "N",
                 &options.eval_every,
@@ -228,10 +238,12 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
       "--precision", {"as-saved", "bf16", "fp16"}, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");
-  flags.text("--hardware",
-             "H",
-             &options.hardware,
-             "hardware document the plan was made with, for the predicted timeline of trace.json");
+  flags
+      .text("--hardware",
+            "H",
+            &options.hardware,
+            "hardware document the plan was made with, for the predicted timeline of trace.json")
+      .reads();
 }
 
 Json to_json(const TrainOptions& options) {

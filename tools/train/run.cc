@@ -21,16 +21,16 @@
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "report/trace/schedule_trace.h"
+#include "runtime/machine.h"
+#include "runtime/trainer.h"
+#include "tools/train/comparison.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/export.h"
 #include "train/learning_rate.h"
-#include "runtime/machine.h"
 #include "train/run_directory.h"
-#include "runtime/trainer.h"
 #include "train/training_state.h"
 #include "train/weights.h"
-#include "tools/train/comparison.h"
 
 namespace elixir::tools {
 namespace {
@@ -65,6 +65,7 @@ class TrainRun {
   // Before anything is written, in the order in which mistakes are cheapest to find.
   void choose_options();
   void check_outputs();
+  void claim_files();
   void load_plan();
   void capture_model();
   void open_data();
@@ -155,14 +156,36 @@ void TrainRun::choose_options() {
                     options_.steps};
 }
 
+/// What --force or a resumed run replaces must not be what it reads.
+void TrainRun::claim_files() {
+  ClaimedFiles& files = context_.files();
+  if (options_.resume) {
+    const std::string who = "the resumed run";
+    for (const std::string& path : {options_.plan, options_.model}) files.reads(who, path);
+    for (const auto* paths : {&options_.data, &options_.eval_data}) {
+      for (const std::string& path : *paths) files.reads(who, path);
+    }
+    for (const auto& path : {options_.weights, options_.hardware})
+      files.reads(who, path.value_or(""));
+    if (options_.export_path && !context_.given("--export")) {
+      files.writes("--export", *options_.export_path);
+    }
+  }
+  for (const std::string& path : train::RunDirectory::files_of(run_path_)) {
+    files.replaces_directory(options_.resume ? "--resume" : "-o", path);
+  }
+}
+
 void TrainRun::check_outputs() {
   if (!options_.resume) {
     run_path_ =
         context_.output() ? *context_.output() : fs::path(options_.model).stem().string() + ".run";
+    claim_files();
     if (!options_.dry_run || context_.output()) {
       train::RunDirectory::check(run_path_, context_.overwrite());
     }
   }
+  if (options_.resume) claim_files();
   if (options_.export_path) {
     (void)train::export_format_of(*options_.export_path);
     // A resumed run may have written its export already.
@@ -250,9 +273,11 @@ void TrainRun::open_data() {
   std::optional<train::DataFormat> format;
   if (options_.data_format) format = train::data_format_named(*options_.data_format);
   data_files_ = train::find_data(options_.data, format);
+  for (const std::string& path : data_files_.files) context_.files().reads("--data", path);
   data_ = train::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps);
   if (options_.eval_data.empty()) return;
   const train::DataFiles files = train::find_data(options_.eval_data, format);
+  for (const std::string& path : files.files) context_.files().reads("--eval-data", path);
   if (files.format != data_files_.format) {
     throw Error(ErrorCode::kDataMismatch,
                 fmt::format("--eval-data is {}, --data is {}",
@@ -274,6 +299,7 @@ void TrainRun::choose_weights() {
       options_.init ? train::MissingWeights::kInitialize : train::MissingWeights::kRefuse;
   wanted.seed = static_cast<std::uint64_t>(options_.seed);
   weights_ = train::choose_weights(captured_->program, archive, wanted);
+  for (const std::string& path : weights_.files) context_.files().reads("--weights", path);
   if (options_.resume) return;  // the checkpoint has the weights
   for (const std::string& message : weights_.messages) log::info(message);
 }
@@ -473,10 +499,10 @@ void TrainRun::checkpoint() {
   info.data_format = runtime::name_of(data_files_.format);
   info.rows_per_step = data_->rows() * plan_.accumulation_steps;
   train::write_checkpoint(directory_->checkpoints(),
-                            info,
-                            train::training_state_of(*trainer_),
-                            static_cast<int>(options_.keep),
-                            make_meta("elixir-train", context_.argv()));
+                          info,
+                          train::training_state_of(*trainer_),
+                          static_cast<int>(options_.keep),
+                          make_meta("elixir-train", context_.argv()));
   last_checkpoint_step_ = info.step;
 }
 
