@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "hardware/hardware_profile.h"
+#include "measure/machine/core_watch.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
 #include "program/document.h"
@@ -103,6 +104,10 @@ Answer work(const Options& options, Context& context) {
     request.programs.push_back(&profiles.back().program);
   }
 
+  if (const auto busy = measure::overload()) {
+    context.warn(*busy + ": other programs are measured along",
+                 {"stop them, or bind this to cores of its own (taskset)"});
+  }
   auto progress = context.progress();
   request.progress = [&](double fraction, std::string_view what) {
     progress->update(fraction, fmt::format("measuring {}", what));

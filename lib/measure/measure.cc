@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/counting_allocator.h"
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "measure/machine/clocks.h"
 #include "measure/disk/direct_file.h"
+#include "measure/machine/clocks.h"
 #include "measure/machine/gpu_probe.h"
-#include "measure/operators/kernel_timer.h"
 #include "measure/machine/machine.h"
+#include "measure/operators/kernel_timer.h"
+#include "replay/counting_allocator.h"
 
 namespace elixir::measure {
 namespace {
@@ -145,6 +145,8 @@ bool run_one(const Measurement& measurement,
   }
   const std::string held_down = clock_note(clocks.stop());
   if (!held_down.empty()) add_note(profile.noticed[measurement.name], held_down);
+  const std::string contended = contention_note(scope.contended(), scope.series().size());
+  if (!contended.empty()) add_note(profile.noticed[measurement.name], contended);
   const std::string changed = drift_note(scope.series(), kDriftLimit);
   if (!changed.empty()) add_note(profile.noticed[measurement.name], changed);
   samples.insert(samples.end(), scope.series().begin(), scope.series().end());
@@ -220,7 +222,10 @@ Outcome measure(const Request& request) {
     if (outcome.interrupted) break;
     try {
       const SampleScope scope("operators");
+      profile.noticed.erase("operators");
       measure_operators(*program, bench, profile, progress);
+      const std::string contended = contention_note(scope.contended(), scope.series().size());
+      if (!contended.empty()) add_note(profile.noticed["operators"], contended);
       outcome.samples.insert(outcome.samples.end(), scope.series().begin(), scope.series().end());
     } catch (const Interrupted&) {
       outcome.interrupted = true;

@@ -83,7 +83,11 @@ class Bench(CommonBehaviour, ToolTest):
         curve = document["links"]["curves"][0]
         sizes = [point["bytes"] for point in curve["points"]]
         self.assertEqual(sizes[:3], [4096, 16384, 65536])
-        self.assertGreater(curve["bytes_per_s"], 1e8)
+        if curve["bytes_per_s"] is None:  # caches bend the line more than a line may be off
+            self.assertIsNone(curve["worst_relative_error"])
+        else:
+            self.assertGreater(curve["bytes_per_s"], 1e8)
+            self.assertLessEqual(curve["worst_relative_error"], 0.6)
 
     def test_only_measures_what_is_named(self):
         document = self.bench("--only", "launch,host-copy", "-o", "part.json")

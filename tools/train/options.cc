@@ -26,6 +26,7 @@ constexpr std::array kMayChange = {"plan",
                                    "hardware",
                                    "device",
                                    "eval_batches",
+                                   "log_every",
                                    "checkpoint_every"};
 
 constexpr std::int64_t kLargestExactInteger = std::int64_t{1} << 53;  // of JSON readers
@@ -81,6 +82,9 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.model = saved.at("model").string();
   options.data = strings(saved.at("data"));
   options.data_format = string_or_null(saved, "data_format");
+  // Runs begun by older versions have neither.
+  if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
+  if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
   options.device = saved.at("device").choice({"auto", "cpu", "cuda"});
   options.steps = saved.at("steps").non_negative();
   options.lr = saved.at("lr").number();
@@ -131,6 +135,11 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
               &options.data_format,
               "format of the data (and of --eval-data)")
       .default_text("by suffix: .txt .py, .u16, .u32, .safetensors");
+  flags.choice("--labels",
+               {"same", "next"},
+               &options.labels,
+               "what tokens put into labels: the inputs' tokens, for a model that shifts them, or "
+               "each one's successor");
   flags
       .text("--weights",
             "FILE",
@@ -213,6 +222,13 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
                 &options.eval_batches,
                 kPositive,
                 "batches of an evaluation, spread over the held-out data");
+  flags
+      .integer("--log-every",
+               "N",
+               &options.log_every,
+               kNonNegative,
+               "steps between lines of the log; 0: no lines")
+      .default_text("some twenty lines a run");
   flags.toggle("--dry-run",
                &options.dry_run,
                "check everything, say what would be done and predicted, and stop");
@@ -252,6 +268,7 @@ Json to_json(const TrainOptions& options) {
   json["model"] = absolute(options.model);
   json["data"] = absolute(options.data);
   json["data_format"] = nullable(options.data_format);
+  json["labels"] = options.labels;
   json["device"] = options.device;
   json["steps"] = options.steps;
   json["lr"] = options.lr;
@@ -272,6 +289,7 @@ Json to_json(const TrainOptions& options) {
   json["eval_data"] = absolute(options.eval_data);
   json["eval_every"] = options.eval_every;
   json["eval_batches"] = options.eval_batches;
+  json["log_every"] = nullable(options.log_every);
   json["inputs"] = options.inputs;
   json["batch"] = nullable(options.batch);
   json["mode"] = options.mode;
