@@ -161,7 +161,7 @@ if [ -n "${ELIXIR_PYTHON:-}" ]; then
     fail "ELIXIR_PYTHON=$ELIXIR_PYTHON cannot be used" "install torch==2.11.0 into it, or unset ELIXIR_PYTHON"
   absent=$("$python" - <<'PY'
 import importlib.util
-print(*[m for m in ("transformers", "torchvision", "safetensors", "jsonschema", "highsbox") if not importlib.util.find_spec(m)])
+print(*[m for m in ("transformers", "torchvision", "safetensors", "jsonschema") if not importlib.util.find_spec(m)])
 PY
 )
   [ -z "$absent" ] || note "$python lacks: $absent (the exporter or some tests will not run)"

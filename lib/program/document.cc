@@ -18,8 +18,7 @@ namespace {
 constexpr const char* kSchema = "elixir.profile";
 constexpr std::size_t kFlushBytes = 1 << 16;
 
-// --- Writing
-// ------------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------
 
 std::string json_string(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -150,8 +149,7 @@ std::string indented(const Json& value) {
   return out;
 }
 
-// --- Reading
-// ------------------------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 using Keys = std::vector<std::string>;
 

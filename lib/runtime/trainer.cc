@@ -11,15 +11,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "replay/program_replay.h"
+#include "replay/replay_call.h"
 #include "runtime/buffer_store.h"
 #include "runtime/executor.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
-#include "replay/program_replay.h"
 
 namespace elixir::runtime {
 namespace {
@@ -196,7 +196,7 @@ at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
   std::vector<char> copy(static_cast<std::size_t>(bytes));
   device->copy_now(copy.data(), storage.data(), bytes);
   return replay::make_shell(replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
-                             buffer.tensor)
+                            buffer.tensor)
       .clone();
 }
 

@@ -7,14 +7,12 @@
 //
 // Two kinds:
 //  - a token stream (bytes, u16, u32, little endian): all files one after another. A row starts at
-//  a drawn position;
-//    every token input of the model gets the tokens from there on, as many as its row holds.
-//    Labels (label_use.h) get the same tokens, for models that shift them themselves, or each
-//    token's successor (Labels::kNext). `*attention_mask` inputs are filled with ones,
+//    a drawn position; every token input of the model gets the tokens from there on, as many as its
+//    row holds. Labels (label_use.h) get the same tokens, for models that shift them themselves, or
+//    each token's successor (Labels::kNext). `*attention_mask` inputs are filled with ones,
 //    `token_type_ids` with zeros.
 //  - samples (safetensors): keys are the names of forward's arguments, dimension 0 counts samples;
-//  a row is one
-//    drawn sample. Files are concatenated.
+//    a row is one drawn sample. Files are concatenated.
 // Rows are drawn with replacement.
 
 #include <cstdint>

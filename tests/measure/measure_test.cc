@@ -166,8 +166,7 @@ TEST(Measure, KeepsWhatIsFinishedWhenInterrupted) {
   EXPECT_EQ(outcome.profile.waived.at("matmul"), "interrupted");
 }
 
-// --- Operators
-// --------------------------------------------------------------------------------------------------
+// --- Operators -----------------------------------------------------------------------------------
 
 using program::DType;
 using program::Operator;

@@ -31,10 +31,11 @@ struct RecordedLayers {
 constexpr const char* kGrid = "rnn-h200.json";
 
 RecordedLayers recorded_layers(const JsonCursor& row, bool is_of_grid) {
-  static const std::map<std::string, operators::CudnnRnn::Mode> kModes = {{"relu", operators::CudnnRnn::Mode::kRelu},
-                                                               {"tanh", operators::CudnnRnn::Mode::kTanh},
-                                                               {"lstm", operators::CudnnRnn::Mode::kLstm},
-                                                               {"gru", operators::CudnnRnn::Mode::kGru}};
+  static const std::map<std::string, operators::CudnnRnn::Mode> kModes = {
+      {"relu", operators::CudnnRnn::Mode::kRelu},
+      {"tanh", operators::CudnnRnn::Mode::kTanh},
+      {"lstm", operators::CudnnRnn::Mode::kLstm},
+      {"gru", operators::CudnnRnn::Mode::kGru}};
   static const std::map<std::string, DType> kTypes = {
       {"float32", DType::kFloat32}, {"bfloat16", DType::kBFloat16}, {"float16", DType::kFloat16}};
   RecordedLayers recorded;

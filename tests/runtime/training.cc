@@ -18,11 +18,11 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "replay/counting_allocator.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "fakes/hardware.h"
+#include "replay/counting_allocator.h"
+#include "replay/replay_call.h"
 #include "schedule/plans.h"
 
 namespace elixir::runtime {

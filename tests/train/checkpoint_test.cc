@@ -10,8 +10,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
-#include "train/run_directory.h"
 #include "support.h"
+#include "train/run_directory.h"
 
 namespace elixir::train {
 namespace {

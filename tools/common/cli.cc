@@ -111,8 +111,7 @@ std::string wrap_paragraphs(const std::string& text) {
   return result;
 }
 
-// --- declaration
-// ----------------------------------------------------------------------------------------
+// --- declaration ---------------------------------------------------------------------------------
 
 Flag& Flags::add(FlagKind kind,
                  const std::string& name,
@@ -388,8 +387,7 @@ Flag& Flags::positionals(const std::string& value_name,
   return flag;
 }
 
-// --- parsing
-// --------------------------------------------------------------------------------------------
+// --- parsing -------------------------------------------------------------------------------------
 
 bool Flags::given(const std::string& name) const {
   for (const Flag& flag : flags_) {
@@ -544,8 +542,7 @@ void Flags::claim(ClaimedFiles& files) const {
   }
 }
 
-// --- help
-// -----------------------------------------------------------------------------------------------
+// --- help ----------------------------------------------------------------------------------------
 
 std::string Flags::usage(const std::string& tool) const {
   std::string text = tool;

@@ -9,8 +9,8 @@
 //   flags.group("Inputs");
 //   flags.text("--profile", "FILE", &options.profile, "profile of the model").required().brief();
 //   flags.group("Search space");
-//   flags.bytes("--gpu-memory", &options.gpu_memory, "bound of the process, as NVML sees
-//   it").brief(); flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
+//   flags.bytes("--gpu-memory", &options.gpu_memory, "bound of the process").brief();
+//   flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
 //   flags.choice("--strategy", {"optimal", "simple"}, &options.strategy, "how to search");
 
 #include <cstdint>

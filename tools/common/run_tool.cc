@@ -132,8 +132,7 @@ EarlyFlags early_flags(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-// --- context
-// --------------------------------------------------------------------------------------------
+// --- context -------------------------------------------------------------------------------------
 
 /// The progress line of a context: whatever else is printed clears it first.
 class ToolProgress : public report::LinePrinter {
@@ -234,8 +233,7 @@ bool Context::given(const std::string& flag) const {
   return flags_->given(flag);
 }
 
-// --- run
-// --------------------------------------------------------------------------------------------------
+// --- run -----------------------------------------------------------------------------------------
 
 /// One run of a tool: parse, work, render, exit code.
 class ToolRun {

@@ -11,17 +11,19 @@
 //     std::int64_t steps = 10;
 //   };
 //   elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
-//     const std::string output = context.prepare_output("plan.json");   // fails before the long
-//     work auto progress = context.progress(); for (std::int64_t i = 0; i < options.steps; ++i) {
-//       elixir::throw_if_interrupted();                                   // exit code 130
+//     // Fails before the long work, not after it.
+//     const std::string output = context.prepare_output("plan.json");
+//     auto progress = context.progress();
+//     for (std::int64_t i = 0; i < options.steps; ++i) {
+//       elixir::throw_if_interrupted();  // exit code 130
 //       progress->update(double(i) / options.steps, "searching");
 //     }
 //     progress.reset();
-//     context.write_output(output, "{}\n");                              // whole or not at all;
-//     "-" is stdout context.document() = {{"plan", output}};                           // what
-//     --json prints as `document` context.print("plan found\n"); // stdout; nothing with --json
-//     context.hint("next: elixir-train --plan " + output);               // terminals only
-//     return elixir::tools::Answer::kYes;                                // kNo: exit code 1
+//     context.write_output(output, "{}\n");           // whole or not at all; "-" is stdout
+//     context.document() = {{"plan", output}};        // what --json prints as `document`
+//     context.print("plan found\n");                  // stdout; nothing with --json
+//     context.hint("next: elixir-train " + output);   // terminals only
+//     return elixir::tools::Answer::kYes;             // kNo: exit code 1
 //   }
 //   }  // namespace
 //   int main(int argc, char** argv) {
@@ -29,9 +31,9 @@
 //     elixir::tools::ToolInfo info;
 //     info.name = "elixir-search";
 //     info.summary = "Finds the fastest plan that fits.";
-//     info.examples = {{"elixir-search --profile gpt.profile.json --hardware h200", "plan for one
-//     H200"}}; info.output = {"FILE", "where to write the plan", "plan.json"}; info.declare =
-//     [&](elixir::tools::Flags& flags) {
+//     info.examples = {{"elixir-search --profile p.json --hardware h200", "plan for one H200"}};
+//     info.output = {"FILE", "where to write the plan", "plan.json"};
+//     info.declare = [&](elixir::tools::Flags& flags) {
 //       flags.group("Inputs");
 //       flags.text("--profile", "FILE", &options.profile, "profile of the model").required();
 //     };

@@ -117,8 +117,7 @@ class TrainRun {
   std::optional<double> first_loss_, last_loss_, first_held_out_, held_out_;
 };
 
-// --- preparation
-// --------------------------------------------------------------------------------------------------
+// --- preparation ---------------------------------------------------------------------------------
 
 void TrainRun::choose_options() {
   if (options_.resume) {
@@ -291,8 +290,8 @@ void TrainRun::open_data() {
   if (files.format != data_files_.format) {
     throw Error(ErrorCode::kDataMismatch,
                 fmt::format("--eval-data is {}, --data is {}",
-                            runtime::name_of(files.format),
-                            runtime::name_of(data_files_.format)));
+                            train::name_of(files.format),
+                            train::name_of(data_files_.format)));
   }
   eval_data_ = train::Dataset::open(files, evaluation_->program, 1, labels_);
 }
@@ -372,7 +371,7 @@ void TrainRun::announce() {
       "data       {} {} ({}) in {} file{}; {} rows{} a step\n",
       format_count(data_->size()),
       data_->tokens_per_row() ? "tokens" : "samples",
-      runtime::name_of(data_files_.format),
+      train::name_of(data_files_.format),
       data_files_.files.size(),
       data_files_.files.size() == 1 ? "" : "s",
       rows_per_step,
@@ -415,8 +414,7 @@ void TrainRun::announce() {
   }
 }
 
-// --- training
-// -----------------------------------------------------------------------------------------------------
+// --- training ------------------------------------------------------------------------------------
 
 void TrainRun::start() {
   runtime::TrainerOptions wanted;
@@ -525,7 +523,7 @@ void TrainRun::checkpoint() {
   info.cpu_threads = at::get_num_threads();
   info.seed = static_cast<std::uint64_t>(options_.seed);
   info.learning_rate = learning_rate_;
-  info.data_format = runtime::name_of(data_files_.format);
+  info.data_format = train::name_of(data_files_.format);
   info.rows_per_step = data_->rows() * plan_.accumulation_steps;
   train::write_checkpoint(directory_->checkpoints(),
                           info,

@@ -7,8 +7,8 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 
-#include "capture/record/meta_storage.h"
 #include "capture/archive/model_state.h"
+#include "capture/record/meta_storage.h"
 #include "capture/record/values.h"
 #include "core/error.h"
 

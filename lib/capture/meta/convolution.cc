@@ -5,8 +5,8 @@
 
 #include <ATen/native/ConvUtils.h>
 
-#include "capture/meta/meta_kernels.h"
 #include "capture/meta/mask.h"
+#include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "operators/scratch/script_builder.h"
-#include "operators/scratch/rules.h"
 #include "operators/operator_key.h"
+#include "operators/scratch/rules.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::operators {
 namespace {

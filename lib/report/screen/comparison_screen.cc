@@ -13,8 +13,8 @@
 
 #include "core/units.h"
 #include "program/alike.h"
-#include "report/screen/alike.h"
 #include "program/labels.h"
+#include "report/screen/alike.h"
 #include "report/screen/table.h"
 #include "report/screen/terminal.h"
 
@@ -186,7 +186,8 @@ std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
   std::vector<Row> result;
   for (const Row& row : rows) {
     const auto end = row.growths.begin() + static_cast<std::ptrdiff_t>(compared);
-    const Key key(program::shape_of(row.name) + row.suffix, row.presence, {row.growths.begin(), end});
+    const Key key(
+        program::shape_of(row.name) + row.suffix, row.presence, {row.growths.begin(), end});
     const auto found = positions.try_emplace(key, result.size());
     if (found.second) {
       result.push_back(row);

@@ -96,7 +96,8 @@ class Cut {
       while (module(node.module).children.size() == 1) {
         node.module = module(node.module).children.front();
         const std::string& name = module(node.module).name;
-        node.row.label = node.row.label == program::module_label("") ? name : node.row.label + "." + name;
+        node.row.label =
+            node.row.label == program::module_label("") ? name : node.row.label + "." + name;
       }
     }
     nodes_.push_back(std::move(node));

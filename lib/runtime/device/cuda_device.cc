@@ -19,11 +19,11 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "replay/dropout_state.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/cuda_kernels.h"
+#include "replay/dropout_state.h"
+#include "replay/replay_call.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
 #include "runtime/device/pinned_memory.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/files.h"
-#include "memory/recorded/trace.h"
 #include "memory/recorded/replay.h"
+#include "memory/recorded/trace.h"
 
 namespace elixir::memory {
 namespace {
