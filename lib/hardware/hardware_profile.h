@@ -69,7 +69,12 @@ struct LinkRate {
   Figure latency_ns;
 };
 /// Time of one copy by size, and the line through it: latency + bytes / rate, least squares of the
-/// relative error.
+/// relative error. Nullopt where no line describes the points (line_fit.h).
+struct LinkLine {
+  double latency_ns = 0;
+  double bytes_per_s = 0;
+  double worst_relative_error = 0;  ///< over the points
+};
 struct LinkPoint {
   std::int64_t bytes = 0;
   Figure time_ns;
@@ -77,10 +82,8 @@ struct LinkPoint {
 struct LinkCurve {
   std::string direction;  ///< "host_to_device", "device_to_host" or "device_to_device"
   std::string pages;      ///< of host memory: "pinned" or "pageable"; "none" inside the device
-  double latency_ns = 0;
-  double bytes_per_s = 0;
-  double worst_relative_error = 0;  ///< of the line, over the points
-  std::vector<LinkPoint> points;    ///< ascending bytes
+  std::optional<LinkLine> line;
+  std::vector<LinkPoint> points;  ///< ascending bytes
 };
 /// Copies from one GPU's memory to another's.
 struct PeerRate {

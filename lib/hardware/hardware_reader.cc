@@ -185,9 +185,17 @@ LinkCurve read_curve(const JsonCursor& at) {
   curve.direction =
       at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
   curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
-  curve.latency_ns = read_non_negative(at.at("latency_ns"));
-  curve.bytes_per_s = read_positive(at.at("bytes_per_s"));
-  curve.worst_relative_error = read_non_negative(at.at("worst_relative_error"));
+  if (at.nullable("bytes_per_s")) {
+    curve.line = LinkLine{read_non_negative(at.at("latency_ns")),
+                          read_positive(at.at("bytes_per_s")),
+                          read_non_negative(at.at("worst_relative_error"))};
+  } else {
+    for (const char* key : {"latency_ns", "worst_relative_error"}) {
+      if (at.nullable(key)) {
+        at.at(key).fail(ErrorCode::kJsonBadValue, "must be null, as `bytes_per_s` is: no line");
+      }
+    }
+  }
   curve.points = read_list<LinkPoint>(at.at("points"), [](const JsonCursor& item) {
     item.only_keys({"bytes", "time_ns"});
     return LinkPoint{item.at("bytes").non_negative(), read_figure(item.at("time_ns"))};

@@ -68,12 +68,13 @@ Json json_of(const std::vector<LinkCurve>& curves) {
     for (const LinkPoint& point : curve.points) {
       points.push_back({{"bytes", point.bytes}, {"time_ns", json_of(point.time_ns)}});
     }
-    list.push_back({{"direction", curve.direction},
-                    {"pages", curve.pages},
-                    {"latency_ns", curve.latency_ns},
-                    {"bytes_per_s", curve.bytes_per_s},
-                    {"worst_relative_error", curve.worst_relative_error},
-                    {"points", points}});
+    list.push_back(
+        {{"direction", curve.direction},
+         {"pages", curve.pages},
+         {"latency_ns", curve.line ? Json(curve.line->latency_ns) : Json()},
+         {"bytes_per_s", curve.line ? Json(curve.line->bytes_per_s) : Json()},
+         {"worst_relative_error", curve.line ? Json(curve.line->worst_relative_error) : Json()},
+         {"points", points}});
   }
   return list;
 }

@@ -150,6 +150,8 @@ bool run_one(const Measurement& measurement,
   }
   const std::string held_down = clock_note(clocks.stop());
   if (!held_down.empty()) add_note(profile.noticed[measurement.name], held_down);
+  const std::string contended = contention_note(scope.contended(), scope.series().size());
+  if (!contended.empty()) add_note(profile.noticed[measurement.name], contended);
   const std::string changed = drift_note(scope.series(), kDriftLimit);
   if (!changed.empty()) add_note(profile.noticed[measurement.name], changed);
   samples.insert(samples.end(), scope.series().begin(), scope.series().end());
@@ -225,7 +227,10 @@ Outcome measure(const Request& request) {
     if (outcome.interrupted) break;
     try {
       const SampleScope scope("operators");
+      profile.noticed.erase("operators");
       measure_operators(*program, bench, profile, progress);
+      const std::string contended = contention_note(scope.contended(), scope.series().size());
+      if (!contended.empty()) add_note(profile.noticed["operators"], contended);
       outcome.samples.insert(outcome.samples.end(), scope.series().begin(), scope.series().end());
     } catch (const Interrupted&) {
       outcome.interrupted = true;

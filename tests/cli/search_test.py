@@ -44,6 +44,17 @@ class Common(CommonBehaviour, SearchTest):
     pass
 
 
+class Inputs(SearchTest):
+    def test_the_plan_replaces_neither_profile_nor_hardware(self):
+        for name in ("cpu.profile.json", "cpu.json"):
+            (self.directory / name).write_bytes(self.fake(name).read_bytes())
+        for output in ("cpu.profile.json", "./cpu.json"):
+            self.fails(2, "EX0104", "--profile", "cpu.profile.json", "--hardware", "cpu.json", "-o", output, "--force",
+                       mentions="-o would replace")
+        for name in ("cpu.profile.json", "cpu.json"):
+            self.assertEqual((self.directory / name).read_bytes(), self.fake(name).read_bytes())
+
+
 class Startup(SearchTest):
     def test_help_takes_less_than_50_ms(self):
         times = []

@@ -339,10 +339,16 @@ class Compare(ProfileTest):
         self.assertTrue(resized)
         self.assertEqual({op["presence"] for op in resized}, {"both"})
 
-    def test_the_older_profile_may_be_replaced(self):
-        comparison = self.compared(self.model, "--batch", "8", "-o", "old.json")
-        self.assertFalse(comparison["same_program"])
-        self.assertTrue(self.compared(self.model, "--batch", "8")["same_program"])
+    def test_neither_model_nor_older_profile_is_replaced(self):
+        (self.directory / "copy.pt").write_bytes(pathlib.Path(self.model).read_bytes())
+        before = (self.directory / "copy.pt").read_bytes()
+        for flag in ("-o", "--html", "--snapshot"):
+            self.fails(2, "EX0104", "copy.pt", flag, "./copy.pt", "--force", mentions=f"{flag} would replace")
+            self.fails(2, "EX0104", "copy.pt", "--compare", "old.json", flag, "old.json", "--force", mentions="--compare")
+        self.assertEqual((self.directory / "copy.pt").read_bytes(), before)
+        self.fails(2, "EX0104", "copy.pt", "-o", "x", "--html", "y", "--snapshot", "./y", mentions="same file")
+        (self.directory / "copy.b2.profile.json").symlink_to("copy.pt")
+        self.fails(2, "EX0104", "copy.pt", "--batch", "2,4", "--force", mentions="--batch would replace")
 
     def test_what_is_no_profile(self):
         (self.directory / "bad.json").write_text("{}", encoding="utf-8")
