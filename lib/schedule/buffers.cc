@@ -19,11 +19,24 @@ using program::DType;
 constexpr int kHostStagingBuffers = 2;
 constexpr int kDeviceStagingBuffers = 1;
 
-Arena arena_of(Home home) { return home == Home::kDevice ? Arena::kDevice : Arena::kHost; }
+Arena arena_of(Home home) {
+  return home == Home::kDevice ? Arena::kDevice : Arena::kHost;
+}
 
-class BufferMaker {
+BufferId add_buffer(std::vector<Buffer>& buffers,
+                    Arena arena,
+                    BufferRole role,
+                    std::int32_t chunk,
+                    std::int64_t bytes) {
+  const auto id = static_cast<BufferId>(buffers.size());
+  buffers.push_back({.id = id, .arena = arena, .role = role, .chunk = chunk, .bytes = bytes});
+  return id;
+}
+
+class ChunkBufferMaker {
  public:
-  BufferMaker(const plan::Plan& plan, const StepNeeds& needs) : plan_(plan), needs_(needs) {}
+  ChunkBufferMaker(const plan::Plan& plan, const std::vector<bool>& trained, int micro_batches)
+      : plan_(plan), trained_(trained), micro_batches_(micro_batches) {}
 
   void add_chunks() {
     buffers_.of_chunk.resize(plan_.chunks.size());
@@ -45,47 +58,21 @@ class BufferMaker {
     }
   }
 
-  /// Buffers of the model, inputs and constants: always on the device.
-  void add_tensors(const program::Program& program, const program::Lifetimes& lifetimes) {
-    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
-      add(Arena::kDevice,
-          BufferRole::kModuleBuffer,
-          static_cast<std::int32_t>(i),
-          program.storages[program.buffers[i].tensor.storage].bytes);
-    }
-    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-      add(Arena::kDevice,
-          BufferRole::kInput,
-          static_cast<std::int32_t>(i),
-          program.storages[program.inputs[i].tensor.storage].bytes);
-    }
-    for (const program::Storage& storage : program.storages) {
-      const bool constant = lifetimes.storages[storage.id].origin == program::Origin::kConstant;
-      if (constant && !storage.on_host) {
-        add(Arena::kDevice, BufferRole::kConstant, storage.id, storage.bytes);
-      }
-    }
-  }
-
   StepBuffers take() { return std::move(buffers_); }
 
  private:
   BufferId add(Arena arena, BufferRole role, std::int32_t chunk, std::int64_t bytes) {
-    const auto id = static_cast<BufferId>(buffers_.all.size());
-    buffers_.all.push_back(
-        {.id = id, .arena = arena, .role = role, .chunk = chunk, .bytes = bytes});
-    return id;
+    return add_buffer(buffers_.all, arena, role, chunk, bytes);
   }
 
   void add_chunk(std::int32_t c) {
     const Chunk& chunk = plan_.chunks[c];
     ChunkBuffers& mine = buffers_.of_chunk[c];
-    mine.parameters =
-        add(arena_of(chunk.parameter_home), BufferRole::kParameters, c, chunk.bytes);
+    mine.parameters = add(arena_of(chunk.parameter_home), BufferRole::kParameters, c, chunk.bytes);
     if (chunk.parameter_home == Home::kHost && chunk.kind == Chunk::Kind::kPrivate) {
       mine.private_block = add(Arena::kDevice, BufferRole::kPrivateBlock, c, chunk.bytes);
     }
-    if (needs_.chunks[c].trained) add_training(c);
+    if (trained_[c]) add_training(c);
   }
 
   /// Gradients, master and moments, and the need for staging where homes differ.
@@ -94,8 +81,7 @@ class BufferMaker {
     ChunkBuffers& mine = buffers_.of_chunk[c];
     const std::int64_t gradient_bytes = plan::bytes_as(chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
-    const int micro_batches = needs_.training ? plan_.accumulation_steps : 1;
-    if (chunk.gradient_home == Home::kHost && micro_batches > 1) {
+    if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
       mine.landing = add(Arena::kHost, BufferRole::kGradientLanding, c, chunk.bytes);
     }
     const std::int64_t state_bytes = plan::bytes_as(chunk, DType::kFloat32);
@@ -123,35 +109,56 @@ class BufferMaker {
     const bool host = home == Home::kHost;
     const int count = host ? kHostStagingBuffers : kDeviceStagingBuffers;
     for (int i = 0; i < count; ++i) {
-      ring.push_back(add(arena_of(home),
-                         host ? BufferRole::kHostStaging : BufferRole::kDeviceStaging,
-                         -1,
-                         bytes));
+      ring.push_back(add(
+          arena_of(home), host ? BufferRole::kHostStaging : BufferRole::kDeviceStaging, -1, bytes));
     }
     return ring;
   }
 
   const plan::Plan& plan_;
-  const StepNeeds& needs_;
+  const std::vector<bool>& trained_;  // by chunk
+  const int micro_batches_;
   StepBuffers buffers_;
   std::array<std::int64_t, 2> largest_gradients_{}, largest_parameters_{};  // by optimizer home
 };
 
 }  // namespace
 
-StepBuffers make_buffers(const program::Program& program,
-                         const program::Lifetimes& lifetimes,
-                         const plan::Plan& plan,
-                         const StepNeeds& needs) {
-  BufferMaker maker(plan, needs);
+StepBuffers chunk_buffers(const plan::Plan& plan,
+                          const std::vector<bool>& trained,
+                          int micro_batches) {
+  ChunkBufferMaker maker(plan, trained, micro_batches);
   maker.add_chunks();
   maker.add_blocks();
   maker.add_staging();
-  maker.add_tensors(program, lifetimes);
   return maker.take();
 }
 
-std::int64_t bytes_in(const std::vector<Buffer>& buffers, Arena arena) {
+void add_tensor_buffers(std::vector<Buffer>& buffers,
+                        const program::Program& program,
+                        const program::Lifetimes& lifetimes) {
+  const auto add = [&](BufferRole role, std::size_t which, program::StorageId storage) {
+    add_buffer(buffers,
+               Arena::kDevice,
+               role,
+               static_cast<std::int32_t>(which),
+               program.storages[storage].bytes);
+  };
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    add(BufferRole::kModuleBuffer, i, program.buffers[i].tensor.storage);
+  }
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    add(BufferRole::kInput, i, program.inputs[i].tensor.storage);
+  }
+  for (const program::Storage& storage : program.storages) {
+    const bool constant = lifetimes.storages[storage.id].origin == program::Origin::kConstant;
+    if (constant && !storage.on_host) {
+      add(BufferRole::kConstant, static_cast<std::size_t>(storage.id), storage.id);
+    }
+  }
+}
+
+std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : buffers) {
     if (buffer.arena == arena) bytes += round_up(buffer.bytes, kAllocationRoundingBytes);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "schedule/schedule.h"
-#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -31,12 +30,17 @@ struct StepBuffers {
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
 };
 
-[[nodiscard]] StepBuffers make_buffers(const program::Program& program,
-                                       const program::Lifetimes& lifetimes,
-                                       const plan::Plan& plan,
-                                       const StepNeeds& needs);
+/// Buffers that follow from the plan alone. `trained` says of each chunk whether it has gradients and
+/// optimizer state; `micro_batches` of a step.
+[[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
+                                        const std::vector<bool>& trained,
+                                        int micro_batches);
+/// Adds the model's buffers, inputs and constants: on the device under every plan.
+void add_tensor_buffers(std::vector<Buffer>& buffers,
+                        const program::Program& program,
+                        const program::Lifetimes& lifetimes);
 
 /// What the buffers of one arena take, each rounded up to kAllocationRoundingBytes.
-[[nodiscard]] std::int64_t bytes_in(const std::vector<Buffer>& buffers, Arena arena);
+[[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);
 
 }  // namespace elixir::schedule

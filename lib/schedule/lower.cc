@@ -84,13 +84,16 @@ class Lowering {
         plan_(plan),
         options_(options),
         needs_(step_needs(program, lifetimes, plan, options.training)),
-        buffers_(make_buffers(program, lifetimes, plan, needs_)),
         operator_count_(static_cast<OperatorId>(program.operators.size())),
         tasks_of_(plan.chunks.size()),
         landing_read_(program.parameters.size(), -1) {
     schedule_.training = options.training;
     schedule_.micro_batches = options.training ? plan.accumulation_steps : 1;
-    schedule_.buffers = buffers_.all;
+    std::vector<bool> trained;
+    for (const ChunkNeeds& chunk : needs_.chunks) trained.push_back(chunk.trained);
+    buffers_ = chunk_buffers(plan, trained, schedule_.micro_batches);
+    add_tensor_buffers(buffers_.all, program, lifetimes);
+    schedule_.buffers = std::move(buffers_.all);
     loads_ = choose_loads(lifetimes, plan, needs_, buffers_, schedule_.micro_batches);
     by_free_ = by_freedom(loads_);
     for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
@@ -113,9 +116,7 @@ class Lowering {
   [[nodiscard]] std::int64_t position(OperatorId op) const {
     return static_cast<std::int64_t>(now_.index) * operator_count_ + op;
   }
-  [[nodiscard]] bool last_micro_batch() const {
-    return now_.index + 1 == schedule_.micro_batches;
-  }
+  [[nodiscard]] bool last_micro_batch() const { return now_.index + 1 == schedule_.micro_batches; }
 
   // --- Tasks -------------------------------------------------------------------------------------
 
@@ -195,8 +196,7 @@ class Lowering {
     const std::int64_t here = position(op);
     if (next_needed_ == loads_.size() || loads_[next_needed_].needed_at != here) return;
     close_range(op);
-    for (; next_needed_ < loads_.size() && loads_[next_needed_].needed_at == here;
-         ++next_needed_) {
+    for (; next_needed_ < loads_.size() && loads_[next_needed_].needed_at == here; ++next_needed_) {
       require(loads_[next_needed_].fetch >= 0, "a chunk is needed before its fetch is issued");
       pending_after_.push_back(loads_[next_needed_].fetch);
     }
@@ -439,14 +439,13 @@ class Lowering {
     const TaskId updated = add(std::move(step), std::move(after));
     if (moves_gradients) gradient_staging_[side].give_back(gradients, updated);
     if (!moves_parameters) return;
-    const TaskId moved =
-        add({.kind = TaskKind::kMoveParameters,
-             .stream = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice,
-             .chunk = chunk,
-             .source = updated_parameters,
-             .destination = mine.parameters,
-             .bytes = it.bytes},
-            {updated, readers});
+    const TaskId moved = add({.kind = TaskKind::kMoveParameters,
+                              .stream = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                              .chunk = chunk,
+                              .source = updated_parameters,
+                              .destination = mine.parameters,
+                              .bytes = it.bytes},
+                             {updated, readers});
     if (stages_parameters) parameter_staging_[side].give_back(parameters, moved);
   }
 
@@ -455,12 +454,12 @@ class Lowering {
   const plan::Plan& plan_;
   const LoweringOptions& options_;
   const StepNeeds needs_;
-  const StepBuffers buffers_;
+  StepBuffers buffers_;
   const OperatorId operator_count_;
   Schedule schedule_;
 
-  std::vector<ChunkTasks> tasks_of_;               // by chunk
-  std::vector<TaskId> landing_read_;               // by parameter: who last read its landing place
+  std::vector<ChunkTasks> tasks_of_;  // by chunk
+  std::vector<TaskId> landing_read_;  // by parameter: who last read its landing place
   Ring gradient_staging_[2], parameter_staging_[2];  // by optimizer home
 
   std::vector<Load> loads_;           // by position of need
@@ -470,7 +469,7 @@ class Lowering {
   MicroBatch now_;
   std::vector<TaskId> pending_after_;        // of the next compute task
   std::vector<StorageId> pending_releases_;  // likewise
-  std::vector<std::int32_t> completed_;      // chunks, in the order in which gradients were complete
+  std::vector<std::int32_t> completed_;  // chunks, in the order in which gradients were complete
   std::vector<TaskId> norms_;
   TaskId last_compute_ = -1, clip_ = -1;
 };

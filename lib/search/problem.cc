@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "memory/step/training_events.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 
 namespace elixir::search {
@@ -122,7 +123,7 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   result.simulation =
       schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
   result.gpu_memory_bytes = gpu_memory_for(
-      result.simulation.device.bytes, schedule::buffer_bytes(schedule, schedule::Arena::kDevice));
+      result.simulation.device.bytes, schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -157,7 +158,7 @@ std::int64_t Problem::verify(Evaluated& plan) const {
   const auto [reserved, fresh] = reserved_bytes_.try_emplace(sequence, 0);
   if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
   const std::int64_t needed = context_bytes_ +
-                              schedule::buffer_bytes(schedule, schedule::Arena::kDevice) +
+                              schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
                               reserved->second;
   const std::int64_t guessed =
       std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, needed));
