@@ -36,8 +36,7 @@ TEST(HostCpu, ComputesInTheDtypesThatLibTorchSays) {
 
 TEST(HostCpu, IsNotAboveOneDnnsLimit) {
   const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (limit == nullptr) GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA is not set";
-  std::string name = limit;
+  std::string name = limit == nullptr ? "AVX512_CORE_AMX_FP16" : limit;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
     return static_cast<char>(std::tolower(c));
   });

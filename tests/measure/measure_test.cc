@@ -92,6 +92,7 @@ TEST(Machine, IsDescribed) {
   const hardware::Machine machine = describe_machine(3);
   EXPECT_FALSE(machine.cpu.empty());
   EXPECT_GE(machine.logical_cpus, 1);
+  EXPECT_NE(machine.isa, program::CpuIsa::kUnsaid);
   EXPECT_EQ(machine.threads, 3);
   EXPECT_GT(machine.host_memory_bytes, 1 << 28);
 }

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/host_cpu.h"
 #include "measure/machine/topology.h"
 
 namespace elixir::measure {
