@@ -677,7 +677,8 @@ Profile load_profile(const std::string& path) {
   if (!parsed)
     root.at("target").fail(ErrorCode::kJsonBadValue,
                            fmt::format("unknown target `{}`", target),
-                           {"cpu, or cuda:sm_NN such as cuda:sm_90"});
+                           {"cpu:NAME with an instruction set (" + cpu_isa_names() +
+                            "), cpu, or cuda:sm_NN such as cuda:sm_90"});
   program.target = *parsed;
   program.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   program.mode = root.at("mode").choice({"as-saved", "train", "eval"});

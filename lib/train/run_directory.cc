@@ -95,6 +95,12 @@ RunDirectory::~RunDirectory() {
   if (metrics_ >= 0) ::close(metrics_);
 }
 
+std::vector<std::string> RunDirectory::files_of(const std::string& path) {
+  std::vector<std::string> files;
+  for (const char* name : kFiles) files.push_back(path + "/" + name);
+  return files;
+}
+
 void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

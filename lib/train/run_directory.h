@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -19,6 +20,8 @@ void remove_abandoned(const std::string& path);
 
 class RunDirectory {
  public:
+  /// The paths that a run makes, and that --force removes first, in directory `path`.
+  static std::vector<std::string> files_of(const std::string& path);
   /// Nothing is written. kOutputExists when `path` exists and is not an empty directory (without
   /// kAllow), kOutputUnwritable when it, or the first of its parents that is there, cannot be written.
   static void check(const std::string& path, Overwrite overwrite);

@@ -423,6 +423,7 @@ void Flags::assign_positionals(const std::vector<std::string>& words) {
     }
     Flag& flag = *positionals[next];
     ++flag.given_;
+    flag.words_.push_back(word);
     flag.set_(word);
     if (!flag.repeatable_) ++next;
   }
@@ -502,7 +503,8 @@ void Flags::parse(const std::vector<std::string>& arguments) {
                   fmt::format("`{}` is given {} times", flag.name_, flag.given_),
                   {"give it once"});
     }
-    for (const std::string& word : entry.second->results()) flag.set_(word);
+    flag.words_ = entry.second->results();
+    for (const std::string& word : flag.words_) flag.set_(word);
   }
   assign_positionals(words);
   for (const auto& names : exclusive_) {
@@ -526,6 +528,17 @@ void Flags::check_required() const {
                     ? fmt::format("`{}` is missing", flag.name_)
                     : fmt::format("`{} {}` is missing", flag.name_, flag.value_name_),
                 {fmt::format("{}: {}", flag.name_, flag.help_)});
+  }
+}
+
+void Flags::claim(ClaimedFiles& files) const {
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kRead) continue;
+    for (const std::string& path : flag.words_) files.reads(flag.name_, path);
+  }
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kWritten) continue;
+    for (const std::string& path : flag.words_) files.writes(flag.name_, path);
   }
 }
 
@@ -603,6 +616,9 @@ Json Flags::table() const {
     row["name"] = flag.name_;
     row["letter"] = text_or_null(flag.letter_);
     row["value"] = flag.kind_ == FlagKind::kToggle ? Json(nullptr) : Json(flag.value_name_);
+    row["file"] = flag.file_ == Flag::File::kRead      ? Json("read")
+                  : flag.file_ == Flag::File::kWritten ? Json("written")
+                                                       : Json(nullptr);
     row["group"] = flag.group_;
     row["help"] = flag.help_;
     row["default"] = text_or_null(flag.default_text_);

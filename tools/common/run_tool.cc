@@ -196,6 +196,7 @@ void Context::warn(const ErrorInfo& info) {
 std::string Context::prepare_output(const std::string& default_path) {
   std::string path = output_.value_or(default_path);
   if (path != "-") {
+    files_.writes("-o", path);
     check_output(path, overwrite_);
   } else if (json_) {
     throw Error(ErrorCode::kConflictingFlags,
@@ -254,6 +255,7 @@ class ToolRun {
       flags_.parse(arguments_);
       if (std::optional<int> done = apply_common()) return *done;
       flags_.check_required();
+      flags_.claim(context_.files_);
       code = work(context_) == Answer::kYes ? 0 : kExitNo;
     } catch (...) {
       code = handle_exception();

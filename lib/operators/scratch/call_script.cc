@@ -94,6 +94,12 @@ void estimate_library_call(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
+bool takes_scratch(const CallScript& script) {
+  return std::any_of(script.steps.begin(), script.steps.end(), [](const ScriptStep& step) {
+    return step.kind != ScriptStep::Kind::kOutput;
+  });
+}
+
 /// What the first call of its kind makes and the process keeps: the library handles' workspaces at
 /// the first matrix product of a thread, the generators of cuDNN's dropout.
 class ProcessWorkspaces {
@@ -191,6 +197,7 @@ std::vector<CallScript> call_scripts(const Program& program,
     }
     CallScript script = builder.finish();
     if (measured) script.source = ScriptSource::kMeasured;
+    if (!traits.recorded && takes_scratch(script)) script.source = ScriptSource::kModelled;
     scripts.push_back(std::move(script));
   }
   return scripts;
