@@ -26,7 +26,8 @@ args = {'none': [], 'address': ['-fsanitize=address,undefined', '-fno-sanitize-r
 add_project_arguments(args[get_option('sanitizer')], language: 'cpp')
 add_project_link_arguments(args[get_option('sanitizer')], language: 'cpp')
 exe = executable('small-test', 'tests/small_test.cc', 'lib/core/number.cc', include_directories: 'lib', dependencies: dependency('threads'))
-test('small', exe, suite: 'threads')
+test('lanes', exe)
+test('thread-pool', exe)
 executable('not-tested', 'tests/not_tested.cc')
 """
 TEST = """\
