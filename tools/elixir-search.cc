@@ -15,6 +15,7 @@
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "program/document.h"
+#include "program/loss_scale.h"
 #include "report/screen/table.h"
 #include "search/search.h"
 #include "tools/common/run_tool.h"
@@ -214,6 +215,10 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const elixir::program::Profile profile = elixir::program::load_profile(options.profile);
   const elixir::hardware::HardwareProfile hardware =
       elixir::hardware::load_hardware(options.hardware);
+  // A plan that no trainer takes is no answer.
+  if (profile.optimizer != "none") {
+    elixir::program::refuse_without_loss_scale(profile.program);
+  }
   options.request.optimizer = profile.optimizer;
   const auto start = std::chrono::steady_clock::now();
   elixir::search::Outcome outcome =

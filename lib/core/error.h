@@ -40,6 +40,8 @@ enum class ErrorCode : int {
   kBadSafetensors = 211,
   kBadCheckpoint = 212,
   kBadRecordedTrace = 213,
+  kRunInUse = 214,
+  kMixedRuns = 215,
   // 03 models and programs
   kNotTorchScript = 301,
   kTruncatedArchive = 302,
@@ -72,6 +74,7 @@ enum class ErrorCode : int {
   kIoError = 703,
   kLossNotFinite = 704,
   kDeviceFailure = 705,
+  kNotFinite = 706,
   // 09 bugs
   kInternal = 901,
 };

@@ -14,11 +14,13 @@
 #include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "program/loss_scale.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
 #include "runtime/buffer_store.h"
 #include "runtime/executor.h"
 #include "runtime/machine.h"
+#include "runtime/not_finite.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
@@ -51,6 +53,7 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                 fmt::format("this build has no optimizer {}", plan.optimizer),
                 {"plan with --optimizer adamw"});
   }
+  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,
@@ -151,8 +154,11 @@ void Trainer::State::build() {
   schedule::Schedule schedule = lower_checked(replay, plan, lowering);
   device = make_device(plan, options);
   buffers = std::make_unique<BufferStore>(*device, schedule.buffers, nullptr);
-  optimizer.set_sums(static_cast<float*>(device->allocate(
-      schedule::Arena::kHost, {static_cast<std::int64_t>(optimizer.sums() * sizeof(float))})[0]));
+  const std::vector<void*> scratch =
+      device->allocate(schedule::Arena::kHost,
+                       {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
+                        static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
+  optimizer.set_memory(static_cast<float*>(scratch[0]), static_cast<std::uint32_t*>(scratch[1]));
   parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
   if (options.poison_evicted) {
     std::int64_t largest = 0;
@@ -168,10 +174,12 @@ void Trainer::State::build() {
 
 void Trainer::State::fill(const TensorSource& source) {
   for (const program::Parameter& parameter : replay.program().parameters) {
-    parameters->set(parameter.name, "parameter", source(parameter.name));
+    const at::Tensor value = source(parameter.name);
+    if (value.defined()) parameters->set(parameter.name, "parameter", value);
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
-    write_buffer(buffer, source(buffer.name));
+    const at::Tensor value = source(buffer.name);
+    if (value.defined()) write_buffer(buffer, value);
   }
 }
 
@@ -279,6 +287,10 @@ StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
                 fmt::format("the loss of step {} is {}", step, report.micro_losses[m]),
                 {"lower the learning rate, clip gradients (--clip-norm), or check the data"})
         .note(fmt::format("micro-batch {} of {}", m, report.micro_losses.size()));
+  }
+  if (!state.optimizer.finite()) {
+    throw not_finite_error(
+        step, state.program(), state.layouts, *state.parameters, state.optimizer);
   }
   state.steps_done = step;
   return report;

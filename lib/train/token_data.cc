@@ -13,9 +13,10 @@
 
 #include "capture/record/scalar_type.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/units.h"
 #include "train/data_kinds.h"
-#include "train/mapped_file.h"
+#include "train/input_file.h"
 #include "train/token_entropy.h"
 
 namespace elixir::train {
@@ -45,6 +46,18 @@ std::uint32_t token_at(const unsigned char* data, std::int64_t token_bytes, std:
   return value;
 }
 
+/// `count` tokens from `first` on; returns where they end.
+std::vector<std::uint32_t>::iterator read_tokens(const InputFile& file,
+                                                 std::int64_t token_bytes,
+                                                 std::int64_t first,
+                                                 std::int64_t count,
+                                                 std::vector<std::uint32_t>::iterator to) {
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(count * token_bytes));
+  file.read(first * token_bytes, bytes.data(), bytes.size());
+  for (std::int64_t i = 0; i < count; ++i) *to++ = token_at(bytes.data(), token_bytes, i);
+  return to;
+}
+
 /// How one input of the model is filled.
 struct Fill {
   enum class Kind { kTokens, kOnes, kZeros } kind = Kind::kTokens;
@@ -55,7 +68,7 @@ struct Fill {
 };
 
 struct Segment {
-  std::shared_ptr<const MappedFile> file;
+  std::shared_ptr<const InputFile> file;
   std::int64_t first_token = 0;  ///< position of its first token in the stream
   std::int64_t tokens = 0;
 };
@@ -126,11 +139,12 @@ class TokenDataset final : public Dataset {
           return position < each.first_token;
         });
     --segment;
-    for (std::size_t i = 0; i < window.size(); ++i) {
-      const std::int64_t position = start + static_cast<std::int64_t>(i);
-      while (position >= segment->first_token + segment->tokens) ++segment;
-      window[i] =
-          token_at(segment->file->bytes().data(), token_bytes_, position - segment->first_token);
+    std::int64_t position = start;
+    for (auto to = window.begin(); to != window.end(); ++segment) {
+      const std::int64_t first = position - segment->first_token;
+      const std::int64_t count = std::min<std::int64_t>(window.end() - to, segment->tokens - first);
+      to = read_tokens(*segment->file, token_bytes_, first, count, to);
+      position += count;
     }
   }
 
@@ -213,10 +227,18 @@ void check_tokens(const std::vector<Segment>& segments,
                   std::int64_t token_bytes,
                   const TokenBound& bound) {
   if (bound.limit >= std::int64_t{1} << (8 * token_bytes)) return;
+  constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
+  std::vector<std::uint32_t> block;
   for (const Segment& segment : segments) {
-    const unsigned char* data = segment.file->bytes().data();
     for (std::int64_t i = 0; i < segment.tokens; ++i) {
-      const std::int64_t token = token_at(data, token_bytes, i);
+      const std::int64_t at = i % kBlockTokens;
+      if (at == 0) {
+        throw_if_interrupted();
+        const std::int64_t count = std::min(kBlockTokens, segment.tokens - i);
+        block.resize(static_cast<std::size_t>(count));
+        read_tokens(*segment.file, token_bytes, i, count, block.begin());
+      }
+      const std::int64_t token = block[static_cast<std::size_t>(at)];
       if (token < bound.limit) continue;
       ErrorInfo info;
       info.code = ErrorCode::kTokenOutOfVocabulary;
@@ -260,8 +282,8 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
   std::int64_t tokens = 0;
   for (const std::string& path : data.files) {
     Segment segment;
-    segment.file = MappedFile::open(path);
-    const auto bytes = static_cast<std::int64_t>(segment.file->bytes().size());
+    segment.file = InputFile::open(path);
+    const std::int64_t bytes = segment.file->size_bytes();
     if (bytes % token_bytes != 0) {
       ErrorInfo info;
       info.code = ErrorCode::kDataMismatch;

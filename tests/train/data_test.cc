@@ -2,13 +2,17 @@
 // Copyright 2026 The Elixir authors
 #include "train/data.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <fmt/format.h>
 
 #include "support.h"
 #include "train/label_use.h"
@@ -383,6 +387,62 @@ TEST_F(Samples, WrongKeysShapesDtypesCountsAndValuesAreRefused) {
       Dataset::open({DataFormat::kSafetensors, {file("i", pixels(4, 0), ignored)}}, program_, 1)
           ->size(),
       4);
+}
+
+TEST(Data, AFileThatIsCutUnderTheRunIsAnErrorOfReading) {
+  const TemporaryDirectory directory;
+  const program::Program program = language_model(256);
+  const std::string tokens = directory.write("a.txt", counting(1 << 16));
+  const auto data = Dataset::open({DataFormat::kBytes, {tokens}}, program, 1);
+  (void)data->training(1, 1, 0);
+  std::filesystem::resize_file(tokens, 100);
+  const ErrorInfo info = error_of([&] {
+    for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+  });
+  EXPECT_EQ(info.code, ErrorCode::kIoError);
+  EXPECT_EQ(exit_code_of(info.code), 4);
+  ASSERT_TRUE(info.where.has_value());
+  EXPECT_EQ(info.where->file, tokens);
+  EXPECT_EQ(info.where->byte_offset, 100);
+}
+
+TEST(Data, ManySmallFilesNeedFewDescriptors) {
+  const TemporaryDirectory directory;
+  DataFiles files;
+  for (int i = 0; i < 700; ++i) {
+    files.files.push_back(directory.write(fmt::format("{:03}.txt", i), std::string(8, 'a')));
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 400;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+  const auto data = Dataset::open(files, language_model(256), 1);
+  for (int step = 1; step < 200; ++step) {
+    EXPECT_EQ(data->training(1, step, 0)[0].max().item<std::int64_t>(), 'a');
+  }
+  // A file that has become another is not read for the old one.
+  const auto replace = [&](int i) {
+    directory.write("new", std::string(8, 'b'));
+    std::filesystem::rename(directory.file("new"), files.files[i]);
+  };
+  for (int i = 300; i < 700; ++i) replace(i);
+  EXPECT_EQ(error_of([&] {
+              for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+            }).code,
+            ErrorCode::kIoError);
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(Samples, AFileThatIsCutUnderTheRunIsAnErrorOfReading) {
+  const std::string path = file("1.safetensors", pixels(9, 0), labels(9, 0));
+  const auto data = Dataset::open({DataFormat::kSafetensors, {path}}, program_, 1);
+  (void)data->training(1, 1, 0);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
+  const ErrorInfo info = error_of([&] {
+    for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+  });
+  EXPECT_EQ(info.code, ErrorCode::kIoError);
 }
 
 }  // namespace

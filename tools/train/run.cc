@@ -20,6 +20,7 @@
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
+#include "program/loss_scale.h"
 #include "report/screen/train_log.h"
 #include "report/trace/schedule_trace.h"
 #include "runtime/machine.h"
@@ -76,7 +77,10 @@ class TrainRun {
   void one_step(std::int64_t step);
   void tell(const report::LoggedStep& step);
   void checkpoint();
-  [[nodiscard]] double evaluate();
+  void show_checkpoint(std::int64_t step, double share);
+  void note_checkpoint(Error& error) const;
+  /// nullopt when it was interrupted.
+  [[nodiscard]] std::optional<double> evaluate();
   void finish(const char* how);
 
   [[nodiscard]] capture::Options capture_options() const;
@@ -87,7 +91,7 @@ class TrainRun {
 
   TrainOptions options_;
   Context& context_;
-  std::string run_path_;
+  std::string run_path_, run_id_;
   std::shared_ptr<const JsonDocument> saved_config_;
   plan::Plan plan_;
   std::string fingerprint_;
@@ -127,9 +131,14 @@ void TrainRun::choose_options() {
                   "-o and --resume both name the run directory",
                   {"leave -o out: the resumed run's directory is used"});
     }
-    (void)train::RunDirectory::open(run_path_);
+    if (options_.dry_run) {
+      train::RunDirectory::check_run(run_path_);
+    } else {
+      directory_.emplace(train::RunDirectory::open(run_path_));
+    }
     saved_config_ = JsonDocument::load(run_path_ + "/config.json");
     const JsonCursor root = saved_config_->root("elixir.config", 1);
+    run_id_ = root.at("run_id").string();
     options_ = resume_options(options_, root.at("options"), [&](const std::string& flag) {
       return context_.given(flag);
     });
@@ -249,6 +258,7 @@ void TrainRun::capture_model() {
   for (const std::string& warning : captured_->warnings) context_.warn(warning);
   const program::Program& program = captured_->program;
   fingerprint_ = program::fingerprint(program);
+  if (plan_.optimizer != "none") program::refuse_without_loss_scale(program);
   try {
     plan::check_against(plan_, program);
   } catch (Error& error) {
@@ -432,29 +442,35 @@ void TrainRun::start() {
   wanted.deterministic = options_.deterministic;
   wanted.keep_task_times = true;
   if (resumed_from_) wanted.cpu_threads = resumed_from_->info.cpu_threads;
-  trainer_ = std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, weights_.source);
+  runtime::TensorSource source = weights_.source;
+  if (resumed_from_) source = train::without_checkpointed(captured_->program, std::move(source));
+  trainer_ =
+      std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, [&](const std::string& name) {
+        throw_if_interrupted();
+        return source(name);
+      });
   if (resumed_from_) {
     train::restore_checkpoint(*resumed_from_, train::training_state_of(*trainer_));
     trainer_->set_steps_done(resumed_from_->info.step);
   }
   if (options_.resume) {
-    directory_.emplace(train::RunDirectory::open(run_path_));
     directory_->cut_metrics(first_step_ - 1);
   } else {
     directory_.emplace(train::RunDirectory::create(run_path_, context_.overwrite()));
+    run_id_ = directory_->run_id();
   }
   Json config = Json::object();
   config["schema"] = "elixir.config";
   config["schema_version"] = kSchemaVersion;
   config["meta"] = make_meta("elixir-train", context_.argv());
+  config["run_id"] = run_id_;
   config["program_fingerprint"] = fingerprint_;
   config["options"] = to_json(options_);
   try {
     directory_->write("config.json", dump(config));
   } catch (const Error&) {
     // A run that could not begin leaves no directory behind (an older one's notes stay).
-    std::error_code ignored;
-    if (!options_.resume) fs::remove(run_path_, ignored);
+    if (!options_.resume) directory_->abandon();
     throw;
   }
 }
@@ -465,7 +481,7 @@ void TrainRun::resume_state() {
     train::remove_leftovers(directory);
     if (options_.export_path) train::remove_abandoned(*options_.export_path);
   }
-  resumed_from_ = train::newest_checkpoint(directory);
+  resumed_from_ = train::newest_checkpoint(directory, run_id_);
   if (!resumed_from_) {
     log::info("no checkpoint yet: the run starts again from its first step");
     return;
@@ -508,18 +524,35 @@ std::optional<double> TrainRun::tokens_per_s(double step_ns) const {
   return tokens / (step_ns * 1e-9);
 }
 
-double TrainRun::evaluate() {
+std::optional<double> TrainRun::evaluate() {
   const std::int64_t batches = eval_data_->evaluation_batches(options_.eval_batches);
   double sum = 0;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
+    if (interrupted()) return std::nullopt;
     sum += trainer_->evaluate(*evaluation_, eval_data_->evaluation(batch, batches));
   }
   return sum / static_cast<double>(batches);
 }
 
+void TrainRun::show_checkpoint(std::int64_t step, double share) {
+  progress_->update(
+      static_cast<double>(step) / static_cast<double>(options_.steps),
+      fmt::format(
+          "step {}/{}  writing its checkpoint, {:.0f} %", step, options_.steps, 100 * share));
+}
+
+void TrainRun::note_checkpoint(Error& error) const {
+  std::error_code ignored;
+  const std::string path = directory_->checkpoints();
+  if (last_checkpoint_step_ < 0 || !fs::is_directory(path, ignored)) return;
+  error.note(fmt::format("the checkpoint of step {} stays in {}", last_checkpoint_step_, path));
+}
+
 void TrainRun::checkpoint() {
   if (last_checkpoint_step_ == trainer_->steps_done()) return;
+  directory_->check_present();
   train::CheckpointInfo info;
+  info.run_id = run_id_;
   info.step = trainer_->steps_done();
   info.program_fingerprint = fingerprint_;
   info.device = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
@@ -532,7 +565,8 @@ void TrainRun::checkpoint() {
                           info,
                           train::training_state_of(*trainer_),
                           static_cast<int>(options_.keep),
-                          make_meta("elixir-train", context_.argv()));
+                          make_meta("elixir-train", context_.argv()),
+                          [&](double share) { show_checkpoint(info.step, share); });
   last_checkpoint_step_ = info.step;
 }
 
@@ -552,7 +586,7 @@ void TrainRun::one_step(std::int64_t step) {
   std::optional<double> held_out;
   if (eval_data_ && (last || (options_.eval_every > 0 && step % options_.eval_every == 0))) {
     held_out = evaluate();
-    held_out_ = held_out;
+    if (held_out) held_out_ = held_out;
   }
   const auto rate_of_tokens = tokens_per_s(report.step_ns);
   Json line = Json::object();
@@ -603,30 +637,32 @@ void TrainRun::tell(const report::LoggedStep& step) {
 void TrainRun::train_steps() {
   if (eval_data_ && first_step_ == 1) {
     first_held_out_ = held_out_ = evaluate();
-    log::info(fmt::format("held-out loss before training {:.4f}{}", *held_out_, loss_unit()));
+    if (held_out_) {
+      log::info(fmt::format("held-out loss before training {:.4f}{}", *held_out_, loss_unit()));
+    }
   }
   log_.emplace(report::TrainLog::Run{
       options_.steps, options_.log_every, tokens_per_s(1e9), flops_per_step_});
   // Elsewhere than on a terminal the log's lines are the progress.
   if (context_.err_style().terminal) progress_ = context_.progress();
   const std::int64_t every = options_.checkpoint_every.value_or(0);
-  for (std::int64_t step = first_step_; step <= options_.steps && !interrupted(); ++step) {
-    try {
+  try {
+    for (std::int64_t step = first_step_; step <= options_.steps && !interrupted(); ++step) {
       one_step(step);
-    } catch (Error& error) {
-      if (last_checkpoint_step_ >= 0) {
-        error.note(fmt::format("the checkpoint of step {} stays in {}",
-                               last_checkpoint_step_,
-                               directory_->checkpoints()));
-      }
-      throw;
+      if (every > 0 && step % every == 0) checkpoint();
     }
-    if (every > 0 && step % every == 0) checkpoint();
+    const bool done = trainer_->steps_done() >= options_.steps;
+    if (!done) {
+      log::info(
+          fmt::format("finishing: writing the checkpoint of step {}", trainer_->steps_done()));
+    }
+    // Asked for none, and nothing to go on with: none. An interrupted run always leaves one.
+    if (!done || options_.checkpoint_every != 0) checkpoint();
+  } catch (Error& error) {
+    note_checkpoint(error);
+    throw;
   }
   progress_.reset();
-  const bool done = trainer_->steps_done() >= options_.steps;
-  // Asked for none, and nothing to go on with: none. An interrupted run always leaves one.
-  if (!done || options_.checkpoint_every != 0) checkpoint();
 }
 
 Json TrainRun::summary(const char* how) const {
@@ -635,6 +671,7 @@ Json TrainRun::summary(const char* how) const {
   json["schema_version"] = kSchemaVersion;
   json["meta"] = make_meta("elixir-train", context_.argv());
   json["ended"] = how;
+  json["run_id"] = run_id_.empty() ? Json() : Json(run_id_);
   json["run_directory"] = options_.dry_run ? Json() : Json(run_path_);
   json["program_fingerprint"] = fingerprint_;
   json["device"] = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
