@@ -144,6 +144,83 @@ TEST_F(BadInput, ADamagedPickleIsNotInterpreted) {
   EXPECT_THAT(error.message, HasSubstr("checksum"));
 }
 
+/// Position of a record's content, and of its entry in the central directory.
+struct RecordPlace {
+  std::size_t content, entry;
+};
+RecordPlace find_record(const std::string& archive, const std::string& name) {
+  const auto number = [&](std::size_t at, int bytes) {
+    std::size_t value = 0;
+    for (int i = bytes - 1; i >= 0; --i) {
+      value = value << 8 | static_cast<unsigned char>(archive[at + static_cast<std::size_t>(i)]);
+    }
+    return value;
+  };
+  for (std::size_t at = archive.find("PK\x01\x02"); at != std::string::npos;
+       at = archive.find("PK\x01\x02", at + 4)) {
+    const std::string found = archive.substr(at + 46, number(at + 28, 2));
+    if (found.substr(found.find('/') + 1) != name) continue;
+    const std::size_t local = number(at + 42, 4);
+    return {local + 30 + number(local + 26, 2) + number(local + 28, 2), at};
+  }
+  ADD_FAILURE() << "no record " << name;
+  return {};
+}
+
+/// Reads every parameter.
+void read_all(const std::string& path) {
+  const Model model = Model::load(path);
+  for (const auto& parameter : model.module().named_parameters()) {
+    static_cast<void>(model.read(parameter.name));
+  }
+}
+
+TEST_F(BadInput, DamagedWeightsNameTheirRecordWhenTheyAreRead) {
+  const std::string whole = read_file(test_model("gpt2"));
+  EXPECT_NO_THROW(read_all(write(whole)));
+  const RecordPlace place = find_record(whole, "data/0");
+  std::string content = whole;
+  content[place.content + 5] ^= 1;
+  std::string checksum = whole;
+  checksum[place.entry + 16] ^= 1;
+  for (const std::string& damaged : {content, checksum}) {
+    const ErrorInfo error = error_of([&] { read_all(write(damaged)); });
+    EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(error.message, HasSubstr("record 'data/0' is damaged"));
+  }
+}
+
+TEST_F(BadInput, ADamagedChecksumOfCompressedCodeIsFound) {
+  std::string damaged = read_file(test_model("gpt2"));
+  std::string name;
+  for (std::size_t at = damaged.find("code/__torch__"); name.empty();) {
+    name = damaged.substr(at, damaged.find(".py", at) + 3 - at);
+  }
+  damaged[find_record(damaged, name).entry + 16] ^= 1;
+  const ErrorInfo error = load_error(write(damaged));
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, HasSubstr("record '" + name + "' is damaged"));
+}
+
+/// The same archive, but for one record of weights, which loses its last bytes.
+TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
+  const std::string path = directory_ / "short.pt";
+  {
+    caffe2::serialize::PyTorchStreamReader reader(test_model("gpt2"));
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    for (const std::string& name : reader.getAllRecords()) {
+      if (name == ".data/serialization_id" || name == "version") continue;  // the writer's own
+      const auto [content, bytes] = reader.getRecord(name);
+      const std::size_t kept = name == "data/1" ? bytes - 1 : bytes;
+      writer.writeRecord(name, content.get(), kept, name.rfind("code/", 0) == 0);
+    }
+    writer.writeEndOfFile();
+  }
+  const ErrorInfo error = load_error(path);
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, HasSubstr("record 'data/1' holds"));
+}
+
 TEST_F(BadInput, UnknownInputNamesTheNearest) {
   Options options = for_cpu();
   options.inputs = {*InputSpec::parse("input_id:int64[2,8]")};

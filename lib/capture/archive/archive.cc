@@ -14,6 +14,7 @@
 
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/inline_container.h>
+#include <fmt/format.h>
 
 #include "capture/archive/zip_directory.h"
 #include "core/error.h"
@@ -91,8 +92,12 @@ void Archive::find_records() {
                             static_cast<long long>(range.offset));
       }
       records_.emplace(name, range);
-      if (name.rfind("data/", 0) == 0 && range.bytes > 0) skipped_.push_back(range);
+      if (name.rfind("data/", 0) == 0 && range.bytes > 0) {
+        skipped_.push_back(range);
+        weights_[range.offset].name = name;
+      }
     }
+    verify_checksums(reader);
   } catch (const Error&) {
     throw;
   } catch (
@@ -101,7 +106,6 @@ void Archive::find_records() {
     throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
         .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
   }
-  verify_checksums();
   std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
     return a.offset < b.offset;
   });
@@ -116,20 +120,34 @@ void Archive::find_records() {
   }
 }
 
-void Archive::verify_checksums() const {
+void Archive::verify_checksums(caffe2::serialize::PyTorchStreamReader& reader) {
   for (const ZipEntry& entry : read_zip_directory(descriptor_, size_)) {
     // Every record is in one folder named after the file.
     const std::string name = entry.name.substr(entry.name.find('/') + 1);
     const auto found = records_.find(name);
-    if (found == records_.end() || name.rfind("data/", 0) == 0) continue;
-    if (!entry.stored || entry.checksum == 0 || entry.bytes != found->second.bytes) continue;
-    const std::string content = record(name);
-    if (crc32(0, content.data(), content.size()) != entry.checksum) {
-      throw archive_error(ErrorCode::kTruncatedArchive,
-                          path_,
-                          "record '" + name + "' is damaged: its checksum differs",
-                          static_cast<long long>(found->second.offset));
+    if (found == records_.end()) continue;
+    const auto damaged = [&](const std::string& how) {
+      return archive_error(ErrorCode::kTruncatedArchive,
+                           path_,
+                           "record '" + name + "' is damaged: " + how,
+                           static_cast<long long>(found->second.offset));
+    };
+    if (entry.bytes != found->second.bytes) throw damaged("the archive lists it with two sizes");
+    if (const auto weights = weights_.find(found->second.offset); weights != weights_.end()) {
+      if (!entry.stored) throw damaged("weights are stored as they are, never compressed");
+      weights->second.checksum = entry.checksum;
+      continue;
     }
+    if (entry.checksum == 0) continue;
+    std::uint32_t checksum = 0;
+    if (entry.stored) {
+      const std::string content = record(name);
+      checksum = crc32(0, content.data(), content.size());
+    } else {
+      const auto [content, bytes] = reader.getRecord(name);
+      checksum = crc32(0, content.get(), bytes);
+    }
+    if (checksum != entry.checksum) throw damaged("its checksum differs");
   }
 }
 
@@ -189,6 +207,40 @@ void Archive::fetch(const ByteRange& range, void* buffer) const {
                           static_cast<long long>(range.offset + done));
     }
     done += static_cast<std::size_t>(n);
+  }
+}
+
+void Archive::check_weights(const ByteRange& record, std::uint64_t bytes) const {
+  if (record.bytes >= bytes) return;
+  const auto found = weights_.find(record.offset);
+  require(found != weights_.end(), "weights asked for at a place that holds none");
+  throw archive_error(ErrorCode::kTruncatedArchive,
+                      path_,
+                      fmt::format("record '{}' holds {} bytes, the tensor in it needs {}",
+                                  found->second.name,
+                                  record.bytes,
+                                  bytes),
+                      static_cast<long long>(record.offset));
+}
+
+void Archive::fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const {
+  check_weights(record, bytes);
+  fetch({record.offset, bytes}, buffer);
+  const auto found = weights_.find(record.offset);
+  require(found != weights_.end(), "weights asked for at a place that holds none");
+  if (found->second.checksum == 0) return;
+  std::uint32_t checksum = crc32(0, buffer, bytes);
+  std::string rest;
+  for (std::uint64_t done = bytes; done < record.bytes; done += rest.size()) {
+    rest.resize(std::min<std::uint64_t>(record.bytes - done, 1 << 20));
+    fetch({record.offset + done, rest.size()}, rest.data());
+    checksum = crc32(checksum, rest.data(), rest.size());
+  }
+  if (checksum != found->second.checksum) {
+    throw archive_error(ErrorCode::kTruncatedArchive,
+                        path_,
+                        "record '" + found->second.name + "' is damaged: its checksum differs",
+                        static_cast<long long>(record.offset));
   }
 }
 

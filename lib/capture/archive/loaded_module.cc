@@ -40,15 +40,15 @@ class Replacer {
   void fill(const at::Tensor& tensor) const {
     if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
-      archive_.fetch(*range, tensor.storage().mutable_data());
+      archive_.fetch_weights(*range, tensor.storage().mutable_data(), tensor.storage().nbytes());
     }
   }
 
  private:
   [[nodiscard]] std::optional<ByteRange> data_of(const at::Tensor& tensor) const {
     if (!tensor.is_cpu()) return std::nullopt;
-    auto range = archive_.skipped_at(tensor.storage().data());
-    if (range && range->bytes < tensor.storage().nbytes()) range.reset();
+    const auto range = archive_.skipped_at(tensor.storage().data());
+    if (range) archive_.check_weights(*range, tensor.storage().nbytes());
     return range;
   }
 
@@ -67,7 +67,7 @@ class Replacer {
       const at::Tensor host =
           at::zeros({elements}, at::TensorOptions().dtype(original.scalar_type()));
       if (!is_parameter && data) {
-        archive_.fetch({data->offset, original.storage().nbytes()}, host.mutable_data_ptr());
+        archive_.fetch_weights(*data, host.mutable_data_ptr(), original.storage().nbytes());
       }
       found->second = host.to(device_, dtype);
     }

@@ -121,8 +121,8 @@ at::Tensor Model::read(const std::string& name) const {
   }
   const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
   const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
-  state_->archive->fetch({loaded.data->offset, static_cast<std::uint64_t>(bytes)},
-                         memory.mutable_data_ptr());
+  state_->archive->fetch_weights(
+      *loaded.data, memory.mutable_data_ptr(), static_cast<std::uint64_t>(bytes));
   at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(loaded.tensor.scalar_type()));
   tensor.set_(memory.storage(),
               loaded.tensor.storage_offset(),
