@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "schedule/belady.h"
 #include "schedule/schedule.h"
@@ -61,6 +63,7 @@ class Lowering {
   }
 
   Schedule run() {
+    check_size();
     classify();
     make_buffers();
     choose_blocks();
@@ -80,6 +83,20 @@ class Lowering {
   }
   [[nodiscard]] std::int64_t position(int micro_batch, OperatorId op) const {
     return static_cast<std::int64_t>(micro_batch) * operator_count_ + op;
+  }
+
+  /// Tasks, loads and their bookkeeping grow with the calls of a whole step.
+  void check_size() const {
+    constexpr std::int64_t kMostCalls = std::int64_t{1} << 24;
+    const auto calls = static_cast<std::int64_t>(program_.operators.size());
+    if (calls == 0 || schedule_.micro_batches <= kMostCalls / calls) return;
+    throw Error(ErrorCode::kInconsistentPlan,
+                fmt::format("{} micro-batches of {} calls are more than the {} that a schedule "
+                            "may have",
+                            schedule_.micro_batches,
+                            calls,
+                            kMostCalls),
+                {"use fewer accumulation steps and larger micro-batches"});
   }
 
   // --- What every operator and chunk needs

@@ -30,7 +30,8 @@ MappedFile::~MappedFile() {
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {

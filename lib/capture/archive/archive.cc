@@ -15,6 +15,7 @@
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/inline_container.h>
 
+#include "capture/archive/record_check.h"
 #include "capture/archive/zip_directory.h"
 #include "core/error.h"
 
@@ -48,7 +49,8 @@ Archive::~Archive() {
 }
 
 std::shared_ptr<Archive> Archive::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int reason = errno;
     throw archive_error(reason == ENOENT ? ErrorCode::kFileNotFound : ErrorCode::kFileUnreadable,
@@ -73,6 +75,12 @@ void Archive::find_records() {
       magic != kZipMagic) {
     throw archive_error(ErrorCode::kNotTorchScript, path_, "not a TorchScript archive", 0);
   }
+  const std::vector<ZipEntry> entries = read_zip_directory(descriptor_, size_);
+  if (entries.empty()) {
+    throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
+        .note("it does not end in a directory of its records");
+  }
+  if (const auto problem = check_record_sizes(entries)) refuse(*problem);
   try {
     // The reader keeps its own shared pointer to the adapter; this one must not own the Archive.
     const std::shared_ptr<Archive> self(this, [](Archive*) {});
@@ -93,6 +101,8 @@ void Archive::find_records() {
       records_.emplace(name, range);
       if (name.rfind("data/", 0) == 0 && range.bytes > 0) skipped_.push_back(range);
     }
+    verify_checksums();
+    check_contents(reader);
   } catch (const Error&) {
     throw;
   } catch (
@@ -101,7 +111,6 @@ void Archive::find_records() {
     throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
         .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
   }
-  verify_checksums();
   std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
     return a.offset < b.offset;
   });
@@ -114,6 +123,33 @@ void Archive::find_records() {
                         "a zip archive, but without TorchScript code (a state dict or a "
                         "torch.export archive?)");
   }
+}
+
+void Archive::check_contents(caffe2::serialize::PyTorchStreamReader& reader) const {
+  const auto read = [&reader](const std::string& name) {
+    const auto [content, bytes] = reader.getRecord(name);
+    return std::string(static_cast<const char*>(content.get()), bytes);
+  };
+  const auto bytes_of = [this](const std::string& name) -> std::optional<std::uint64_t> {
+    const auto found = records_.find(name);
+    if (found == records_.end()) return std::nullopt;
+    return found->second.bytes;
+  };
+  std::vector<std::string> names;
+  names.reserve(records_.size());
+  for (const auto& record : records_) names.push_back(record.first);
+  std::sort(names.begin(), names.end());
+  if (const auto problem = check_record_contents(names, read, bytes_of)) refuse(*problem);
+}
+
+void Archive::refuse(const RecordProblem& problem) const {
+  const auto found = records_.find(problem.record);
+  throw archive_error(ErrorCode::kTruncatedArchive,
+                      path_,
+                      problem.message,
+                      found == records_.end()
+                          ? std::nullopt
+                          : std::optional(static_cast<long long>(found->second.offset)));
 }
 
 void Archive::verify_checksums() const {

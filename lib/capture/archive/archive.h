@@ -16,7 +16,13 @@
 
 #include <caffe2/serialize/read_adapter_interface.h>
 
+namespace caffe2::serialize {
+class PyTorchStreamReader;
+}
+
 namespace elixir::capture {
+
+struct RecordProblem;
 
 /// A piece of the archive file.
 struct ByteRange {
@@ -52,6 +58,9 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
  private:
   Archive(std::string path, int descriptor, std::size_t size);
   void find_records();
+  /// Of pickles and code, before LibTorch's loader trusts them.
+  void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
+  [[noreturn]] void refuse(const RecordProblem& problem) const;
   /// Of everything but the weights.
   void verify_checksums() const;
 

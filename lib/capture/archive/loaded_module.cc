@@ -13,6 +13,7 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "core/deep_stack.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -41,6 +42,11 @@ class Replacer {
     if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
       archive_.fetch(*range, tensor.storage().mutable_data());
+    } else if (tensor.storage().nbytes() > 0 && tensor.storage().data() == nullptr) {
+      throw Error(ErrorCode::kBufferWithoutData,
+                  "a tensor of the model that is neither parameter nor buffer has no data in " +
+                      archive_.path(),
+                  {"register it as a buffer, or export the model from the CPU"});
     }
   }
 
@@ -80,24 +86,13 @@ class Replacer {
   std::unordered_map<const c10::StorageImpl*, at::Tensor> memory_;
 };
 
-}  // namespace
-
-LoadedModule load_module(const std::shared_ptr<Archive>& archive,
-                         c10::Device device,
-                         std::optional<at::ScalarType> floating) {
-  LoadedModule loaded;
-  try {
-    loaded.module = torch::jit::load(archive, c10::kCPU);
-  } catch (const std::exception& error) {
-    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-    throw Error(ErrorCode::kTruncatedArchive,
-                "the TorchScript archive " + archive->path() + " is damaged",
-                {"export the model again with torch 2.11 or older"})
-        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
-  }
-
+/// Takes parameters and buffers out of the module and puts theirs on `device` in.
+void replace_tensors(LoadedModule& loaded,
+                     const Archive& archive,
+                     c10::Device device,
+                     std::optional<at::ScalarType> floating) {
   const c10::AutoGradMode no_gradients(false);
-  Replacer replacer(*archive, device, floating);
+  Replacer replacer(archive, device, floating);
   // Keyed by TensorImpl: a tied weight is one TensorImpl with several names.
   std::unordered_map<const c10::TensorImpl*, std::pair<bool, std::size_t>> known;
   const auto take = [&](const std::string& name, const at::Tensor& tensor, bool is_parameter) {
@@ -137,6 +132,26 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
       module.setattr(attribute.name,
                      (is_parameter ? loaded.parameters : loaded.buffers)[position].tensor);
     }
+  }
+}
+
+}  // namespace
+
+LoadedModule load_module(const std::shared_ptr<Archive>& archive,
+                         c10::Device device,
+                         std::optional<at::ScalarType> floating) {
+  LoadedModule loaded;
+  try {
+    run_on_deep_stack([&] { loaded.module = torch::jit::load(archive, c10::kCPU); });
+    replace_tensors(loaded, *archive, device, floating);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+    throw Error(ErrorCode::kTruncatedArchive,
+                "the TorchScript archive " + archive->path() + " is damaged",
+                {"export the model again with torch 2.11 or older"})
+        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
   }
   archive->forget_buffers();
   return loaded;
