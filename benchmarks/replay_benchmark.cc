@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "replay/program_replay.h"
+#include "replay/replay_call.h"
 
 #ifdef ELIXIR_HAVE_CUDA
 #include <cuda_runtime_api.h>

@@ -12,13 +12,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/files.h"
-#include "core/units.h"
 #include "check/budget.h"
 #include "check/budget_check.h"
-#include "report/screen/check_screen.h"
+#include "core/files.h"
+#include "core/units.h"
 #include "report/ci/github.h"
 #include "report/ci/junit.h"
+#include "report/screen/check_screen.h"
 #include "tools/check/documents.h"
 #include "tools/common/run_tool.h"
 
@@ -26,9 +26,9 @@ namespace {
 
 using elixir::Error;
 using elixir::ErrorCode;
+using elixir::check::CheckedDocument;
 using elixir::check::Measure;
 using elixir::check::Quantity;
-using elixir::check::CheckedDocument;
 using elixir::tools::Flags;
 
 struct Options {
@@ -64,8 +64,8 @@ elixir::check::Origin from_flag(const char* flag) {
 
 /// The rules of the budget for this document, with the flags over them.
 elixir::check::Rules rules_of(const CheckedDocument& document,
-                             const elixir::tools::CheckInputs& inputs,
-                             const Options& options) {
+                              const elixir::tools::CheckInputs& inputs,
+                              const Options& options) {
   elixir::check::Rules rules;
   if (inputs.budget) rules = rules_for(*inputs.budget, document.path);
   for (const LimitFlag& flag : kLimitFlags) {
@@ -93,7 +93,7 @@ elixir::check::Rules rules_of(const CheckedDocument& document,
 }
 
 std::vector<elixir::check::Subject> subjects_of(elixir::tools::CheckInputs inputs,
-                                                 const Options& options) {
+                                                const Options& options) {
   std::vector<elixir::check::Rules> rules;
   for (const CheckedDocument& document : inputs.documents) {
     rules.push_back(rules_of(document, inputs, options));
@@ -158,8 +158,7 @@ void warn_about_baselines(const std::vector<elixir::check::Subject>& subjects,
 }
 
 /// To the file that GitHub shows under the job: appended, since other steps write there too.
-void write_step_summary(const elixir::check::CheckReport& report,
-                        elixir::tools::Context& context) {
+void write_step_summary(const elixir::check::CheckReport& report, elixir::tools::Context& context) {
   const char* path = std::getenv("GITHUB_STEP_SUMMARY");
   if (path == nullptr || *path == '\0') return;
   std::ofstream file(path, std::ios::app | std::ios::binary);
@@ -174,6 +173,9 @@ elixir::tools::Answer work(const Options& options, elixir::tools::Context& conte
   elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
   warn_about_unused(inputs, context);
   const std::vector<elixir::check::Subject> subjects = subjects_of(std::move(inputs), options);
+  for (const elixir::check::Subject& subject : subjects) {
+    if (subject.baseline) context.files().reads("the baseline", subject.baseline->path);
+  }
   warn_about_baselines(subjects, context);
 
   const elixir::check::CheckReport report = elixir::check::check_documents(subjects);
@@ -218,6 +220,7 @@ void declare(Flags& flags, Options& options) {
       .positionals("FILE",
                    &options.files,
                    "profiles and plans to check, and a budget document, in any order")
+      .reads()
       .required();
   flags.group("Limits");
   for (const LimitFlag& limit : kLimitFlags) {
@@ -234,6 +237,7 @@ void declare(Flags& flags, Options& options) {
           },
           "a file or a directory",
           "the older document, or a directory of them by file name")
+      .reads()
       .brief();
   flags
       .parsed(
@@ -251,7 +255,7 @@ void declare(Flags& flags, Options& options) {
       .brief();
   flags.group("Output");
   flags.choice("--format", {"text", "github"}, &options.format, "github: annotations too").brief();
-  flags.text("--junit", "FILE", &options.junit, "write the checks as JUnit XML");
+  flags.text("--junit", "FILE", &options.junit, "write the checks as JUnit XML").writes();
   flags.toggle("--force", &options.force, "replace an existing JUnit file");
   flags.exclusive({"--json", "--format"});
 }

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "operators/scratch/call_script.h"
 #include "memory/recorded/event_comparison.h"
 #include "memory/step/training_memory.h"
+#include "operators/scratch/call_script.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/lifetimes.h"
 #include "runtime/step_memory.h"
@@ -35,7 +35,8 @@ Prediction predict(const program::Program& program, const ProfileOptions& option
   prediction.events = memory::training_events(
       program,
       options.optimizer,
-      operators::call_scripts(program, traits, operators::shipped_workspace_table(program.target.sm)),
+      operators::call_scripts(
+          program, traits, operators::shipped_workspace_table(program.target.sm)),
       kSteps);
   prediction.memory = memory::simulate_training(
       prediction.events, allocator_config(options), memory::unlimited_device());

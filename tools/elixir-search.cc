@@ -269,6 +269,7 @@ int main(int argc, char** argv) {
     elixir::search::Request& request = options.request;
     flags.group("Inputs");
     flags.text("--profile", "FILE", &options.profile, "profile of the model, from elixir-profile")
+        .reads()
         .required()
         .brief();
     flags
@@ -276,6 +277,7 @@ int main(int argc, char** argv) {
               "NAME|FILE",
               &options.hardware,
               "a shipped hardware profile or one from elixir-bench")
+        .reads()
         .required()
         .brief();
     flags.group("Budgets");

@@ -7,6 +7,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "capture/cuda_architectures.h"
+#include "capture/host_cpu.h"
 #include "capture/record/fallbacks.h"
 #include "capture/record/graph_edit.h"
 #include "capture/record/meta_storage.h"
@@ -136,7 +138,10 @@ void check_size(const Program& program) {
   }
 }
 
-Captured record(const Model& model, const Options& options, CaptureOn where) {
+Captured record(const Model& model, const Options& wanted, CaptureOn where) {
+  Options options = wanted;
+  check_target(wanted.target);
+  options.target = resolved(wanted.target);
   install_meta_allocator();
   const c10::Device device =
       where == CaptureOn::kMeta ? c10::Device(c10::kMeta) : device_of(options.target);

@@ -131,8 +131,7 @@ class Checker {
   /// nullopt where nothing limits the increase: no rule, or (under the rule for every quantity) a
   /// quantity that the baseline does not know.
   [[nodiscard]] std::optional<Check> against_baseline(Quantity quantity) const {
-    const std::optional<Increase>& own =
-        subject_.rules.max_increases[index_of(quantity)];
+    const std::optional<Increase>& own = subject_.rules.max_increases[index_of(quantity)];
     const std::optional<Increase>& increase = own ? own : subject_.rules.max_increase;
     if (!increase) return std::nullopt;
     Check check;
@@ -151,9 +150,8 @@ class Checker {
     if (!check.baseline_value && !own) return std::nullopt;
     if (!check.baseline_value || !check.value) {
       check.verdict = Verdict::kNotKnown;
-      check.reason = check.value
-                         ? fmt::format("the baseline has no {}", info_of(quantity).title)
-                         : why_not_known(quantity);
+      check.reason = check.value ? fmt::format("the baseline has no {}", info_of(quantity).title)
+                                 : why_not_known(quantity);
       return check;
     }
     check.limit = allowed(*check.baseline_value, increase->percent);
@@ -209,9 +207,12 @@ CheckedDocument checked_document(std::string path, const plan::Plan& plan) {
   document.kind = Kind::kPlan;
   document.path = std::move(path);
   if (!plan.programs.empty()) document.fingerprint = plan.programs.front().fingerprint;
-  document.target = plan.hardware.device_kind == "cuda"
-                        ? fmt::format("cuda:sm_{}", plan.hardware.sm)
-                        : plan.hardware.device_kind;
+  const bool cuda = plan.hardware.device_kind == "cuda";
+  const program::Target target{
+      .kind = cuda ? program::Target::Kind::kCuda : program::Target::Kind::kCpu,
+      .sm = plan.hardware.sm,
+      .isa = plan.hardware.isa};
+  document.target = target.text();
   const auto set = [&document](Quantity quantity, std::int64_t value) {
     document.values[index_of(quantity)] = value;
   };

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Profiles and plans held against a budget: every limit of every document gives one verdict, and a
-// document that is over says who is responsible. Pure values; check_screen.h, github.h, junit.h and
-// check_document.h show them. A limited quantity that nobody knows is a failure, never a pass.
+// document that is over says who is responsible. Pure values: lib/report shows them. A limited
+// quantity that nobody knows is a failure, never a pass.
 
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/analysis/attribution.h"
 #include "check/budget.h"
+#include "memory/analysis/attribution.h"
 #include "plan/plan.h"
 #include "program/document.h"
 

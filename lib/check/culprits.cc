@@ -16,7 +16,6 @@
 namespace elixir::check {
 namespace {
 
-
 using Values = std::map<std::string, std::int64_t>;
 
 template <class Get>
@@ -53,8 +52,8 @@ std::vector<Culprit> largest(const std::vector<Culprit>& all) {
   std::map<Key, Culprit> alike;
   for (const Culprit& culprit : all) {
     if (size_of(culprit) <= 0) continue;
-    const auto [found, is_first] =
-        alike.try_emplace(Key(program::shape_of(culprit.name), culprit.value, culprit.before), culprit);
+    const auto [found, is_first] = alike.try_emplace(
+        Key(program::shape_of(culprit.name), culprit.value, culprit.before), culprit);
     if (is_first) continue;
     Culprit& group = found->second;
     group.name = program::common_name(group.name, culprit.name);

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Errors are payloads, never text built at the throw site: an Error carries a stable code, a
-// message, a place, notes and help; `report/diagnostic.h` alone renders them and
+// message, a place, notes and help; `report/screen/diagnostic.h` alone renders them and
 // `tools/common/run_tool.h` alone maps them to exit codes. Exceptions are for broken input,
 // environment and bugs. An answer such as "no plan fits" is a value. Every code has a section in
 // docs/errors.md (a test compares the two).
@@ -52,6 +52,7 @@ enum class ErrorCode : int {
   kBufferWithoutData = 309,
   kWeightsMismatch = 310,
   kUnsupportedModel = 311,
+  kWrongTarget = 312,
   // 04 plans
   kPlanOfAnotherProgram = 401,
   kInconsistentPlan = 402,

@@ -457,8 +457,7 @@ const Json* find_member(const Json& object, std::string_view key) {
 
 }  // namespace
 
-// --- cursor
-// -----------------------------------------------------------------------------------------
+// --- cursor --------------------------------------------------------------------------------------
 
 std::string JsonCursor::pointer() const {
   std::string pointer;
@@ -592,8 +591,7 @@ void JsonCursor::only_keys(const std::vector<std::string>& keys) const {
   }
 }
 
-// --- document
-// ---------------------------------------------------------------------------------------
+// --- document ------------------------------------------------------------------------------------
 
 std::shared_ptr<const JsonDocument> JsonDocument::load(const std::string& path) {
   return parse(read_file(path), path);
@@ -672,8 +670,7 @@ std::optional<std::string> schema_of(const std::string& path) {
   return finder.found();
 }
 
-// --- writing
-// ----------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 Json make_meta(const std::string& tool, const std::vector<std::string>& argv) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

@@ -136,9 +136,19 @@ Topology read_topology(const JsonCursor& at) {
 }
 
 Machine read_machine(const JsonCursor& at) {
-  at.only_keys({"cpu", "logical_cpus", "threads", "host_memory_bytes", "topology"});
+  at.only_keys(
+      {"cpu", "instruction_set", "logical_cpus", "threads", "host_memory_bytes", "topology"});
   Machine machine;
   machine.cpu = at.at("cpu").string();
+  if (const auto name = optional_member(at, "instruction_set")) {
+    const auto isa = program::parse_cpu_isa(name->string());
+    if (!isa) {
+      name->fail(ErrorCode::kJsonBadValue,
+                 "unknown instruction set",
+                 {"one of " + program::cpu_isa_names() + ", or null"});
+    }
+    machine.isa = *isa;
+  }
   machine.logical_cpus = read_count(at.at("logical_cpus"), 1);
   machine.threads = read_count(at.at("threads"), 1);
   machine.host_memory_bytes = read_bytes(at.at("host_memory_bytes"));
@@ -202,9 +212,17 @@ LinkCurve read_curve(const JsonCursor& at) {
   curve.direction =
       at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
   curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
-  curve.latency_ns = read_non_negative(at.at("latency_ns"));
-  curve.bytes_per_s = read_positive(at.at("bytes_per_s"));
-  curve.worst_relative_error = read_non_negative(at.at("worst_relative_error"));
+  if (at.nullable("bytes_per_s")) {
+    curve.line = LinkLine{read_non_negative(at.at("latency_ns")),
+                          read_positive(at.at("bytes_per_s")),
+                          read_non_negative(at.at("worst_relative_error"))};
+  } else {
+    for (const char* key : {"latency_ns", "worst_relative_error"}) {
+      if (at.nullable(key)) {
+        at.at(key).fail(ErrorCode::kJsonBadValue, "must be null, as `bytes_per_s` is: no line");
+      }
+    }
+  }
   curve.points = read_list<LinkPoint>(at.at("points"), [](const JsonCursor& item) {
     item.only_keys({"bytes", "time_ns"});
     return LinkPoint{read_bytes(item.at("bytes")), read_time(item.at("time_ns"))};

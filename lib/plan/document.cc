@@ -104,6 +104,8 @@ Json write_predicted(const Predicted& predicted) {
       {"streams", std::move(streams)},
       {"peak_allocated_bytes", predicted.peak_allocated_bytes},
       {"host_bytes", predicted.host_bytes},
+      {"operators_measured", predicted.operators_measured},
+      {"operators_total", predicted.operators_total},
       {"traffic",
        {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
         {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
@@ -113,7 +115,13 @@ Json write_predicted(const Predicted& predicted) {
 }
 
 Predicted read_predicted(const JsonCursor& cursor) {
-  cursor.only_keys({"step_ns", "streams", "peak_allocated_bytes", "host_bytes", "traffic"});
+  cursor.only_keys({"step_ns",
+                    "streams",
+                    "peak_allocated_bytes",
+                    "host_bytes",
+                    "operators_measured",
+                    "operators_total",
+                    "traffic"});
   Predicted predicted;
   predicted.step_ns = cursor.at("step_ns").non_negative();
   for (const JsonCursor& entry : cursor.at("streams").items()) {
@@ -123,6 +131,12 @@ Predicted read_predicted(const JsonCursor& cursor) {
   }
   predicted.peak_allocated_bytes = read_bytes(cursor.at("peak_allocated_bytes"));
   predicted.host_bytes = read_bytes(cursor.at("host_bytes"));
+  predicted.operators_total = cursor.at("operators_total").non_negative();
+  const JsonCursor measured = cursor.at("operators_measured");
+  predicted.operators_measured = measured.non_negative();
+  if (predicted.operators_measured > predicted.operators_total) {
+    measured.fail(ErrorCode::kJsonBadValue, "more calls are measured than there are");
+  }
   const JsonCursor traffic = cursor.at("traffic");
   traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
   predicted.traffic = {
@@ -132,6 +146,23 @@ Predicted read_predicted(const JsonCursor& cursor) {
       .evictions = traffic.at("evictions").non_negative(),
   };
   return predicted;
+}
+
+/// Absent in plans of earlier versions.
+program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
+  if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
+  const auto name = hardware.nullable("instruction_set");
+  if (!name) return program::CpuIsa::kUnsaid;
+  const auto isa = program::parse_cpu_isa(name->string());
+  if (!isa) {
+    name->fail(ErrorCode::kJsonBadValue,
+               "unknown instruction set",
+               {"one of " + program::cpu_isa_names() + ", or null"});
+  }
+  if (device_kind != "cpu") {
+    name->fail(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set", {"null"});
+  }
+  return *isa;
 }
 
 }  // namespace
@@ -152,6 +183,10 @@ Json to_json(const Plan& plan) {
       {"fingerprint", plan.hardware.fingerprint},
       {"device_kind", plan.hardware.device_kind},
       {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+      {"instruction_set",
+       plan.hardware.isa == program::CpuIsa::kUnsaid
+           ? Json(nullptr)
+           : Json(std::string(program::name_of(plan.hardware.isa)))},
   };
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
@@ -202,7 +237,7 @@ Plan parse_plan(const JsonDocument& document) {
         {.role = entry.at("role").string(), .fingerprint = entry.at("fingerprint").string()});
   }
   const JsonCursor hardware = root.at("hardware");
-  hardware.only_keys({"fingerprint", "device_kind", "sm"});
+  hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
   plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
   const auto sm = hardware.nullable("sm");
@@ -211,6 +246,7 @@ Plan parse_plan(const JsonDocument& document) {
   } else if (sm) {
     sm->fail(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability", {"null"});
   }
+  plan.hardware.isa = read_instruction_set(hardware, plan.hardware.device_kind);
   plan.strategy = root.at("strategy").string();
   plan.world = read_int(root.at("world"), 1);
   const JsonCursor budgets = root.at("budgets");

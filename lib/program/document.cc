@@ -20,8 +20,7 @@ namespace {
 constexpr const char* kSchema = "elixir.profile";
 constexpr std::size_t kFlushBytes = 1 << 16;
 
-// --- Writing
-// ------------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------
 
 std::string json_string(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -152,8 +151,7 @@ std::string indented(const Json& value) {
   return out;
 }
 
-// --- Reading
-// ------------------------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 using Keys = std::vector<std::string>;
 
@@ -545,7 +543,8 @@ Profile load_profile(const std::string& path) {
   if (!parsed)
     root.at("target").fail(ErrorCode::kJsonBadValue,
                            fmt::format("unknown target `{}`", target),
-                           {"cpu, or cuda:sm_NN such as cuda:sm_90"});
+                           {"cpu:NAME with an instruction set (" + cpu_isa_names() +
+                            "), cpu, or cuda:sm_NN such as cuda:sm_90"});
   program.target = *parsed;
   program.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   program.mode = root.at("mode").choice({"as-saved", "train", "eval"});

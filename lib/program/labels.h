@@ -18,8 +18,7 @@ namespace elixir::program {
 /// "(model)" for the root, which has no name.
 [[nodiscard]] std::string module_label(const std::string& path);
 /// Likewise for the module of a call; "(unattributed)" when nobody knows it.
-[[nodiscard]] std::string module_label(const Program& program,
-                                       const Operator& op);
+[[nodiscard]] std::string module_label(const Program& program, const Operator& op);
 
 /// "optimizer state".
 [[nodiscard]] std::string label_of(Category category);

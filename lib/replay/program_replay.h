@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "replay/replay_call.h"
 #include "program/lifetimes.h"
 #include "program/program.h"
+#include "replay/replay_call.h"
 
 namespace elixir::replay {
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/dropout_state.h"
 #include "core/error.h"
+#include "replay/dropout_state.h"
 
 namespace elixir::replay {
 namespace {
@@ -132,10 +132,10 @@ bool same_layout(const at::Tensor& tensor, const TensorRef& ref) {
 
 at::Tensor make_shell(const c10::Storage& storage, const TensorRef& ref) {
   const auto key = storage.device().is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU;
-  at::Tensor tensor =
-      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage),
-                                               c10::DispatchKeySet(key),
-                                               c10::scalarTypeToTypeMeta(scalar_type(ref.dtype)));
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage),
+      c10::DispatchKeySet(key),
+      c10::scalarTypeToTypeMeta(capture::scalar_type(ref.dtype)));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(ref.sizes, ref.strides, ref.offset);
   if (ref.wrapped_number) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;
@@ -316,12 +316,12 @@ void ReplayCall::bind_outputs(StorageTable& storages) const {
     if (!tensor.defined()) fail(fmt::format("result {} is undefined", output.position));
     const TensorRef& ref = output.ref;
     if (!same_layout(tensor, ref) || tensor.storage_offset() != ref.offset ||
-        tensor.scalar_type() != scalar_type(ref.dtype)) {
+        tensor.scalar_type() != capture::scalar_type(ref.dtype)) {
       fail(fmt::format(
           "result {} is {}, the program says {}",
           output.position,
           geometry(tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type()),
-          geometry(ref.sizes, ref.strides, ref.offset, scalar_type(ref.dtype))));
+          geometry(ref.sizes, ref.strides, ref.offset, capture::scalar_type(ref.dtype))));
     }
     const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
     if (bytes != output.storage_bytes) {

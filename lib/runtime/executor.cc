@@ -111,8 +111,8 @@ void Executor::bind_chunk(std::int32_t chunk, void* memory) {
     const program::StorageId id = program_.parameters[p].tensor.storage;
     const c10::Storage storage =
         replay::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
-                                program_.storages[id].bytes,
-                                parts_.device.torch_device());
+                               program_.storages[id].bytes,
+                               parts_.device.torch_device());
     for (auto& table : tables_) table[id] = storage;
   }
 }
@@ -224,8 +224,8 @@ std::vector<float> Executor::losses() const {
     scalar.offset = 0;
     const at::Tensor loss = replay::make_shell(
         replay::borrow_storage(loss_slots_ + static_cast<std::int64_t>(m) * kLossSlotBytes,
-                                kLossSlotBytes,
-                                c10::Device(c10::kCPU)),
+                               kLossSlotBytes,
+                               c10::Device(c10::kCPU)),
         scalar);
     values.push_back(loss.item<float>());
   }

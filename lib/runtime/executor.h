@@ -13,11 +13,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "plan/plan.h"
+#include "replay/program_replay.h"
 #include "runtime/buffer_store.h"
 #include "runtime/device/device.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
-#include "replay/program_replay.h"
 #include "runtime/trainer.h"
 #include "schedule/schedule.h"
 
@@ -77,7 +77,7 @@ class Executor {
   schedule::Schedule schedule_;
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
-  char* loss_slots_ = nullptr;                 ///< host, kLossSlotBytes a micro-batch
+  char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes a micro-batch
   // Of the run in progress:
   std::vector<std::vector<at::Tensor>> inputs_;
   std::vector<bool> seeded_;

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/parameter_layout.h"
 #include "runtime/device/stream_operations.h"
+#include "runtime/parameter_layout.h"
 #include "runtime/trainer.h"
 
 namespace elixir::runtime {

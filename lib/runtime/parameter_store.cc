@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
+#include "replay/replay_call.h"
 
 namespace elixir::runtime {
 

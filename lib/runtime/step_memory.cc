@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "capture/record/autograd_step.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "memory/step/optimizer_state.h"
 #include "replay/program_replay.h"
+#include "replay/replay_call.h"
 
 namespace elixir::runtime {
 namespace {

@@ -11,15 +11,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "replay/replay_call.h"
+#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "replay/program_replay.h"
+#include "replay/replay_call.h"
 #include "runtime/buffer_store.h"
 #include "runtime/executor.h"
+#include "runtime/machine.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
-#include "replay/program_replay.h"
 
 namespace elixir::runtime {
 namespace {
@@ -39,6 +41,7 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                             wanted),
                 {"choose the plan's device, or profile and search again for this one"});
   }
+  if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
   if (plan.world != 1) {
     throw Error(ErrorCode::kMissingFeature,
                 fmt::format("the plan is for {} GPUs, this build trains on one", plan.world));
@@ -196,7 +199,7 @@ at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
   std::vector<char> copy(static_cast<std::size_t>(bytes));
   device->copy_now(copy.data(), storage.data(), bytes);
   return replay::make_shell(replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
-                             buffer.tensor)
+                            buffer.tensor)
       .clone();
 }
 

@@ -3,23 +3,20 @@
 #pragma once
 // The schedule: one training step spelled out as tasks on streams. The simulator and the runtime
 // take the same object. Rules:
-//  - `tasks` is in issue order. Tasks of one stream run in that order; `after` names tasks of other
-//  streams (or
-//    earlier ones) that must have finished. `after` ids are smaller than the task's own.
+//  - `tasks` is in issue order. Tasks of one stream run in that order. `after` names earlier tasks,
+//    of any stream, that must have finished; their ids are smaller than the task's own.
 //  - Buffers are allocated before the first step and live until the end. Only operators' storages
-//  come and go:
-//    an executed operator's fresh outputs appear when it starts; `Lifetimes::released_after` go
-//    when it ends; gradients and the loss go with the kCompute that lists them in `releases`,
-//    before its first operator (its `after` makes that safe). So device memory is a function of
-//    issue order alone, on every device.
+//    come and go: the fresh outputs of an executed operator appear when it starts, and
+//    `Lifetimes::released_after` goes when it ends. Gradients and the loss go with the kCompute that
+//    lists them in `releases`, before its first operator (its `after` makes that safe). So device
+//    memory is a function of issue order alone, on every device.
 //  - kCompute ranges of a micro-batch follow each other without a gap and cover every operator of
-//  the phases that
-//    run. Each micro-batch ends with an empty range (first == last) that releases whatever is still
-//    alive.
-//  - A chunk with parameter home host is readable in a block from its kFetch until its kEvict,
-//  which is there only
-//    when the block goes to another chunk. At the end of a step every block is given up: at the
-//    start of the next none holds anything, since an update may have changed the chunks at home.
+//    the phases that run. Each micro-batch ends with an empty range (first == last), which releases
+//    whatever is still alive.
+//  - A chunk whose parameters live on the host is readable in a block from its kFetch until its
+//    kEvict, which is there only when the block goes to another chunk. At the end of a step every
+//    block is given up: an update may have changed the chunks at home, so at the start of the next
+//    step no block holds anything.
 //  - A step starts when the step before has ended on every stream.
 
 #include <cstdint>
@@ -41,6 +38,9 @@ inline constexpr int kStreamCount = 5;
 [[nodiscard]] std::string_view name_of(Stream stream);
 
 enum class Arena : std::uint8_t { kDevice, kHost };
+
+/// Rounding of LibTorch's caching allocator, applied to every device allocation on every device.
+inline constexpr std::int64_t kAllocationRoundingBytes = 512;
 
 enum class BufferRole : std::uint8_t {
   kParameters,       ///< a chunk's parameters at their home

@@ -457,6 +457,11 @@ Minima find_minima(const Problem& problem) {
   return minima;
 }
 
+Evaluated smallest_plan(const Problem& problem) {
+  const Family family(problem);
+  return family.evaluate(family.smallest());
+}
+
 BestPlans best_plans(const Problem& problem) {
   const Family family(problem);
   Race race(problem, family);

@@ -31,6 +31,9 @@ struct Minima {
 };
 [[nodiscard]] Minima find_minima(const Problem& problem);
 
+/// The member of the family that needs least of the device, whether it fits or not.
+[[nodiscard]] Evaluated smallest_plan(const Problem& problem);
+
 struct BestPlans {
   std::vector<Evaluated> plans;  ///< that fit, fastest first; empty when none does
   std::int64_t candidates = 0;   ///< evaluated

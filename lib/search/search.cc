@@ -167,6 +167,33 @@ Infeasible baseline_infeasible(const Problem& problem,
   return result;
 }
 
+/// The best plans that fit with what the simulated allocator reserves for them. When it is more than
+/// was guessed while they were compared, the guess is raised and the search starts again: what the
+/// operators ask for hardly depends on the plan, so that one more search is nearly always enough.
+BestPlans verified_plans(Problem& problem) {
+  constexpr int kMostSearches = 8;
+  Evaluated smallest = smallest_plan(problem);
+  problem.raise_guess(problem.verify(smallest));
+  BestPlans verified;
+  for (int i = 0; i < kMostSearches && verified.plans.empty(); ++i) {
+    BestPlans best = best_plans(problem);
+    verified.candidates += best.candidates;
+    if (best.plans.empty()) break;
+    std::int64_t missing_bytes = 0;
+    for (std::size_t p = 0; p < best.plans.size(); ++p) {
+      const std::int64_t grown = problem.verify(best.plans[p]);
+      if (problem.fits(best.plans[p])) {
+        verified.plans.push_back(std::move(best.plans[p]));
+      } else if (p == 0 && i + 1 < kMostSearches) {
+        missing_bytes = grown;
+        break;
+      }
+    }
+    problem.raise_guess(missing_bytes);
+  }
+  return verified;
+}
+
 void check_request(const Request& request) {
   if (request.gpus != 1) {
     throw Error(ErrorCode::kBadFlagValue,
@@ -190,13 +217,14 @@ Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
                const Request& request) {
   check_request(request);
-  const Problem problem(program, hardware, request);
+  Problem problem(program, hardware, request);
   if (request.strategy == "optimal") {
-    BestPlans best = best_plans(problem);
+    BestPlans best = verified_plans(problem);
     if (best.plans.empty()) return infeasible(problem);
     for (const Named& baseline : kBaselines) {
       std::optional<Evaluated> plan = baseline.plan(problem);
       ++best.candidates;
+      if (plan) problem.verify(*plan);
       if (plan && problem.fits(*plan)) best.plans.push_back(std::move(*plan));
     }
     std::stable_sort(best.plans.begin(), best.plans.end(), faster);
@@ -205,6 +233,7 @@ Outcome search(const program::Program& program,
   for (const Named& baseline : kBaselines) {
     if (request.strategy != baseline.name) continue;
     std::optional<Evaluated> plan = baseline.plan(problem);
+    if (plan) problem.raise_guess(problem.verify(*plan));
     if (!plan || !problem.fits(*plan)) {
       return baseline_infeasible(problem, plan, baseline.plan);
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Checkpoints: RUN/checkpoints/step-NNNNNNNNNN/ with model.safetensors (parameters in the training
-// dtype and mutated buffers, by original name), optimizer.safetensors (NAME/master, NAME/moment1,
-// NAME/moment2) and state.json
-// (`elixir.checkpoint`). A checkpoint is written under a temporary name, files and directory
-// synced, then renamed: one that has its final name is whole, and its digests say whether the disk
-// kept it. A killed process leaves at most a hidden directory that the next one removes. One
-// process at a time may use a run directory.
+// A checkpoint is a directory, RUN/checkpoints/step-NNNNNNNNNN/, with three files:
+//   model.safetensors      parameters in the training dtype and mutated buffers, by original name
+//   optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2
+//   state.json             everything else (`elixir.checkpoint`)
+// It is written under a temporary name, files and directory are synced, then it is renamed: one
+// that has its final name is whole, and its digests say whether the disk kept it. A killed process
+// leaves at most a hidden directory, which the next one removes. One process at a time may use a
+// run directory.
 
 #include <cstdint>
 #include <functional>

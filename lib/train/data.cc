@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "core/file_error.h"
-#include "train/data_kinds.h"
 #include "runtime/micro_batch_seed.h"
+#include "train/data_kinds.h"
 
 namespace elixir::train {
 namespace {
@@ -135,9 +135,9 @@ std::int64_t drawn_start(std::uint64_t seed,
                          std::int64_t step,
                          std::int64_t row,
                          std::int64_t starts) {
-  std::uint64_t x = mix64(seed);
-  x = mix64(x ^ static_cast<std::uint64_t>(step));
-  x = mix64(x ^ static_cast<std::uint64_t>(row));
+  std::uint64_t x = runtime::mix64(seed);
+  x = runtime::mix64(x ^ static_cast<std::uint64_t>(step));
+  x = runtime::mix64(x ^ static_cast<std::uint64_t>(row));
   // Upper half of a 128-bit product: uniform up to 2^-64 * starts.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::int64_t>((Wide(x) * static_cast<std::uint64_t>(starts)) >> 64);
@@ -145,9 +145,11 @@ std::int64_t drawn_start(std::uint64_t seed,
 
 std::unique_ptr<Dataset> Dataset::open(const DataFiles& data,
                                        const program::Program& program,
-                                       int micro_batches) {
-  return data.format == DataFormat::kSafetensors ? open_samples(data, program, micro_batches)
-                                                 : open_tokens(data, program, micro_batches);
+                                       int micro_batches,
+                                       Labels labels) {
+  return data.format == DataFormat::kSafetensors
+             ? open_samples(data, program, micro_batches)
+             : open_tokens(data, program, micro_batches, labels);
 }
 
 BatchInputs Dataset::training(std::uint64_t seed, std::int64_t step, int micro_batch) const {

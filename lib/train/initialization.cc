@@ -24,7 +24,7 @@ double unit_of(std::uint64_t bits) {
 
 std::uint64_t key_of(const std::string& name, std::uint64_t seed) {
   const std::string digest = sha256_hex(name);
-  return mix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
+  return runtime::mix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ at::Tensor initialize(const Initializer& rule,
   const std::int64_t n = tensor.numel();
   const std::uint64_t key = key_of(name, seed);
   const auto draw = [key](std::int64_t index) {
-    return unit_of(mix64(key + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15U));
+    return unit_of(runtime::mix64(key + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15U));
   };
   switch (rule.kind) {
     case Initializer::Kind::kConstant:

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -19,10 +20,12 @@ void remove_abandoned(const std::string& path);
 
 class RunDirectory {
  public:
+  /// The paths that a run makes, and that --force removes first, in directory `path`.
+  static std::vector<std::string> files_of(const std::string& path);
   /// Nothing is written. kOutputExists when `path` exists and is not an empty directory (without
-  /// kAllow), kOutputUnwritable when it, or its parent, cannot be written.
+  /// kAllow), kOutputUnwritable when it, or the first of its parents that is there, cannot be written.
   static void check(const std::string& path, Overwrite overwrite);
-  /// Makes the directory; with kAllow an older run's files are removed first. Same errors.
+  /// Makes the directory and its parents; with kAllow an older run's files are removed first. Same errors.
   static RunDirectory create(const std::string& path, Overwrite overwrite);
   /// A run to go on with; removes abandoned temporary files. kFileNotFound without a config.json,
   /// kOutputUnwritable.

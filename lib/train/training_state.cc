@@ -7,7 +7,7 @@
 namespace elixir::train {
 namespace {
 
-StateTensor of_parameter(Trainer& trainer,
+StateTensor of_parameter(runtime::Trainer& trainer,
                          const program::Parameter& parameter,
                          const std::string& what,
                          const std::string& name,
@@ -24,7 +24,7 @@ StateTensor of_parameter(Trainer& trainer,
 
 }  // namespace
 
-TrainingState training_state_of(Trainer& trainer) {
+TrainingState training_state_of(runtime::Trainer& trainer) {
   TrainingState state;
   for (const program::Parameter& parameter : trainer.program().parameters) {
     state.model.push_back(

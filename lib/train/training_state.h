@@ -4,14 +4,14 @@
 // The trainer's state as a checkpoint and an export see it: named tensors that can be read and
 // written.
 
-#include "train/checkpoint.h"
 #include "runtime/trainer.h"
+#include "train/checkpoint.h"
 
 namespace elixir::train {
 
 /// `trainer` must outlive the result. Parameters (once, however many names they have), mutated
 /// buffers, and for trained parameters the moments and, unless it equals the parameter (fp32), the
 /// master: the same tensors for every plan of a program.
-[[nodiscard]] TrainingState training_state_of(Trainer& trainer);
+[[nodiscard]] TrainingState training_state_of(runtime::Trainer& trainer);
 
 }  // namespace elixir::train

@@ -163,6 +163,12 @@ at::Tensor WeightFiles::read(const std::string& name) const {
   return place.file->tensor(*place.entry);
 }
 
+std::vector<std::string> WeightFiles::paths() const {
+  std::set<std::string> paths;
+  for (const auto& each : tensors_) paths.insert(each.second.file->path());
+  return {paths.begin(), paths.end()};
+}
+
 NameMatch match_names(const std::vector<std::string>& file_names, const program::Program& program) {
   const Matcher matcher(file_names);
   std::vector<std::string> model_names;
@@ -229,6 +235,7 @@ ChosenWeights choose_weights(const program::Program& program,
   std::vector<std::string> wrong_shapes;
   if (options.weights_path) {
     *files = WeightFiles::open(*options.weights_path);
+    chosen.files = files->paths();
     match = match_names(files->names(), program);
     const auto check = [&](const std::string& name, const program::TensorRef& tensor) {
       const auto found = match.file_name.find(name);

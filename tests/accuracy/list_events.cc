@@ -11,11 +11,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "operators/scratch/call_script.h"
 #include "memory/step/training_events.h"
+#include "operators/operator_key.h"
+#include "operators/scratch/call_script.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/document.h"
-#include "operators/operator_key.h"
 
 namespace {
 
@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
     if (argc > 2) {
       table = elixir::operators::parse_workspace_table(*elixir::JsonDocument::load(argv[2]));
     }
-    const auto scripts =
-        elixir::operators::call_scripts(program, elixir::operators::cuda_traits(program.target), table);
+    const auto scripts = elixir::operators::call_scripts(
+        program, elixir::operators::cuda_traits(program.target), table);
     print(elixir::memory::training_events(program, profile.optimizer, scripts, kSteps));
     for (const auto& op : program.operators) {
       if (elixir::operators::is_library_call(op)) {

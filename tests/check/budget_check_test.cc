@@ -66,13 +66,15 @@ Check only_check(const CheckReport& report) {
 TEST(BudgetCheck, ExactlyTheLimitIsWithinAndOneLessIsOver) {
   const CheckedDocument document = profile();
   const std::int64_t peak = *document.values[check::index_of(Quantity::kPeakAllocated)];
-  const CheckReport within = check_documents({{document, limit(Quantity::kPeakAllocated, peak), {}}});
+  const CheckReport within =
+      check_documents({{document, limit(Quantity::kPeakAllocated, peak), {}}});
   EXPECT_EQ(only_check(within).verdict, Verdict::kWithin);
   EXPECT_EQ(within.failed, 0);
   EXPECT_EQ(within.within, 1);
   EXPECT_THAT(within.files.front().culprits, IsEmpty());
 
-  const CheckReport over = check_documents({{document, limit(Quantity::kPeakAllocated, peak - 1), {}}});
+  const CheckReport over =
+      check_documents({{document, limit(Quantity::kPeakAllocated, peak - 1), {}}});
   const Check failed = only_check(over);
   EXPECT_EQ(failed.verdict, Verdict::kOver);
   EXPECT_EQ(failed.overshoot(), 1);
@@ -83,7 +85,8 @@ TEST(BudgetCheck, ExactlyTheLimitIsWithinAndOneLessIsOver) {
 }
 
 TEST(BudgetCheck, AZeroLimitHasNoPercentage) {
-  const Check failed = only_check(check_documents({{profile(), limit(Quantity::kParameters, 0), {}}}));
+  const Check failed =
+      only_check(check_documents({{profile(), limit(Quantity::kParameters, 0), {}}}));
   EXPECT_EQ(failed.verdict, Verdict::kOver);
   EXPECT_EQ(failed.overshoot_percent(), std::nullopt);
 }
@@ -103,7 +106,8 @@ TEST(BudgetCheck, WhatNobodyKnowsFails) {
                                   Quantity::kProcess,
                                   Quantity::kActivations,
                                   Quantity::kParameters}) {
-    const Check failed = only_check(check_documents({{plan_document(), limit(quantity, INT64_MAX), {}}}));
+    const Check failed =
+        only_check(check_documents({{plan_document(), limit(quantity, INT64_MAX), {}}}));
     EXPECT_EQ(failed.verdict, Verdict::kNotKnown);
   }
 }
@@ -121,7 +125,8 @@ TEST(BudgetCheck, ProfileAndPlanOfOneProgramAnswerForEachOther) {
   EXPECT_EQ(check_documents({{profile(), time, {}}, {plan_document(), Rules{}, {}}}).failed, 1);
   // Reserved memory is each document's own.
   const Rules reserved = limit(Quantity::kPeakReserved, INT64_MAX);
-  EXPECT_EQ(check_documents({{profile(), reserved, {}}, {plan_document(), reserved, {}}}).failed, 2);
+  EXPECT_EQ(check_documents({{profile(), reserved, {}}, {plan_document(), reserved, {}}}).failed,
+            2);
 }
 
 TEST(BudgetCheck, AnIncreaseIsMeasuredAgainstTheBaseline) {
@@ -234,7 +239,8 @@ TEST(BudgetCheck, JoinsOnlyWhatIsAlike) {
 }
 
 TEST(BudgetCheck, NamesWhatGrewWithABaseline) {
-  const CheckReport report = check_documents({{profile(3), limit(Quantity::kPeakAllocated, 1), profile(2)}});
+  const CheckReport report =
+      check_documents({{profile(3), limit(Quantity::kPeakAllocated, 1), profile(2)}});
   const check::Culprits& modules = report.files.front().culprits.front();
   EXPECT_TRUE(modules.grown);
   ASSERT_FALSE(modules.entries.empty());
@@ -244,7 +250,8 @@ TEST(BudgetCheck, NamesWhatGrewWithABaseline) {
 }
 
 TEST(BudgetCheck, NothingGrewFallsBackToTheLargest) {
-  const CheckReport report = check_documents({{profile(2), limit(Quantity::kPeakAllocated, 1), profile(2)}});
+  const CheckReport report =
+      check_documents({{profile(2), limit(Quantity::kPeakAllocated, 1), profile(2)}});
   EXPECT_FALSE(report.files.front().culprits.front().grown);
 }
 

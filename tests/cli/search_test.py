@@ -44,6 +44,17 @@ class Common(CommonBehaviour, SearchTest):
     pass
 
 
+class Inputs(SearchTest):
+    def test_the_plan_replaces_neither_profile_nor_hardware(self):
+        for name in ("cpu.profile.json", "cpu.json"):
+            (self.directory / name).write_bytes(self.fake(name).read_bytes())
+        for output in ("cpu.profile.json", "./cpu.json"):
+            self.fails(2, "EX0104", "--profile", "cpu.profile.json", "--hardware", "cpu.json", "-o", output, "--force",
+                       mentions="-o would replace")
+        for name in ("cpu.profile.json", "cpu.json"):
+            self.assertEqual((self.directory / name).read_bytes(), self.fake(name).read_bytes())
+
+
 class Startup(SearchTest):
     def test_help_takes_less_than_50_ms(self):
         times = []
@@ -153,6 +164,17 @@ class BadInput(SearchTest):
     def test_profile_and_hardware_of_different_kinds(self):
         arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cuda.json")]
         self.fails(2, "EX0403", *arguments, mentions=["cpu", "--target"])
+
+    def test_a_cpu_of_another_instruction_set(self):
+        document = json.loads(self.fake("cpu.json").read_text(encoding="utf-8"))
+        document["machine"]["instruction_set"] = "avx2"
+        (self.directory / "avx2.json").write_text(json.dumps(document), encoding="utf-8")
+        # The profile does not say which CPU it is for: it goes with every one.
+        self.succeeds("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx2.json")
+        document["machine"]["instruction_set"] = "avx3"
+        (self.directory / "avx3.json").write_text(json.dumps(document), encoding="utf-8")
+        flags = ("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx3.json", "--force")
+        self.fails(2, "EX0209", *flags, mentions="avx512_core")
 
     def test_several_gpus_are_not_planned_yet(self):
         self.fails(2, "EX0102", *self.inputs(), "--gpus", "2")

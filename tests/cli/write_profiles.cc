@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Writes profiles of synthetic transformers for the tests of elixir-check. Usage: write-profiles
-// DIRECTORY. The directory gets
+// Writes profiles of synthetic transformers for the tests of elixir-check.
+// Usage: write-profiles DIRECTORY. The directory gets
 //   gpt.profile.json        for a GPU, with reserved and process memory
 //   bert.profile.json       another one, smaller
 //   cpu.profile.json        for the CPU: no reserved memory

@@ -193,8 +193,7 @@ Program ProgramBuilder::build() const {
   return program;
 }
 
-// --- Layers
-// ------------------------------------------------------------------------------------------------------
+// --- Layers --------------------------------------------------------------------------------------
 
 void ModelBuilder::on_backward(std::function<void()> step) {
   tape_.emplace_back([this, step = std::move(step), module = builder_.module()] {
@@ -346,8 +345,7 @@ void ModelBuilder::loss(const TensorRef& x) {
   }
 }
 
-// --- Models
-// ------------------------------------------------------------------------------------------------------
+// --- Models --------------------------------------------------------------------------------------
 
 Program mlp(const std::vector<std::int64_t>& widths, std::int64_t batch, DType dtype) {
   ModelBuilder model(dtype);

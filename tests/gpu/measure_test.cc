@@ -19,8 +19,8 @@
 #include "measure/links/contending_work.h"
 #include "measure/links/gpu_links.h"
 #include "measure/machine/gpu_probe.h"
-#include "measure/operators/kernel_timer.h"
 #include "measure/measure.h"
+#include "measure/operators/kernel_timer.h"
 
 namespace elixir::measure {
 namespace {

@@ -108,8 +108,7 @@ TEST(OperatorTable, FitsTheRooflineToTheMeasuredCalls) {
   EXPECT_FALSE(large.interpolated);
 }
 
-// --- An independent machine
-// --------------------------------------------------------------------------------------------------
+// --- An independent machine ----------------------------------------------------------------------
 
 /// Time of a call on a made-up GPU that is no roofline: kernels start in 2 us, matrix products run
 /// in waves of 132 tiles of 128 x 128, every operator has an efficiency of its own, and what fits

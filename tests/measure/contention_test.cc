@@ -13,9 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "measure/machine/clocks.h"
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
+#include "measure/machine/clocks.h"
 #include "measure/measure.h"
 #include "measure/operators/operators.h"
 

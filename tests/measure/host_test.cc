@@ -12,8 +12,8 @@
 
 #include "core/units.h"
 #include "measure/host/host_memory.h"
-#include "measure/measure.h"
 #include "measure/host/streams.h"
+#include "measure/measure.h"
 
 namespace elixir::measure {
 namespace {

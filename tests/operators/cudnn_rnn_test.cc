@@ -46,19 +46,22 @@ TEST(CudnnRnn, AsRecorded) {
 TEST(CudnnRnn, WeightsOfLayersDirectionsAndProjections) {
   // torch.nn.GRU(16, 8, num_layers=2, bidirectional=True): the second layer reads both directions.
   const operators::CudnnRnn gru = {.mode = operators::CudnnRnn::Mode::kGru,
-                        .layers = 2,
-                        .directions = 2,
-                        .input_width = 16,
-                        .hidden_width = 8};
+                                   .layers = 2,
+                                   .directions = 2,
+                                   .input_width = 16,
+                                   .hidden_width = 8};
   const std::int64_t first = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   const std::int64_t second = 2 * (24 * 16 + 24 * 8 + 24 + 24);
   EXPECT_EQ(gru.weight_elements(), first + second);
   EXPECT_FALSE(gru.is_exact());
   // torch.nn.LSTM(16, 16, proj_size=4)
-  const operators::CudnnRnn projected = {
-      .mode = operators::CudnnRnn::Mode::kLstm, .input_width = 16, .hidden_width = 16, .projection_width = 4};
+  const operators::CudnnRnn projected = {.mode = operators::CudnnRnn::Mode::kLstm,
+                                         .input_width = 16,
+                                         .hidden_width = 16,
+                                         .projection_width = 4};
   EXPECT_EQ(projected.weight_elements(), 64 * 16 + 64 * 4 + 4 * 16 + 64 + 64);
-  const operators::CudnnRnn plain = {.mode = operators::CudnnRnn::Mode::kTanh, .input_width = 3, .hidden_width = 5};
+  const operators::CudnnRnn plain = {
+      .mode = operators::CudnnRnn::Mode::kTanh, .input_width = 3, .hidden_width = 5};
   EXPECT_EQ(plain.weight_elements(), 5 * 3 + 5 * 5 + 5 + 5);
 }
 
@@ -67,11 +70,11 @@ TEST(CudnnRnn, PassesDifferBetweenTheirWidestSmallStates) {
   constexpr auto kForward = operators::CudnnRnn::Pass::kForward;
   constexpr auto kBackward = operators::CudnnRnn::Pass::kBackward;
   operators::CudnnRnn rnn = {.mode = operators::CudnnRnn::Mode::kGru,
-                  .layers = 2,
-                  .steps = 16,
-                  .batch = 8,
-                  .input_width = 64,
-                  .hidden_width = 160};
+                             .layers = 2,
+                             .steps = 16,
+                             .batch = 8,
+                             .input_width = 64,
+                             .hidden_width = 160};
   EXPECT_GT(rnn.workspace_bytes(kForward), rnn.workspace_bytes(kBackward));
   for (const std::int64_t width : {128, 256}) {
     rnn.hidden_width = width;
@@ -83,7 +86,8 @@ TEST(CudnnRnn, PassesDifferBetweenTheirWidestSmallStates) {
 }
 
 TEST(CudnnRnn, DropoutNeedsMasksBetweenLayers) {
-  operators::CudnnRnn rnn = {.layers = 3, .steps = 16, .batch = 8, .input_width = 64, .hidden_width = 64};
+  operators::CudnnRnn rnn = {
+      .layers = 3, .steps = 16, .batch = 8, .input_width = 64, .hidden_width = 64};
   const std::int64_t without = rnn.reserve_bytes();
   rnn.has_dropout = true;
   EXPECT_EQ(rnn.reserve_bytes() - without, 2 * 16 * 8 * 64 / 8);

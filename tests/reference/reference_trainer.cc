@@ -63,8 +63,7 @@ elixir::reference::InputShape parse_input(const std::string& text) {
   return shape;
 }
 
-// --- The seed of a micro-batch, from its published formula
-// ---------------------------------------------------------
+// --- The seed of a micro-batch, from its published formula ---------------------------------------
 std::uint64_t split_mix(std::uint64_t state) {
   std::uint64_t z = state + 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -75,8 +74,7 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t micr
   return split_mix(split_mix(split_mix(seed) ^ step) ^ micro_batch);
 }
 
-// --- bf16
-// ----------------------------------------------------------------------------------------------------------
+// --- bf16 ----------------------------------------------------------------------------------------
 float widen(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }

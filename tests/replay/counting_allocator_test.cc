@@ -105,7 +105,8 @@ TEST_F(CountingAllocatorTest, ExplicitChargesShareTheLimit) {
 TEST_F(CountingAllocatorTest, BlocksAreAligned) {
   for (std::int64_t n = 1; n < 300; n += 7) {
     const at::Tensor tensor = at::empty({n}, at::kByte);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % replay::kBlockAlignmentBytes, 0U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % replay::kBlockAlignmentBytes,
+              0U);
   }
 }
 

@@ -83,8 +83,8 @@ TEST(ReplayCall, RunsAnOperatorOnStoragesAndBindsItsResult) {
   replay::StorageTable storages{a.storage(), b.storage(), {}};
   const replay::ReplayScope scope;
   call.run(storages);
-  EXPECT_TRUE(
-      at::equal(replay::make_shell(storages[2], dense(2, {2, 4})), at::mm(a.view({2, 3}), b.view({3, 4}))));
+  EXPECT_TRUE(at::equal(replay::make_shell(storages[2], dense(2, {2, 4})),
+                        at::mm(a.view({2, 3}), b.view({3, 4}))));
 }
 
 TEST(ReplayCall, KeepsNoStorageAliveBetweenCalls) {
@@ -121,8 +121,8 @@ TEST(ReplayCall, TakesListsOfTensorsAndTypesEmptyListsByTheSchema) {
   replay::StorageTable storages{counting(2).storage(), counting(3).storage(), {}};
   const replay::ReplayScope scope;
   call.run(storages);
-  EXPECT_TRUE(
-      at::equal(replay::make_shell(storages[2], dense(2, {5})), at::cat({counting(2), counting(3)})));
+  EXPECT_TRUE(at::equal(replay::make_shell(storages[2], dense(2, {5})),
+                        at::cat({counting(2), counting(3)})));
 
   // index.Tensor: Tensor?[] with an undefined entry.
   const TensorRef picked = [] {
@@ -138,8 +138,8 @@ TEST(ReplayCall, TakesListsOfTensorsAndTypesEmptyListsByTheSchema) {
   const at::Tensor columns = at::arange(2, at::TensorOptions().dtype(c10::kLong));
   replay::StorageTable table{counting(6).storage(), columns.storage(), {}};
   indexing.run(table);
-  EXPECT_TRUE(
-      at::equal(replay::make_shell(table[2], dense(2, {2, 2})), counting(6).view({2, 3}).slice(1, 0, 2)));
+  EXPECT_TRUE(at::equal(replay::make_shell(table[2], dense(2, {2, 2})),
+                        counting(6).view({2, 3}).slice(1, 0, 2)));
 }
 
 TEST(ReplayCall, SplitsAListResultIntoFreshStorages) {

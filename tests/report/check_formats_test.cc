@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/screen/check_screen.h"
 #include "report/ci/github.h"
 #include "report/ci/junit.h"
+#include "report/screen/check_screen.h"
 
 namespace elixir::report {
 namespace {
@@ -29,7 +29,8 @@ check::Check over(std::int64_t value, std::int64_t limit) {
 }
 
 /// One file that is over, with a module to blame.
-check::CheckReport sample(const std::string& path = "a.json", const std::string& module = "h.0.mlp") {
+check::CheckReport sample(const std::string& path = "a.json",
+                          const std::string& module = "h.0.mlp") {
   check::FileReport file;
   file.path = path;
   file.target = "cpu";

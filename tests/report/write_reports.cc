@@ -16,10 +16,10 @@
 #include "memory/step/training_step.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/document.h"
-#include "report/trace/memory_snapshot.h"
-#include "report/trace/pickle_writer.h"
 #include "report/page/profile_page.h"
 #include "report/screen/profile_screen.h"
+#include "report/trace/memory_snapshot.h"
+#include "report/trace/pickle_writer.h"
 
 namespace {
 

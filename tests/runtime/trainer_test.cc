@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "replay/counting_allocator.h"
 #include "core/error.h"
+#include "replay/counting_allocator.h"
 #include "runtime/training.h"
 
 namespace elixir::runtime {

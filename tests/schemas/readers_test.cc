@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "check/budget.h"
 #include "core/error.h"
 #include "hardware/hardware_profile.h"
-#include "check/budget.h"
 #include "plan/plan.h"
 #include "program/document.h"
 

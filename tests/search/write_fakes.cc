@@ -13,9 +13,9 @@
 #include "fakes/program_builder.h"
 #include "hardware/operator_cost.h"
 #include "memory/step/timeline.h"
+#include "operators/operator_key.h"
 #include "program/document.h"
 #include "program/lifetimes.h"
-#include "operators/operator_key.h"
 
 namespace {
 

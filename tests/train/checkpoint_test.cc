@@ -255,6 +255,20 @@ TEST(RunDirectory, MetricsAreAppendedAndCutBackToAStep) {
             "{\"step\":4,\"loss\":0.25}\n");
 }
 
+TEST(RunDirectory, ParentsAreMade) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"runs/first", "a/b/../c/d/", "e/./f"}) {
+    const std::string path = directory.file(name);
+    RunDirectory::check(path, Overwrite::kRefuse);
+    EXPECT_FALSE(fs::exists(fs::path(path).parent_path())) << "checking writes nothing";
+    (void)RunDirectory::create(path, Overwrite::kRefuse);
+    EXPECT_TRUE(fs::is_directory(path)) << name;
+  }
+  const std::string below_a_file = directory.write("file", "x") + "/run";
+  EXPECT_EQ(error_of([&] { RunDirectory::check(below_a_file, Overwrite::kRefuse); }).code,
+            ErrorCode::kOutputUnwritable);
+}
+
 TEST(RunDirectory, ExistingRunsAreRefusedWithoutForce) {
   const TemporaryDirectory directory;
   const std::string path = directory.file("run");

@@ -156,11 +156,16 @@ std::string curves_text(const std::vector<hardware::LinkCurve>& curves) {
   for (const hardware::LinkCurve& curve : curves) {
     std::string name = curve.direction;
     if (curve.pages != "none") name += ", " + curve.pages;
+    const std::string sizes = fmt::format("{}", curve.points.size());
+    if (!curve.line) {
+      table.row({name, "no line", "-", "-", sizes});
+      continue;
+    }
     table.row({name,
-               fmt::format("{:.4g}", curve.latency_ns * kMicroseconds.factor),
-               fmt::format("{:.4g}", curve.bytes_per_s * kGigabytes.factor),
-               fmt::format("{:.0f}", curve.worst_relative_error * 100),
-               fmt::format("{}", curve.points.size())});
+               fmt::format("{:.4g}", curve.line->latency_ns * kMicroseconds.factor),
+               fmt::format("{:.4g}", curve.line->bytes_per_s * kGigabytes.factor),
+               fmt::format("{:.0f}", curve.line->worst_relative_error * 100),
+               sizes});
   }
   return '\n' + table.text();
 }

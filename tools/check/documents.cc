@@ -121,7 +121,9 @@ std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
             {"give a directory that has a baseline of each, by file name",
              "or give each its own under `models` in the budget"});
   }
-  if (baseline->target != document.target) {
+  const auto of_baseline = program::Target::parse(baseline->target);
+  const auto of_document = program::Target::parse(document.target);
+  if (!of_baseline || !of_document || !of_baseline->goes_with(*of_document)) {
     fail_at(ErrorCode::kProfileTargetMismatch,
             path,
             fmt::format("the baseline is for {}, `{}` for {}",

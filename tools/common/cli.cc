@@ -111,8 +111,7 @@ std::string wrap_paragraphs(const std::string& text) {
   return result;
 }
 
-// --- declaration
-// ----------------------------------------------------------------------------------------
+// --- declaration ---------------------------------------------------------------------------------
 
 Flag& Flags::add(FlagKind kind,
                  const std::string& name,
@@ -388,8 +387,7 @@ Flag& Flags::positionals(const std::string& value_name,
   return flag;
 }
 
-// --- parsing
-// --------------------------------------------------------------------------------------------
+// --- parsing -------------------------------------------------------------------------------------
 
 bool Flags::given(const std::string& name) const {
   for (const Flag& flag : flags_) {
@@ -425,6 +423,7 @@ void Flags::assign_positionals(const std::vector<std::string>& words) {
     }
     Flag& flag = *positionals[next];
     ++flag.given_;
+    flag.words_.push_back(word);
     flag.set_(word);
     if (!flag.repeatable_) ++next;
   }
@@ -504,7 +503,8 @@ void Flags::parse(const std::vector<std::string>& arguments) {
                   fmt::format("`{}` is given {} times", flag.name_, flag.given_),
                   {"give it once"});
     }
-    for (const std::string& word : entry.second->results()) flag.set_(word);
+    flag.words_ = entry.second->results();
+    for (const std::string& word : flag.words_) flag.set_(word);
   }
   assign_positionals(words);
   for (const auto& names : exclusive_) {
@@ -531,8 +531,18 @@ void Flags::check_required() const {
   }
 }
 
-// --- help
-// -----------------------------------------------------------------------------------------------
+void Flags::claim(ClaimedFiles& files) const {
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kRead) continue;
+    for (const std::string& path : flag.words_) files.reads(flag.name_, path);
+  }
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kWritten) continue;
+    for (const std::string& path : flag.words_) files.writes(flag.name_, path);
+  }
+}
+
+// --- help ----------------------------------------------------------------------------------------
 
 std::string Flags::usage(const std::string& tool) const {
   std::string text = tool;
@@ -606,6 +616,9 @@ Json Flags::table() const {
     row["name"] = flag.name_;
     row["letter"] = text_or_null(flag.letter_);
     row["value"] = flag.kind_ == FlagKind::kToggle ? Json(nullptr) : Json(flag.value_name_);
+    row["file"] = flag.file_ == Flag::File::kRead      ? Json("read")
+                  : flag.file_ == Flag::File::kWritten ? Json("written")
+                                                       : Json(nullptr);
     row["group"] = flag.group_;
     row["help"] = flag.help_;
     row["default"] = text_or_null(flag.default_text_);

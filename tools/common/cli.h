@@ -9,8 +9,8 @@
 //   flags.group("Inputs");
 //   flags.text("--profile", "FILE", &options.profile, "profile of the model").required().brief();
 //   flags.group("Search space");
-//   flags.bytes("--gpu-memory", &options.gpu_memory, "bound of the process, as NVML sees
-//   it").brief(); flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
+//   flags.bytes("--gpu-memory", &options.gpu_memory, "bound of the process").brief();
+//   flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
 //   flags.choice("--strategy", {"optimal", "simple"}, &options.strategy, "how to search");
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "tools/common/claimed_files.h"
 #include "tools/common/values.h"
 
 namespace elixir::tools {
@@ -52,6 +53,16 @@ class Flag {
     default_text_ = std::move(text);
     return *this;
   }
+  /// Its value names a file or directory that is read: no output may be one (claimed_files.h).
+  Flag& reads() {
+    file_ = File::kRead;
+    return *this;
+  }
+  /// Its value names a file that is written.
+  Flag& writes() {
+    file_ = File::kWritten;
+    return *this;
+  }
   /// Accepted, but in no help.
   Flag& hidden() {
     hidden_ = true;
@@ -62,10 +73,13 @@ class Flag {
 
  private:
   friend class Flags;
+  enum class File { kNone, kRead, kWritten };
   FlagKind kind_ = FlagKind::kToggle;
+  File file_ = File::kNone;
   std::string name_, letter_, value_name_, help_, group_, default_text_;
   bool required_ = false, brief_ = false, hidden_ = false, repeatable_ = false;
   int given_ = 0;
+  std::vector<std::string> words_;                    // the values given
   std::function<void(const std::string& text)> set_;  // throws Error(kBadFlagValue)
 };
 
@@ -164,13 +178,15 @@ class Flags {
   /// Throws kMissingArgument when a required one was not given: apart from parse(), so that --help
   /// needs nothing.
   void check_required() const;
+  /// The files that the command line names: what is read, then what is written.
+  void claim(ClaimedFiles& files) const;
 
   /// "elixir-search --profile FILE --hardware NAME [options]".
   [[nodiscard]] std::string usage(const std::string& tool) const;
   enum class Help { kBrief, kFull };
   /// The groups with their flags.
   [[nodiscard]] std::string help(Help help) const;
-  /// The table: [{name, letter, value, group, help, default, required, repeatable}].
+  /// The table: [{name, letter, value, file, group, help, default, required, repeatable}].
   [[nodiscard]] Json table() const;
 
  private:

@@ -160,8 +160,7 @@ EarlyFlags early_flags(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-// --- context
-// --------------------------------------------------------------------------------------------
+// --- context -------------------------------------------------------------------------------------
 
 /// The progress line of a context: whatever else is printed clears it first.
 class ToolProgress : public report::LinePrinter {
@@ -225,6 +224,7 @@ void Context::warn(const ErrorInfo& info) {
 std::string Context::prepare_output(const std::string& default_path) {
   std::string path = output_.value_or(default_path);
   if (path != "-") {
+    files_.writes("-o", path);
     check_output(path, overwrite_);
   } else if (json_) {
     throw Error(ErrorCode::kConflictingFlags,
@@ -261,8 +261,7 @@ bool Context::given(const std::string& flag) const {
   return flags_->given(flag);
 }
 
-// --- run
-// --------------------------------------------------------------------------------------------------
+// --- run -----------------------------------------------------------------------------------------
 
 /// One run of a tool: parse, work, render, exit code.
 class ToolRun {
@@ -284,6 +283,7 @@ class ToolRun {
       flags_.parse(arguments_);
       if (std::optional<int> done = apply_common()) return *done;
       flags_.check_required();
+      flags_.claim(context_.files_);
       prepare_abrupt_end();
       code = work(context_) == Answer::kYes ? 0 : kExitNo;
     } catch (...) {

@@ -11,17 +11,19 @@
 //     std::int64_t steps = 10;
 //   };
 //   elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
-//     const std::string output = context.prepare_output("plan.json");   // fails before the long
-//     work auto progress = context.progress(); for (std::int64_t i = 0; i < options.steps; ++i) {
-//       elixir::throw_if_interrupted();                                   // exit code 130
+//     // Fails before the long work, not after it.
+//     const std::string output = context.prepare_output("plan.json");
+//     auto progress = context.progress();
+//     for (std::int64_t i = 0; i < options.steps; ++i) {
+//       elixir::throw_if_interrupted();  // exit code 130
 //       progress->update(double(i) / options.steps, "searching");
 //     }
 //     progress.reset();
-//     context.write_output(output, "{}\n");                              // whole or not at all;
-//     "-" is stdout context.document() = {{"plan", output}};                           // what
-//     --json prints as `document` context.print("plan found\n"); // stdout; nothing with --json
-//     context.hint("next: elixir-train --plan " + output);               // terminals only
-//     return elixir::tools::Answer::kYes;                                // kNo: exit code 1
+//     context.write_output(output, "{}\n");           // whole or not at all; "-" is stdout
+//     context.document() = {{"plan", output}};        // what --json prints as `document`
+//     context.print("plan found\n");                  // stdout; nothing with --json
+//     context.hint("next: elixir-train " + output);   // terminals only
+//     return elixir::tools::Answer::kYes;             // kNo: exit code 1
 //   }
 //   }  // namespace
 //   int main(int argc, char** argv) {
@@ -29,9 +31,9 @@
 //     elixir::tools::ToolInfo info;
 //     info.name = "elixir-search";
 //     info.summary = "Finds the fastest plan that fits.";
-//     info.examples = {{"elixir-search --profile gpt.profile.json --hardware h200", "plan for one
-//     H200"}}; info.output = {"FILE", "where to write the plan", "plan.json"}; info.declare =
-//     [&](elixir::tools::Flags& flags) {
+//     info.examples = {{"elixir-search --profile p.json --hardware h200", "plan for one H200"}};
+//     info.output = {"FILE", "where to write the plan", "plan.json"};
+//     info.declare = [&](elixir::tools::Flags& flags) {
 //       flags.group("Inputs");
 //       flags.text("--profile", "FILE", &options.profile, "profile of the model").required();
 //     };
@@ -59,6 +61,7 @@
 #include "report/screen/diagnostic.h"
 #include "report/screen/line_printer.h"
 #include "report/screen/terminal.h"
+#include "tools/common/claimed_files.h"
 #include "tools/common/cli.h"
 
 namespace elixir::tools {
@@ -108,7 +111,8 @@ class Context {
   /// follows.
   [[nodiscard]] Json& document() { return document_; }
 
-  /// The -o value, else `default_path`. Fails early when it cannot be written (check_output).
+  /// The -o value, else `default_path`. Fails early when it cannot be written (check_output), or
+  /// when it is another file of this run (claimed_files.h).
   [[nodiscard]] std::string prepare_output(const std::string& default_path);
   /// The -o value as given; nullopt without the flag.
   [[nodiscard]] const std::optional<std::string>& output() const { return output_; }
@@ -117,6 +121,10 @@ class Context {
   void write_output(const std::string& path, std::string_view bytes);
   void write_output_streamed(const std::string& path,
                              const std::function<void(const Sink&)>& produce);
+
+  /// For files that no flag of the command line names. kConflictingFlags when the same file is read
+  /// and written, or written twice.
+  [[nodiscard]] ClaimedFiles& files() { return files_; }
 
   /// Progress on stderr: overwritten line, lines, or nothing (--quiet; --json without a terminal).
   /// One at a time; messages and results printed meanwhile do not mix with it. It must not outlive
@@ -145,6 +153,7 @@ class Context {
   report::Style out_style_, err_style_;
   std::vector<report::Diagnostic> diagnostics_;
   Json document_;
+  ClaimedFiles files_;
 };
 
 /// Runs a tool from command line to exit code.

@@ -25,6 +25,7 @@ void require_cuda(const char* flag, const program::Target& target, const char* i
 void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags.group("Inputs");
   flags.positional("MODEL.pt", &options.model, "TorchScript file; its weights are not read")
+      .reads()
       .required();
   flags
       .texts("--input",
@@ -47,14 +48,17 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags
       .parsed(
           "--target",
-          "cpu|cuda:sm_NN",
+          "cpu[:NAME]|cuda:sm_NN",
           [&options](const std::string& text) {
             const auto target = program::Target::parse(text);
             if (target) options.target = *target;
             return target.has_value();
           },
-          "`cpu`, or `cuda:sm_NN` such as `cuda:sm_90`",
-          "what the step runs on")
+          "`cpu`, `cpu:NAME` with one of " + program::cpu_isa_names() +
+              ", or `cuda:sm_NN` such as `cuda:sm_90`",
+          "what the step runs on; `cpu` is this machine's, `cpu:NAME` one with that instruction "
+          "set "
+          "(as oneDNN names it: avx2, avx512_core_bf16)")
       .default_text(options.target.text())
       .brief();
   flags.choice("--optimizer",
@@ -113,15 +117,20 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
              "says whether the step fits (exit code 1: no), and the largest batch that does")
       .brief();
   flags.text("--html", "FILE", &options.html, "writes the report as one page for a browser")
+      .writes()
       .brief();
-  flags.text("--snapshot",
-             "FILE",
-             &options.snapshot,
-             "writes a memory snapshot for pytorch.org/memory_viz");
-  flags.text("--compare",
-             "OTHER.profile.json",
-             &options.compare,
-             "says what changed since: by category, module and operator");
+  flags
+      .text("--snapshot",
+            "FILE",
+            &options.snapshot,
+            "writes a memory snapshot for pytorch.org/memory_viz")
+      .writes();
+  flags
+      .text("--compare",
+            "OTHER.profile.json",
+            &options.compare,
+            "says what changed since: by category, module and operator")
+      .reads();
   flags.toggle("--measure",
                &options.measure,
                "runs the step on this machine's GPU, with LibTorch's autograd and as a replay, and "
@@ -149,11 +158,6 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
                   fmt::format("--measure runs one step, --batch names {} sizes", batches.size()),
                   help);
     }
-  }
-  if (options.html && options.html == options.snapshot) {
-    throw Error(ErrorCode::kConflictingFlags,
-                "--html and --snapshot name the same file",
-                {"give each its own"});
   }
   if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
   if (options.gpus > 1) require_cuda("--gpus", options.target, "a target");

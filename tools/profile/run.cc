@@ -16,12 +16,12 @@
 #include "memory/analysis/attribution.h"
 #include "memory/analysis/comparison.h"
 #include "memory/analysis/fit.h"
+#include "report/page/profile_page.h"
 #include "report/screen/byte_unit.h"
 #include "report/screen/comparison_screen.h"
-#include "report/trace/memory_snapshot.h"
-#include "report/page/profile_page.h"
 #include "report/screen/profile_screen.h"
 #include "report/screen/table.h"
+#include "report/trace/memory_snapshot.h"
 #include "tools/profile/gpu_memory.h"
 #include "tools/profile/measured.h"
 #include "tools/profile/steps.h"
@@ -107,15 +107,9 @@ class ProfileRun {
   Answer one() {
     const std::string output = context_.prepare_output(beside(".profile.json"));
     for (const auto& path : {options_.html, options_.snapshot}) {
-      if (!path) continue;
-      if (*path == output) {
-        throw Error(ErrorCode::kConflictingFlags,
-                    fmt::format("the profile and a report have one name, {}", *path),
-                    {"give each its own"});
-      }
-      check_output(*path, context_.overwrite());
+      if (path) check_output(*path, context_.overwrite());
     }
-    // Read first: a bad one is found before the work, and the output may replace it.
+    // Read first: a bad one is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
     Steps steps(options_, context_.argv());
@@ -205,6 +199,7 @@ class ProfileRun {
     std::vector<std::string> outputs;
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
+      context_.files().writes("--batch", outputs.back());
       check_output(outputs.back(), context_.overwrite());
     }
     Steps steps(options_, context_.argv());

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "capture/archive/archive.h"
-#include "capture/capture.h"
 #include "capture/archive/loaded_module.h"
+#include "capture/capture.h"
 
 namespace elixir::capture {
 

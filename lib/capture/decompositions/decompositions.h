@@ -3,10 +3,10 @@
 #pragma once
 // Choices: what a target dispatches where LibTorch decides by device. Above autograd, a call that a
 // row of the target's table matches is replaced by the calls that the target makes. First match
-// wins. No condition may ask what this process has loaded or which CPU it runs on: equal tables,
-// equal programs.
+// wins. No condition may ask what this process has loaded or which CPU it runs on (a CPU's
+// instruction set is in the target): equal tables, equal programs.
 //
-// To add one: a row in choices_cpu.cc or choices_cuda.cc, its functions in the file of its topic,
+// To add one: a row in cpu.cc or cuda.cc, its functions in the file of its topic,
 // an equality test.
 
 #include <initializer_list>
@@ -39,8 +39,7 @@ extern const Choices kCudaChoices;
 [[nodiscard]] std::vector<const Choice*> choices_for(const program::Target& target,
                                                      const std::string& op);
 
-// --- Attention (choices_attention.cc)
-// -----------------------------------------------------------------------------
+// --- Attention (attention.cc) ------------------------------------------------------------
 [[nodiscard]] bool takes_flash_for_cpu(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Values& arguments);
 [[nodiscard]] bool takes_cudnn_attention(const program::Target& target, const Values& arguments);
@@ -52,8 +51,7 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_efficient_attention(const program::Target& target,
                                               const Values& arguments);
 
-// --- CTC loss (choices_loss.cc)
-// ---------------------------------------------------------------------------------------------------
+// --- CTC loss (loss.cc) ------------------------------------------------------------------
 /// The composite fills a fresh tensor with the lengths behind the dispatcher's back: a constant
 /// says the same.
 [[nodiscard]] bool divides_by_lengths(const program::Target& target, const Values& arguments);
@@ -63,8 +61,7 @@ extern const Choices kCudaChoices;
 [[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Values& arguments);
 
-// --- Recurrent layers (choices_recurrent.cc, choices_cudnn_rnn.cc)
-// ------------------------------------------------------------------------
+// --- Recurrent layers (recurrent.cc, cudnn_rnn.cc) -------------------------------
 [[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Values& arguments);
 /// Step by step, the input's products for all steps at once.

@@ -25,12 +25,13 @@ namespace elixir::capture {
 using program::Target;
 
 // lstm.input: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-bool takes_onednn_lstm(const Target&, const Values& a) {
+bool takes_onednn_lstm(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const std::vector<at::Tensor> state = a[1].toTensorVector();
   const bool projections = state[0].size(2) != state[1].size(2);
   return input.numel() != 0 && !projections &&
-         (input.scalar_type() == at::kFloat || input.scalar_type() == at::kBFloat16);
+         (input.scalar_type() == at::kFloat ||
+          (input.scalar_type() == at::kBFloat16 && program::onednn_computes_in_bf16(target.isa)));
 }
 
 Values call_onednn_lstm(const Target&, const Values& a) {

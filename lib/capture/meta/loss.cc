@@ -64,7 +64,7 @@ Values ctc_loss(const Target&, const Values& a) {
 }
 
 /// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it
-/// (choices_loss.cc); MIOpen is not NVIDIA's.
+/// (decompositions/loss.cc); MIOpen is not NVIDIA's.
 Values takes_no_library(const Target&, const Values&) {
   return {false};
 }

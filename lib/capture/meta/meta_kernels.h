@@ -64,8 +64,7 @@ extern const Rules kRecurrentRules;
 extern const Rules kReductionRules;
 extern const Rules kSamplingRules;
 
-// --- Building results
-// ---------------------------------------------------------------------------------------------
+// --- Building results ----------------------------------------------------------------------------
 [[nodiscard]] inline bool is_cuda(const program::Target& target) {
   return target.kind == program::Target::Kind::kCuda;
 }
@@ -90,8 +89,7 @@ extern const Rules kSamplingRules;
 /// Sizes after a reduction over `dimensions` (all when there are none).
 [[nodiscard]] Sizes reduced_sizes(const at::Tensor& tensor, Sizes dimensions, bool keep);
 
-// --- Rules that several topics share
-// ----------------------------------------------------------------------------------
+// --- Rules that several topics share -------------------------------------------------------------
 /// The first argument itself: operators that write to it.
 [[nodiscard]] Values returns_first_argument(const program::Target& target, const Values& arguments);
 /// One contiguous result, or one with strides kept, with sizes and dtype of the first, second or

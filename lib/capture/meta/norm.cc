@@ -7,8 +7,8 @@
 
 #include <ATen/AccumulateType.h>
 
-#include "capture/meta/meta_kernels.h"
 #include "capture/meta/mask.h"
+#include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
 namespace {

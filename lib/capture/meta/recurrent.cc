@@ -7,7 +7,9 @@
 #include <ATen/ops/mkldnn_rnn_layer.h>
 #include <ATen/ops/zeros.h>
 
+#include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
+#include "core/error.h"
 
 namespace elixir::capture {
 namespace {
@@ -19,10 +21,17 @@ using program::Target;
 constexpr std::size_t kHidden = 10;
 constexpr std::size_t kTrain = 15;
 
-/// oneDNN's workspace has a layout of its own: ask the kernel once for each shape, on zeros.
+/// oneDNN's workspace has a layout of its own: ask the kernel once for each shape, on zeros. Its
+/// size is the same on every instruction set that has the kernel.
 std::int64_t workspace_bytes(const Values& a) {
   static std::map<std::vector<std::int64_t>, std::int64_t> known;
   const at::Tensor input = a[0].toTensor();
+  if (input.scalar_type() == at::kBFloat16 && !program::onednn_computes_in_bf16(host_cpu_isa())) {
+    throw Error(ErrorCode::kWrongMachineKind,
+                "the workspace of oneDNN's LSTM in bf16 is asked of oneDNN, which does not compute "
+                "in bf16 on this machine's CPU",
+                {"capture on a machine with AVX-512, or in fp32"});
+  }
   std::vector<std::int64_t> key = input.sizes().vec();
   key.push_back(static_cast<std::int64_t>(input.scalar_type()));
   key.push_back(a[kHidden].toInt());

@@ -40,8 +40,7 @@ bool any_meta(c10::ArrayRef<c10::IValue> arguments) {
   return found;
 }
 
-// --- Above autograd
-// -------------------------------------------------------------------------------------------------
+// --- Above autograd ------------------------------------------------------------------------------
 
 class InFlight {
  public:
@@ -109,8 +108,7 @@ void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
   op.redispatchBoxed(after(keys, kChooseKey), stack);
 }
 
-// --- Below autograd
-// -------------------------------------------------------------------------------------------------
+// --- Below autograd ------------------------------------------------------------------------------
 
 [[noreturn]] void data_dependent(Session& session, const std::string& op) {
   ErrorInfo info;

@@ -10,8 +10,8 @@
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
-#include "capture/record/graph_edit.h"
 #include "capture/archive/model_state.h"
+#include "capture/record/graph_edit.h"
 #include "core/error.h"
 
 namespace elixir::capture {

@@ -13,9 +13,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
-#include "capture/capture.h"
 #include "capture/archive/inputs.h"
 #include "capture/archive/loaded_module.h"
+#include "capture/capture.h"
 
 namespace elixir::capture {
 

@@ -12,10 +12,10 @@
 #include "core/units.h"
 #include "kernels/adam.h"
 #include "measure/host/host_memory.h"
-#include "measure/machine/machine.h"
-#include "measure/measurement.h"
 #include "measure/host/streams.h"
+#include "measure/machine/machine.h"
 #include "measure/machine/topology.h"
+#include "measure/measurement.h"
 
 namespace elixir::measure {
 namespace {

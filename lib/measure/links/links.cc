@@ -11,9 +11,9 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/copy.h"
+#include "measure/host/host_memory.h"
 #include "measure/links/gpu_links.h"
 #include "measure/machine/gpu_probe.h"
-#include "measure/host/host_memory.h"
 #include "measure/machine/machine.h"
 #include "measure/measurement.h"
 

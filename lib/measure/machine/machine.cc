@@ -83,7 +83,12 @@ std::int64_t last_level_cache_bytes() {
 }
 
 hardware::Machine describe_machine(int threads) {
-  return {cpu_model(), usable_cpus(), threads, host_memory_limit_bytes(), read_topology()};
+  return {cpu_model(),
+          capture::host_cpu_isa(),
+          usable_cpus(),
+          threads,
+          host_memory_limit_bytes(),
+          read_topology()};
 }
 
 }  // namespace elixir::measure

@@ -9,8 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "replay/replay_call.h"
 #include "program/reuse.h"
+#include "replay/replay_call.h"
 
 namespace elixir::measure {
 

@@ -3,9 +3,9 @@
 // Host time of one replayed operator: what every call costs before its kernel does anything.
 #include <ATen/ops/empty.h>
 
-#include "replay/replay_call.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measurement.h"
+#include "replay/replay_call.h"
 
 namespace elixir::measure {
 namespace {

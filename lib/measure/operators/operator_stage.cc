@@ -9,8 +9,8 @@
 
 #include <ATen/ops/empty.h>
 
-#include "replay/counting_allocator.h"
 #include "core/units.h"
+#include "replay/counting_allocator.h"
 
 namespace elixir::measure {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "replay/replay_call.h"
 #include "program/program.h"
+#include "replay/replay_call.h"
 
 namespace elixir::measure {
 

@@ -132,7 +132,8 @@ TrainingMemory predict_training(const program::Program& program,
                                 const DeviceLimits& limits) {
   // The first step makes what stays; the second is the one that is repeated.
   constexpr int kDifferentSteps = 2;
-  const auto scripts = operators::call_scripts(program, operators::cuda_traits(program.target), table);
+  const auto scripts =
+      operators::call_scripts(program, operators::cuda_traits(program.target), table);
   TrainingMemory memory = simulate_training(
       training_events(program, optimizer, scripts, kDifferentSteps), config, limits);
   for (std::size_t i = 0; i < scripts.size(); ++i) {

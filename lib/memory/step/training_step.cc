@@ -165,13 +165,16 @@ TrainingStep predict_step(const Program& program,
   step.memory = summarise(program, optimizer);
   step.with_scratch = program.target.kind == program::Target::Kind::kCuda;
   if (!step.with_scratch) {
-    step.events = training_events(program, optimizer, operators::plain_scripts(program), kDifferentSteps);
+    step.events =
+        training_events(program, optimizer, operators::plain_scripts(program), kDifferentSteps);
     step.placed = place_in_one_segment(step.events);
     step.timeline = timeline_of(program, step.events, step.placed);
     return step;
   }
   const operators::CudaTraits traits = operators::cuda_traits(program.target);
-  const std::vector<operators::CallScript> scripts = operators::call_scripts(program, traits, table);
+  const std::vector<operators::CallScript> scripts =
+      operators::call_scripts(program, traits, table);
+  step.recorded = traits.recorded;
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     if (scripts[i].source == operators::ScriptSource::kMeasured) ++step.measured_calls;
     if (scripts[i].source != operators::ScriptSource::kModelled) continue;

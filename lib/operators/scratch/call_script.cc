@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "operators/scratch/script_builder.h"
-#include "operators/scratch/rules.h"
 #include "operators/operator_key.h"
+#include "operators/scratch/rules.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::operators {
 namespace {
@@ -92,6 +92,12 @@ void estimate_library_call(ScriptBuilder& script) {
   program::for_each_tensor(script.op().arguments,
                            [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
   script.temporary(bytes);
+}
+
+bool takes_scratch(const CallScript& script) {
+  return std::any_of(script.steps.begin(), script.steps.end(), [](const ScriptStep& step) {
+    return step.kind != ScriptStep::Kind::kOutput;
+  });
 }
 
 /// What the first call of its kind makes and the process keeps: the library handles' workspaces at
@@ -191,6 +197,7 @@ std::vector<CallScript> call_scripts(const Program& program,
     }
     CallScript script = builder.finish();
     if (measured) script.source = ScriptSource::kMeasured;
+    if (!traits.recorded && takes_scratch(script)) script.source = ScriptSource::kModelled;
     scripts.push_back(std::move(script));
   }
   return scripts;

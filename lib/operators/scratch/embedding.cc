@@ -86,7 +86,7 @@ void sum_by_index(
   const std::int64_t warped = round_up(width, kWarp);
   const std::int64_t block = std::min(warped, kMostThreads);
   const std::int64_t grid = ceil_div(segments * warped, block);
-  if (grid < script.traits().multiprocessors * kBlocksWorthTwoSteps && parts > grid * 4) {
+  if (grid < script.traits().assumed_multiprocessors() * kBlocksWorthTwoSteps && parts > grid * 4) {
     // Few segments: parts are added atomically, in fp32.
     script.temporary(parts * kIndexBytes);
     if (narrow) script.temporary(rows * width * kFloatBytes);

@@ -49,8 +49,7 @@ void native_group_norm_backward(ScriptBuilder& script) {
   script.temporary(samples * channels * kFloatBytes);
 }
 
-// --- Batch norm; with channels last its kernels reduce in blocks that meet in scratch memory
-// --------
+// --- Batch norm; with channels last its kernels reduce in blocks that meet in scratch memory -----
 
 /// Whether channels are innermost, and everything else in order.
 bool channels_last(const program::TensorRef& tensor) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "operators/scratch/rules.h"
 #include "operators/cudnn_rnn.h"
+#include "operators/scratch/rules.h"
 
 namespace elixir::operators {
 namespace {

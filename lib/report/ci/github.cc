@@ -134,9 +134,9 @@ std::string summary_of(const check::FileReport& file) {
     const auto cell = [measure](const std::optional<std::int64_t>& value) {
       return value ? check::format_value(measure, *value) : "";
     };
-    const std::string_view mark = check.failed()                      ? "❌"
+    const std::string_view mark = check.failed()                             ? "❌"
                                   : check.verdict == check::Verdict::kWaived ? "➖"
-                                                                      : "✅";
+                                                                             : "✅";
     text += fmt::format("| {} | {} | {} | {} | {} |\n",
                         mark,
                         title_of(check),

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "report/page/html.h"
 #include "program/labels.h"
+#include "report/page/html.h"
 
 namespace elixir::report {
 namespace {

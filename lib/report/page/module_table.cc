@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "report/page/html.h"
 #include "program/labels.h"
+#include "report/page/html.h"
 
 namespace elixir::report {
 namespace {

@@ -19,15 +19,15 @@
 #include "memory/analysis/module_memory.h"
 #include "memory/analysis/occupation.h"
 #include "memory/analysis/operator_memory.h"
-#include "report/screen/byte_unit.h"
+#include "program/labels.h"
 #include "report/page/html.h"
-#include "report/screen/layers.h"
-#include "report/screen/live_tensors.h"
 #include "report/page/memory_chart.h"
 #include "report/page/module_table.h"
 #include "report/page/page_assets.h"
+#include "report/screen/byte_unit.h"
+#include "report/screen/layers.h"
+#include "report/screen/live_tensors.h"
 #include "report/screen/peak_basis.h"
-#include "program/labels.h"
 
 namespace elixir::report {
 namespace {
@@ -78,7 +78,8 @@ class Page {
     const std::string file = std::filesystem::path(profile_.model_path).filename().string();
     std::string inputs;
     for (const program::Input& input : program_.inputs) {
-      inputs += fmt::format(" · {} <code>{}</code>", name(input.name), program::geometry_of(input.tensor));
+      inputs += fmt::format(
+          " · {} <code>{}</code>", name(input.name), program::geometry_of(input.tensor));
     }
     text_ += fmt::format(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

@@ -76,7 +76,9 @@ std::string signed_value(Measure measure, std::int64_t value) {
 }
 
 std::string culprits_table(const check::Culprits& culprits) {
-  const auto cell = [&](std::int64_t value) { return check::format_value(culprits.measure, value); };
+  const auto cell = [&](std::int64_t value) {
+    return check::format_value(culprits.measure, value);
+  };
   std::string text = fmt::format("  {}:\n", heading_of(culprits));
   if (!culprits.grown) {
     Table table({{"", ""}, {"", "", Align::kLeft}});
@@ -116,7 +118,8 @@ Json check_json(const check::Check& check) {
       {"verdict", name_of(check.verdict)},
       {"value", optional_json(check.value)},
       {"limit", optional_json(check.limit)},
-      {"overshoot", check.verdict == check::Verdict::kOver ? Json(check.overshoot()) : Json(nullptr)},
+      {"overshoot",
+       check.verdict == check::Verdict::kOver ? Json(check.overshoot()) : Json(nullptr)},
       {"overshoot_percent", percent ? Json(*percent) : Json(nullptr)},
       {"max_increase_percent",
        check.max_increase_percent ? Json(*check.max_increase_percent) : Json(nullptr)},
@@ -219,9 +222,10 @@ std::string verdict_of(const check::CheckReport& report) {
     return fmt::format(
         "within budget: {} of {}{}", plural(report.within, "check"), plural(files, "file"), waived);
   }
-  const auto failed_files = std::count_if(report.files.begin(),
-                                          report.files.end(),
-                                          [](const check::FileReport& file) { return file.failed(); });
+  const auto failed_files =
+      std::count_if(report.files.begin(), report.files.end(), [](const check::FileReport& file) {
+        return file.failed();
+      });
   return fmt::format("over budget: {} of {} failed, in {} of {}{}",
                      report.failed,
                      plural(report.failed + report.within, "check"),
@@ -251,7 +255,8 @@ Json to_json(const check::CheckReport& report) {
     Json checks = Json::array();
     for (const check::Check& check : file.checks) checks.push_back(check_json(check));
     Json responsible = Json::array();
-    for (const check::Culprits& culprits : file.culprits) responsible.push_back(culprits_json(culprits));
+    for (const check::Culprits& culprits : file.culprits)
+      responsible.push_back(culprits_json(culprits));
     files.push_back({{"file", file.path},
                      {"kind", name_of(file.kind)},
                      {"target", file.target},

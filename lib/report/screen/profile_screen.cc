@@ -15,13 +15,13 @@
 #include "memory/analysis/module_memory.h"
 #include "memory/analysis/occupation.h"
 #include "memory/step/timeline_buckets.h"
+#include "program/labels.h"
 #include "report/screen/byte_unit.h"
 #include "report/screen/layers.h"
 #include "report/screen/line_printer.h"
 #include "report/screen/live_tensors.h"
 #include "report/screen/module_rows.h"
 #include "report/screen/peak_basis.h"
-#include "program/labels.h"
 #include "report/screen/table.h"
 
 namespace elixir::report {

@@ -14,9 +14,9 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "program/labels.h"
 #include "report/screen/layers.h"
 #include "report/trace/pickle_writer.h"
-#include "program/labels.h"
 
 namespace elixir::report {
 namespace {

@@ -13,11 +13,11 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
-#include "replay/counting_allocator.h"
-#include "replay/replay_call.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/host_arena.h"
+#include "replay/counting_allocator.h"
+#include "replay/replay_call.h"
 #include "runtime/device/device.h"
 
 namespace elixir::runtime {

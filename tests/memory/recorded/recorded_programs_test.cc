@@ -47,6 +47,11 @@ std::vector<std::string> names() {
   return names;
 }
 
+/// Without it, missing data would be tests that nobody misses.
+TEST(RecordedProgramsData, IsThere) {
+  EXPECT_GE(names().size(), 24U) << "ELIXIR_PROGRAMS=" << directory("ELIXIR_PROGRAMS");
+}
+
 class RecordedPrograms : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -54,9 +59,12 @@ class RecordedPrograms : public testing::TestWithParam<std::string> {
         (directory("ELIXIR_PROGRAMS") / (GetParam() + ".profile.json")).string();
     const program::Profile profile = program::load_profile(path);
     const program::Program& program = profile.program;
-    const auto scripts = operators::call_scripts(
-        program, operators::cuda_traits(program.target), operators::shipped_workspace_table(program.target.sm));
-    for (const operators::CallScript& script : scripts) modelled_ += script.source == operators::ScriptSource::kModelled;
+    const auto scripts =
+        operators::call_scripts(program,
+                                operators::cuda_traits(program.target),
+                                operators::shipped_workspace_table(program.target.sm));
+    for (const operators::CallScript& script : scripts)
+      modelled_ += script.source == operators::ScriptSource::kModelled;
     predicted_ = training_events(program, profile.optimizer, scripts, kSteps);
     const std::string trace = (directory("ELIXIR_TRACES") / (GetParam() + ".trace")).string();
     recorded_ = read_recorded_trace(read_file(trace), trace);

@@ -16,7 +16,8 @@ using program::DType;
 using program::Program;
 
 TrainingEvents events_of(const Program& program, int steps) {
-  const operators::CudaTraits traits = operators::cuda_traits({.kind = program::Target::Kind::kCuda, .sm = 90});
+  const operators::CudaTraits traits =
+      operators::cuda_traits({.kind = program::Target::Kind::kCuda, .sm = 90});
   return training_events(program, "adamw", operators::call_scripts(program, traits, {}), steps);
 }
 

@@ -162,7 +162,8 @@ TEST(SimulateTraining, AllocatedIsTheSumOfBlocksOfRealPrograms) {
     options.layers = 4;
     program::Program program = fakes::transformer(options);
     program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
-    const auto scripts = operators::call_scripts(program, operators::cuda_traits(program.target), {});
+    const auto scripts =
+        operators::call_scripts(program, operators::cuda_traits(program.target), {});
     const TrainingEvents events = training_events(program, "adamw", scripts, 3);
     std::int64_t live = 0;
     std::int64_t peak = 0;

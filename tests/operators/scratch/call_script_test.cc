@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fakes/program_builder.h"
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/operator_key.h"
+#include "operators/scratch/reduction_scratch.h"
 
 namespace elixir::operators {
 namespace {
@@ -120,7 +120,8 @@ TEST(ReductionScratch, IsWhatTheDeviceTook) {
                         Case{{3152, 768}, 19660800, 24},
                         Case{{4096, 30522}, 23440896, 1908}}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-      const operators::ReductionScratch scratch = operators::reduction_scratch(tensor(c.sizes, dtype), {0}, 4, traits);
+      const operators::ReductionScratch scratch =
+          operators::reduction_scratch(tensor(c.sizes, dtype), {0}, 4, traits);
       EXPECT_EQ(scratch.buffer_bytes, c.buffer) << c.sizes[0] << " x " << c.sizes[1];
       EXPECT_EQ(scratch.semaphores_bytes, c.semaphores) << c.sizes[0] << " x " << c.sizes[1];
     }
@@ -137,12 +138,14 @@ TEST(ReductionScratch, IsNothingWhereEveryOutputHasABlock) {
 
 TEST(ReductionScratch, DoesNotDependOnDimensionsOfOneOrHowDimensionsAreSplit) {
   const operators::CudaTraits traits = operators::cuda_traits(kHopper);
-  const operators::ReductionScratch flat = operators::reduction_scratch(tensor({4096, 768}), {0}, 4, traits);
+  const operators::ReductionScratch flat =
+      operators::reduction_scratch(tensor({4096, 768}), {0}, 4, traits);
   for (const auto& [sizes, dimensions] : {std::pair<Ints, Ints>{{4, 1024, 768}, {0, 1}},
                                           {{1, 4096, 768}, {1}},
                                           {{4096, 1, 768}, {-3}},
                                           {{1, 4, 1024, 1, 768}, {0, 1, 2, 3}}}) {
-    const operators::ReductionScratch split = operators::reduction_scratch(tensor(sizes), dimensions, 4, traits);
+    const operators::ReductionScratch split =
+        operators::reduction_scratch(tensor(sizes), dimensions, 4, traits);
     EXPECT_EQ(split.buffer_bytes, flat.buffer_bytes);
     EXPECT_EQ(split.semaphores_bytes, flat.semaphores_bytes);
   }
@@ -225,7 +228,8 @@ TEST(CallScript, BatchNormTakesScratchWithChannelsLastInTraining) {
   EXPECT_EQ(batch_norm(channels_last(sizes), true).source(), operators::ScriptSource::kModelled);
   EXPECT_EQ(batch_norm(channels_last(sizes), false).script(), (Words{"o5", "o6", "o7"}));
   EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).script(), (Words{"o5", "o6", "o7"}));
-  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).source(), operators::ScriptSource::kExact);
+  EXPECT_EQ(batch_norm(tensor(sizes, DType::kBFloat16), true).source(),
+            operators::ScriptSource::kExact);
   EXPECT_EQ(batch_norm(channels_last({2, 64, 4, 4}), true).script(), (Words{"o5", "o6", "o7"}));
 }
 
@@ -364,7 +368,8 @@ TEST(CallScript, TheFirstMatrixProductOfEachThreadMakesItsHandlesWorkspace) {
   builder.start_backward();
   builder.call("aten::mm", {linear, w}, {4, 4});
   builder.call("aten::mm", {linear, w}, {4, 4});
-  const auto scripts = operators::call_scripts(builder.build(), operators::cuda_traits(kHopper), {});
+  const auto scripts =
+      operators::call_scripts(builder.build(), operators::cuda_traits(kHopper), {});
   std::vector<std::int64_t> persistent;
   for (const operators::CallScript& script : scripts) {
     for (const operators::ScriptStep& step : script.steps) {
@@ -456,6 +461,39 @@ TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) 
   for (const program::Storage& storage : program.storages) {
     EXPECT_EQ(allocated[static_cast<std::size_t>(storage.id)],
               storage.allocated_at >= 0 && storage.bytes > 0 ? 1 : 0);
+  }
+}
+
+TEST(CudaTraits, WhatNobodyKnowsOfAGpuIsNotAnH200s) {
+  for (const int sm : {75, 80, 86, 89, 100, 120}) {
+    const operators::CudaTraits traits =
+        operators::cuda_traits({.kind = program::Target::Kind::kCuda, .sm = sm});
+    EXPECT_FALSE(traits.recorded) << sm;
+    EXPECT_FALSE(traits.process_overhead_bytes()) << sm;
+    EXPECT_FALSE(traits.nccl_bytes(2)) << sm;
+    EXPECT_NE(traits.multiprocessors, std::optional(132)) << sm;
+    EXPECT_GT(traits.assumed_multiprocessors(), 0) << sm;
+  }
+  EXPECT_EQ(operators::cuda_traits({.sm = 80}).multiprocessors, std::optional(108));
+  EXPECT_EQ(operators::cuda_traits({.sm = 86}).multiprocessors, std::nullopt);
+  EXPECT_EQ(operators::cuda_traits({.sm = 86}).threads_per_multiprocessor, 1536);
+  EXPECT_EQ(operators::cuda_traits({.sm = 75}).threads_per_multiprocessor, 1024);
+  EXPECT_TRUE(operators::cuda_traits(kHopper).recorded);
+}
+
+TEST(CallScript, ScratchMemoryOfAGpuThatNobodyRecordedIsModelled) {
+  for (const int sm : {80, 90}) {
+    const program::Target target{.kind = program::Target::Kind::kCuda, .sm = sm};
+    fakes::ProgramBuilder builder(DType::kFloat32, target);
+    const auto x = builder.input("x", {4, 4}, DType::kFloat32);
+    const auto w = builder.parameter("w", {4, 4});
+    builder.call("aten::mm", {x, w}, {4, 4});   // makes cuBLAS's workspace
+    builder.call("aten::add", {x, w}, {4, 4});  // its output alone
+    const auto scripts =
+        operators::call_scripts(builder.build(), operators::cuda_traits(target), {});
+    EXPECT_EQ(scripts.at(0).source,
+              sm == 90 ? operators::ScriptSource::kExact : operators::ScriptSource::kModelled);
+    EXPECT_EQ(scripts.at(1).source, operators::ScriptSource::kExact);
   }
 }
 
