@@ -131,6 +131,21 @@ void categorise(const Program& program, std::vector<program::Storage>& storages)
   }
 }
 
+/// Sums over a program that fits no machine would not fit 64 bits either.
+void check_size(const Program& program) {
+  constexpr long double kMostBytes = 0x1p60L;
+  long double bytes = 0;
+  for (const program::Storage& storage : program.storages) {
+    constexpr long double kRoundingBytes = 512;
+    bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
+    if (storage.bytes < 0 || bytes > kMostBytes) {
+      throw Error(ErrorCode::kUnsupportedModel,
+                  "the tensors of a step are larger than any memory",
+                  {"look at the sizes of the inputs and at those that the model computes"});
+    }
+  }
+}
+
 Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   Options options = wanted;
   check_target(wanted.target);
@@ -170,6 +185,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   program.operators = std::move(recorder.operators);
   categorise(program, recorder.storages);
   program.storages = std::move(recorder.storages);
+  check_size(program);
   program.modules = session.modules.paths();
   program.draws_random = recorder.draws_random;
   captured.constants = std::move(recorder.constants);
@@ -182,7 +198,12 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
 }  // namespace
 
 Captured capture(const Model& model, const Options& options) {
-  return record(model, options, CaptureOn::kMeta);
+  try {
+    return record(model, options, CaptureOn::kMeta);
+  } catch (const c10::Error& error) {  // outside the model's own calls
+    throw Error(ErrorCode::kUnsupportedModel,
+                "LibTorch refuses the model: " + bare_message(error.what_without_backtrace()));
+  }
 }
 
 Captured capture_on_device(const Model& model, const Options& options) {

@@ -35,12 +35,18 @@ std::int64_t read_bytes(const JsonCursor& cursor) {
   return value;
 }
 
-int read_int(const JsonCursor& cursor, int smallest) {
+/// What a schedule is made for each of: its size is that of the numbers here.
+constexpr int kMostMicroBatches = 65'536;
+constexpr int kMostBlocks = 1'000'000;
+
+int read_int(const JsonCursor& cursor,
+             int smallest,
+             int largest = std::numeric_limits<int>::max()) {
   const std::int64_t value = cursor.integer();
-  if (value < smallest || value > std::numeric_limits<int>::max()) {
+  if (value < smallest || value > largest) {
     cursor.fail(ErrorCode::kJsonBadValue,
                 std::to_string(value) + " is out of range",
-                {"a number from " + std::to_string(smallest) + " on"});
+                {"a number from " + std::to_string(smallest) + " to " + std::to_string(largest)});
   }
   return static_cast<int>(value);
 }
@@ -252,7 +258,7 @@ Plan parse_plan(const JsonDocument& document) {
   };
   plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   plan.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
-  plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1);
+  plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice({"separate"});
   for (const JsonCursor& entry : root.at("chunks").items()) {
     plan.chunks.push_back(read_chunk(entry));
@@ -260,7 +266,7 @@ Plan parse_plan(const JsonDocument& document) {
   const JsonCursor cache = root.at("cache");
   cache.only_keys({"blocks", "block_bytes", "gradient_window_bytes"});
   plan.cache = {
-      .blocks = read_int(cache.at("blocks"), 0),
+      .blocks = read_int(cache.at("blocks"), 0, kMostBlocks),
       .block_bytes = read_bytes(cache.at("block_bytes")),
       .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
   };

@@ -177,8 +177,9 @@ struct Program {
   [[nodiscard]] std::int64_t parameter_count() const;  ///< elements, ties once
 };
 
-/// SHA-256 over the canonical form of target, operators, storages' bytes, parameters' names and
-/// geometry, inputs and loss. Independent of paths, weights, lifetimes, modules and flops.
+/// SHA-256 over the canonical form of target, operators with their flops, storages' bytes,
+/// parameters' names and geometry, inputs and loss. Independent of paths, weights, lifetimes and
+/// modules.
 [[nodiscard]] std::string fingerprint(const Program& program);
 
 /// Calls `visit(const TensorRef&)` for every tensor among `arguments`, in order.

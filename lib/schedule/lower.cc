@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "schedule/buffers.h"
 #include "schedule/loads.h"
@@ -474,12 +476,27 @@ class Lowering {
   TaskId last_compute_ = -1, clip_ = -1;
 };
 
+/// Tasks, loads and their bookkeeping grow with the calls of a whole step.
+void check_size(const program::Program& program, int micro_batches) {
+  constexpr std::int64_t kMostCalls = std::int64_t{1} << 24;
+  const auto calls = static_cast<std::int64_t>(program.operators.size());
+  if (calls == 0 || micro_batches <= kMostCalls / calls) return;
+  throw Error(ErrorCode::kInconsistentPlan,
+              fmt::format("{} micro-batches of {} calls are more than the {} calls that a schedule "
+                          "may have",
+                          micro_batches,
+                          calls,
+                          kMostCalls),
+              {"use fewer accumulation steps and larger micro-batches"});
+}
+
 }  // namespace
 
 Schedule lower(const program::Program& program,
                const program::Lifetimes& lifetimes,
                const plan::Plan& plan,
                const LoweringOptions& options) {
+  if (options.training) check_size(program, plan.accumulation_steps);
   return Lowering(program, lifetimes, plan, options).run();
 }
 

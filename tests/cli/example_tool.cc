@@ -91,6 +91,12 @@ Answer work(const Options& options, Context& context) {
   } else if (what == "much") {
     for (int i = 0; i < 200'000; ++i) context.print(fmt::format("line {}\n", i));
     context.write_output(context.prepare_output("out.txt"), "content\n");
+  } else if (what == "finish") {
+    const elixir::FinishesFirst first;
+    context.write_output_streamed(context.prepare_output("out.txt"), [&](const elixir::Sink& sink) {
+      sink("begun\n");
+      std::this_thread::sleep_for(std::chrono::milliseconds(4000));
+    });
   } else if (what == "wait" || what == "hang") {
     // A write in progress, so that an end at once has something to clean up.
     context.write_output_streamed(context.prepare_output("out.txt"), [&](const elixir::Sink& sink) {

@@ -391,12 +391,29 @@ class Signals(ExampleTest):
         document = json.loads(out)
         self.assertEqual((document["status"], document["exit_code"]), ("error", 130))
 
+    def test_work_that_does_not_listen_ends_all_the_same(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.started("hang", "--json")
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=5), code)
+            document = json.loads(process.stdout.read())
+            self.assertEqual((document["status"], document["exit_code"]), ("error", code))
+            self.assertEqual(list(self.directory.iterdir()), [])
+
+    def test_work_that_finishes_first_is_left_to_it(self):
+        process = self.started("finish")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(2.5)  # beyond the grace of other work
+        self.assertIsNone(process.poll())
+        self.assertEqual(process.wait(timeout=30), 143)
+        self.assertEqual([path.name for path in self.directory.iterdir()], ["out.txt"])
+
     def test_second_signal_ends_at_once_without_partial_files(self):
-        process = self.started("hang")
+        process = self.started("finish")
         process.send_signal(signal.SIGINT)
         process.stderr.readline()
         time.sleep(0.2)
-        self.assertIsNone(process.poll(), "one signal must not end work that cannot be cut")
+        self.assertIsNone(process.poll(), "one signal must not end work that finishes first")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=2), 130)
         self.assertEqual(list(self.directory.iterdir()), [])

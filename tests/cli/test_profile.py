@@ -7,8 +7,10 @@ import pathlib
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from harness import CommonBehaviour, ToolTest, clean_environment, schema
@@ -96,6 +98,25 @@ class Documents(ProfileTest):
     def test_the_screen_goes_to_stdout_and_names_the_file(self):
         result = self.succeeds(self.model, "--target", "cpu")
         self.assertIn("tiny.profile.json", result.out)
+
+
+class Signals(ProfileTest):
+    def test_a_model_that_never_ends_ends_within_two_seconds(self):
+        import torch
+
+        class Endless(torch.nn.Module):
+            def forward(self, x):
+                while True:
+                    x = x + 1.0
+                return x.sum()
+
+        torch.jit.script(Endless()).save(str(self.directory / "endless.pt"))
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.start("endless.pt", "--target", "cpu", "--input", "x:float32[2]")
+            time.sleep(3)  # inside the model; a signal before is no other answer
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=5), code)
+            self.assertEqual(self.files(), ["endless.pt"])
 
 
 class Reports(ProfileTest):

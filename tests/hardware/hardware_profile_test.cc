@@ -63,6 +63,33 @@ HardwareProfile parse(const Json& json) {
   return parse_hardware(*JsonDocument::parse(dump(json), "h.json"));
 }
 
+TEST(HardwareProfile, FiguresBeyondAnyMachineAreRefused) {
+  const Json good = to_json(sample());
+  struct Case {
+    const char* pointer;
+    Json value;
+  };
+  for (const Case& c : {
+           Case{"/launch_ns/median", 1e300},
+           Case{"/launch_ns/median", 1e16},
+           Case{"/operators/0/time_ns/median", 1e16},
+           Case{"/operators/0/workspace_bytes", 1LL << 62},
+           Case{"/adam/cpu/0/params_per_s/median", 1e-300},
+           Case{"/compute/0/matmul_flop_per_s/median", 1e300},
+           Case{"/gpus/0/memory_bytes", 1LL << 62},
+       }) {
+    Json bad = good;
+    bad[Json::json_pointer(c.pointer)] = c.value;
+    try {
+      (void)parse(bad);
+      ADD_FAILURE() << c.pointer << " is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kJsonBadValue);
+      EXPECT_EQ(error.info().where->pointer, c.pointer);
+    }
+  }
+}
+
 ErrorInfo failure(const std::function<void()>& action) {
   try {
     action();

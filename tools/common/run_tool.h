@@ -43,8 +43,9 @@
 //   }
 //
 // Broken input, environment or work: throw elixir::Error. A negative answer: return Answer::kNo.
-// std::bad_alloc is EX0701; any other exception is a bug (70). The first SIGINT or SIGTERM only
-// sets core/interrupt.h; the second ends the process at once, without partial files.
+// std::bad_alloc is EX0701; any other exception is a bug (70). The first SIGINT or SIGTERM
+// sets core/interrupt.h; work that has not ended 1.5 s later is ended, unless it said that it
+// finishes first. The second ends the process at once. Neither leaves partial files.
 
 #include <functional>
 #include <memory>

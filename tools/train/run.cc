@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -15,6 +16,7 @@
 
 #include "capture/capture.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
 #include "hardware/operator_cost.h"
@@ -475,6 +477,17 @@ void TrainRun::start() {
   }
 }
 
+/// Results are the same for one number of threads alone; far more threads than CPUs never end.
+void check_threads(int threads) {
+  constexpr unsigned kMostPerCpu = 16;
+  const unsigned cpus = std::max(1U, std::thread::hardware_concurrency());
+  if (static_cast<unsigned>(threads) <= kMostPerCpu * cpus) return;
+  throw Error(
+      ErrorCode::kMachineTooSmall,
+      fmt::format("the checkpoint's run used {} threads, this machine has {} CPUs", threads, cpus),
+      {"resume on a machine like the one it ran on"});
+}
+
 void TrainRun::resume_state() {
   const std::string directory = run_path_ + "/checkpoints";
   if (!options_.dry_run) {
@@ -482,6 +495,7 @@ void TrainRun::resume_state() {
     if (options_.export_path) train::remove_abandoned(*options_.export_path);
   }
   resumed_from_ = train::newest_checkpoint(directory, run_id_);
+  if (resumed_from_) check_threads(resumed_from_->info.cpu_threads);
   if (!resumed_from_) {
     log::info("no checkpoint yet: the run starts again from its first step");
     return;
@@ -773,6 +787,7 @@ Answer TrainRun::run() {
     return Answer::kYes;
   }
   start();
+  const FinishesFirst step_and_checkpoint;
   train_steps();
   finish(trainer_->steps_done() >= options_.steps ? "finished" : "interrupted");
   throw_if_interrupted();

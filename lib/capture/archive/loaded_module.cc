@@ -17,6 +17,7 @@
 #include "capture/record/allowed_operators.h"
 #include "capture/record/arithmetic_trap.h"
 #include "capture/record/load_scope.h"
+#include "core/deep_stack.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -50,6 +51,11 @@ class Replacer {
     if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
       archive_.fetch_weights(*range, tensor.storage().mutable_data(), tensor.storage().nbytes());
+    } else if (tensor.storage().nbytes() > 0 && tensor.storage().data() == nullptr) {
+      throw Error(ErrorCode::kBufferWithoutData,
+                  "a tensor of the model that is neither parameter nor buffer has no data in " +
+                      archive_.path(),
+                  {"register it as a buffer, or export the model from the CPU"});
     }
   }
 
@@ -134,30 +140,13 @@ void replace_tensors(const c10::IValue& root, const Replacement& replacement) {
   }
 }
 
-}  // namespace
-
-LoadedModule load_module(const std::shared_ptr<Archive>& archive,
-                         c10::Device device,
-                         std::optional<at::ScalarType> floating) {
-  LoadedModule loaded;
-  try {
-    refuse_code_that_runs_on_loading(archive);
-    const LoadScope scope;
-    const ArithmeticTrap trap;
-    loaded.module = torch::jit::load(archive, c10::kCPU);
-    refuse_what_is_not_allowed(loaded.module);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-    throw Error(ErrorCode::kTruncatedArchive,
-                "the TorchScript archive " + archive->path() + " is damaged",
-                {"export the model again with torch 2.11 or older"})
-        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
-  }
-
+/// Takes parameters and buffers out of the module and puts theirs on `device` in.
+void put_on_device(LoadedModule& loaded,
+                   const Archive& archive,
+                   c10::Device device,
+                   std::optional<at::ScalarType> floating) {
   const c10::AutoGradMode no_gradients(false);
-  Replacer replacer(*archive, device, floating);
+  Replacer replacer(archive, device, floating);
   // Keyed by TensorImpl: a tied weight is one TensorImpl with several names.
   std::unordered_map<const c10::TensorImpl*, std::pair<bool, std::size_t>> known;
   const auto take = [&](const std::string& name, const at::Tensor& tensor, bool is_parameter) {
@@ -193,6 +182,32 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
     return tensor;
   };
   replace_tensors(loaded.module._ivalue(), replacement);
+}
+
+}  // namespace
+
+LoadedModule load_module(const std::shared_ptr<Archive>& archive,
+                         c10::Device device,
+                         std::optional<at::ScalarType> floating) {
+  LoadedModule loaded;
+  try {
+    refuse_code_that_runs_on_loading(archive);
+    run_on_deep_stack([&] {
+      const LoadScope scope;
+      const ArithmeticTrap trap;
+      loaded.module = torch::jit::load(archive, c10::kCPU);
+      refuse_what_is_not_allowed(loaded.module);
+    });
+    put_on_device(loaded, *archive, device, floating);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+    throw Error(ErrorCode::kTruncatedArchive,
+                "the TorchScript archive " + archive->path() + " is damaged",
+                {"export the model again with torch 2.11 or older"})
+        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
+  }
   archive->forget_buffers();
   return loaded;
 }
