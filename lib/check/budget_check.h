@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/analysis/attribution.h"
 #include "check/budget.h"
+#include "memory/analysis/attribution.h"
 #include "plan/plan.h"
 #include "program/document.h"
 
@@ -87,6 +87,7 @@ struct Culprits {
   std::string share;   ///< of what: "at the peak", "activations made", …
   bool grown = false;  ///< largest growth over the baseline instead of largest
   std::vector<Culprit> entries;
+  bool shrunk = false;  ///< who shrank most since the baseline, after the list of who grew
 };
 
 struct FileReport {

@@ -238,10 +238,11 @@ class Family {
       if (chunk.parameter_home == Home::kHost) ++streamed;
     }
     return fmt::format(
-        "chunks up to {}, {} of {} resident, {} streamed through {} blocks, window {}",
+        "{} chunks of up to {}: {} stay on the device whole, {} come from the host through {} "
+        "blocks, {} of gradients on their way",
+        plan.chunks.size(),
         format_bytes(largest),
         resident,
-        plan.chunks.size(),
         streamed,
         plan.cache.blocks,
         format_bytes(plan.cache.gradient_window_bytes));
@@ -452,8 +453,9 @@ Minima find_minima(const Problem& problem) {
   if (device) minima.gpu_memory_bytes = device->gpu_memory_bytes;
   const auto host = least_host(chain, problem.gpu_budget_bytes());
   if (host) minima.host_memory_bytes = host->host_bytes;
-  minima.gpu_memory_bytes_any_host =
-      least_device(chain, std::numeric_limits<std::int64_t>::max())->gpu_memory_bytes;
+  const Link least = *least_device(chain, std::numeric_limits<std::int64_t>::max());
+  minima.gpu_memory_bytes_any_host = least.gpu_memory_bytes;
+  minima.least_peak = family.evaluate(least.choice).simulation.device;
   return minima;
 }
 

@@ -16,12 +16,12 @@
 #include "memory/analysis/attribution.h"
 #include "memory/analysis/comparison.h"
 #include "memory/analysis/fit.h"
+#include "report/page/profile_page.h"
 #include "report/screen/byte_unit.h"
 #include "report/screen/comparison_screen.h"
-#include "report/trace/memory_snapshot.h"
-#include "report/page/profile_page.h"
 #include "report/screen/profile_screen.h"
 #include "report/screen/table.h"
+#include "report/trace/memory_snapshot.h"
 #include "tools/profile/gpu_memory.h"
 #include "tools/profile/measured.h"
 #include "tools/profile/steps.h"
@@ -105,6 +105,8 @@ class ProfileRun {
   }
 
   Answer one() {
+    // What is no model says so, whatever lies where the profile is to go.
+    Steps steps(options_, context_.argv());
     const std::string output = context_.prepare_output(beside(".profile.json"));
     for (const auto& path : {options_.html, options_.snapshot}) {
       if (!path) continue;
@@ -118,7 +120,6 @@ class ProfileRun {
     // Read first: a bad one is found before the work, and the output may replace it.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
-    Steps steps(options_, context_.argv());
     const Steps::Step step = steps.capture(
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
     for (const std::string& warning : step.warnings) context_.warn(warning);
@@ -133,6 +134,9 @@ class ProfileRun {
     context_.document()["gpu_memory"] = nullptr;
     context_.document()["comparison"] = nullptr;
     context_.document()["measured"] = nullptr;
+    if (!options_.loss.empty()) {
+      context_.print(report::loss_line(profile.program, options_.loss));
+    }
     context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
     if (before) {
       const memory::Comparison comparison = compare(*before, memory::attribute(profile));
@@ -202,12 +206,12 @@ class ProfileRun {
   }
 
   Answer sweep() {
+    Steps steps(options_, context_.argv());
     std::vector<std::string> outputs;
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
       check_output(outputs.back(), context_.overwrite());
     }
-    Steps steps(options_, context_.argv());
     std::vector<program::MemorySummary> rows;
     Json batches = Json::array();
     bool all_fit = true;

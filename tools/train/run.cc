@@ -19,6 +19,7 @@
 #include "core/units.h"
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
+#include "program/dtype_names.h"
 #include "program/lifetimes.h"
 #include "report/trace/schedule_trace.h"
 #include "train/checkpoint.h"
@@ -204,7 +205,7 @@ capture::Options TrainRun::capture_options() const {
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec,
                   "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
-                  {"for example --input input_ids:int64[2,128]"});
+                  {program::help_for_input(text)});
     }
     wanted.inputs.push_back(*spec);
   }
@@ -345,7 +346,9 @@ void TrainRun::announce() {
       options_.seed,
       device_ == runtime::DeviceKind::kCuda
           ? std::string("on the GPU")
-          : fmt::format("on the CPU with {} threads", at::get_num_threads()));
+          : fmt::format("on the CPU with {} thread{}",
+                        at::get_num_threads(),
+                        at::get_num_threads() == 1 ? "" : "s"));
   text += fmt::format(
       "predicted  {} a step, device peak {}, host {}, {} fetches and {} evictions a "
       "step\n",

@@ -28,9 +28,11 @@ std::string_view unit_name(Measure measure) {
   return "";
 }
 
-/// To the last unit: "332,398,592 bytes".
+/// "332,398,592 bytes", "15.4 ms".
 std::string exact(Measure measure, std::int64_t value) {
   if (measure == Measure::kCount) return format_count(value);
+  // A time to the nanosecond says no more than its first digits.
+  if (measure == Measure::kNanoseconds) return format_ns(static_cast<double>(value));
   return fmt::format("{} {}", format_count(value), unit_name(measure));
 }
 
@@ -76,9 +78,11 @@ std::string signed_value(Measure measure, std::int64_t value) {
 }
 
 std::string culprits_table(const check::Culprits& culprits) {
-  const auto cell = [&](std::int64_t value) { return check::format_value(culprits.measure, value); };
+  const auto cell = [&](std::int64_t value) {
+    return check::format_value(culprits.measure, value);
+  };
   std::string text = fmt::format("  {}:\n", heading_of(culprits));
-  if (!culprits.grown) {
+  if (!culprits.grown && !culprits.shrunk) {
     Table table({{"", ""}, {"", "", Align::kLeft}});
     for (const check::Culprit& culprit : culprits.entries) {
       table.row({"    " + cell(culprit.value), name_of_alike(culprit.name, culprit.count)});
@@ -116,7 +120,8 @@ Json check_json(const check::Check& check) {
       {"verdict", name_of(check.verdict)},
       {"value", optional_json(check.value)},
       {"limit", optional_json(check.limit)},
-      {"overshoot", check.verdict == check::Verdict::kOver ? Json(check.overshoot()) : Json(nullptr)},
+      {"overshoot",
+       check.verdict == check::Verdict::kOver ? Json(check.overshoot()) : Json(nullptr)},
       {"overshoot_percent", percent ? Json(*percent) : Json(nullptr)},
       {"max_increase_percent",
        check.max_increase_percent ? Json(*check.max_increase_percent) : Json(nullptr)},
@@ -142,6 +147,7 @@ Json culprits_json(const check::Culprits& culprits) {
           {"share", culprits.share},
           {"unit", unit_name(culprits.measure)},
           {"grown", culprits.grown},
+          {"shrunk", culprits.shrunk},
           {"entries", std::move(entries)}};
 }
 
@@ -196,7 +202,12 @@ std::string origin_of(const check::Check& check) {
 }
 
 std::string heading_of(const check::Culprits& culprits) {
-  if (culprits.what == "parts") return culprits.grown ? "what grew most" : "at the peak";
+  if (culprits.what == "parts") {
+    return culprits.shrunk ? "what shrank most" : culprits.grown ? "what grew most" : "at the peak";
+  }
+  if (culprits.shrunk) {
+    return fmt::format("{} that shrank most, {}", culprits.what, culprits.share);
+  }
   if (culprits.grown) return fmt::format("{} that grew most, {}", culprits.what, culprits.share);
   return fmt::format("largest {}, {}", culprits.what, culprits.share);
 }
@@ -219,9 +230,10 @@ std::string verdict_of(const check::CheckReport& report) {
     return fmt::format(
         "within budget: {} of {}{}", plural(report.within, "check"), plural(files, "file"), waived);
   }
-  const auto failed_files = std::count_if(report.files.begin(),
-                                          report.files.end(),
-                                          [](const check::FileReport& file) { return file.failed(); });
+  const auto failed_files =
+      std::count_if(report.files.begin(), report.files.end(), [](const check::FileReport& file) {
+        return file.failed();
+      });
   return fmt::format("over budget: {} of {} failed, in {} of {}{}",
                      report.failed,
                      plural(report.failed + report.within, "check"),
@@ -251,7 +263,8 @@ Json to_json(const check::CheckReport& report) {
     Json checks = Json::array();
     for (const check::Check& check : file.checks) checks.push_back(check_json(check));
     Json responsible = Json::array();
-    for (const check::Culprits& culprits : file.culprits) responsible.push_back(culprits_json(culprits));
+    for (const check::Culprits& culprits : file.culprits)
+      responsible.push_back(culprits_json(culprits));
     files.push_back({{"file", file.path},
                      {"kind", name_of(file.kind)},
                      {"target", file.target},

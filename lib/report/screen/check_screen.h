@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/json.h"
 #include "check/budget_check.h"
+#include "core/json.h"
 
 namespace elixir::report {
 
