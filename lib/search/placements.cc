@@ -181,13 +181,15 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
     if (chunk.optimizer_home == Home::kDevice) ++resident;
     if (chunk.parameter_home == Home::kHost) ++streamed;
   }
-  return fmt::format("chunks up to {}, {} of {} resident, {} streamed through {} blocks, window {}",
-                     format_bytes(largest),
-                     resident,
-                     plan.chunks.size(),
-                     streamed,
-                     plan.cache.blocks,
-                     format_bytes(plan.cache.gradient_window_bytes));
+  return fmt::format(
+      "{} chunks of up to {}: {} stay on the device whole, {} come from the host through {} "
+      "blocks, {} of gradients on their way",
+      plan.chunks.size(),
+      format_bytes(largest),
+      resident,
+      streamed,
+      plan.cache.blocks,
+      format_bytes(plan.cache.gradient_window_bytes));
 }
 
 std::vector<ChainMember> chain_of(const PlacementSpace& space) {

@@ -122,8 +122,9 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
       schedule::lower(program_, lifetimes_, plan, {.clip_gradients = request_.clip_gradients});
   result.simulation =
       schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
-  result.gpu_memory_bytes = gpu_memory_for(
-      result.simulation.device.bytes, schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
+  result.gpu_memory_bytes =
+      gpu_memory_for(result.simulation.device.bytes,
+                     schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);

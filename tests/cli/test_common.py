@@ -108,6 +108,9 @@ class Usage(ExampleTest):
 
     def test_stray_words_are_refused(self):
         self.refuses("EX0105", "plan.json", mentions="`plan.json`")
+        # By the name of another program, and by a part of the name.
+        self.refuses("EX0101", "--max-steps", "3", mentions="did you mean `--steps`?")
+        self.refuses("EX0101", "--steps-per-epoch", "3", mentions="did you mean `--steps`?")
         self.refuses("EX0105", "stepss", mentions="did you mean `--steps`?")
         self.refuses("EX0105", "--", "--steps")
 

@@ -43,7 +43,7 @@ std::optional<CheckedDocument> read_document(const std::string& path) {
   const JsonCursor root = document->root();
   const JsonCursor at = schema ? root.at("schema") : root;
   at.fail(ErrorCode::kWrongSchema,
-          schema ? fmt::format("a `{}` document cannot be checked", *schema)
+          schema ? fmt::format("documents of schema `{}` cannot be checked", *schema)
                  : std::string("not an Elixir document: it has no `schema`"),
           {"give profiles (elixir-profile), plans (elixir-search) and a budget"});
 }

@@ -116,6 +116,8 @@ class Flags {
   /// Sizes: 24GiB, 80GB, 512.
   Flag& bytes(const std::string& name, std::int64_t* value, const std::string& help);
   Flag& bytes(const std::string& name, std::optional<std::int64_t>* value, const std::string& help);
+  /// Several sizes: 16,24,40,80GiB; those without a unit have that of the last.
+  Flag& sizes(const std::string& name, std::vector<std::int64_t>* values, const std::string& help);
   Flag& integer(const std::string& name,
                 const std::string& value_name,
                 int* value,

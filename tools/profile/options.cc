@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "program/dtype_names.h"
 
 namespace elixir::tools {
 namespace {
@@ -183,7 +184,7 @@ capture::Options capture_options(const ProfileOptions& options) {
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec,
                   fmt::format("cannot read `{}` as the description of an input", text),
-                  {"write --input NAME:DTYPE[D0,D1,...], for example input_ids:int64[2,128]"});
+                  {"write --input NAME:DTYPE[D0,D1,...]", program::help_for_input(text)});
     }
     wanted.inputs.push_back(std::move(*spec));
   }

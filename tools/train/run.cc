@@ -21,6 +21,7 @@
 #include "core/units.h"
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
+#include "program/dtype_names.h"
 #include "program/lifetimes.h"
 #include "program/loss_scale.h"
 #include "report/screen/train_log.h"
@@ -240,7 +241,7 @@ capture::Options TrainRun::capture_options() const {
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec,
                   "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
-                  {"for example --input input_ids:int64[2,128]"});
+                  {program::help_for_input(text)});
     }
     wanted.inputs.push_back(*spec);
   }
@@ -406,7 +407,9 @@ void TrainRun::announce() {
                       options_.seed,
                       device_ == runtime::DeviceKind::kCuda
                           ? std::string("on the GPU")
-                          : fmt::format("on the CPU with {} threads", at::get_num_threads()));
+                          : fmt::format("on the CPU with {} thread{}",
+                                        at::get_num_threads(),
+                                        at::get_num_threads() == 1 ? "" : "s"));
   text += fmt::format(
       "predicted  {} a step, device peak {}, host {}, {} fetches and {} evictions a "
       "step\n",
