@@ -242,9 +242,9 @@ Minima find_minima(const Problem& problem) {
   if (device) minima.gpu_memory_bytes = device->gpu_memory_bytes;
   const auto host = least_host(chain, problem.gpu_budget_bytes());
   if (host) minima.host_memory_bytes = host->host_bytes;
-  const Link least = *least_device(chain, std::numeric_limits<std::int64_t>::max());
+  const ChainMember least = *least_device(chain, std::numeric_limits<std::int64_t>::max());
   minima.gpu_memory_bytes_any_host = least.gpu_memory_bytes;
-  minima.least_peak = family.evaluate(least.choice).simulation.device;
+  minima.least_peak = space.evaluate(least.placement).simulation.device;
   return minima;
 }
 

@@ -100,9 +100,13 @@ void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) con
     if (got > 0) done += static_cast<std::size_t>(got);
   }
   const int error = got < 0 ? errno : 0;
+  auto end = offset_bytes + static_cast<std::int64_t>(done);
+  struct stat status {};
+  if (done < bytes && error == 0 && ::fstat(from, &status) == 0) {
+    end = std::min(end, static_cast<std::int64_t>(status.st_size));
+  }
   if (descriptor_ < 0) ::close(from);
   if (done == bytes) return;
-  const auto end = offset_bytes + static_cast<std::int64_t>(done);
   throw file_error(
       ErrorCode::kIoError,
       path_,
