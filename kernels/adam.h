@@ -64,7 +64,7 @@ struct AdamArrays {
 
 /// Values that are not finite. With a loss scale, all gradients are checked before the first pass
 /// (gradient.h): that is how a step with one leaves every state untouched. Without, the passes find
-/// out by the way and the caller stops.
+/// out in the same pass, and the caller stops.
 struct FoundInfinity {
   const std::uint32_t* skip = nullptr;  ///< not 0: the pass reads and writes nothing
   /// Set to 1 by a pass that met or made a value that is not finite: gradient, moment, master or

@@ -9,6 +9,9 @@
 // Simd: kWidth; Float; load, store, broadcast, add, multiply, divide, square_root, fused (a*b+c);
 // load_bfloat16, load_float16; store_bfloat16, store_float16; stream_bfloat16, stream_float16
 // (aligned, past the cache); join, store_lower (split_master.h; the upper half is store_bfloat16);
+// Int (32-bit lanes), broadcast_int, lanes (0, 1, …), add_int, subtract_int, xor_int, and_int,
+// shift_left, shift_right (zeros come in), multiply_wide (both halves of the products), to_float
+// (signed, rounded to nearest), bits_of, float_of (random_body.h);
 // kRawBytes, load_raw, store_raw, stream_raw, opaque (streams_body.h); prefetch; fence.
 //
 // Fewer elements than a vector or block go through a zero-padded copy and the same instructions, so
@@ -18,6 +21,7 @@
 #include "kernels/conversion_body.h"
 #include "kernels/kernel_table.h"
 #include "kernels/norm_body.h"
+#include "kernels/random_body.h"
 #include "kernels/streams_body.h"
 
 namespace elixir::kernels::body {
@@ -33,6 +37,7 @@ constexpr KernelTable make_table() {
       &convert<Simd>,
       &split<Simd>,
       &join<Simd>,
+      &fill_random<Simd>,
   };
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/adam.h"
 #include "kernels/gradient.h"
+#include "kernels/random.h"
 
 namespace elixir::kernels {
 
@@ -24,6 +25,13 @@ struct KernelTable {
   void (*convert)(void* out, Element type, const float* in, std::size_t n);
   void (*split)(const float* master, std::uint16_t* upper, std::int16_t* lower, std::size_t n);
   void (*join)(const std::uint16_t* upper, const std::int16_t* lower, float* master, std::size_t n);
+  /// Elements `first`, a multiple of kRandomBlockElements, to `first` + n, to `out`.
+  void (*fill_random)(void* out,
+                      Element type,
+                      std::size_t first,
+                      std::size_t n,
+                      const Distribution& what,
+                      std::uint64_t key);
 };
 
 extern const KernelTable kScalarKernels;

@@ -72,6 +72,35 @@ struct Avx2 {
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
   }
 
+  using Int = __m256i;
+  static Int broadcast_int(std::uint32_t value) {
+    return _mm256_set1_epi32(static_cast<int>(value));
+  }
+  static Int lanes() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+  static Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
+  static Int subtract_int(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+  static Int xor_int(Int a, Int b) { return _mm256_xor_si256(a, b); }
+  static Int and_int(Int a, Int b) { return _mm256_and_si256(a, b); }
+  template <int kBits>
+  static Int shift_left(Int a) {
+    return _mm256_slli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Int shift_right(Int a) {
+    return _mm256_srli_epi32(a, kBits);
+  }
+  static void multiply_wide(Int a, std::uint32_t b, Int& high, Int& low) {
+    constexpr int kOdd = 0xAA;
+    const Int factor = broadcast_int(b);
+    const Int even = _mm256_mul_epu32(a, factor);
+    const Int odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
+    high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, kOdd);
+    low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), kOdd);
+  }
+  static Float to_float(Int a) { return _mm256_cvtepi32_ps(a); }
+  static Int bits_of(Float a) { return _mm256_castps_si256(a); }
+  static Float float_of(Int a) { return _mm256_castsi256_ps(a); }
+
   static constexpr std::size_t kRawBytes = 32;
   using Raw = __m256i;
   static Raw load_raw(const void* from) {

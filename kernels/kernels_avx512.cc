@@ -69,6 +69,37 @@ struct Avx512 {
         _mm512_cvtepi32_epi16(_mm512_maskz_mov_epi32(number, _mm512_castps_si512(value))));
   }
 
+  using Int = __m512i;
+  static Int broadcast_int(std::uint32_t value) {
+    return _mm512_set1_epi32(static_cast<int>(value));
+  }
+  static Int lanes() {
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  static Int add_int(Int a, Int b) { return _mm512_add_epi32(a, b); }
+  static Int subtract_int(Int a, Int b) { return _mm512_sub_epi32(a, b); }
+  static Int xor_int(Int a, Int b) { return _mm512_xor_si512(a, b); }
+  static Int and_int(Int a, Int b) { return _mm512_and_si512(a, b); }
+  template <int kBits>
+  static Int shift_left(Int a) {
+    return _mm512_slli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Int shift_right(Int a) {
+    return _mm512_srli_epi32(a, kBits);
+  }
+  static void multiply_wide(Int a, std::uint32_t b, Int& high, Int& low) {
+    constexpr __mmask16 kOdd = 0xAAAA;
+    const Int factor = broadcast_int(b);
+    const Int even = _mm512_mul_epu32(a, factor);
+    const Int odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), factor);
+    high = _mm512_mask_blend_epi32(kOdd, _mm512_srli_epi64(even, 32), odd);
+    low = _mm512_mask_blend_epi32(kOdd, even, _mm512_slli_epi64(odd, 32));
+  }
+  static Float to_float(Int a) { return _mm512_cvtepi32_ps(a); }
+  static Int bits_of(Float a) { return _mm512_castps_si512(a); }
+  static Float float_of(Int a) { return _mm512_castsi512_ps(a); }
+
   static constexpr std::size_t kRawBytes = 64;
   using Raw = __m512i;
   static Raw load_raw(const void* from) { return _mm512_loadu_si512(from); }

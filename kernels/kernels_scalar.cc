@@ -88,6 +88,30 @@ struct Scalar {
     *to = static_cast<std::int16_t>(value != value ? 0U : bits_of(value) & 0xFFFFU);
   }
 
+  using Int = std::uint32_t;
+  static Int broadcast_int(std::uint32_t value) { return value; }
+  static Int lanes() { return 0; }
+  static Int add_int(Int a, Int b) { return a + b; }
+  static Int subtract_int(Int a, Int b) { return a - b; }
+  static Int xor_int(Int a, Int b) { return a ^ b; }
+  static Int and_int(Int a, Int b) { return a & b; }
+  template <int kBits>
+  static Int shift_left(Int a) {
+    return a << kBits;
+  }
+  template <int kBits>
+  static Int shift_right(Int a) {
+    return a >> kBits;
+  }
+  static void multiply_wide(Int a, std::uint32_t b, Int& high, Int& low) {
+    const std::uint64_t product = std::uint64_t{a} * b;
+    high = static_cast<Int>(product >> 32);
+    low = static_cast<Int>(product);
+  }
+  static Float to_float(Int a) { return static_cast<float>(static_cast<std::int32_t>(a)); }
+  static Int bits_of(Float a) { return kernels::bits_of(a); }
+  static Float float_of(Int a) { return kernels::float_of(a); }
+
   static constexpr std::size_t kRawBytes = 8;
   using Raw = std::uint64_t;
   static Raw load_raw(const void* from) {

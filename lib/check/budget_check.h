@@ -87,6 +87,7 @@ struct Culprits {
   std::string share;   ///< of what: "at the peak", "activations made", …
   bool grown = false;  ///< largest growth over the baseline instead of largest
   std::vector<Culprit> entries;
+  bool shrunk = false;  ///< who shrank most since the baseline, after the list of who grew
 };
 
 struct FileReport {

@@ -54,6 +54,7 @@ enum class ErrorCode : int {
   kBufferWithoutData = 309,
   kWeightsMismatch = 310,
   kUnsupportedModel = 311,
+  kWrongTarget = 312,
   // 04 plans
   kPlanOfAnotherProgram = 401,
   kInconsistentPlan = 402,

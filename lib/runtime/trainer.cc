@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "program/loss_scale.h"
@@ -18,6 +19,7 @@
 #include "replay/replay_call.h"
 #include "runtime/buffer_store.h"
 #include "runtime/executor.h"
+#include "runtime/machine.h"
 #include "runtime/not_finite.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
@@ -41,6 +43,7 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                             wanted),
                 {"choose the plan's device, or profile and search again for this one"});
   }
+  if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
   if (plan.world != 1) {
     throw Error(ErrorCode::kMissingFeature,
                 fmt::format("the plan is for {} GPUs, this build trains on one", plan.world));

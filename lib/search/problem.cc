@@ -12,6 +12,9 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "memory/step/training_events.h"
+#include "schedule/buffers.h"
+#include "schedule/operator_memory.h"
 
 namespace elixir::search {
 
@@ -23,11 +26,9 @@ Problem::Problem(const program::Program& program,
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
       cost_(hardware) {
-  const bool cuda_program = program.target.kind == program::Target::Kind::kCuda;
-  if (cuda_program != on_cuda() ||
-      (cuda_program && hardware.gpus.front().sm != program.target.sm)) {
-    const std::string machine =
-        on_cuda() ? fmt::format("cuda:sm_{}", hardware.gpus.front().sm) : std::string("cpu");
+  const program::Target of_hardware = hardware::target_of(hardware);
+  if (!of_hardware.goes_with(program.target)) {
+    const std::string machine = of_hardware.text();
     throw Error(ErrorCode::kProfileTargetMismatch,
                 fmt::format("the program was captured for {}, hardware profile `{}` is of {}",
                             program.target.text(),
@@ -59,7 +60,8 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.programs = {{.role = "train", .fingerprint = program_fingerprint_}};
   plan.hardware = {.fingerprint = hardware_fingerprint_,
                    .device_kind = hardware_.device_kind,
-                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0};
+                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0,
+                   .isa = program_.target.isa};
   plan.strategy = strategy;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,
@@ -106,20 +108,11 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
   plan.cache.blocks = std::clamp(blocks, fewest, std::max(fewest, cached));
 }
 
-std::int64_t static_device_bytes(const schedule::Schedule& schedule) {
-  std::int64_t bytes = 0;
-  for (const schedule::Buffer& buffer : schedule.buffers) {
-    if (buffer.arena == schedule::Arena::kDevice) {
-      bytes += round_up(buffer.bytes, schedule::kAllocationRoundingBytes);
-    }
-  }
-  return bytes;
-}
-
 std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t static_bytes) const {
   if (!on_cuda()) return peak_bytes;
   const std::int64_t dynamic_bytes = peak_bytes - static_bytes;
-  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction;
+  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction +
+         guess_bytes_;
 }
 
 Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
@@ -130,7 +123,8 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   result.simulation =
       schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
   result.gpu_memory_bytes =
-      gpu_memory_for(result.simulation.device.bytes, static_device_bytes(schedule));
+      gpu_memory_for(result.simulation.device.bytes,
+                     schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -142,9 +136,34 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   }
   plan.predicted.peak_allocated_bytes = result.simulation.device.bytes;
   plan.predicted.host_bytes = result.simulation.host_bytes;
+  plan.predicted.operators_measured = result.simulation.operators_measured;
+  plan.predicted.operators_total = result.simulation.operators_total;
   plan.predicted.traffic = result.simulation.traffic;
   result.plan = std::move(plan);
   return result;
+}
+
+std::int64_t Problem::verify(Evaluated& plan) const {
+  if (!on_cuda()) return 0;
+  if (scripts_.empty()) scripts_ = schedule::replay_scripts(program_);
+  constexpr int kDifferentSteps = 2;  // the first makes what stays
+  const schedule::Schedule schedule =
+      schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
+  const memory::TrainingEvents events =
+      schedule::operator_events(schedule, program_, lifetimes_, scripts_, kDifferentSteps);
+  std::size_t sequence = 0;
+  for (const memory::TrainingEvent& event : events.events) {
+    const auto next = static_cast<std::size_t>(event.allocation) * 2 + (event.frees ? 1 : 0);
+    sequence = (sequence ^ next) * 0x100000001B3U;
+  }
+  const auto [reserved, fresh] = reserved_bytes_.try_emplace(sequence, 0);
+  if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
+  const std::int64_t needed = context_bytes_ +
+                              schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
+                              reserved->second;
+  const std::int64_t guessed =
+      std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, needed));
+  return plan.gpu_memory_bytes - guessed;
 }
 
 bool Problem::fits(const Evaluated& candidate) const {

@@ -5,12 +5,15 @@
 // once; a plan's time and memory come from lowering and simulating it, so what a strategy compares
 // is what the trainer will run.
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "hardware/hardware_profile.h"
 #include "hardware/operator_cost.h"
+#include "operators/scratch/call_script.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "program/program.h"
@@ -29,10 +32,11 @@ struct Evaluated {
   std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs
 };
 
-/// CUDA only: what LibTorch's caching allocator may hold beyond what is allocated, as long as
-/// reserved memory is not simulated: cuBLAS's workspaces (32 MiB and 1 MiB, kept for the process)
-/// and half-used segments, and a sixteenth of the operators' peak for splitting. Part of the
-/// budget, never of the predicted allocated bytes.
+/// CUDA only, a guess for the many plans that are compared: what LibTorch's caching allocator may
+/// hold beyond what is allocated, cuBLAS's workspaces (32 MiB and 1 MiB, kept for the process),
+/// half-used segments, and a sixteenth of the operators' peak for splitting. Plans that are found
+/// are held against the simulated allocator (verify()). Part of the budget, never of the predicted
+/// allocated bytes.
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{96} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 16;
 
@@ -73,6 +77,11 @@ class Problem {
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
                                             std::int64_t static_bytes) const;
   [[nodiscard]] bool fits(const Evaluated& candidate) const;
+  /// CUDA: `plan.gpu_memory_bytes` is made the larger of itself and what the simulated allocator
+  /// reserves for it. Returns by how much it grew: the guess was too small by that.
+  std::int64_t verify(Evaluated& plan) const;
+  /// From now on guesses are larger by `bytes`.
+  void raise_guess(std::int64_t bytes) { guess_bytes_ += bytes; }
 
  private:
   const program::Program& program_;
@@ -85,10 +94,12 @@ class Problem {
   std::vector<std::vector<std::int32_t>> use_sets_;
   std::string program_fingerprint_, hardware_fingerprint_;
   std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;
+  std::int64_t guess_bytes_ = 0;  ///< beyond the floor and the fraction
+  /// CUDA: of calls, made when first asked for; and what the allocator reserves, by the sequence of
+  /// requests, which many plans share.
+  mutable std::vector<operators::CallScript> scripts_;
+  mutable std::map<std::size_t, std::int64_t> reserved_bytes_;
 };
-
-/// Device buffers of a schedule, each rounded up.
-[[nodiscard]] std::int64_t static_device_bytes(const schedule::Schedule& schedule);
 
 /// The named baselines: one plan each, whether it fits or not. nullopt: the strategy finds none
 /// (its capacity is used up before it starts).

@@ -186,7 +186,14 @@ CheckpointInfo read_state(const std::string& directory) {
   info.step = root.at("step").non_negative();
   info.program_fingerprint = root.at("program_fingerprint").string();
   info.device = root.at("device").choice({"cpu", "cuda"});
-  info.cpu_threads = static_cast<int>(root.at("cpu_threads").non_negative());
+  constexpr std::int64_t kMostThreads = 8192;
+  const std::int64_t threads = root.at("cpu_threads").integer();
+  if (threads < 1 || threads > kMostThreads) {
+    root.at("cpu_threads")
+        .fail(ErrorCode::kJsonBadValue,
+              fmt::format("{} threads: 1 to {} are possible", threads, kMostThreads));
+  }
+  info.cpu_threads = static_cast<int>(threads);
   const JsonCursor rate = root.at("learning_rate");
   info.learning_rate.schedule =
       *schedule_named(rate.at("schedule").choice({"constant", "linear", "cosine"}));

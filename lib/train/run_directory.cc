@@ -51,6 +51,24 @@ bool holds_nothing(const std::string& path) {
   return true;
 }
 
+/// "." for a name alone; of "." and of a root itself.
+fs::path parent_of(const fs::path& path) {
+  fs::path normal = path.lexically_normal();
+  if (!normal.has_filename() && normal.has_relative_path()) normal = normal.parent_path();
+  return normal.has_parent_path() ? normal.parent_path() : fs::path(".");
+}
+
+void make_parents(const std::string& path) {
+  const fs::path parents = fs::path(path).parent_path();
+  std::error_code error;
+  if (!parents.empty()) fs::create_directories(parents, error);
+  if (error) {
+    fail_in_file(ErrorCode::kOutputUnwritable,
+                 path,
+                 fmt::format("cannot make the folders of `{}`: {}", path, error.message()));
+  }
+}
+
 bool is_run(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path + "/config.json", error);
@@ -138,6 +156,12 @@ RunDirectory::~RunDirectory() {
   if (metrics_ >= 0) ::close(metrics_);
 }
 
+std::vector<std::string> RunDirectory::files_of(const std::string& path) {
+  std::vector<std::string> files;
+  for (const char* name : kFiles) files.push_back(path + "/" + name);
+  return files;
+}
+
 void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -147,9 +171,11 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
                    path,
                    fmt::format("cannot make run directory `{}`: {}", path, error.message()));
     }
-    fs::path parent = fs::path(path).lexically_normal();
-    if (!parent.has_filename()) parent = parent.parent_path();
-    parent = parent.has_parent_path() ? parent.parent_path() : fs::path(".");
+    fs::path parent = parent_of(path);
+    while (fs::status(parent, error).type() == fs::file_type::not_found &&
+           parent != parent_of(parent)) {
+      parent = parent_of(parent);
+    }
     check_writable(parent);
     return;
   }
@@ -163,6 +189,7 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
 
 RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) {
   check(path, overwrite);
+  make_parents(path);
   std::error_code error;
   const bool made = fs::create_directory(path, error);
   if (error) {

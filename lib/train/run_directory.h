@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -21,11 +22,14 @@ void remove_abandoned(const std::string& path);
 
 class RunDirectory {
  public:
+  /// The paths that a run makes, and that --force removes first, in directory `path`.
+  static std::vector<std::string> files_of(const std::string& path);
   /// Nothing is written. kOutputExists when `path` exists and is not an empty directory (without
-  /// kAllow), kRunInUse, kOutputUnwritable when it, or its parent, cannot be written.
+  /// kAllow), kRunInUse, kOutputUnwritable when it, or the first of its parents that is there, cannot
+  /// be written.
   static void check(const std::string& path, Overwrite overwrite);
-  /// A new run: makes and locks the directory and checkpoints/; with kAllow an older run's files
-  /// are removed first. Same errors; then nothing is left.
+  /// A new run: makes and locks the directory, its parents and checkpoints/; with kAllow an older
+  /// run's files are removed first. Same errors; then nothing is left.
   static RunDirectory create(const std::string& path, Overwrite overwrite);
   /// kFileNotFound without a config.json. Neither locks nor writes.
   static void check_run(const std::string& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // What cannot be captured gives one Error with its code, never a crash.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,6 +22,7 @@
 namespace elixir::capture {
 namespace {
 
+using testing::AllOf;
 using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
@@ -37,6 +39,27 @@ class BadInput : public testing::Test {
   std::string write(const std::string& content) {
     const std::string path = directory_ / "model.pt";
     std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  /// A copy of a test model with one record replaced or added.
+  std::string with_record(const std::string& name, const std::string& content) {
+    std::string path = directory_ / "changed.pt";
+    caffe2::serialize::PyTorchStreamReader reader(test_model("frozen"));
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    bool replaced = false;
+    for (const std::string& each : reader.getAllRecords()) {
+      if (each == ".data/serialization_id" || each == "version") continue;  // the writer's own
+      const auto [old, bytes] = reader.getRecord(each);
+      replaced = replaced || each == name;
+      if (each == name) {
+        writer.writeRecord(each, content.data(), content.size(), /*compress=*/true);
+      } else {
+        writer.writeRecord(each, old.get(), bytes);
+      }
+    }
+    if (!replaced) writer.writeRecord(name, content.data(), content.size(), /*compress=*/true);
+    writer.writeEndOfFile();
     return path;
   }
 
@@ -142,6 +165,133 @@ TEST_F(BadInput, ADamagedPickleIsNotInterpreted) {
   const ErrorInfo error = load_error(write(damaged));
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
   EXPECT_THAT(error.message, HasSubstr("checksum"));
+}
+
+/// Position of a record's content, and of its entry in the central directory.
+struct RecordPlace {
+  std::size_t content, entry;
+};
+RecordPlace find_record(const std::string& archive, const std::string& name) {
+  const auto number = [&](std::size_t at, int bytes) {
+    std::size_t value = 0;
+    for (int i = bytes - 1; i >= 0; --i) {
+      value = value << 8 | static_cast<unsigned char>(archive[at + static_cast<std::size_t>(i)]);
+    }
+    return value;
+  };
+  for (std::size_t at = archive.find("PK\x01\x02"); at != std::string::npos;
+       at = archive.find("PK\x01\x02", at + 4)) {
+    const std::string found = archive.substr(at + 46, number(at + 28, 2));
+    if (found.substr(found.find('/') + 1) != name) continue;
+    const std::size_t local = number(at + 42, 4);
+    return {local + 30 + number(local + 26, 2) + number(local + 28, 2), at};
+  }
+  ADD_FAILURE() << "no record " << name;
+  return {};
+}
+
+/// Reads every parameter.
+void read_all(const std::string& path) {
+  const Model model = Model::load(path);
+  for (const auto& parameter : model.module().named_parameters()) {
+    static_cast<void>(model.read(parameter.name));
+  }
+}
+
+TEST_F(BadInput, DamagedWeightsNameTheirRecordWhenTheyAreRead) {
+  const std::string whole = read_file(test_model("gpt2"));
+  EXPECT_NO_THROW(read_all(write(whole)));
+  const RecordPlace place = find_record(whole, "data/0");
+  std::string content = whole;
+  content[place.content + 5] ^= 1;
+  std::string checksum = whole;
+  checksum[place.entry + 16] ^= 1;
+  for (const std::string& damaged : {content, checksum}) {
+    const ErrorInfo error = error_of([&] { read_all(write(damaged)); });
+    EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(error.message, HasSubstr("record 'data/0' is damaged"));
+  }
+}
+
+TEST_F(BadInput, ADamagedChecksumOfCompressedCodeIsFound) {
+  std::string damaged = read_file(test_model("gpt2"));
+  std::string name;
+  for (std::size_t at = damaged.find("code/__torch__"); name.empty();) {
+    name = damaged.substr(at, damaged.find(".py", at) + 3 - at);
+  }
+  damaged[find_record(damaged, name).entry + 16] ^= 1;
+  const ErrorInfo error = load_error(write(damaged));
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, HasSubstr("record '" + name + "' is damaged"));
+}
+
+/// The same archive, but for one record of weights, which loses its last bytes.
+TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
+  const std::string path = directory_ / "short.pt";
+  {
+    caffe2::serialize::PyTorchStreamReader reader(test_model("gpt2"));
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    for (const std::string& name : reader.getAllRecords()) {
+      if (name == ".data/serialization_id" || name == "version") continue;  // the writer's own
+      const auto [content, bytes] = reader.getRecord(name);
+      const std::size_t kept = name == "data/1" ? bytes - 1 : bytes;
+      writer.writeRecord(name, content.get(), kept, name.rfind("code/", 0) == 0);
+    }
+    writer.writeEndOfFile();
+  }
+  const ErrorInfo error = load_error(path);
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, HasSubstr("record 'data/1' holds"));
+}
+
+TEST_F(BadInput, AnArchiveWithARecordOfItsOwnStillLoads) {
+  EXPECT_NO_THROW(Model::load(with_record("extra/note", "nothing")));
+}
+
+TEST_F(BadInput, PicklesThatWouldEndTheStackOrTheMemory) {
+  const std::string begin("\x80\x02N", 3);
+  for (const char* record : {"traced_inputs.pkl", "data.pkl", "constants.pkl"}) {
+    const ErrorInfo nested =
+        load_error(with_record(record, begin + std::string(200'000, '\x85') + "."));
+    EXPECT_EQ(nested.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(nested.message, AllOf(HasSubstr(record), HasSubstr("nested")));
+    const ErrorInfo large =
+        load_error(with_record(record, begin + std::string("r\x80\x96\x98\x00.", 6)));
+    EXPECT_EQ(large.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(large.message, AllOf(HasSubstr(record), HasSubstr("10000000")));
+  }
+}
+
+TEST_F(BadInput, CodeThatWouldEndTheParsersStack) {
+  const std::string deep =
+      "x = " + std::string(20'000, '(') + "1" + std::string(20'000, ')') + "\n";
+  for (const std::string& code : {deep, "x = 1" + std::string(50'000, '\n')}) {
+    const ErrorInfo error = load_error(with_record("code/__torch__/hostile.py", code));
+    EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(error.message, HasSubstr("code/__torch__/hostile.py"));
+  }
+}
+
+TEST_F(BadInput, RecordsThatClaimMoreThanAnyModelNeeds) {
+  // Zeros shrink to a thousandth: a small file that claims 300 MiB.
+  const ErrorInfo error = load_error(
+      with_record("extra/initialization.json", std::string(std::size_t{300} << 20, '\0')));
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("extra/initialization.json"), HasSubstr("claims")));
+}
+
+TEST_F(BadInput, APipeIsRefusedWithoutWaiting) {
+  const std::string path = directory_ / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(load_error(path).code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(BadInput, SizesBeyondAnyMemory) {
+  Options options = for_cpu();
+  options.inputs = {*InputSpec::parse("input_ids:int64[4611686018427387904,4]")};
+  const ErrorInfo error = capture_error("gpt2", options);
+  EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
+  EXPECT_THAT(error.message, HasSubstr("larger than any memory"));
 }
 
 TEST_F(BadInput, UnknownInputNamesTheNearest) {

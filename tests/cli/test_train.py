@@ -12,7 +12,7 @@ import struct
 import time
 import unittest
 
-from harness import CommonBehaviour, schema
+from harness import ROOT, CommonBehaviour, schema
 from training import ROWS, TOKENS, TrainTest, save_traced, tiny_model, tool
 
 
@@ -161,6 +161,108 @@ class Numbers(TrainTest):
         self.assertEqual((self.directory / "again.safetensors").read_bytes(), whole)
 
 
+class Labels(TrainTest):
+    """What a token stream puts into labels is said, and doubted when it makes the task trivial."""
+
+    WARNING = "the model will learn to repeat its input"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import torch
+
+        class Unshifted(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.wte = torch.nn.Embedding(256, 24)
+                self.head = torch.nn.Linear(24, 256)
+
+            def forward(self, input_ids, labels):
+                logits = self.head(self.wte(input_ids))
+                return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+        # The recipe of the documentation, on the same layers.
+        text = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+        snippet = text.split("```python\n")[1].split("```")[0].split("\ntraced")[0]
+        recipe = {"torch": torch}
+        exec(snippet, recipe)
+        layers = torch.nn.Sequential(torch.nn.Embedding(256, 24), torch.nn.Linear(24, 256))
+        torch.manual_seed(1)
+        for name, model in (("unshifted", Unshifted()), ("recipe", recipe["WithLoss"](layers))):
+            ids = torch.zeros(ROWS, TOKENS, dtype=torch.int64)
+            traced = torch.jit.trace(model.train(), (ids, ids.clone()), check_trace=False)
+            traced.save(str(cls.shared / f"{name}.pt"))
+            tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", cwd=cls.shared)
+            tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", "hardware.json", "--host-memory",
+                 "1GiB", "--gpu-memory", "256MiB", "-o", f"{name}.json", cwd=cls.shared)
+
+    def labelled(self, model, **extra):
+        return self.flags(model, model=self.shared / f"{model}.pt", **extra)
+
+    def test_labels_equal_to_the_inputs_are_doubted_before_the_first_step(self):
+        result = self.succeeds(*self.labelled("unshifted"), "--dry-run")
+        self.assertIn("labels     `labels`: the same tokens as `input_ids`, which the loss reads unshifted", result.out)
+        self.assertIn(self.WARNING, result.err)
+        self.assertIn("--labels next", result.err)
+
+    def test_next_shifts_them(self):
+        result = self.succeeds(*self.labelled("unshifted", labels="next"), "--dry-run")
+        self.assertIn("labels     `labels`: the token after each one of `input_ids`\n", result.out)
+        self.assertNotIn("warning", result.err)
+        config = self.succeeds(*self.labelled("unshifted", labels="next", steps=2))
+        self.assertEqual(json.loads((self.directory / "run/config.json").read_text())["options"]["labels"], "next")
+        self.fails(2, "EX0104", "--resume", "run", "--labels", "same", mentions="--labels")
+
+    def test_the_documented_recipe_shifts_them_itself(self):
+        result = self.succeeds(*self.labelled("recipe"), "--dry-run")
+        self.assertIn("the same tokens as `input_ids`; the model shifts them\n", result.out)
+        self.assertNotIn("warning", result.err)
+        twice = self.succeeds(*self.labelled("recipe", labels="next"), "--dry-run")
+        self.assertIn("shifted twice", twice.err)
+
+    def test_a_loss_that_is_too_good_is_doubted_once(self):
+        result = self.succeeds(*self.labelled("unshifted", steps=400, lr=0.05))
+        self.assertEqual(result.err.count("implausibly low"), 1)
+        honest = self.succeeds(*self.labelled("unshifted", labels="next", steps=400, lr=0.05, output="honest"))
+        self.assertNotIn("implausibly low", honest.err)
+        self.assertGreater(self.metrics("honest")[-1]["loss"], 1)
+
+    def test_next_needs_a_label(self):
+        self.fails(2, "EX0503", *self.flags(labels="next"), mentions="no input of the model is a label")
+        self.succeeds(*self.flags(), "--dry-run")
+
+
+class Log(TrainTest):
+    def lines(self, error):
+        return [line for line in error.splitlines() if line.startswith("info: step ")]
+
+    def test_a_line_has_rate_norm_speed_and_memory(self):
+        result = self.succeeds(*self.flags(steps=6, log_every=2))
+        lines = self.lines(result.err)
+        self.assertEqual([line.split()[2] for line in lines], ["2/6", "4/6", "6/6"])
+        for line in lines:
+            self.assertRegex(line, r"loss \d+\.\d{4}  lr 0\.01  grad norm [\d.]+  [\d.,]+ .?s  [\d.,]+( k| M)? tokens/s  "
+                                   r"[\d.]+ [MGT]FLOP/s  device peak [\d.]+ .iB\Z")
+        self.assertGreater(self.metrics()[0]["model_flop_per_s"], 0)
+        self.assertEqual(self.lines(self.succeeds(*self.flags(output="quiet", log_every=0)).err), [])
+
+    def test_a_held_out_loss_is_told_when_it_is_new(self):
+        result = self.succeeds(*self.flags(steps=6, log_every=1, eval_data=self.shared / "held-out.txt", eval_every=3))
+        self.assertEqual([line.split()[2] for line in self.lines(result.err) if "held-out" in line], ["3/6", "6/6"])
+
+    def test_the_header_explains_labels_and_sampling(self):
+        result = self.succeeds(*self.flags(steps=2))
+        self.assertIn("labels     made from the inputs by the model, which shifts them", result.err)
+        self.assertRegex(result.err, r"sampling   each row begins at a random token, with replacement: no epochs; 2 steps")
+
+    def test_a_finished_run_says_so_and_keeps_its_summary(self):
+        self.succeeds(*self.flags(steps=3))
+        before = (self.directory / "run/summary.json").read_bytes()
+        result = self.succeeds("--resume", "run")
+        self.assertIn("this run is finished: all its 3 steps are done; --steps N trains on", result.err)
+        self.assertEqual((self.directory / "run/summary.json").read_bytes(), before)
+
+
 class Weights(TrainTest):
     def test_exports_load_elsewhere_under_the_original_names(self):
         import torch
@@ -275,11 +377,25 @@ class BadInput(TrainTest):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)
         self.fails(3, "EX0602", *self.flags(plan), mentions="--host-memory")
 
+    def test_a_cpu_of_another_instruction_set(self):
+        plan = self.plan(hardware__instruction_set="avx")
+        self.fails(3, "EX0603", *self.flags(plan), mentions=["cpu:avx,", "--target cpu:"])
+
+    def test_a_plan_before_the_instruction_set_was_named(self):
+        path = self.plan()
+        plan = json.loads(path.read_text())
+        self.assertIsNotNone(plan["hardware"].pop("instruction_set"))
+        # Such a plan names the program of target `cpu`: it is read, and runs where that program is captured.
+        profile = json.loads((self.shared / "profile.json").read_text())
+        self.assertEqual(profile["target"].split(":")[0], "cpu")
+        path.write_text(json.dumps(plan))
+        self.fails(2, "EX0401", *self.flags(path), mentions="another program")
+
     def test_no_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("this machine has a GPU")
         self.fails(3, "EX0601", *self.flags(device="cuda"))
-        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90)
+        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90, hardware__instruction_set=None)
         self.fails(3, "EX0601", *self.flags(plan))
         self.fails(3, "EX0603", *self.flags(plan, device="cpu"))
 
@@ -295,6 +411,28 @@ class BadInput(TrainTest):
         self.fails(2, "EX0102", *self.flags(output="other", export="out.bin"))
         self.succeeds(*self.flags(steps=1), "--force")
         self.assertEqual((self.directory / "run/notes.txt").read_text(), "mine")
+
+    def test_force_destroys_nothing_that_the_run_reads(self):
+        inputs = self.directory / "in"
+        inputs.mkdir()
+        for name in ("model.pt", "tight.json", "text.txt"):
+            shutil.copy(self.shared / name, inputs)
+        run = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs)
+        self.succeeds(*run, "--export", inputs / "first.safetensors")
+        before = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
+        weights = next((self.directory / "run/checkpoints").iterdir()) / "model.safetensors"
+        self.fails(2, "EX0104", *run, "--weights", weights, "--force",
+                   mentions=["-o would remove", "checkpoints", "--weights reads"])
+        self.fails(2, "EX0104", *run, "--export", "in/../in/model.pt", "--force", mentions="--model reads")
+        self.fails(2, "EX0104", *run, "--export", "run/summary.json", "--force", mentions="run/summary.json")
+        (self.directory / "link.safetensors").symlink_to(inputs / "first.safetensors")
+        sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs, data_format="safetensors")
+        self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force", mentions="--data reads")
+        (inputs / "index.json").write_text(json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
+        self.fails(2, "EX0104", *run, "--weights", inputs / "index.json", "--init", "--export", inputs / "first.safetensors",
+                   "--force", mentions="--weights reads")
+        self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force", mentions="the resumed run reads")
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
 
     def test_hostile_models_and_plans(self):
         (self.directory / "bad.pt").write_bytes(b"not an archive" * 100)

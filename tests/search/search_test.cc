@@ -11,6 +11,8 @@
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "program/lifetimes.h"
+#include "schedule/buffers.h"
+#include "schedule/operator_memory.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
 #include "search/optimal.h"
@@ -117,6 +119,36 @@ TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
       EXPECT_EQ(std::get<Infeasible>(below).binding_limit, "gpu_memory");
       EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
     }
+  }
+}
+
+/// Each activation is 10 MiB and a little, for which LibTorch takes segments of 12 MiB.
+TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
+  fakes::ModelBuilder builder;
+  fakes::TensorRef x = builder.raw().parameter("w", {(10_MiB + 512) / 4});
+  for (int i = 0; i < 60; ++i) x = builder.gelu(x);
+  builder.loss(x);
+  const program::Program program = for_cuda(builder.build());
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  for (const std::string& strategy : strategies()) {
+    Request request;
+    request.strategy = strategy;
+    request.gpu_memory_bytes = 0;
+    const Outcome none = search(program, hardware, request);
+    request.gpu_memory_bytes = std::get<Infeasible>(none).minimum_gpu_memory_bytes;
+    const Outcome outcome = search(program, hardware, request);
+    const Found& plan = found(outcome);
+    const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+    const schedule::Schedule schedule = schedule::lower(program, lifetimes, plan.plan, {});
+    const schedule::OperatorMemory memory = schedule::operator_memory(schedule::operator_events(
+        schedule, program, lifetimes, schedule::replay_scripts(program), 2));
+    const std::int64_t needed = plan.plan.budgets.gpu_context_bytes +
+                                schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
+                                memory.peak_reserved_bytes;
+    EXPECT_GE(plan.gpu_memory_bytes, needed) << strategy;
+    EXPECT_LE(plan.gpu_memory_bytes, *request.gpu_memory_bytes) << strategy;
+    --*request.gpu_memory_bytes;
+    EXPECT_TRUE(std::holds_alternative<Infeasible>(search(program, hardware, request))) << strategy;
   }
 }
 

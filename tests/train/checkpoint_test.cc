@@ -13,6 +13,7 @@
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 
+#include "core/files.h"
 #include "core/interrupt.h"
 #include "support.h"
 #include "train/run_directory.h"
@@ -142,6 +143,24 @@ TEST(Checkpoint, EveryDamagedFileFallsBackToTheOlderOne) {
       ASSERT_EQ(found->rejected.size(), 1U);
       EXPECT_NE(found->rejected[0].find("step-0000000002"), std::string::npos);
     }
+  }
+}
+
+TEST(Checkpoint, ThreadsThatNoMachineHasAreRefused) {
+  for (const std::int64_t threads :
+       {std::int64_t{0}, std::int64_t{1} << 27, (std::int64_t{1} << 32) + 1}) {
+    const TemporaryDirectory directory;
+    const std::string state = write(directory.path(), 1, 1) + "/state.json";
+    Json document = Json::parse(content_of(state));
+    document["cpu_threads"] = threads;
+    document.erase("digest");
+    document["digest"] = sha256_hex(dump(document));
+    std::ofstream(state) << dump(document);
+    const ErrorInfo error =
+        error_of([&] { static_cast<void>(newest_checkpoint(directory.path())); });
+    EXPECT_EQ(error.code, ErrorCode::kBadCheckpoint);
+    ASSERT_FALSE(error.notes.empty());
+    EXPECT_NE(error.notes[0].find("threads"), std::string::npos) << error.notes[0];
   }
 }
 
@@ -385,6 +404,20 @@ TEST(RunDirectory, CheckpointsThatAreAPlainFileAreRefused) {
   fs::remove(directory.file("run/checkpoints"));
   directory.write("run/checkpoints", "x");
   EXPECT_EQ(error_of([&] { (void)RunDirectory::open(directory.file("run")); }).code,
+            ErrorCode::kOutputUnwritable);
+}
+
+TEST(RunDirectory, ParentsAreMade) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"runs/first", "a/b/../c/d/", "e/./f"}) {
+    const std::string path = directory.file(name);
+    RunDirectory::check(path, Overwrite::kRefuse);
+    EXPECT_FALSE(fs::exists(fs::path(path).parent_path())) << "checking writes nothing";
+    (void)RunDirectory::create(path, Overwrite::kRefuse);
+    EXPECT_TRUE(fs::is_directory(path)) << name;
+  }
+  const std::string below_a_file = directory.write("file", "x") + "/run";
+  EXPECT_EQ(error_of([&] { RunDirectory::check(below_a_file, Overwrite::kRefuse); }).code,
             ErrorCode::kOutputUnwritable);
 }
 

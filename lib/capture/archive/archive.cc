@@ -14,7 +14,9 @@
 
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/inline_container.h>
+#include <fmt/format.h>
 
+#include "capture/archive/record_check.h"
 #include "capture/archive/zip_directory.h"
 #include "core/error.h"
 
@@ -48,7 +50,8 @@ Archive::~Archive() {
 }
 
 std::shared_ptr<Archive> Archive::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int reason = errno;
     throw archive_error(reason == ENOENT ? ErrorCode::kFileNotFound : ErrorCode::kFileUnreadable,
@@ -73,6 +76,12 @@ void Archive::find_records() {
       magic != kZipMagic) {
     throw archive_error(ErrorCode::kNotTorchScript, path_, "not a TorchScript archive", 0);
   }
+  const std::vector<ZipEntry> entries = read_zip_directory(descriptor_, size_);
+  if (entries.empty()) {
+    throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
+        .note("it does not end in a directory of its records");
+  }
+  if (const auto problem = check_record_sizes(entries)) refuse(*problem);
   try {
     // The reader keeps its own shared pointer to the adapter; this one must not own the Archive.
     const std::shared_ptr<Archive> self(this, [](Archive*) {});
@@ -91,8 +100,13 @@ void Archive::find_records() {
                             static_cast<long long>(range.offset));
       }
       records_.emplace(name, range);
-      if (name.rfind("data/", 0) == 0 && range.bytes > 0) skipped_.push_back(range);
+      if (name.rfind("data/", 0) == 0 && range.bytes > 0) {
+        skipped_.push_back(range);
+        weights_[range.offset].name = name;
+      }
     }
+    verify_checksums(reader);
+    check_contents(reader);
   } catch (const Error&) {
     throw;
   } catch (
@@ -101,7 +115,6 @@ void Archive::find_records() {
     throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
         .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
   }
-  verify_checksums();
   std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
     return a.offset < b.offset;
   });
@@ -116,20 +129,61 @@ void Archive::find_records() {
   }
 }
 
-void Archive::verify_checksums() const {
+void Archive::check_contents(caffe2::serialize::PyTorchStreamReader& reader) const {
+  const auto read = [&reader](const std::string& name) {
+    const auto [content, bytes] = reader.getRecord(name);
+    return std::string(static_cast<const char*>(content.get()), bytes);
+  };
+  const auto bytes_of = [this](const std::string& name) -> std::optional<std::uint64_t> {
+    const auto found = records_.find(name);
+    if (found == records_.end()) return std::nullopt;
+    return found->second.bytes;
+  };
+  std::vector<std::string> names;
+  names.reserve(records_.size());
+  for (const auto& record : records_) names.push_back(record.first);
+  std::sort(names.begin(), names.end());
+  if (const auto problem = check_record_contents(names, read, bytes_of)) refuse(*problem);
+}
+
+void Archive::refuse(const RecordProblem& problem) const {
+  const auto found = records_.find(problem.record);
+  throw archive_error(ErrorCode::kTruncatedArchive,
+                      path_,
+                      problem.message,
+                      found == records_.end()
+                          ? std::nullopt
+                          : std::optional(static_cast<long long>(found->second.offset)));
+}
+
+void Archive::verify_checksums(caffe2::serialize::PyTorchStreamReader& reader) {
   for (const ZipEntry& entry : read_zip_directory(descriptor_, size_)) {
     // Every record is in one folder named after the file.
     const std::string name = entry.name.substr(entry.name.find('/') + 1);
     const auto found = records_.find(name);
-    if (found == records_.end() || name.rfind("data/", 0) == 0) continue;
-    if (!entry.stored || entry.checksum == 0 || entry.bytes != found->second.bytes) continue;
-    const std::string content = record(name);
-    if (crc32(0, content.data(), content.size()) != entry.checksum) {
-      throw archive_error(ErrorCode::kTruncatedArchive,
-                          path_,
-                          "record '" + name + "' is damaged: its checksum differs",
-                          static_cast<long long>(found->second.offset));
+    if (found == records_.end()) continue;
+    const auto damaged = [&](const std::string& how) {
+      return archive_error(ErrorCode::kTruncatedArchive,
+                           path_,
+                           "record '" + name + "' is damaged: " + how,
+                           static_cast<long long>(found->second.offset));
+    };
+    if (entry.bytes != found->second.bytes) throw damaged("the archive lists it with two sizes");
+    if (const auto weights = weights_.find(found->second.offset); weights != weights_.end()) {
+      if (!entry.stored) throw damaged("weights are stored as they are, never compressed");
+      weights->second.checksum = entry.checksum;
+      continue;
     }
+    if (entry.checksum == 0) continue;
+    std::uint32_t checksum = 0;
+    if (entry.stored) {
+      const std::string content = record(name);
+      checksum = crc32(0, content.data(), content.size());
+    } else {
+      const auto [content, bytes] = reader.getRecord(name);
+      checksum = crc32(0, content.get(), bytes);
+    }
+    if (checksum != entry.checksum) throw damaged("its checksum differs");
   }
 }
 
@@ -189,6 +243,40 @@ void Archive::fetch(const ByteRange& range, void* buffer) const {
                           static_cast<long long>(range.offset + done));
     }
     done += static_cast<std::size_t>(n);
+  }
+}
+
+void Archive::check_weights(const ByteRange& record, std::uint64_t bytes) const {
+  if (record.bytes >= bytes) return;
+  const auto found = weights_.find(record.offset);
+  require(found != weights_.end(), "weights asked for at a place that holds none");
+  throw archive_error(ErrorCode::kTruncatedArchive,
+                      path_,
+                      fmt::format("record '{}' holds {} bytes, the tensor in it needs {}",
+                                  found->second.name,
+                                  record.bytes,
+                                  bytes),
+                      static_cast<long long>(record.offset));
+}
+
+void Archive::fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const {
+  check_weights(record, bytes);
+  fetch({record.offset, bytes}, buffer);
+  const auto found = weights_.find(record.offset);
+  require(found != weights_.end(), "weights asked for at a place that holds none");
+  if (found->second.checksum == 0) return;
+  std::uint32_t checksum = crc32(0, buffer, bytes);
+  std::string rest;
+  for (std::uint64_t done = bytes; done < record.bytes; done += rest.size()) {
+    rest.resize(std::min<std::uint64_t>(record.bytes - done, 1 << 20));
+    fetch({record.offset + done, rest.size()}, rest.data());
+    checksum = crc32(checksum, rest.data(), rest.size());
+  }
+  if (checksum != found->second.checksum) {
+    throw archive_error(ErrorCode::kTruncatedArchive,
+                        path_,
+                        "record '" + found->second.name + "' is damaged: its checksum differs",
+                        static_cast<long long>(record.offset));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,13 @@
 
 #include <caffe2/serialize/read_adapter_interface.h>
 
+namespace caffe2::serialize {
+class PyTorchStreamReader;
+}
+
 namespace elixir::capture {
+
+struct RecordProblem;
 
 /// A piece of the archive file.
 struct ByteRange {
@@ -44,22 +51,36 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   [[nodiscard]] std::optional<ByteRange> skipped_at(const void* buffer) const;
   /// Forgets the buffers of a finished load.
   void forget_buffers();
-  /// Reads a piece of the file. kTruncatedArchive when it is not there.
-  void fetch(const ByteRange& range, void* buffer) const;
+  /// The first `bytes` of a record of weights; all of it is read and held against its checksum, if
+  /// the writer left one. kTruncatedArchive, with the record's name, when it differs, is shorter or
+  /// is not there.
+  void fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const;
+  /// kTruncatedArchive, with the record's name, when fewer than `bytes` are stored.
+  void check_weights(const ByteRange& record, std::uint64_t bytes) const;
   [[nodiscard]] bool has_record(const std::string& name) const;
   [[nodiscard]] std::string record(const std::string& name) const;
 
  private:
   Archive(std::string path, int descriptor, std::size_t size);
   void find_records();
-  /// Of everything but the weights.
-  void verify_checksums() const;
+  /// Of pickles and code, before LibTorch's loader trusts them.
+  void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
+  [[noreturn]] void refuse(const RecordProblem& problem) const;
+  /// Of everything but the weights, whose checksums are kept for later.
+  void verify_checksums(caffe2::serialize::PyTorchStreamReader& reader);
+  /// Reads a piece of the file. kTruncatedArchive when it is not there.
+  void fetch(const ByteRange& range, void* buffer) const;
 
   std::string path_;
   int descriptor_;
   std::size_t size_;
   std::vector<ByteRange> skipped_;  ///< ascending
   std::unordered_map<std::string, ByteRange> records_;
+  struct Weights {
+    std::string name;
+    std::uint32_t checksum = 0;  ///< 0: none
+  };
+  std::map<std::uint64_t, Weights> weights_;  ///< by the record's offset
   mutable std::mutex mutex_;
   mutable std::unordered_map<const void*, ByteRange> skipped_buffers_;
 };

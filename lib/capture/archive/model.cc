@@ -9,7 +9,9 @@
 
 #include "capture/archive/model_state.h"
 #include "capture/record/meta_storage.h"
+#include "capture/record/script_operators.h"
 #include "capture/record/values.h"
+#include "core/deep_stack.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -35,8 +37,10 @@ std::optional<std::vector<at::Tensor>> read_traced_inputs(const std::shared_ptr<
   };
   try {
     caffe2::serialize::PyTorchStreamReader reader(archive);
-    walk(torch::jit::readArchiveAndTensors(
-        "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
+    run_on_deep_stack([&] {
+      walk(torch::jit::readArchiveAndTensors(
+          "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
+    });
   } catch (const std::exception&) {
     return std::nullopt;  // an unreadable record is as good as none: shapes can be given
   }
@@ -63,6 +67,7 @@ const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
 
 Model Model::load(const std::string& path) {
   install_meta_allocator();
+  install_script_operators();
   Model model;
   model.state_ = std::make_shared<State>();
   model.state_->archive = Archive::open(path);
@@ -121,8 +126,8 @@ at::Tensor Model::read(const std::string& name) const {
   }
   const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
   const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
-  state_->archive->fetch({loaded.data->offset, static_cast<std::uint64_t>(bytes)},
-                         memory.mutable_data_ptr());
+  state_->archive->fetch_weights(
+      *loaded.data, memory.mutable_data_ptr(), static_cast<std::uint64_t>(bytes));
   at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(loaded.tensor.scalar_type()));
   tensor.set_(memory.storage(),
               loaded.tensor.storage_offset(),

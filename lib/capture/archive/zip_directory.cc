@@ -17,7 +17,7 @@ constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::uint64_t kLocatorBytes = 20;
 constexpr std::uint64_t kEnd64RecordBytes = 56;
 constexpr std::size_t kHeaderBytes = 46;
-constexpr std::uint64_t kLargestDirectory = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLargestDirectory = std::uint64_t{64} << 20;
 
 /// Little-endian number of `count` bytes at `position`; 0 beyond the end.
 std::uint64_t number_at(std::string_view bytes, std::uint64_t position, std::size_t count) {
@@ -49,13 +49,15 @@ Directory find_directory(int descriptor, std::uint64_t file_bytes) {
   if (end == std::string::npos || tail.size() - end < kEndRecordBytes) return {};
   Directory directory{.offset = number_at(tail, end + 16, 4),
                       .bytes = number_at(tail, end + 12, 4)};
-  constexpr std::uint64_t kInZip64 = 0xFFFFFFFF;
-  if ((directory.offset == kInZip64 || directory.bytes == kInZip64) && end >= kLocatorBytes &&
+  // As LibTorch's reader: the wider record wins wherever there is one.
+  if (end >= kLocatorBytes && tail_begin + end >= kLocatorBytes + kEnd64RecordBytes &&
       tail.compare(end - kLocatorBytes, 4, "PK\x06\x07") == 0) {
     const std::uint64_t record = number_at(tail, end - kLocatorBytes + 8, 8);
-    if (record > file_bytes || file_bytes - record < kEnd64RecordBytes) return {};
+    if (file_bytes < kEnd64RecordBytes || record > file_bytes - kEnd64RecordBytes) return {};
     const std::string end64 = bytes_at(descriptor, record, kEnd64RecordBytes);
-    directory = {.offset = number_at(end64, 48, 8), .bytes = number_at(end64, 40, 8)};
+    if (end64.compare(0, 4, "PK\x06\x06") == 0) {
+      directory = {.offset = number_at(end64, 48, 8), .bytes = number_at(end64, 40, 8)};
+    }
   }
   if (directory.offset > file_bytes || directory.bytes > file_bytes - directory.offset ||
       directory.bytes > kLargestDirectory) {
@@ -103,21 +105,38 @@ std::vector<ZipEntry> read_zip_directory(int descriptor, std::uint64_t file_byte
 }
 
 std::uint32_t crc32(std::uint32_t checksum, const void* bytes, std::size_t count) {
-  static const std::array<std::uint32_t, 256> table = [] {
+  // Eight bytes at a time: tables[k] is the effect of a byte that k more follow.
+  constexpr std::size_t kAtOnce = 8;
+  using Tables = std::array<std::array<std::uint32_t, 256>, kAtOnce>;
+  static const Tables tables = [] {
     constexpr std::uint32_t kPolynomial = 0xEDB88320;
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t i = 0; i < made.size(); ++i) {
+    Tables made{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
       std::uint32_t value = i;
       for (int bit = 0; bit < 8; ++bit) {
         value = (value & 1U) != 0 ? kPolynomial ^ value >> 1 : value >> 1;
       }
-      made[i] = value;
+      made[0][i] = value;
+    }
+    for (std::size_t k = 1; k < kAtOnce; ++k) {
+      for (std::size_t i = 0; i < 256; ++i) {
+        made[k][i] = made[0][made[k - 1][i] & 0xFF] ^ made[k - 1][i] >> 8;
+      }
     }
     return made;
   }();
   const auto* byte = static_cast<const unsigned char*>(bytes);
   std::uint32_t value = ~checksum;
-  for (std::size_t i = 0; i < count; ++i) value = table[(value ^ byte[i]) & 0xFF] ^ value >> 8;
+  for (; count >= kAtOnce; count -= kAtOnce, byte += kAtOnce) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, byte, sizeof word);
+    word ^= value;
+    value = 0;
+    for (std::size_t k = 0; k < kAtOnce; ++k) {
+      value ^= tables[kAtOnce - 1 - k][word >> (8 * k) & 0xFF];
+    }
+  }
+  for (; count > 0; --count, ++byte) value = tables[0][(value ^ *byte) & 0xFF] ^ value >> 8;
   return ~value;
 }
 

@@ -29,6 +29,7 @@
 #include "runtime/device/launch_errors.h"
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/task_board.h"
+#include "runtime/device/waiting_copies.h"
 
 namespace elixir::runtime {
 namespace {
@@ -96,7 +97,8 @@ class CudaDevice final : public Device {
         compute_operations_(compute_.stream()),
         host_to_device_operations_(host_to_device_.stream()),
         device_to_host_operations_(device_to_host_.stream()),
-        cpu_operations_(make_host_operations(options.cpu_threads)) {
+        cpu_operations_(make_host_operations(options.cpu_threads)),
+        copies_(options.cpu_threads) {
     check(cudaEventCreate(&step_begin_), "creating an event");
     limit_operators();
   }
@@ -150,11 +152,12 @@ class CudaDevice final : public Device {
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     check(cudaMalloc(&memory, size), "allocating static buffers");
     device_slabs_.push_back(memory);
-    check(cudaMemset(memory, 0, size), "clearing static buffers");
+    copies_.clear(memory, size);
     return memory;
   }
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
-    check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "copying");
+    check(cudaDeviceSynchronize(), "waiting for the GPU");  // what was issued before comes first
+    copies_.copy(to, from, static_cast<std::size_t>(bytes), *cpu_operations_);
   }
 
   void set_memory_limit(std::int64_t bytes) override {
@@ -253,7 +256,8 @@ class CudaDevice final : public Device {
   void limit_operators() const {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
-    const double share = static_cast<double>(limit_bytes_ - static_bytes_) /
+    // One byte more, because the allocator cuts the product with this share down to whole bytes.
+    const double share = static_cast<double>(limit_bytes_ - static_bytes_ + 1) /
                          static_cast<double>(properties.totalGlobalMem);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), kDevice);
   }
@@ -342,6 +346,7 @@ class CudaDevice final : public Device {
   c10::cuda::CUDAStream compute_, host_to_device_, device_to_host_;
   CudaOperations compute_operations_, host_to_device_operations_, device_to_host_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
+  WaitingCopies copies_;
   std::vector<TaskEvents> events_;
   cudaEvent_t step_begin_ = nullptr;
   TaskBoard board_;

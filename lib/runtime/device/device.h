@@ -44,7 +44,8 @@ class Device {
                                                     const std::vector<std::int64_t>& bytes) = 0;
   /// Device memory that is not charged, for tests' poison.
   [[nodiscard]] virtual void* allocate_uncharged(std::int64_t bytes) = 0;
-  /// Moves bytes between any two places outside a step, and waits.
+  /// Moves bytes between any two places outside a step: after everything that was issued to the
+  /// device before, on whatever stream, and finished when it returns.
   virtual void copy_now(void* to, const void* from, std::int64_t bytes) = 0;
 
   virtual void set_memory_limit(std::int64_t bytes) = 0;

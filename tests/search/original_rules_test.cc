@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Known values of the original Elixir.
-#include "search/elixir_rules.h"
+#include "search/original_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

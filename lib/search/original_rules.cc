@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "search/elixir_rules.h"
+#include "search/original_rules.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A kernel that keeps a stream busy for a while.
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace elixir::test {
+
+/// One thread that waits for `milliseconds` of the GPU's clock, then writes `value` to `out` (device
+/// memory; nullptr: nothing).
+void spin_cuda(int milliseconds, std::uint32_t* out, std::uint32_t value, CUstream_st* stream);
+
+}  // namespace elixir::test
