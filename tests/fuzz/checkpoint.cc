@@ -11,6 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
+  const std::string run_id = "0123456789abcdef0123456789abcdef";  // the corpus's
   const fs::path root = fs::temp_directory_path() / ("elixir-fuzz-" + std::to_string(::getpid()));
   const fs::path checkpoint = root / "step-0000000001";
   fs::create_directories(checkpoint);
@@ -26,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   elixir::write_file(checkpoint / "state.json", state, elixir::Overwrite::kAllow);
   elixir::fuzz::refuses_or_reads(
-      [&] { static_cast<void>(elixir::train::newest_checkpoint(root.string())); });
+      [&] { static_cast<void>(elixir::train::newest_checkpoint(root.string(), run_id)); });
   fs::remove_all(root);
   return 0;
 }

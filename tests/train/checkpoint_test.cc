@@ -157,7 +157,7 @@ TEST(Checkpoint, ThreadsThatNoMachineHasAreRefused) {
     document["digest"] = sha256_hex(dump(document));
     std::ofstream(state) << dump(document);
     const ErrorInfo error =
-        error_of([&] { static_cast<void>(newest_checkpoint(directory.path())); });
+        error_of([&] { static_cast<void>(newest_checkpoint(directory.path(), kRun)); });
     EXPECT_EQ(error.code, ErrorCode::kBadCheckpoint);
     ASSERT_FALSE(error.notes.empty());
     EXPECT_NE(error.notes[0].find("threads"), std::string::npos) << error.notes[0];
