@@ -33,14 +33,18 @@ MAY_USE = {
 }
 LIBTORCH = {"capture", "replay", "measure", "runtime", "train"}
 TORCH = re.compile(r'#\s*include\s*[<"](torch|ATen|c10|caffe2)/')
-OURS = re.compile(r'#\s*include\s*"([a-z_]+)/')
+OURS = re.compile(r'\s*#\s*include\s*"([a-z_.]+)/')
 
 root = pathlib.Path(sys.argv[1])
 errors = []
 files = [p for top in ("lib", "kernels", "tools") for p in (root / top).rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"}]
+if not files:
+    errors.append(f"no sources in {root}: nothing would be checked")
 for path in sorted(files):
     relative = path.relative_to(root)
     area = relative.parts[1] if relative.parts[0] == "lib" else relative.parts[0]
+    if relative.parts[0] == "lib" and area not in MAY_USE:
+        errors.append(f"{relative}: {area} is not an area (docs/design/architecture.md)")
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         where = f"{relative}:{number}"
         if TORCH.search(line) and area not in LIBTORCH and area != "tools":
@@ -48,7 +52,9 @@ for path in sorted(files):
         if re.search(r"#\s*include\s*<CLI/", line) and relative.parts[:2] != ("tools", "common"):
             errors.append(f"{where}: CLI11 is for tools/common alone")
         used = OURS.match(line)
-        if used and area in MAY_USE and used.group(1) != area:
+        if used and used.group(1) == "..":
+            errors.append(f"{where}: include by area, not by `..`")
+        elif used and area in MAY_USE and used.group(1) != area:
             if used.group(1) in MAY_USE or used.group(1) in {"kernels", "tools"}:
                 if used.group(1) not in MAY_USE[area]:
                     errors.append(f"{where}: {area} may not use {used.group(1)}")

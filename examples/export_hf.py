@@ -9,6 +9,7 @@ or no mask at all, where tracing transformers would materialise one of sequence 
 """
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -124,8 +125,26 @@ CLASSES = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaFo
 DEFAULT_SEQUENCE = {"t5": 512}
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
 class UsageError(Exception):
     """What is wrong, and what would be right."""
+
+
+class NoTorch(Exception):
+    """This Python cannot export, and the project's own is not there or cannot either."""
+
+
+def find_torch():
+    """Goes on under the Python that examples/setup.sh made when this one lacks what exporting needs: most systems'
+    python3, which `#!/usr/bin/env python3` finds, has no torch."""
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    own = ROOT / ".venv"
+    if missing and os.access(own / "bin/python3", os.X_OK) and pathlib.Path(sys.prefix).resolve() != own.resolve():
+        os.execv(own / "bin/python3", [str(own / "bin/python3"), *sys.argv])
+    if missing:
+        raise NoTorch(f"{sys.executable} has no {' and no '.join(missing)}")
 
 
 def parse_arguments():
@@ -451,11 +470,15 @@ def drop_weights(traced):
 
 def export(arguments):
     settings = read_settings(arguments.model)
+    find_torch()
     arguments.architectures = settings.get("architectures")
     os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.filterwarnings("ignore")
-    import torch
-    import transformers
+    try:
+        import torch
+        import transformers
+    except (ImportError, OSError, ValueError) as error:  # ValueError: torch, when a library of CUDA's is not there
+        raise NoTorch(f"{sys.executable} cannot load torch and transformers: {error}") from error
     transformers.logging.set_verbosity_error()
     torch.manual_seed(arguments.seed)
 
@@ -489,6 +512,11 @@ def main():
     except UsageError as error:
         print(f"export_hf.py: {error}", file=sys.stderr)
         return 2
+    except NoTorch as error:
+        print(f"export_hf.py: {error}\n  = help: run {ROOT}/examples/setup.sh: this script finds the Python that it makes\n"
+              "  = help: or start it with a Python that has torch 2.11.0 and transformers: PYTHON export_hf.py …",
+              file=sys.stderr)
+        return 3
     except OSError as error:
         print(f"export_hf.py: {error}", file=sys.stderr)
         return 4

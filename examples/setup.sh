@@ -9,6 +9,8 @@
 #   examples/setup.sh --tests        build the tests too
 #   examples/setup.sh --checks       also require the tools that tests/check.sh uses (clang 14, help2man) and, on Debian,
 #                                    the browser that looks at reports in tests (chromium)
+#   examples/setup.sh --cpu          LibTorch without CUDA: for a machine without an NVIDIA GPU. Profiles and plans for CUDA
+#                                    targets work all the same. .venv stays so in later runs; delete it to change.
 #   examples/setup.sh --no-build     stop once the build is configured
 #
 # Environment: ELIXIR_PYTHON  a Python that already has torch 2.11.0 (no .venv is made and nothing is downloaded)
@@ -18,9 +20,9 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv"
 build="$root/build"
-want_tests=no want_checks=no want_build=yes
+want_tests=no want_checks=no want_build=yes want_cpu=no
 
-usage() { sed -n '5,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '5,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 started=$SECONDS
 step() { printf '==> %s\n' "$*" >&2; }
 note() { printf '    %s\n' "$*" >&2; }
@@ -36,6 +38,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --tests) want_tests=yes ;;
     --checks) want_checks=yes ;;
+    --cpu) want_cpu=yes ;;
     --no-build) want_build=no ;;
     -h | --help) usage; exit 0 ;;
     *)
@@ -147,13 +150,40 @@ system_nvcc() {
 }
 
 requirements=("$root/build-aux/requirements.txt")
-nvcc=$(system_nvcc)
+cpu_mark="$venv/elixir-cpu"  # .venv has LibTorch without CUDA
+[ -n "${ELIXIR_PYTHON:-}" ] || [ ! -f "$cpu_mark" ] || want_cpu=yes
+nvcc=
+[ "$want_cpu" = yes ] || nvcc=$(system_nvcc)
 cuda=auto
-if [ -z "$nvcc" ] && has_gpu; then
+if [ "$want_cpu" = yes ]; then
+  cuda=disabled
+elif [ -z "$nvcc" ] && has_gpu; then
   requirements+=("$root/build-aux/requirements-gpu.txt")
 elif [ -z "$nvcc" ]; then
   cuda=disabled
 fi
+
+# The index that LibTorch's CPU builds come from: PyPI has, for Linux on x86-64, none but the CUDA build.
+cpu_index=https://download.pytorch.org/whl/cpu
+torch_version=$(sed -n 's/^torch==//p' "$root/build-aux/requirements.txt")
+torchvision_version=$(sed -n 's/^torchvision==//p' "$root/build-aux/requirements.txt")
+
+# --no-compile: modules compile when they are first imported; most never are.
+pip_install() { "$venv/bin/python3" -m pip install --quiet --disable-pip-version-check --no-compile "$@" >&2; }
+
+# LibTorch's CPU build. Where its index cannot be reached: PyPI's CUDA build without the libraries that need a GPU.
+# libtorch_cpu, which is all that Elixir's tools load then, wants two small ones of CUDA's; Python's `import torch` wants all.
+install_for_cpu() {
+  if pip_install --extra-index-url "$cpu_index" "torch==$torch_version+cpu" "torchvision==$torchvision_version+cpu" \
+    -r "${requirements[0]}"; then
+    return 0
+  fi
+  note "no CPU build from $cpu_index: taking LibTorch from PyPI without the CUDA libraries"
+  grep -v '^torch' "${requirements[0]}" >"$venv/requirements.txt"
+  pip_install -r "$venv/requirements.txt" 'cuda-toolkit[cudart,cupti]==13.0.2' || return 1
+  pip_install --no-deps "torch==$torch_version" || return 1
+  note "this works for Elixir's tools; Python cannot import such a torch: export models, and run the tests, elsewhere"
+}
 
 if [ -n "${ELIXIR_PYTHON:-}" ]; then
   python=$(command -v "$ELIXIR_PYTHON") || fail "ELIXIR_PYTHON=$ELIXIR_PYTHON is not an executable"
@@ -161,29 +191,45 @@ if [ -n "${ELIXIR_PYTHON:-}" ]; then
     fail "ELIXIR_PYTHON=$ELIXIR_PYTHON cannot be used" "install torch==2.11.0 into it, or unset ELIXIR_PYTHON"
   absent=$("$python" - <<'PY'
 import importlib.util
-print(*[m for m in ("transformers", "torchvision", "safetensors", "jsonschema", "highsbox") if not importlib.util.find_spec(m)])
+print(*[m for m in ("transformers", "torchvision", "safetensors", "jsonschema") if not importlib.util.find_spec(m)])
 PY
 )
   [ -z "$absent" ] || note "$python lacks: $absent (the exporter or some tests will not run)"
 else
   stamp="$venv/elixir-requirements.stamp"
-  wanted=$(cat "${requirements[@]}" | sha256sum | cut -d' ' -f1)
+  wanted=$({ cat "${requirements[@]}" && [ "$want_cpu" = no ] || echo cpu; } | sha256sum | cut -d' ' -f1)
   if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
     begun=$SECONDS
-    step "Python environment in .venv (LibTorch comes with it: 3 GB to download, 6 GB on disk)"
+    needed_gib=9
+    if [ "$want_cpu" = yes ]; then
+      [ -f "$cpu_mark" ] || ! compgen -G "$venv/lib/python3*/site-packages/torch" >/dev/null ||
+        fail "$venv has LibTorch with CUDA already" "to have it without: rm -r $venv, then run this again"
+      needed_gib=4
+      step "Python environment in .venv, LibTorch without CUDA (about 0.5 GB to download, 1.5 GB on disk)"
+    else
+      step "Python environment in .venv (LibTorch comes with it: 3 GB to download, 5 GB on disk)"
+      if ! has_gpu; then
+        note "There is no NVIDIA GPU here. PyPI's LibTorch needs CUDA's libraries to load even so: 2 GB of the download,"
+        note "3.3 GB on disk. examples/setup.sh --cpu leaves them out; profiling for CUDA targets works without them."
+      fi
+    fi
     python_base=$(find_python)
     [ -n "$python_base" ] || fail "no Python 3.11 to 3.14 found" "apt-get install python3 python3-venv"
     free_kib=$(df -Pk "$root" | awk 'NR == 2 { print $4 }')
-    if [ ! -d "$venv/lib" ] && [ "$free_kib" -lt $((9 * 1024 * 1024)) ]; then
-      fail "$root has $((free_kib / 1024 / 1024)) GiB free; the environment needs 9 while it is being installed" \
+    if [ ! -d "$venv/lib" ] && [ "$free_kib" -lt $((needed_gib * 1024 * 1024)) ]; then
+      fail "$root has $((free_kib / 1024 / 1024)) GiB free; the environment needs $needed_gib while it is being installed" \
         "free some space, or set ELIXIR_PYTHON to a Python that has torch 2.11.0"
     fi
     rm -f "$stamp"
     "$python_base" -m venv "$venv" || fail "$python_base cannot make a virtual environment" "apt-get install python3-venv"
     arguments=()
     for file in "${requirements[@]}"; do arguments+=(-r "$file"); done
-    # --no-compile: modules compile when they are first imported; most never are.
-    "$venv/bin/python3" -m pip install --quiet --disable-pip-version-check --no-compile "${arguments[@]}" >&2 ||
+    install=(pip_install "${arguments[@]}")
+    if [ "$want_cpu" = yes ]; then
+      touch "$cpu_mark"
+      install=(install_for_cpu)
+    fi
+    "${install[@]}" ||
       fail "pip could not install the environment" "check the network, then run this again: what is there is kept" \
         "without network: set ELIXIR_PYTHON to a Python that has torch 2.11.0"
     printf '%s\n' "$wanted" >"$stamp"
@@ -246,12 +292,8 @@ jobs() {
 }
 
 if [ "$want_build" = yes ]; then
-  targets=()
-  if [ "$want_tests" = no ]; then
-    while read -r target; do targets+=("$target"); done < <(
-      "$ninja" -C "$build" -t targets all | sed -n 's/^\(tools\/elixir-[a-z]*\): .*/\1/p' | sort -u
-    )
-  else
+  targets=(elixir-tools)
+  if [ "$want_tests" = yes ]; then
     targets=(all meson-test-prereq)  # also what only tests need: tiny models
   fi
   # Nothing to say when nothing is to do (the include rules are checked in every build).

@@ -62,12 +62,14 @@ struct AdamArrays {
 /// Bytes that a pass reads and writes per element, each once.
 [[nodiscard]] std::size_t moved_bytes(const AdamArrays& arrays);
 
-/// Gradients that are not finite. With a loss scale, all gradients are checked before the first
-/// pass (gradient.h): that is how a step with one leaves every state untouched. Without, the passes
-/// find out by the way and the caller stops.
+/// Values that are not finite. With a loss scale, all gradients are checked before the first pass
+/// (gradient.h): that is how a step with one leaves every state untouched. Without, the passes find
+/// out in the same pass, and the caller stops.
 struct FoundInfinity {
   const std::uint32_t* skip = nullptr;  ///< not 0: the pass reads and writes nothing
-  std::uint32_t* report = nullptr;      ///< set to 1 by a pass over a gradient that is not finite
+  /// Set to 1 by a pass that met or made a value that is not finite: gradient, moment, master or
+  /// parameter, each as it is stored. Never cleared. A GPU may write it in host memory.
+  std::uint32_t* report = nullptr;
 };
 
 /// Runs on the calling thread.

@@ -63,8 +63,22 @@ AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams) {
   };
 }
 
-/// One block from element `at`. `suspect` becomes NaN in every lane that met a gradient that is not
-/// finite.
+/// What a store as `kType` leaves to be read.
+template <class Simd, Element kType>
+[[gnu::always_inline]] inline typename Simd::Float as_stored(typename Simd::Float value) {
+  if constexpr (kType == Element::kFloat32) {
+    return value;
+  } else {
+    Stored<kType> stored[Simd::kWidth];
+    store_as<Simd, kType>(stored, value);
+    return load_as<Simd, kType>(stored);
+  }
+}
+
+/// One block from element `at`. `suspect` becomes NaN in every lane that made a parameter or a
+/// second moment that is not finite once it is stored. A gradient that is not finite makes such a
+/// parameter; so does an infinite first moment. An infinite second moment does not: its parameter
+/// only stops moving.
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 [[gnu::always_inline]] inline void adam_block(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                                               std::size_t at,
@@ -72,7 +86,6 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
                                               typename Simd::Float& suspect) {
   for (std::size_t i = at; i < at + kBlockElements; i += Simd::kWidth) {
     auto g = load_as<Simd, kGradient>(arrays.gradient + i);
-    suspect = Simd::add(suspect, Simd::multiply(g, c.zero));
     if (c.scale == Scale::kMultiply) {
       g = Simd::multiply(Simd::multiply(g, c.inverse_divisor), c.clip);
     } else if (c.scale == Scale::kDivide) {
@@ -91,6 +104,9 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
       p = Simd::load(arrays.master + i);
     }
     p = Simd::fused(c.negative_step, Simd::divide(m, d), Simd::multiply(p, c.decay));
+    // 0 * x is NaN for what is not finite, and 0 for all else.
+    suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kParameterType<kForm>>(p), c.zero));
+    suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kMoment>(v), c.zero));
     store_as<Simd, kMoment>(arrays.moment1 + i, m);
     store_as<Simd, kMoment>(arrays.moment2 + i, v);
     if constexpr (kForm == Form::kSplit) {

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // CUDA twins of adam.h and gradient.h with identical bits. Device pointers; every launcher takes
-// its stream, checks the launch and never synchronises. `stream` is a cudaStream_t.
+// its stream, checks the launch (LaunchFailure) and never synchronises. `stream` is a cudaStream_t.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace elixir::kernels {
 
 using CudaStream = CUstream_st*;
 
-/// One launch. `found` points to device memory.
+/// One launch. `found` points to memory that the GPU reads and writes.
 void adam_cuda(const AdamArrays& arrays,
                const AdamScalars& scalars,
                CudaStream stream,

@@ -3,14 +3,15 @@
 #include "kernels/cuda_launch.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
+
+#include "kernels/launch_failure.h"
 
 namespace elixir::kernels::cuda {
 void check_launch(const char* kernel) {
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
-    throw std::runtime_error(std::string(kernel) + ": " + cudaGetErrorString(error));
+    throw LaunchFailure(std::string(kernel) + ": " + cudaGetErrorString(error));
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Launch geometry and checks that the CUDA launchers share. A failed launch throws
-// std::runtime_error.
+// Launch geometry and checks that the CUDA launchers share.
 
 #include <cuda_runtime_api.h>
 
@@ -19,7 +18,7 @@ inline constexpr int kThreads = 256;
 /// Of kernels that take eight.
 inline constexpr int kThreadsOfEight = 128;
 
-/// Throws what `kernel` was refused with.
+/// Throws LaunchFailure with what `kernel` was refused with.
 void check_launch(const char* kernel);
 
 /// Blocks of `block_threads` for `threads` threads, at least one. As many as that takes: on an H200

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/kernel_table.h"
@@ -74,8 +75,9 @@ float global_norm(std::span<const float> sums) {
 }
 
 float clip_factor(float norm, double max_norm) {
+  if (!std::isfinite(norm)) return std::numeric_limits<float>::quiet_NaN();
   const double factor = max_norm / (static_cast<double>(norm) + kNormEpsilon);
-  return factor > 1.0 ? 1.0F : static_cast<float>(factor);  // a NaN norm stays NaN
+  return factor > 1.0 ? 1.0F : static_cast<float>(factor);
 }
 
 void accumulate_cpu(float* sum,

@@ -44,7 +44,8 @@ void check_finite_cpu(const void* values,
 /// sqrt of the pairwise fp32 tree over `sums`: sums[i] += sums[i+h], h the largest power of two
 /// below the length, halving. 0 when empty.
 [[nodiscard]] float global_norm(std::span<const float> sums);
-/// max_norm / (norm + 1e-6) in double, rounded once, at most 1.
+/// max_norm / (norm + 1e-6) in double, rounded once, at most 1. NaN for a norm that is not finite:
+/// an infinite one must not make a step of zeros.
 [[nodiscard]] float clip_factor(float norm, double max_norm);
 
 /// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Accumulation and conversions on the GPU.
-#include <stdexcept>
 #include <string>
 
 #include "kernels/cuda_element.cuh"
 #include "kernels/cuda_kernels.h"
 #include "kernels/cuda_launch.h"
+#include "kernels/launch_failure.h"
 
 namespace elixir::kernels {
 namespace {
@@ -92,7 +92,7 @@ void poison_cuda(void* memory, std::size_t bytes, CudaStream stream) {
   if (bytes == 0) return;
   const cudaError_t error = cudaMemsetAsync(memory, 0xFF, bytes, stream);
   if (error != cudaSuccess) {
-    throw std::runtime_error(std::string("poison_cuda: ") + cudaGetErrorString(error));
+    throw LaunchFailure(std::string("poison_cuda: ") + cudaGetErrorString(error));
   }
 }
 

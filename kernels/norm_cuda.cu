@@ -83,6 +83,10 @@ __global__ void __launch_bounds__(kNormLanes) clip_kernel(
   const float root = count == 0 ? 0.0F : __fsqrt_rn(sums[0]);
   *norm = root;
   if (scalars == nullptr) return;
+  if (!isfinite(root)) {
+    scalars->clip = nanf("");
+    return;
+  }
   const double factor = __ddiv_rn(max_norm, __dadd_rn(static_cast<double>(root), kNormEpsilon));
   scalars->clip = factor > 1.0 ? 1.0F : __double2float_rn(factor);
 }

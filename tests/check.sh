@@ -3,12 +3,13 @@
 # Copyright 2026 The Elixir authors
 #
 # Checks what the tests do not see: formatting, include rules, headers that compile alone, schemas, shell scripts,
-# clang-tidy, a build with clang++, and the planning half's tests under AddressSanitizer and UBSan.
+# clang-tidy, a build with clang++, and tests under AddressSanitizer, UBSan and ThreadSanitizer.
 #
 #   tests/check.sh              all checks
 #   tests/check.sh format tidy  only these; `--list` names them
 #
-# A check whose tool is missing is waived with a message; with CI set in the environment it fails.
+# A check whose tool is missing is waived with a message; with CI set in the environment it fails. A check without anything
+# to look at fails. tests/checks/check_test.py sees each of them fail.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -40,7 +41,8 @@ ninja=$python_bin/ninja
 export NINJA=$ninja
 cores=$(nproc)
 
-sources() { git ls-files -co --exclude-standard -- 'lib/*' 'kernels/*' 'tools/*' 'tests/*' 'examples/*' 'benchmarks/*' | grep -E "$1" || true; }
+# sources PATTERN: the files of the tree whose path matches; fails when none does.
+sources() { "$python" build-aux/list_sources.py "$root" "$1"; }
 
 waived=77
 need() {
@@ -52,37 +54,40 @@ need() {
 
 check_format() {
   need clang-format-14 || return $?
-  local unformatted
-  unformatted=$(sources '\.(h|cc|cu|cuh)$' | xargs -r clang-format-14 --dry-run 2>&1 | sed -n 's/^\([^:]*\):[0-9].*/\1/p' | sort -u)
-  [ -z "$unformatted" ] || {
-    printf 'not formatted (clang-format -i FILE): %s\n' "$unformatted"
+  local files report unformatted
+  files=$(sources '\.(h|cc|cu|cuh)$')
+  report=$(xargs clang-format-14 --dry-run --Werror <<<"$files" 2>&1) || {
+    unformatted=$(sed -n 's/^\([^:]*\):[0-9].*/\1/p' <<<"$report" | sort -u)
+    printf 'not formatted (clang-format -i FILE): %s\n' "${unformatted:-$report}"
     return 1
   }
 }
 
-check_includes() { python3 build-aux/check_includes.py "$root"; }
+check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
 # Every header compiles alone, with the flags of the half it belongs to.
 check_headers() {
-  local torch torch_flags=() header
+  local torch torch_flags=() files
   torch=$("$python" build-aux/torch/locate.py | sed -n 1p)
   torch_flags=(-idirafter "$torch/include" -idirafter "$torch/include/torch/csrc/api/include")
   local cuda="$(dirname "$torch")/nvidia/cu13/include"
   [ ! -d "$cuda" ] || torch_flags+=(-idirafter "$cuda")
-  sources '^(lib|kernels|tools)/.*\.h$' | xargs -P "$cores" -I{} \
+  files=$(sources '^(lib|kernels|tools)/.*\.h$')
+  xargs -P "$cores" -I{} \
     "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-pragma-once-outside-header -Ilib -I. -Ibuild \
-    "${torch_flags[@]}" -x c++ {}
+    "${torch_flags[@]}" -x c++ {} <<<"$files"
 }
 
 check_schemas() { "$python" tests/check_schemas.py "$root"; }
 
 check_scripts() {
-  local script
-  sources '\.sh$' | while read -r script; do bash -n "$script"; done
-  bash -n .ci/run
-  sources '\.py$' | xargs -r "$python" -c 'import ast, sys; [ast.parse(open(p, encoding="utf-8").read(), p) for p in sys.argv[1:]]'
-  local absent
-  absent=$(git ls-files -co --exclude-standard | grep -E '\.(h|cc|cu|cuh|py|sh)$' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || true)
+  local script scripts python_files absent
+  scripts=$(sources '\.sh$|^\.ci/')
+  while read -r script; do bash -n "$script"; done <<<"$scripts"
+  python_files=$(sources '\.py$')
+  xargs "$python" -c 'import ast, sys; [ast.parse(open(p, encoding="utf-8").read(), p) for p in sys.argv[1:]]' <<<"$python_files"
+  # grep -L: exit status 1 when every file has the line.
+  absent=$(sources '\.(h|cc|cu|cuh|py|sh)$' | { xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || [ $? -lt 124 ]; })
   [ -z "$absent" ] || {
     printf 'no SPDX line in: %s\n' "$absent"
     return 1
@@ -111,45 +116,60 @@ check_clang() {
   "$ninja" -C build-clang -j "$cores" --quiet
 }
 
-# tidy_sources planning|libtorch: the sources of one half, from the compile commands.
+# tidy_sources planning|libtorch: the sources of one half, from the compile commands; fails when there are none at all.
 tidy_sources() {
   "$python" - "$root" "$1" <<'PY'
 import json, pathlib, sys
 root = pathlib.Path(sys.argv[1])
+halves = {"planning": [], "libtorch": []}
 for entry in json.load(open(root / "build-clang/compile_commands.json")):
     path = (root / "build-clang" / entry["file"]).resolve()
     if path.is_relative_to(root) and path.relative_to(root).parts[0] in ("lib", "kernels", "tools"):
-        if ("torch/include" in entry["command"]) == (sys.argv[2] == "libtorch"):
-            print(path)
+        halves["libtorch" if "torch/include" in entry["command"] else "planning"].append(path)
+if not any(halves.values()):
+    sys.exit("no compile commands of lib/, kernels/, tools/: nothing would be checked")
+print(*halves[sys.argv[2]], sep="\n")
 PY
 }
 
 # Findings go to stdout; stderr only counts suppressed ones. The path-sensitive analysis is for the planning half alone:
 # with LibTorch's headers it takes most of a minute a file.
 check_tidy() {
-  local status=0
+  local status=0 planning libtorch
   need clang-tidy-14 || return $?
   need clang++-14 clang-14 || return $?
   CXX=clang++-14 configure build-clang --buildtype=plain -Dcuda=disabled || return 1
-  tidy_sources planning | xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet 2>/dev/null || status=1
-  tidy_sources libtorch |
-    xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet '--checks=-clang-analyzer-*' 2>/dev/null || status=1
+  # Sources may have come or gone since the folder was made.
+  "$ninja" -C build-clang --quiet build.ninja
+  planning=$(tidy_sources planning)
+  libtorch=$(tidy_sources libtorch)
+  xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet <<<"$planning" 2>/dev/null || status=1
+  xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet '--checks=-clang-analyzer-*' <<<"$libtorch" 2>/dev/null || status=1
   return $status
 }
 
+# The planning half's tests under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer; `meson test` builds
+# what the tests need and no more.
 check_sanitizers() {
-  configure build-asan --buildtype=debugoptimized -Dtorch=disabled -Dsanitize=true || return 1
-  "$ninja" -C build-asan -j "$cores" --quiet || return 1
+  local fixed_addresses=()
+  configure build-asan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=address || return 1
+  configure build-tsan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=thread || return 1
   # g++ 13 misaligns vectors on the stack while it looks for uses after return (GCC bug 110027).
   ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
-    "$meson" test -C build-asan --no-rebuild --quiet --print-errorlogs
+    "$meson" test -C build-asan --quiet --print-errorlogs
+  # Kernels that scatter addresses widely put memory where g++ 12's ThreadSanitizer expects none.
+  ! setarch "$(uname -m)" -R true 2>/dev/null || fixed_addresses=(setarch "$(uname -m)" -R)
+  TSAN_OPTIONS=second_deadlock_stack=1 "${fixed_addresses[@]}" "$meson" test -C build-tsan --quiet --print-errorlogs lanes thread-pool
 }
 
 failed=()
 for name in "${chosen[@]}"; do
   begun=$SECONDS
-  status=0
-  output=$("check_$name" 2>&1) || status=$?
+  # Not `output=$(…) || status=$?`: behind `||` bash goes on after a command that fails, in the whole function.
+  set +e
+  output=$(set -e; "check_$name" 2>&1)
+  status=$?
+  set -e
   if [ "$status" = 0 ]; then
     printf 'ok      %-11s %4d s\n' "$name" $((SECONDS - begun))
   elif [ "$status" = "$waived" ]; then

@@ -12,7 +12,7 @@ import jsonschema
 
 root = pathlib.Path(sys.argv[1])
 problems = []
-checked = 0
+checked = set()
 for path in sorted((root / "schemas").glob("*.json")):
     schema = json.loads(path.read_text(encoding="utf-8"))
     try:
@@ -30,7 +30,7 @@ for path in sorted((root / "schemas").glob("*.json")):
         examples += [(p, True) for p in sorted((root / "profiles/workspaces").glob("*.json"))]
     for example, valid in examples:
         error = next(validator.iter_errors(json.loads(example.read_text(encoding="utf-8"))), None)
-        checked += 1
+        checked.add(example)
         if valid and error:
             problems.append(f"{example}: {error.json_path}: {error.message}")
         if not valid and not error:
@@ -39,6 +39,11 @@ for path in sorted((root / "schemas").glob("*.json")):
         problems.append(f"{path}: no valid example")
     if all(valid for _, valid in examples):
         problems.append(f"{path}: no invalid example")
+for example in sorted(root.glob("schemas/examples/*/*.json")):
+    if example not in checked:
+        problems.append(f"{example}: no schema has this name")
+if not checked:
+    problems.append(f"no schema with examples in {root / 'schemas'}: nothing was checked")
 if problems:
     sys.exit("\n".join(problems))
-print(f"{checked} examples")
+print(f"{len(checked)} examples")

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "hardware/hardware_profile.h"
+#include "measure/machine/core_watch.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
 #include "program/document.h"
@@ -52,7 +53,8 @@ measure::DeviceChoice device_choice(const std::string& name) {
   return measure::DeviceChoice::kAuto;
 }
 
-/// Where the profile goes. With --into and no -o, the file itself is replaced.
+/// Where the profile goes. With --into and no -o, the file itself is replaced: the one output that
+/// may be an input.
 struct Destination {
   std::string path;
   bool in_place = false;
@@ -102,6 +104,10 @@ Answer work(const Options& options, Context& context) {
     request.programs.push_back(&profiles.back().program);
   }
 
+  if (const auto busy = measure::overload()) {
+    context.warn(*busy + ": other programs are measured along",
+                 {"stop them, or bind this to cores of its own (taskset)"});
+  }
   auto progress = context.progress();
   request.progress = [&](double fraction, std::string_view what) {
     progress->update(fraction, fmt::format("measuring {}", what));
@@ -186,8 +192,10 @@ int main(int argc, char** argv) {
                "PROFILE",
                &options.operators,
                "also every operator call of this model (MODEL.profile.json of elixir-profile)")
+        .reads()
         .brief();
     flags.text("--into", "HARDWARE", &options.into, "add to this hardware profile of this machine")
+        .reads()
         .brief();
     flags.choice("--device",
                  {"auto", "cpu", "cuda"},
@@ -206,6 +214,7 @@ int main(int argc, char** argv) {
               "FILE",
               &options.samples,
               "write every sample of every figure, as JSON lines")
+        .writes()
         .default_text("none");
     flags.exclusive({"--list", "--samples"});
     flags.exclusive({"--list", "--only"});

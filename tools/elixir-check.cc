@@ -173,6 +173,9 @@ elixir::tools::Answer work(const Options& options, elixir::tools::Context& conte
   elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
   warn_about_unused(inputs, context);
   const std::vector<elixir::check::Subject> subjects = subjects_of(std::move(inputs), options);
+  for (const elixir::check::Subject& subject : subjects) {
+    if (subject.baseline) context.files().reads("the baseline", subject.baseline->path);
+  }
   warn_about_baselines(subjects, context);
 
   const elixir::check::CheckReport report = elixir::check::check_documents(subjects);
@@ -217,6 +220,7 @@ void declare(Flags& flags, Options& options) {
       .positionals("FILE",
                    &options.files,
                    "profiles and plans to check, and a budget document, in any order")
+      .reads()
       .required();
   flags.group("Limits");
   for (const LimitFlag& limit : kLimitFlags) {
@@ -233,6 +237,7 @@ void declare(Flags& flags, Options& options) {
           },
           "a file or a directory",
           "the older document, or a directory of them by file name")
+      .reads()
       .brief();
   flags
       .parsed(
@@ -250,7 +255,7 @@ void declare(Flags& flags, Options& options) {
       .brief();
   flags.group("Output");
   flags.choice("--format", {"text", "github"}, &options.format, "github: annotations too").brief();
-  flags.text("--junit", "FILE", &options.junit, "write the checks as JUnit XML");
+  flags.text("--junit", "FILE", &options.junit, "write the checks as JUnit XML").writes();
   flags.toggle("--force", &options.force, "replace an existing JUnit file");
   flags.exclusive({"--json", "--format"});
 }

@@ -2,152 +2,38 @@
 // Copyright 2026 The Elixir authors
 // elixir-search: profile + hardware + budgets -> plan.json, or the reason there is none. Links the
 // planning half alone, so that it starts in milliseconds anywhere.
-#include <algorithm>
-#include <array>
 #include <chrono>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "program/document.h"
-#include "report/screen/table.h"
+#include "program/loss_scale.h"
+#include "report/screen/search_screen.h"
 #include "search/search.h"
 #include "tools/common/run_tool.h"
 
 namespace {
 
 using elixir::Json;
-using elixir::program::Category;
 
 struct Options {
   std::string profile, hardware;
+  std::vector<std::int64_t> gpu_memory;  ///< none: the machine's
   elixir::search::Request request;
 };
 
-/// One unit for a whole table: GiB, or MiB where GiB would show zeros.
-struct Unit {
-  const char* name;
-  double bytes;
+struct Documents {
+  elixir::program::Profile profile;
+  elixir::hardware::HardwareProfile hardware;
 };
-Unit unit_for(std::int64_t largest_bytes) {
-  if (largest_bytes >= 8 * elixir::operator""_GiB(1)) return {"GiB", 1024.0 * 1024 * 1024};
-  return {"MiB", 1024.0 * 1024};
-}
-
-std::string memory_table(const elixir::search::Found& found) {
-  const elixir::plan::Plan& plan = found.plan;
-  const auto& peak = found.device_peak;
-  const auto of = [&](Category category) {
-    return peak.by_category_bytes[static_cast<std::size_t>(category)];
-  };
-  const Unit unit = unit_for(std::max(peak.bytes, plan.predicted.host_bytes));
-  const auto cell = [&](std::int64_t bytes) {
-    return fmt::format("{:.1f}", static_cast<double>(bytes) / unit.bytes);
-  };
-  elixir::report::Table table({{"", "", elixir::report::Align::kLeft},
-                               {"params", unit.name},
-                               {"grads", unit.name},
-                               {"optim", unit.name},
-                               {"activ.", unit.name},
-                               {"workspace", unit.name},
-                               {"other", unit.name},
-                               {"peak", unit.name},
-                               {"limit", unit.name}});
-  const std::int64_t named = of(Category::kParameter) + of(Category::kGradient) +
-                             of(Category::kOptimizerState) + of(Category::kActivation) +
-                             peak.workspace_bytes;
-  table.row({"device, allocated",
-             cell(of(Category::kParameter)),
-             cell(of(Category::kGradient)),
-             cell(of(Category::kOptimizerState)),
-             cell(of(Category::kActivation)),
-             cell(peak.workspace_bytes),
-             cell(peak.bytes - named),
-             cell(peak.bytes),
-             plan.hardware.device_kind == "cuda" ? "" : cell(plan.budgets.gpu_memory_bytes)});
-  if (plan.hardware.device_kind == "cuda") {
-    table.row({"device, process",
-               "",
-               "",
-               "",
-               "",
-               "",
-               "",
-               cell(found.gpu_memory_bytes),
-               cell(plan.budgets.gpu_memory_bytes)});
-  }
-  table.row({"host",
-             "",
-             "",
-             "",
-             "",
-             "",
-             "",
-             cell(plan.predicted.host_bytes),
-             cell(plan.budgets.host_memory_bytes)});
-  return table.text();
-}
-
-std::string summary(const elixir::search::Found& found, double seconds) {
-  const elixir::plan::Plan& plan = found.plan;
-  std::int64_t largest_bytes = 0;
-  std::size_t parameters = 0;
-  std::size_t streamed = 0;
-  std::size_t optimizers = 0;
-  for (const elixir::plan::Chunk& chunk : plan.chunks) {
-    largest_bytes = std::max(largest_bytes, chunk.bytes);
-    parameters += chunk.parameters.size();
-    if (chunk.parameter_home == elixir::plan::Home::kHost) ++streamed;
-    if (chunk.optimizer_home == elixir::plan::Home::kHost) ++optimizers;
-  }
-  std::string text = fmt::format(
-      "plan found  {} parameters in {} chunks of up to {}  parameters of {} and "
-      "optimizer of {} on the host  {} cache blocks\n",
-      parameters,
-      plan.chunks.size(),
-      elixir::format_bytes(largest_bytes),
-      streamed,
-      optimizers,
-      plan.cache.blocks);
-  text += memory_table(found);
-  std::string streams;
-  for (const elixir::plan::StreamTime& stream : plan.predicted.streams) {
-    if (stream.busy_ns == 0) continue;
-    std::string name = stream.stream;
-    std::replace(name.begin(), name.end(), '_', '-');
-    streams += fmt::format("{}{} {}",
-                           streams.empty() ? "" : ", ",
-                           name,
-                           elixir::format_ns(static_cast<double>(stream.busy_ns)));
-  }
-  text += fmt::format("step time  {} predicted  ({})\n",
-                      elixir::format_ns(static_cast<double>(plan.predicted.step_ns)),
-                      streams);
-  text += fmt::format("traffic  {} to the device, {} to the host, {} chunks fetched, {} evicted\n",
-                      elixir::format_bytes(plan.predicted.traffic.host_to_device_bytes),
-                      elixir::format_bytes(plan.predicted.traffic.device_to_host_bytes),
-                      plan.predicted.traffic.fetches,
-                      plan.predicted.traffic.evictions);
-  text += fmt::format("operators  {} of {} measured, {} modelled\n",
-                      found.operators_measured,
-                      found.operators_total,
-                      found.operators_total - found.operators_measured);
-  text += fmt::format("searched {} candidates in {:.1f} s\n", found.candidates, seconds);
-  for (const elixir::search::Candidate& other : found.runners_up) {
-    const double ratio =
-        static_cast<double>(other.step_ns) / static_cast<double>(plan.predicted.step_ns);
-    text += fmt::format("runner-up  {} ({:.2f}x)  {}\n",
-                        elixir::format_ns(static_cast<double>(other.step_ns)),
-                        ratio,
-                        other.description);
-  }
-  return text;
-}
 
 /// Every key in both answers; what does not apply is null.
 Json answer_document(const std::string& strategy) {
@@ -166,10 +52,8 @@ Json answer_document(const std::string& strategy) {
           {"remedies", Json::array()}};
 }
 
-elixir::tools::Answer refuse(const elixir::search::Infeasible& no,
-                             const Options& options,
-                             elixir::tools::Context& context) {
-  Json document = answer_document(options.request.strategy);
+Json document_of(const elixir::search::Infeasible& no, const std::string& strategy) {
+  Json document = answer_document(strategy);
   document["binding_limit"] = no.binding_limit;
   document["shortfall_bytes"] = no.shortfall_bytes;
   document["minimum_gpu_memory_bytes"] = no.minimum_gpu_memory_bytes;
@@ -177,23 +61,23 @@ elixir::tools::Answer refuse(const elixir::search::Infeasible& no,
   for (const elixir::search::Remedy& remedy : no.remedies) {
     document["remedies"].push_back(remedy.text);
   }
-  context.document() = document;
-  const bool host = no.binding_limit == "host_memory";
-  const std::int64_t minimum = host ? no.minimum_host_memory_bytes : no.minimum_gpu_memory_bytes;
-  std::string text = fmt::format("no feasible plan: {} is short of {} bytes ({})\n",
-                                 host ? "host memory" : "GPU memory",
-                                 elixir::format_count(no.shortfall_bytes),
-                                 elixir::format_bytes(no.shortfall_bytes));
-  text += fmt::format("  = note: the least {} is {} bytes ({}), the limit is {}\n",
-                      host ? "host memory" : "GPU memory",
-                      elixir::format_count(minimum),
-                      elixir::format_bytes(minimum),
-                      elixir::format_bytes(minimum - no.shortfall_bytes));
-  for (const elixir::search::Remedy& remedy : no.remedies) {
-    text += fmt::format("  = help: {}\n", remedy.text);
+  return document;
+}
+
+Json document_of(const elixir::search::Found& found) {
+  Json document = answer_document(found.plan.strategy);
+  document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
+  document["gpu_memory_bytes"] = found.gpu_memory_bytes;
+  document["candidates"] = found.candidates;
+  document["operators_measured"] = found.operators_measured;
+  document["operators_total"] = found.operators_total;
+  for (const elixir::search::Candidate& candidate : found.runners_up) {
+    document["runners_up"].push_back({{"description", candidate.description},
+                                      {"step_ns", candidate.step_ns},
+                                      {"peak_allocated_bytes", candidate.peak_bytes},
+                                      {"host_bytes", candidate.host_bytes}});
   }
-  context.print(text);
-  return elixir::tools::Answer::kNo;
+  return document;
 }
 
 void warn_about_operators(const elixir::search::Found& found,
@@ -209,41 +93,77 @@ void warn_about_operators(const elixir::search::Found& found,
                {fmt::format("on that machine: elixir-bench --operators {}", options.profile)});
 }
 
+/// One row a budget and no plan: which GPU would do?
+elixir::tools::Answer compare_budgets(const Documents& documents,
+                                      Options& options,
+                                      elixir::tools::Context& context) {
+  if (context.output()) {
+    throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
+                        "-o names one plan, --gpu-memory several budgets",
+                        {"leave -o out for the table, or name one budget for the plan"});
+  }
+  std::vector<elixir::report::BudgetAnswer> answers;
+  Json budgets = Json::array();
+  bool any = false;
+  {
+    auto progress = context.progress();
+    for (const std::int64_t budget : options.gpu_memory) {
+      progress->update(
+          static_cast<double>(answers.size()) / static_cast<double>(options.gpu_memory.size()),
+          "searches a plan in " + elixir::format_bytes(budget));
+      options.request.gpu_memory_bytes = budget;
+      answers.push_back(
+          {budget,
+           elixir::search::search(documents.profile.program, documents.hardware, options.request)});
+      const auto* found = std::get_if<elixir::search::Found>(&answers.back().outcome);
+      Json entry = found != nullptr
+                       ? document_of(*found)
+                       : document_of(std::get<elixir::search::Infeasible>(answers.back().outcome),
+                                     options.request.strategy);
+      entry["gpu_memory_limit_bytes"] = budget;
+      budgets.push_back(std::move(entry));
+      if (found != nullptr && !any) {
+        any = true;
+        warn_about_operators(*found, options, context);
+      }
+    }
+  }
+  context.document() = {{"budgets", std::move(budgets)}};
+  context.print(elixir::report::budgets_screen(answers, documents.profile));
+  if (any) context.hint("next: the same with one of these budgets writes its plan");
+  return any ? elixir::tools::Answer::kYes : elixir::tools::Answer::kNo;
+}
+
 elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
-  const std::string output = context.prepare_output("plan.json");
-  const elixir::program::Profile profile = elixir::program::load_profile(options.profile);
-  const elixir::hardware::HardwareProfile hardware =
-      elixir::hardware::load_hardware(options.hardware);
-  options.request.optimizer = profile.optimizer;
+  const bool several = options.gpu_memory.size() > 1;
+  Documents documents{elixir::program::load_profile(options.profile),
+                      elixir::hardware::load_hardware(options.hardware)};
+  // What is no profile says so, whatever lies where the plan is to go.
+  const std::string output = several ? "" : context.prepare_output("plan.json");
+  // A plan that no trainer takes is no answer.
+  if (documents.profile.optimizer != "none") {
+    elixir::program::refuse_without_loss_scale(documents.profile.program);
+  }
+  options.request.optimizer = documents.profile.optimizer;
+  if (several) return compare_budgets(documents, options, context);
+  if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
+
   const auto start = std::chrono::steady_clock::now();
   elixir::search::Outcome outcome =
-      elixir::search::search(profile.program, hardware, options.request);
+      elixir::search::search(documents.profile.program, documents.hardware, options.request);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (const auto* no = std::get_if<elixir::search::Infeasible>(&outcome)) {
-    return refuse(*no, options, context);
+    context.document() = document_of(*no, options.request.strategy);
+    context.print(elixir::report::refusal_screen(*no));
+    return elixir::tools::Answer::kNo;
   }
   auto& found = std::get<elixir::search::Found>(outcome);
   found.plan.meta = elixir::make_meta("elixir-search", context.argv());
-  const Json plan = elixir::plan::to_json(found.plan);
-  context.write_output(output, elixir::dump(plan));
+  context.write_output(output, elixir::dump(elixir::plan::to_json(found.plan)));
   warn_about_operators(found, options, context);
-
-  Json document = answer_document(options.request.strategy);
-  document["plan"] = output;
-  document["strategy"] = found.plan.strategy;
-  document["predicted"] = plan["predicted"];
-  document["gpu_memory_bytes"] = found.gpu_memory_bytes;
-  document["candidates"] = found.candidates;
-  document["operators_measured"] = found.operators_measured;
-  document["operators_total"] = found.operators_total;
-  for (const elixir::search::Candidate& candidate : found.runners_up) {
-    document["runners_up"].push_back({{"description", candidate.description},
-                                      {"step_ns", candidate.step_ns},
-                                      {"peak_allocated_bytes", candidate.peak_bytes},
-                                      {"host_bytes", candidate.host_bytes}});
-  }
-  context.document() = std::move(document);
-  context.print(summary(found, took.count()));
+  context.document() = document_of(found);
+  context.document()["plan"] = output;
+  context.print(elixir::report::search_screen(found, documents.profile, took.count()));
   context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
   return elixir::tools::Answer::kYes;
 }
@@ -260,15 +180,19 @@ int main(int argc, char** argv) {
       {"elixir-search --profile gpt.profile.json --hardware h200", "a plan for one H200"},
       {"elixir-search --profile gpt.profile.json --hardware h200 --gpu-memory 24GiB",
        "as if it had 24 GiB"},
+      {"elixir-search --profile gpt.profile.json --hardware h200 --gpu-memory 16,24,40,80GiB",
+       "a table: which memory would do, how fast?"},
   };
   info.output = {"FILE", "where to write the plan", "plan.json"};
   info.details =
       "Exit code 0: a plan was found and written. 1: no plan fits; the answer names the limit\n"
-      "that binds, what is missing, the least that is enough and what would help.";
+      "that binds, what is missing, the least that is enough and what would help. With several\n"
+      "budgets nothing is written; 1: none of them has a plan.";
   info.declare = [&](elixir::tools::Flags& flags) {
     elixir::search::Request& request = options.request;
     flags.group("Inputs");
     flags.text("--profile", "FILE", &options.profile, "profile of the model, from elixir-profile")
+        .reads()
         .required()
         .brief();
     flags
@@ -276,14 +200,15 @@ int main(int argc, char** argv) {
               "NAME|FILE",
               &options.hardware,
               "a shipped hardware profile or one from elixir-bench")
+        .reads()
         .required()
         .brief();
     flags.group("Budgets");
     flags
-        .bytes("--gpu-memory",
-               &request.gpu_memory_bytes,
+        .sizes("--gpu-memory",
+               &options.gpu_memory,
                "bound of the process on the GPU, context included; on the CPU device of the "
-               "device arena")
+               "device arena; several: a table of them, no plan")
         .default_text("the machine's")
         .brief();
     flags

@@ -3,10 +3,14 @@
 #include "capture/capture.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <c10/util/Exception.h>
 
+#include "capture/cuda_architectures.h"
+#include "capture/host_cpu.h"
+#include "capture/record/arithmetic_trap.h"
 #include "capture/record/fallbacks.h"
 #include "capture/record/graph_edit.h"
 #include "capture/record/meta_storage.h"
@@ -80,11 +84,17 @@ void declare(Session& session, const Step& step, Program& program) {
 at::Tensor run(Session& session, const Step& step, const Options& options) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
+  const ArithmeticTrap trap;
   try {
     torch::jit::Module module = step.loaded.module;
     at::Tensor loss;
     {
-      const c10::IValue returned = module.forward(step.inputs.arguments);
+      // What the model forks runs here and now: on another thread nobody would record it.
+      const auto inline_tasks = [](const std::function<void()>& task) { task(); };
+      const auto future =
+          module.get_method("forward").run_async(step.inputs.arguments, {}, inline_tasks);
+      future->waitAndThrow();
+      const c10::IValue returned = future->value();
       loss = make_loss(returned, options, step.inputs);
     }
     if (options.backward) {
@@ -121,7 +131,25 @@ void categorise(const Program& program, std::vector<program::Storage>& storages)
   }
 }
 
-Captured record(const Model& model, const Options& options, CaptureOn where) {
+/// Sums over a program that fits no machine would not fit 64 bits either.
+void check_size(const Program& program) {
+  constexpr long double kMostBytes = 0x1p60L;
+  long double bytes = 0;
+  for (const program::Storage& storage : program.storages) {
+    constexpr long double kRoundingBytes = 512;
+    bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
+    if (storage.bytes < 0 || bytes > kMostBytes) {
+      throw Error(ErrorCode::kUnsupportedModel,
+                  "the tensors of a step are larger than any memory",
+                  {"look at the sizes of the inputs and at those that the model computes"});
+    }
+  }
+}
+
+Captured record(const Model& model, const Options& wanted, CaptureOn where) {
+  Options options = wanted;
+  check_target(wanted.target);
+  options.target = resolved(wanted.target);
   install_meta_allocator();
   const c10::Device device =
       where == CaptureOn::kMeta ? c10::Device(c10::kMeta) : device_of(options.target);
@@ -157,6 +185,7 @@ Captured record(const Model& model, const Options& options, CaptureOn where) {
   program.operators = std::move(recorder.operators);
   categorise(program, recorder.storages);
   program.storages = std::move(recorder.storages);
+  check_size(program);
   program.modules = session.modules.paths();
   program.draws_random = recorder.draws_random;
   captured.constants = std::move(recorder.constants);
@@ -169,7 +198,12 @@ Captured record(const Model& model, const Options& options, CaptureOn where) {
 }  // namespace
 
 Captured capture(const Model& model, const Options& options) {
-  return record(model, options, CaptureOn::kMeta);
+  try {
+    return record(model, options, CaptureOn::kMeta);
+  } catch (const c10::Error& error) {  // outside the model's own calls
+    throw Error(ErrorCode::kUnsupportedModel,
+                "LibTorch refuses the model: " + bare_message(error.what_without_backtrace()));
+  }
 }
 
 Captured capture_on_device(const Model& model, const Options& options) {

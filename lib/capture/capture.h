@@ -29,7 +29,7 @@ struct InputSpec {
 };
 
 struct Options {
-  program::Target target;
+  program::Target target;         ///< `cpu` without an instruction set: this machine's
   std::vector<InputSpec> inputs;  ///< empty: the archive's traced_inputs
   std::optional<std::int64_t>
       batch;  ///< replaces dimension 0 of inputs that share the first input's
@@ -72,7 +72,7 @@ struct Captured {
   std::vector<std::string> warnings;
 };
 
-/// kBadInputSpec, kModelRejectsInput, kMissingKernel (all at once), kDataDependent, kNoScalarLoss,
+/// kWrongTarget, kBadInputSpec, kModelRejectsInput, kMissingKernel (all at once), kDataDependent, kNoScalarLoss,
 /// kDtypeFixedByGraph.
 [[nodiscard]] Captured capture(const Model& model, const Options& options);
 

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Profiles and plans held against a budget: every limit of every document gives one verdict, and a
-// document that is over says who is responsible. Pure values; check_screen.h, github.h, junit.h and
-// check_document.h show them. A limited quantity that nobody knows is a failure, never a pass.
+// document that is over says who is responsible. Pure values: lib/report shows them. A limited
+// quantity that nobody knows is a failure, never a pass.
 
 #include <cstdint>
 #include <optional>
@@ -87,6 +87,7 @@ struct Culprits {
   std::string share;   ///< of what: "at the peak", "activations made", …
   bool grown = false;  ///< largest growth over the baseline instead of largest
   std::vector<Culprit> entries;
+  bool shrunk = false;  ///< who shrank most since the baseline, after the list of who grew
 };
 
 struct FileReport {

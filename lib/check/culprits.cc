@@ -46,12 +46,13 @@ std::int64_t size_of(const Culprit& culprit) {
   return culprit.value - culprit.before.value_or(0);
 }
 
-/// Those that take or grew by anything, equal ones together, largest first, ties by name.
-std::vector<Culprit> largest(const std::vector<Culprit>& all) {
+/// Those that take or grew by anything (`sign` -1: shrank), equal ones together, largest first,
+/// ties by name.
+std::vector<Culprit> largest(const std::vector<Culprit>& all, std::int64_t sign = 1) {
   using Key = std::tuple<std::string, std::int64_t, std::optional<std::int64_t>>;
   std::map<Key, Culprit> alike;
   for (const Culprit& culprit : all) {
-    if (size_of(culprit) <= 0) continue;
+    if (sign * size_of(culprit) <= 0) continue;
     const auto [found, is_first] = alike.try_emplace(
         Key(program::shape_of(culprit.name), culprit.value, culprit.before), culprit);
     if (is_first) continue;
@@ -64,8 +65,8 @@ std::vector<Culprit> largest(const std::vector<Culprit>& all) {
   std::vector<Culprit> result;
   result.reserve(alike.size());
   for (auto& entry : alike) result.push_back(std::move(entry.second));
-  std::sort(result.begin(), result.end(), [](const Culprit& a, const Culprit& b) {
-    return size_of(a) != size_of(b) ? size_of(a) > size_of(b) : a.name < b.name;
+  std::sort(result.begin(), result.end(), [sign](const Culprit& a, const Culprit& b) {
+    return size_of(a) != size_of(b) ? sign * size_of(a) > sign * size_of(b) : a.name < b.name;
   });
   if (result.size() > kMostCulprits) result.resize(kMostCulprits);
   return result;
@@ -83,7 +84,8 @@ class Finder {
       if (list.what == what && list.share == share) return;
     }
     const Values now = values_of(document_);
-    Culprits list{what, measure, share, false, {}};
+    Culprits list{what, measure, share, false, {}, false};
+    Culprits shrunk{what, measure, share, false, {}, true};
     if (baseline_ != nullptr) {
       const Values old = values_of(*baseline_);
       std::vector<Culprit> all;
@@ -91,8 +93,12 @@ class Finder {
         const auto found = old.find(name);
         all.push_back({name, 1, value, found == old.end() ? 0 : found->second});
       }
+      for (const auto& [name, value] : old) {
+        if (now.find(name) == now.end()) all.push_back({name, 1, 0, value});
+      }
       list.entries = largest(all);
       list.grown = !list.entries.empty();
+      shrunk.entries = largest(all, -1);
     }
     if (list.entries.empty()) {
       std::vector<Culprit> all;
@@ -100,6 +106,7 @@ class Finder {
       list.entries = largest(all);
     }
     if (!list.entries.empty()) found_.push_back(std::move(list));
+    if (!shrunk.entries.empty()) found_.push_back(std::move(shrunk));
   }
 
   std::vector<Culprits> take() { return std::move(found_); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Who is responsible for a quantity that is over its limit: with a baseline what grew most, without
-// one (or when nothing grew) what is largest.
+// Who is responsible for a quantity that is over its limit: with a baseline what grew most and what
+// shrank most, so that the change can be followed; without one (or when nothing grew) what is
+// largest.
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Errors are payloads, never text built at the throw site: an Error carries a stable code, a
-// message, a place, notes and help; `report/diagnostic.h` alone renders them and
+// message, a place, notes and help; `report/screen/diagnostic.h` alone renders them and
 // `tools/common/run_tool.h` alone maps them to exit codes. Exceptions are for broken input,
 // environment and bugs. An answer such as "no plan fits" is a value. Every code has a section in
 // docs/errors.md (a test compares the two).
@@ -40,6 +40,8 @@ enum class ErrorCode : int {
   kBadSafetensors = 211,
   kBadCheckpoint = 212,
   kBadRecordedTrace = 213,
+  kRunInUse = 214,
+  kMixedRuns = 215,
   // 03 models and programs
   kNotTorchScript = 301,
   kTruncatedArchive = 302,
@@ -52,6 +54,7 @@ enum class ErrorCode : int {
   kBufferWithoutData = 309,
   kWeightsMismatch = 310,
   kUnsupportedModel = 311,
+  kWrongTarget = 312,
   // 04 plans
   kPlanOfAnotherProgram = 401,
   kInconsistentPlan = 402,
@@ -71,6 +74,7 @@ enum class ErrorCode : int {
   kIoError = 703,
   kLossNotFinite = 704,
   kDeviceFailure = 705,
+  kNotFinite = 706,
   // 09 bugs
   kInternal = 901,
 };

@@ -265,8 +265,9 @@ void write_file_streamed(const std::string& path,
   sync_directory(directory_of(target));
 }
 
-std::string read_file(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::string read_file(const std::string& path, std::uint64_t most_bytes) {
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
       std::vector<std::string> names;
@@ -287,16 +288,26 @@ std::string read_file(const std::string& path) {
                  fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
   }
   struct stat status {};
-  std::string content;
-  if (::fstat(file.get(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) {
-      fail_in_file(ErrorCode::kFileUnreadable,
-                   path,
-                   fmt::format("cannot read `{}`: it is a directory", path));
-    }
-    if (S_ISREG(status.st_mode)) content.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 path,
+                 fmt::format("cannot read `{}`: it is {}",
+                             path,
+                             S_ISDIR(status.st_mode) ? "a directory" : "no plain file"),
+                 S_ISDIR(status.st_mode)
+                     ? std::vector<std::string>{}
+                     : std::vector<std::string>{"save what it gives to a file first"});
   }
-  // Why not st_size alone: pipes and /proc have none, and a file may grow while it is read.
+  const auto too_large = [&](std::uint64_t bytes) {
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 path,
+                 fmt::format("`{}` has {} bytes; at most {} are read", path, bytes, most_bytes));
+  };
+  const auto expected = static_cast<std::uint64_t>(status.st_size);
+  if (expected > most_bytes) too_large(expected);
+  std::string content;
+  content.reserve(expected + 1);
+  // Why not st_size alone: /proc has none, and a file may grow while it is read.
   std::vector<char> block(std::size_t{1} << 20);
   for (;;) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
@@ -308,6 +319,7 @@ std::string read_file(const std::string& path) {
     }
     if (got == 0) return content;
     content.append(block.data(), static_cast<std::size_t>(got));
+    if (content.size() > most_bytes) too_large(content.size());
   }
 }
 

@@ -29,8 +29,13 @@ void write_file_streamed(const std::string& path,
                          Overwrite overwrite,
                          const std::function<void(const Sink&)>& produce);
 
-/// Whole content. kFileNotFound, kFileUnreadable.
-[[nodiscard]] std::string read_file(const std::string& path);
+/// No document, trace or log that a tool reads whole is larger.
+inline constexpr std::uint64_t kLargestWholeFileBytes = std::uint64_t{1} << 30;
+
+/// Whole content of a plain file. kFileNotFound; kFileUnreadable, also for pipes and devices, which
+/// have no end that could be known, and for more than `most_bytes`.
+[[nodiscard]] std::string read_file(const std::string& path,
+                                    std::uint64_t most_bytes = kLargestWholeFileBytes);
 
 /// Removes the temporary files of writes in progress. Async-signal-safe: for the handler that ends
 /// the process at once.

@@ -8,6 +8,7 @@ namespace elixir {
 namespace {
 
 std::atomic<int> requested{0};
+std::atomic<int> finishing{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler writes it");
 
 }  // namespace
@@ -27,6 +28,16 @@ void clear_interrupt() noexcept {
 
 void throw_if_interrupted() {
   if (interrupted()) throw Interrupted();
+}
+
+FinishesFirst::FinishesFirst() noexcept {
+  ++finishing;
+}
+FinishesFirst::~FinishesFirst() {
+  --finishing;
+}
+bool finishes_first() noexcept {
+  return finishing.load() > 0;
 }
 
 }  // namespace elixir

@@ -3,7 +3,8 @@
 #pragma once
 // Whether somebody asked this process to stop (Ctrl-C, SIGTERM). Long work polls `interrupted()` at
 // points where it can leave things whole, and returns or calls `throw_if_interrupted()`; the tools
-// turn that into exit code 130 or 143.
+// turn that into exit code 130 or 143. A tool ends within two seconds of the signal all the same,
+// wherever it is, except where work takes its time with `FinishesFirst`.
 
 #include <exception>
 
@@ -23,5 +24,18 @@ void request_interrupt(int signal) noexcept;
 /// Forgets a request (tests, embedding programs).
 void clear_interrupt() noexcept;
 void throw_if_interrupted();
+
+/// While one lives, a first signal waits for the work to end by itself, however long that takes:
+/// for work that polls and must leave something whole, such as a step and its checkpoint. A second
+/// signal still ends the process at once.
+class FinishesFirst {
+ public:
+  FinishesFirst() noexcept;
+  ~FinishesFirst();
+  FinishesFirst(const FinishesFirst&) = delete;
+  FinishesFirst& operator=(const FinishesFirst&) = delete;
+};
+/// Whether one lives. Async-signal-safe.
+[[nodiscard]] bool finishes_first() noexcept;
 
 }  // namespace elixir

@@ -640,8 +640,9 @@ JsonCursor JsonDocument::root(std::string_view schema, int major) const {
   }
   const JsonCursor found = root.at("schema");
   if (found.string() != schema) {
-    found.fail(ErrorCode::kWrongSchema,
-               fmt::format("this is a `{}` document, expected `{}`", found.string(), schema));
+    found.fail(
+        ErrorCode::kWrongSchema,
+        fmt::format("the document is of schema `{}`, expected `{}`", found.string(), schema));
   }
   const JsonCursor version = root.at("schema_version");
   const std::string text = version.string();

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "core/units.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -97,6 +98,24 @@ std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<con
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   return parse_with_unit(text, kByteUnits);
+}
+
+std::optional<std::vector<std::int64_t>> parse_bytes_list(std::string_view text) {
+  constexpr std::string_view kNumber = "0123456789.";
+  const std::string_view last = text.substr(text.rfind(',') + 1);
+  const std::size_t unit_at = last.find_last_of(kNumber) + 1;
+  const std::string unit(last.substr(unit_at));
+  std::vector<std::int64_t> sizes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string part(text.substr(begin, end - begin));
+    if (part.find_first_not_of(kNumber) == std::string::npos) part += unit;
+    const auto size = parse_bytes(part);
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+    begin = end + 1;
+  }
+  return sizes;
 }
 
 std::string expected_bytes(std::string_view text) {

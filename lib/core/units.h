@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace elixir {
 
@@ -34,6 +35,10 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 /// What to say instead of a text that parse_bytes() refuses: "80GiB (1024) or 80GB (1000)" for the
 /// bare letter of "80G", else examples.
 [[nodiscard]] std::string expected_bytes(std::string_view text);
+
+/// "16,24,40,80GiB", "512MiB,1GiB": sizes in the order written; those without a unit have that of
+/// the last.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> parse_bytes_list(std::string_view text);
 
 /// Parses "250ms", "1.5 s", "800us" into nanoseconds, rounded down. The unit is required: ns us µs
 /// ms s min h.

@@ -50,10 +50,19 @@ HardwareProfile load_hardware(const std::string& path_or_shipped_name) {
       help);
 }
 
+program::Target target_of(const HardwareProfile& profile) {
+  if (profile.device_kind == "cpu") {
+    return {.kind = program::Target::Kind::kCpu, .sm = 0, .isa = profile.machine.isa};
+  }
+  const int sm = profile.gpus.empty() ? 0 : profile.gpus.front().sm;
+  return {.kind = program::Target::Kind::kCuda, .sm = sm};
+}
+
 std::string fingerprint(const HardwareProfile& profile) {
   Json document = to_json(profile);
   document.erase("meta");
   erase_absent(document["machine"], "topology");
+  erase_absent(document["machine"], "instruction_set");
   for (const char* key : {"curves", "peers", "pinned_allocation"}) {
     erase_absent(document["links"], key);
   }

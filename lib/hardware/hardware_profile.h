@@ -53,6 +53,8 @@ struct Topology {
 
 struct Machine {
   std::string cpu;
+  /// As oneDNN sees it; kUnsaid in documents before it was named.
+  program::CpuIsa isa = program::CpuIsa::kUnsaid;
   int logical_cpus = 0;
   int threads = 0;  ///< threads used by the CPU measurements
   std::int64_t host_memory_bytes = 0;
@@ -67,7 +69,12 @@ struct LinkRate {
   Figure latency_ns;
 };
 /// Time of one copy by size, and the line through it: latency + bytes / rate, least squares of the
-/// relative error.
+/// relative error. Nullopt where no line describes the points (line_fit.h).
+struct LinkLine {
+  double latency_ns = 0;
+  double bytes_per_s = 0;
+  double worst_relative_error = 0;  ///< over the points
+};
 struct LinkPoint {
   std::int64_t bytes = 0;
   Figure time_ns;
@@ -75,10 +82,8 @@ struct LinkPoint {
 struct LinkCurve {
   std::string direction;  ///< "host_to_device", "device_to_host" or "device_to_device"
   std::string pages;      ///< of host memory: "pinned" or "pageable"; "none" inside the device
-  double latency_ns = 0;
-  double bytes_per_s = 0;
-  double worst_relative_error = 0;  ///< of the line, over the points
-  std::vector<LinkPoint> points;    ///< ascending bytes
+  std::optional<LinkLine> line;
+  std::vector<LinkPoint> points;  ///< ascending bytes
 };
 /// Copies from one GPU's memory to another's.
 struct PeerRate {
@@ -201,6 +206,8 @@ struct HardwareProfile {
 [[nodiscard]] HardwareProfile load_hardware(const std::string& path_or_shipped_name);
 [[nodiscard]] HardwareProfile parse_hardware(const JsonDocument& document);
 [[nodiscard]] Json to_json(const HardwareProfile& profile);
+/// What programs are captured for to run there; a CPU's instruction set may be unsaid.
+[[nodiscard]] program::Target target_of(const HardwareProfile& profile);
 /// SHA-256 over everything but `meta`. Parts that a document of an earlier version lacks do not
 /// count while they are empty: reading and writing such a document again keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);

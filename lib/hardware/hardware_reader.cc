@@ -13,13 +13,34 @@ namespace {
 
 constexpr int kSchemaMajor = 1;
 
+// No machine is as slow or as fast: what is computed from the figures stays finite.
+constexpr double kLargestFigure = 1e21;
+constexpr double kSmallestRate = 1e-3;
+constexpr double kLongestNs = 1e15;  // eleven days
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+std::int64_t read_bytes(const JsonCursor& at) {
+  const std::int64_t bytes = at.non_negative();
+  if (bytes > kMostBytes) {
+    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} bytes are more than any machine has", bytes));
+  }
+  return bytes;
+}
+
+double read_bounded(const JsonCursor& at, double most) {
+  const double value = at.number();
+  if (value < 0) at.fail(ErrorCode::kJsonBadValue, "a figure is negative");
+  if (value > most) {
+    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} is beyond any machine", value));
+  }
+  return value;
+}
+
 Figure read_figure(const JsonCursor& at) {
   at.only_keys({"median", "spread", "samples", "method"});
   Figure figure;
-  figure.median = at.at("median").number();
-  if (figure.median < 0) at.at("median").fail(ErrorCode::kJsonBadValue, "a figure is negative");
-  figure.spread = at.at("spread").number();
-  if (figure.spread < 0) at.at("spread").fail(ErrorCode::kJsonBadValue, "a spread is negative");
+  figure.median = read_bounded(at.at("median"), kLargestFigure);
+  figure.spread = read_bounded(at.at("spread"), kLargestFigure);
   figure.samples = at.at("samples").non_negative();
   figure.method = at.at("method").string();
   return figure;
@@ -28,7 +49,15 @@ Figure read_figure(const JsonCursor& at) {
 /// A figure that others are divided by.
 Figure read_rate(const JsonCursor& at) {
   Figure figure = read_figure(at);
-  if (figure.median == 0) at.at("median").fail(ErrorCode::kJsonBadValue, "a rate is zero");
+  if (figure.median < kSmallestRate) {
+    at.at("median").fail(ErrorCode::kJsonBadValue, "a rate is zero, or as good as zero");
+  }
+  return figure;
+}
+
+Figure read_time(const JsonCursor& at) {
+  Figure figure = read_figure(at);
+  static_cast<void>(read_bounded(at.at("median"), kLongestNs));
   return figure;
 }
 
@@ -66,14 +95,12 @@ std::vector<Item> read_optional_list(const JsonCursor& at, std::string_view key,
 }
 
 double read_positive(const JsonCursor& at) {
-  const double value = at.number();
-  if (value <= 0) at.fail(ErrorCode::kJsonBadValue, "a rate is not above zero");
+  const double value = read_bounded(at, kLargestFigure);
+  if (value < kSmallestRate) at.fail(ErrorCode::kJsonBadValue, "a rate is not above zero");
   return value;
 }
 double read_non_negative(const JsonCursor& at) {
-  const double value = at.number();
-  if (value < 0) at.fail(ErrorCode::kJsonBadValue, "the value is negative");
-  return value;
+  return read_bounded(at, kLargestFigure);
 }
 
 /// Points of a curve are in strictly ascending order of their bytes.
@@ -95,13 +122,13 @@ Topology read_topology(const JsonCursor& at) {
     item.only_keys({"node", "logical_cpus", "memory_bytes"});
     return NumaNode{read_count(item.at("node"), 0),
                     read_count(item.at("logical_cpus"), 0),
-                    item.at("memory_bytes").non_negative()};
+                    read_bytes(item.at("memory_bytes"))};
   });
   topology.caches = read_list<Cache>(at.at("caches"), [](const JsonCursor& item) {
     item.only_keys({"level", "type", "bytes", "cpus", "count"});
     return Cache{read_count(item.at("level"), 1),
                  item.at("type").choice({"data", "instruction", "unified"}),
-                 item.at("bytes").non_negative(),
+                 read_bytes(item.at("bytes")),
                  read_count(item.at("cpus"), 1),
                  read_count(item.at("count"), 1)};
   });
@@ -109,12 +136,22 @@ Topology read_topology(const JsonCursor& at) {
 }
 
 Machine read_machine(const JsonCursor& at) {
-  at.only_keys({"cpu", "logical_cpus", "threads", "host_memory_bytes", "topology"});
+  at.only_keys(
+      {"cpu", "instruction_set", "logical_cpus", "threads", "host_memory_bytes", "topology"});
   Machine machine;
   machine.cpu = at.at("cpu").string();
+  if (const auto name = optional_member(at, "instruction_set")) {
+    const auto isa = program::parse_cpu_isa(name->string());
+    if (!isa) {
+      name->fail(ErrorCode::kJsonBadValue,
+                 "unknown instruction set",
+                 {"one of " + program::cpu_isa_names() + ", or null"});
+    }
+    machine.isa = *isa;
+  }
   machine.logical_cpus = read_count(at.at("logical_cpus"), 1);
   machine.threads = read_count(at.at("threads"), 1);
-  machine.host_memory_bytes = at.at("host_memory_bytes").non_negative();
+  machine.host_memory_bytes = read_bytes(at.at("host_memory_bytes"));
   const auto topology = optional_member(at, "topology");
   if (topology) machine.topology = read_topology(*topology);
   return machine;
@@ -125,8 +162,8 @@ Gpu read_gpu(const JsonCursor& at) {
   Gpu gpu;
   gpu.name = at.at("name").string();
   gpu.sm = read_count(at.at("sm"), 1);
-  gpu.memory_bytes = at.at("memory_bytes").non_negative();
-  gpu.context_bytes = at.at("context_bytes").non_negative();
+  gpu.memory_bytes = read_bytes(at.at("memory_bytes"));
+  gpu.context_bytes = read_bytes(at.at("context_bytes"));
   return gpu;
 }
 
@@ -135,7 +172,7 @@ LinkRate read_link(const JsonCursor& at) {
   LinkRate rate;
   rate.gpus = read_count(at.at("gpus"), 1);
   rate.bytes_per_s = read_rate(at.at("bytes_per_s"));
-  rate.latency_ns = read_figure(at.at("latency_ns"));
+  rate.latency_ns = read_time(at.at("latency_ns"));
   return rate;
 }
 
@@ -155,7 +192,7 @@ AdamFormRate read_adam_form(const JsonCursor& at) {
   rate.gradient = at.at("gradient").choice({"bf16", "fp16", "fp32"});
   rate.moments = at.at("moments").choice({"bf16", "fp32"});
   rate.master = at.at("master").choice({"separate", "split"});
-  rate.parameters = at.at("parameters").non_negative();
+  rate.parameters = read_bytes(at.at("parameters"));
   rate.params_per_s = read_rate(at.at("params_per_s"));
   return rate;
 }
@@ -175,12 +212,20 @@ LinkCurve read_curve(const JsonCursor& at) {
   curve.direction =
       at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
   curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
-  curve.latency_ns = read_non_negative(at.at("latency_ns"));
-  curve.bytes_per_s = read_positive(at.at("bytes_per_s"));
-  curve.worst_relative_error = read_non_negative(at.at("worst_relative_error"));
+  if (at.nullable("bytes_per_s")) {
+    curve.line = LinkLine{read_non_negative(at.at("latency_ns")),
+                          read_positive(at.at("bytes_per_s")),
+                          read_non_negative(at.at("worst_relative_error"))};
+  } else {
+    for (const char* key : {"latency_ns", "worst_relative_error"}) {
+      if (at.nullable(key)) {
+        at.at(key).fail(ErrorCode::kJsonBadValue, "must be null, as `bytes_per_s` is: no line");
+      }
+    }
+  }
   curve.points = read_list<LinkPoint>(at.at("points"), [](const JsonCursor& item) {
     item.only_keys({"bytes", "time_ns"});
-    return LinkPoint{item.at("bytes").non_negative(), read_figure(item.at("time_ns"))};
+    return LinkPoint{read_bytes(item.at("bytes")), read_time(item.at("time_ns"))};
   });
   check_ascending(at.at("points"), curve.points);
   return curve;
@@ -192,12 +237,12 @@ PeerRate read_peer(const JsonCursor& at) {
           read_count(at.at("to"), 0),
           at.at("direct").boolean(),
           read_rate(at.at("bytes_per_s")),
-          read_figure(at.at("latency_ns"))};
+          read_time(at.at("latency_ns"))};
 }
 
 PinnedAllocation read_pinned_allocation(const JsonCursor& at) {
   at.only_keys({"bytes", "plain_bytes_per_s", "arena_bytes_per_s"});
-  return {at.at("bytes").non_negative(),
+  return {read_bytes(at.at("bytes")),
           read_rate(at.at("plain_bytes_per_s")),
           read_rate(at.at("arena_bytes_per_s"))};
 }
@@ -219,11 +264,11 @@ Collective read_collective(const JsonCursor& at) {
   collective.operation =
       at.at("operation").choice({"all_gather", "all_reduce", "broadcast", "reduce_scatter"});
   collective.gpus = read_count(at.at("gpus"), 2);
-  collective.latency_ns = read_figure(at.at("latency_ns"));
+  collective.latency_ns = read_time(at.at("latency_ns"));
   collective.points = read_list<CollectivePoint>(at.at("points"), [](const JsonCursor& item) {
     item.only_keys({"bytes", "time_ns", "algorithm_bytes_per_s", "bus_bytes_per_s"});
-    return CollectivePoint{item.at("bytes").non_negative(),
-                           read_figure(item.at("time_ns")),
+    return CollectivePoint{read_bytes(item.at("bytes")),
+                           read_time(item.at("time_ns")),
                            read_positive(item.at("algorithm_bytes_per_s")),
                            read_positive(item.at("bus_bytes_per_s"))};
   });
@@ -242,8 +287,8 @@ Disk read_disk(const JsonCursor& at) {
   Disk disk;
   disk.directory = at.at("directory").string();
   disk.engine = at.at("engine").choice({"io_uring", "threads"});
-  disk.file_bytes = at.at("file_bytes").non_negative();
-  disk.block_bytes = at.at("block_bytes").non_negative();
+  disk.file_bytes = read_bytes(at.at("file_bytes"));
+  disk.block_bytes = read_bytes(at.at("block_bytes"));
   disk.queue_depth = read_count(at.at("queue_depth"), 1);
   disk.read_bytes_per_s = read_rate(at.at("read_bytes_per_s"));
   disk.write_bytes_per_s = read_rate(at.at("write_bytes_per_s"));
@@ -269,14 +314,14 @@ OperatorTime read_operator(const JsonCursor& at) {
                 "flops"});
   OperatorTime time;
   time.key = at.at("key").string();
-  time.time_ns = read_figure(at.at("time_ns"));
-  time.workspace_bytes = at.at("workspace_bytes").non_negative();
+  time.time_ns = read_time(at.at("time_ns"));
+  time.workspace_bytes = read_bytes(at.at("workspace_bytes"));
   const auto host = optional_member(at, "host_ns");
-  if (host) time.host_ns = read_figure(*host);
+  if (host) time.host_ns = read_time(*host);
   const auto count = [&](const char* key) -> std::optional<std::int64_t> {
     const auto present = optional_member(at, key);
     if (!present) return std::nullopt;
-    return present->non_negative();
+    return read_bytes(*present);
   };
   time.persistent_bytes = count("persistent_bytes");
   time.touched_bytes = count("touched_bytes");
@@ -365,7 +410,7 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   profile.host_copy_bytes_per_s = read_optional_rate(host_memory, "copy_bytes_per_s");
   profile.host_streams = read_optional_list<HostStream>(host_memory, "streams", read_host_stream);
   const auto launch = root.nullable("launch_ns");
-  if (launch) profile.launch_ns = read_figure(*launch);
+  if (launch) profile.launch_ns = read_time(*launch);
   const auto collectives = root.nullable("collectives");
   if (collectives) profile.collectives = read_list<Collective>(*collectives, read_collective);
   const auto disk = root.nullable("disk");

@@ -35,6 +35,10 @@ Json json_of(const std::vector<AdamRate>& rates) {
   return list;
 }
 
+Json json_of(program::CpuIsa isa) {
+  return isa == program::CpuIsa::kUnsaid ? Json(nullptr) : Json(std::string(name_of(isa)));
+}
+
 Json json_of(const std::optional<Topology>& topology) {
   if (!topology) return nullptr;
   Json nodes = Json::array();
@@ -64,12 +68,13 @@ Json json_of(const std::vector<LinkCurve>& curves) {
     for (const LinkPoint& point : curve.points) {
       points.push_back({{"bytes", point.bytes}, {"time_ns", json_of(point.time_ns)}});
     }
-    list.push_back({{"direction", curve.direction},
-                    {"pages", curve.pages},
-                    {"latency_ns", curve.latency_ns},
-                    {"bytes_per_s", curve.bytes_per_s},
-                    {"worst_relative_error", curve.worst_relative_error},
-                    {"points", points}});
+    list.push_back(
+        {{"direction", curve.direction},
+         {"pages", curve.pages},
+         {"latency_ns", curve.line ? Json(curve.line->latency_ns) : Json()},
+         {"bytes_per_s", curve.line ? Json(curve.line->bytes_per_s) : Json()},
+         {"worst_relative_error", curve.line ? Json(curve.line->worst_relative_error) : Json()},
+         {"points", points}});
   }
   return list;
 }
@@ -208,6 +213,7 @@ Json to_json(const HardwareProfile& profile) {
           {"device_kind", profile.device_kind},
           {"machine",
            {{"cpu", profile.machine.cpu},
+            {"instruction_set", json_of(profile.machine.isa)},
             {"logical_cpus", profile.machine.logical_cpus},
             {"threads", profile.machine.threads},
             {"host_memory_bytes", profile.machine.host_memory_bytes},

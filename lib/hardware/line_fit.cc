@@ -67,6 +67,12 @@ TransferLine fit_line(const std::vector<TimedBytes>& points) {
   return line;
 }
 
+std::optional<TransferLine> fit_line_that_holds(const std::vector<TimedBytes>& points) {
+  const TransferLine line = fit_line(points);
+  if (line.worst_relative_error > kWorstLineError) return std::nullopt;
+  return line;
+}
+
 std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
                                              double tolerance,
                                              std::size_t least) {

@@ -26,6 +26,12 @@ struct TransferLine {
 /// that would be negative is zero. Needs two sizes, and times that grow with them (kInternal).
 [[nodiscard]] TransferLine fit_line(const std::vector<TimedBytes>& points);
 
+/// fit_line(), unless it is more than kWorstLineError off somewhere: such points lie on no line
+/// (caches, a machine that was busy for some of them), and its rate would be made up.
+inline constexpr double kWorstLineError = 0.6;
+[[nodiscard]] std::optional<TransferLine> fit_line_that_holds(
+    const std::vector<TimedBytes>& points);
+
 /// The same where some points lie on no common line: the line through the most of them, which means
 /// no further off than `tolerance` of their time (random sample consensus, Fischler and Bolles
 /// 1981, over all pairs or, of many, an even selection). Nullopt when fewer than `least` points

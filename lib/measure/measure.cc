@@ -83,6 +83,11 @@ void check_same_machine(const HardwareProfile& into, const HardwareProfile& here
   };
   compare("device", into.device_kind, here.device_kind);
   compare("CPU", into.machine.cpu, here.machine.cpu);
+  if (into.machine.isa != program::CpuIsa::kUnsaid) {  // documents before it was named
+    compare("instruction set",
+            std::string(name_of(into.machine.isa)),
+            std::string(name_of(here.machine.isa)));
+  }
   compare("threads", std::to_string(into.machine.threads), std::to_string(here.machine.threads));
   if (!into.gpus.empty() && !here.gpus.empty()) {
     compare("GPU", into.gpus[0].name, here.gpus[0].name);
@@ -145,6 +150,8 @@ bool run_one(const Measurement& measurement,
   }
   const std::string held_down = clock_note(clocks.stop());
   if (!held_down.empty()) add_note(profile.noticed[measurement.name], held_down);
+  const std::string contended = contention_note(scope.contended(), scope.series().size());
+  if (!contended.empty()) add_note(profile.noticed[measurement.name], contended);
   const std::string changed = drift_note(scope.series(), kDriftLimit);
   if (!changed.empty()) add_note(profile.noticed[measurement.name], changed);
   samples.insert(samples.end(), scope.series().begin(), scope.series().end());
@@ -220,7 +227,10 @@ Outcome measure(const Request& request) {
     if (outcome.interrupted) break;
     try {
       const SampleScope scope("operators");
+      profile.noticed.erase("operators");
       measure_operators(*program, bench, profile, progress);
+      const std::string contended = contention_note(scope.contended(), scope.series().size());
+      if (!contended.empty()) add_note(profile.noticed["operators"], contended);
       outcome.samples.insert(outcome.samples.end(), scope.series().begin(), scope.series().end());
     } catch (const Interrupted&) {
       outcome.interrupted = true;

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "measure/sample_log.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -31,6 +32,24 @@ SampleScope::~SampleScope() {
 void keep_samples(const std::vector<double>& values, const std::string& method) {
   if (innermost == nullptr) return;
   innermost->series_.push_back({innermost->measurement_, method, values});
+}
+
+void note_contention() {
+  if (innermost != nullptr) ++innermost->contended_;
+}
+
+int contended_so_far() {
+  return innermost == nullptr ? 0 : innermost->contended_;
+}
+
+std::string contention_note(int contended, std::size_t series) {
+  if (contended == 0) return {};
+  return fmt::format(
+      "other programs took the cores: of {} of {} series the fastest samples count, because too "
+      "few "
+      "were undisturbed",
+      contended,
+      std::max(series, static_cast<std::size_t>(contended)));
 }
 
 double drift(const std::vector<double>& values) {

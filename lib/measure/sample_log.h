@@ -25,16 +25,29 @@ class SampleScope {
   SampleScope(const SampleScope&) = delete;
   SampleScope& operator=(const SampleScope&) = delete;
   [[nodiscard]] const std::vector<SampleSeries>& series() const { return series_; }
+  /// Series too few of whose samples were free of other programs.
+  [[nodiscard]] int contended() const { return contended_; }
 
  private:
+  friend void note_contention();
+  friend int contended_so_far();
   friend void keep_samples(const std::vector<double>& values, const std::string& method);
   std::string measurement_;
   std::vector<SampleSeries> series_;
+  int contended_ = 0;
   SampleScope* outer_;
 };
 
 /// Hands the samples of a figure to the innermost scope of this thread, if there is one.
 void keep_samples(const std::vector<double>& values, const std::string& method);
+
+/// Counts a series for the innermost scope's contended().
+void note_contention();
+/// contended() of the innermost scope; 0 without one.
+[[nodiscard]] int contended_so_far();
+
+/// What `contended` series of `series` say; empty for none.
+[[nodiscard]] std::string contention_note(int contended, std::size_t series);
 
 /// Median of the second half of the samples over that of the first, minus one; 0 for fewer than
 /// eight samples. A machine that throttles drifts.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
@@ -13,20 +14,94 @@
 
 namespace elixir::measure {
 
+namespace {
+
+constexpr int kPatience = 2;
+
+/// The `count` smallest, in their order.
+std::vector<double> fastest(const std::vector<double>& seconds, std::size_t count) {
+  std::vector<std::size_t> order(seconds.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return seconds[a] < seconds[b];
+  });
+  order.resize(std::min(count, order.size()));
+  std::sort(order.begin(), order.end());
+  std::vector<double> kept;
+  kept.reserve(order.size());
+  for (const std::size_t i : order) kept.push_back(seconds[i]);
+  return kept;
+}
+
+/// Calls in batches: what the watch says of the time between two readings holds for all of them.
+class Batches {
+ public:
+  explicit Batches(CoreWatch& watch) : watch_(watch) { watch_.restart(); }
+
+  void add(double seconds) {
+    all_.push_back(seconds);
+    spent_s_ += seconds;
+    pending_.push_back(seconds);
+    pending_s_ += seconds;
+    if (pending_s_ >= watch_.period_s()) settle();
+  }
+  void settle() {
+    if (pending_.empty()) return;
+    if (!watch_.was_disturbed()) {
+      undisturbed_.insert(undisturbed_.end(), pending_.begin(), pending_.end());
+      undisturbed_s_ += pending_s_;
+    }
+    pending_.clear();
+    pending_s_ = 0;
+  }
+  /// As far as is known before the batch is settled.
+  [[nodiscard]] bool enough(const Sampling& sampling) const {
+    const auto count = static_cast<int>(undisturbed_.size() + pending_.size());
+    return count >= sampling.least &&
+           (count >= sampling.most || undisturbed_s_ + pending_s_ >= sampling.budget_s);
+  }
+  [[nodiscard]] bool hopeless(const Sampling& sampling) const {
+    const auto count = static_cast<int>(all_.size());
+    return count >= kPatience * sampling.least &&
+           (count >= kPatience * sampling.most || spent_s_ >= kPatience * sampling.budget_s);
+  }
+  [[nodiscard]] const std::vector<double>& all() const { return all_; }
+  [[nodiscard]] const std::vector<double>& undisturbed() const { return undisturbed_; }
+
+ private:
+  CoreWatch& watch_;
+  std::vector<double> all_, undisturbed_, pending_;
+  double spent_s_ = 0, undisturbed_s_ = 0, pending_s_ = 0;
+};
+
+}  // namespace
+
 std::vector<double> sample(const Sampling& sampling, const std::function<double()>& once) {
+  CoreWatch watch;
+  return sample(sampling, once, watch);
+}
+
+std::vector<double> sample(const Sampling& sampling,
+                           const std::function<double()>& once,
+                           CoreWatch& watch) {
   for (int i = 0; i < sampling.warm_up; ++i) {
     throw_if_interrupted();
     (void)once();
   }
-  std::vector<double> seconds;
-  double spent = 0;
-  while (static_cast<int>(seconds.size()) < sampling.least ||
-         (static_cast<int>(seconds.size()) < sampling.most && spent < sampling.budget_s)) {
+  Batches batches(watch);
+  while (!batches.hopeless(sampling)) {
+    if (batches.enough(sampling)) {
+      batches.settle();
+      if (batches.enough(sampling)) break;
+    }
     throw_if_interrupted();
-    seconds.push_back(once());
-    spent += seconds.back();
+    batches.add(once());
   }
-  return seconds;
+  batches.settle();
+  const auto least = static_cast<std::size_t>(std::max(sampling.least, 1));
+  if (batches.undisturbed().size() >= least) return batches.undisturbed();
+  note_contention();
+  return fastest(batches.all(), least);
 }
 
 double seconds_of(const std::function<void()>& work) {

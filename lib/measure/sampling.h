@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hardware/hardware_profile.h"
+#include "measure/machine/core_watch.h"
 
 namespace elixir::measure {
 
@@ -21,10 +22,15 @@ struct Sampling {
   double budget_s = 0.5;
 };
 
-/// Seconds of each counted call; `once` returns its own seconds. Leaves by Interrupted when asked
-/// to stop.
+/// Seconds of each counted call; `once` returns its own seconds. Calls during which a thread of
+/// ours waited for a core are dropped and made again, for twice the budget at most; when even
+/// then fewer than `least` are left, the fastest of all calls are returned, and the SampleScope
+/// knows (sample_log.h). Leaves by Interrupted when asked to stop.
 [[nodiscard]] std::vector<double> sample(const Sampling& sampling,
                                          const std::function<double()>& once);
+[[nodiscard]] std::vector<double> sample(const Sampling& sampling,
+                                         const std::function<double()>& once,
+                                         CoreWatch& watch);
 
 /// Wall clock seconds of `work`.
 [[nodiscard]] double seconds_of(const std::function<void()>& work);

@@ -35,12 +35,18 @@ std::int64_t read_bytes(const JsonCursor& cursor) {
   return value;
 }
 
-int read_int(const JsonCursor& cursor, int smallest) {
+/// What a schedule is made for each of: its size is that of the numbers here.
+constexpr int kMostMicroBatches = 65'536;
+constexpr int kMostBlocks = 1'000'000;
+
+int read_int(const JsonCursor& cursor,
+             int smallest,
+             int largest = std::numeric_limits<int>::max()) {
   const std::int64_t value = cursor.integer();
-  if (value < smallest || value > std::numeric_limits<int>::max()) {
+  if (value < smallest || value > largest) {
     cursor.fail(ErrorCode::kJsonBadValue,
                 std::to_string(value) + " is out of range",
-                {"a number from " + std::to_string(smallest) + " on"});
+                {"a number from " + std::to_string(smallest) + " to " + std::to_string(largest)});
   }
   return static_cast<int>(value);
 }
@@ -98,6 +104,8 @@ Json write_predicted(const Predicted& predicted) {
       {"streams", std::move(streams)},
       {"peak_allocated_bytes", predicted.peak_allocated_bytes},
       {"host_bytes", predicted.host_bytes},
+      {"operators_measured", predicted.operators_measured},
+      {"operators_total", predicted.operators_total},
       {"traffic",
        {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
         {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
@@ -107,7 +115,13 @@ Json write_predicted(const Predicted& predicted) {
 }
 
 Predicted read_predicted(const JsonCursor& cursor) {
-  cursor.only_keys({"step_ns", "streams", "peak_allocated_bytes", "host_bytes", "traffic"});
+  cursor.only_keys({"step_ns",
+                    "streams",
+                    "peak_allocated_bytes",
+                    "host_bytes",
+                    "operators_measured",
+                    "operators_total",
+                    "traffic"});
   Predicted predicted;
   predicted.step_ns = cursor.at("step_ns").non_negative();
   for (const JsonCursor& entry : cursor.at("streams").items()) {
@@ -117,6 +131,12 @@ Predicted read_predicted(const JsonCursor& cursor) {
   }
   predicted.peak_allocated_bytes = read_bytes(cursor.at("peak_allocated_bytes"));
   predicted.host_bytes = read_bytes(cursor.at("host_bytes"));
+  predicted.operators_total = cursor.at("operators_total").non_negative();
+  const JsonCursor measured = cursor.at("operators_measured");
+  predicted.operators_measured = measured.non_negative();
+  if (predicted.operators_measured > predicted.operators_total) {
+    measured.fail(ErrorCode::kJsonBadValue, "more calls are measured than there are");
+  }
   const JsonCursor traffic = cursor.at("traffic");
   traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
   predicted.traffic = {
@@ -126,6 +146,23 @@ Predicted read_predicted(const JsonCursor& cursor) {
       .evictions = traffic.at("evictions").non_negative(),
   };
   return predicted;
+}
+
+/// Absent in plans of earlier versions.
+program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
+  if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
+  const auto name = hardware.nullable("instruction_set");
+  if (!name) return program::CpuIsa::kUnsaid;
+  const auto isa = program::parse_cpu_isa(name->string());
+  if (!isa) {
+    name->fail(ErrorCode::kJsonBadValue,
+               "unknown instruction set",
+               {"one of " + program::cpu_isa_names() + ", or null"});
+  }
+  if (device_kind != "cpu") {
+    name->fail(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set", {"null"});
+  }
+  return *isa;
 }
 
 }  // namespace
@@ -146,6 +183,10 @@ Json to_json(const Plan& plan) {
       {"fingerprint", plan.hardware.fingerprint},
       {"device_kind", plan.hardware.device_kind},
       {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+      {"instruction_set",
+       plan.hardware.isa == program::CpuIsa::kUnsaid
+           ? Json(nullptr)
+           : Json(std::string(program::name_of(plan.hardware.isa)))},
   };
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
@@ -196,7 +237,7 @@ Plan parse_plan(const JsonDocument& document) {
         {.role = entry.at("role").string(), .fingerprint = entry.at("fingerprint").string()});
   }
   const JsonCursor hardware = root.at("hardware");
-  hardware.only_keys({"fingerprint", "device_kind", "sm"});
+  hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
   plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
   const auto sm = hardware.nullable("sm");
@@ -205,6 +246,7 @@ Plan parse_plan(const JsonDocument& document) {
   } else if (sm) {
     sm->fail(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability", {"null"});
   }
+  plan.hardware.isa = read_instruction_set(hardware, plan.hardware.device_kind);
   plan.strategy = root.at("strategy").string();
   plan.world = read_int(root.at("world"), 1);
   const JsonCursor budgets = root.at("budgets");
@@ -216,7 +258,7 @@ Plan parse_plan(const JsonDocument& document) {
   };
   plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   plan.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
-  plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1);
+  plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice({"separate"});
   for (const JsonCursor& entry : root.at("chunks").items()) {
     plan.chunks.push_back(read_chunk(entry));
@@ -224,7 +266,7 @@ Plan parse_plan(const JsonDocument& document) {
   const JsonCursor cache = root.at("cache");
   cache.only_keys({"blocks", "block_bytes", "gradient_window_bytes"});
   plan.cache = {
-      .blocks = read_int(cache.at("blocks"), 0),
+      .blocks = read_int(cache.at("blocks"), 0, kMostBlocks),
       .block_bytes = read_bytes(cache.at("block_bytes")),
       .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
   };

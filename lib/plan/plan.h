@@ -61,6 +61,8 @@ struct HardwareOfPlan {
   std::string fingerprint;  ///< of the hardware document planned with; a difference is a warning
   std::string device_kind;  ///< "cpu" or "cuda"
   int sm = 0;               ///< compute capability times ten, cuda only
+  /// Of the CPU that the program was captured for, cpu only; kUnsaid in plans before it was named.
+  program::CpuIsa isa = program::CpuIsa::kUnsaid;
 };
 
 struct Budgets {
@@ -89,7 +91,11 @@ struct Predicted {
   std::vector<StreamTime> streams;
   std::int64_t peak_allocated_bytes = 0;  ///< device, 512-byte rounding
   std::int64_t host_bytes = 0;
+  /// What time and peak rest on: calls whose time and workspace were measured, of all that run. Of
+  /// the others the time is modelled and the workspace an upper bound, so that nothing is promised.
+  std::int64_t operators_measured = 0, operators_total = 0;
   Traffic traffic;
+  [[nodiscard]] bool all_measured() const { return operators_measured == operators_total; }
 };
 
 struct Plan {

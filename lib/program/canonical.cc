@@ -123,7 +123,7 @@ std::string fingerprint(const Program& program) {
     append_canonical(head, tensor);
     line(head);
   };
-  line("elixir program 1");
+  line("elixir program 2");
   line(program.target.text());
   for (const Parameter& parameter : program.parameters) {
     std::string head = fmt::format("parameter {}", parameter.requires_grad ? "trained" : "frozen");
@@ -143,7 +143,9 @@ std::string fingerprint(const Program& program) {
     line(fmt::format(
         "storage {} {}{}", storage.bytes, storage.content_digest, storage.on_host ? " host" : ""));
   }
-  for (const Operator& op : program.operators) line(canonical_text(op));
+  for (const Operator& op : program.operators) {
+    line(fmt::format("{} flops {}", canonical_text(op), op.flops));
+  }
   tensor_line("loss ", program.loss);
   return hash.hex();
 }

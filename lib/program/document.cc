@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "program/document_check.h"
+
 namespace elixir::program {
 namespace {
 
@@ -343,142 +345,6 @@ MemorySummary read_memory(const JsonCursor& cursor) {
           .process_peak_bytes = maybe("process_peak_bytes")};
 }
 
-/// Same shape, and the same strides wherever there is more than one element to step over.
-bool same_memory_order(const TensorRef& a, const TensorRef& b) {
-  if (a.sizes != b.sizes) return false;
-  for (std::size_t d = 0; d < a.sizes.size(); ++d) {
-    if (a.sizes[d] > 1 && a.strides[d] != b.strides[d]) return false;
-  }
-  return true;
-}
-
-/// Fails with the place of what breaks the program's own rules.
-class Validator {
- public:
-  Validator(const JsonDocument& document, const Program& program)
-      : document_(document), program_(program) {}
-
-  void run() const {
-    const auto operators = static_cast<std::int64_t>(program_.operators.size());
-    check_totals();
-    for (const Storage& storage : program_.storages) {
-      if (storage.allocated_at >= operators || storage.freed_after > operators ||
-          storage.freed_after < storage.allocated_at) {
-        fail(fmt::format("/storages/{}", storage.id),
-             fmt::format("lives from operator {} to {} of {}",
-                         storage.allocated_at,
-                         storage.freed_after,
-                         operators));
-      }
-    }
-    for (const Operator& op : program_.operators) {
-      check(fmt::format("/operators/{}/arguments", op.id), op.arguments);
-      check(fmt::format("/operators/{}/outputs", op.id), op.outputs);
-    }
-    for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
-      const Parameter& parameter = program_.parameters[i];
-      const std::string place = fmt::format("/model/parameters/{}", i);
-      check(place + "/tensor", parameter.tensor);
-      if (!parameter.gradient) continue;
-      check(place + "/gradient", *parameter.gradient);
-      if (!same_memory_order(*parameter.gradient, parameter.tensor)) {
-        fail(place + "/gradient", "the gradient has another shape than its parameter");
-      }
-    }
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      check(fmt::format("/model/buffers/{}/tensor", i), program_.buffers[i].tensor);
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i)
-      check(fmt::format("/inputs/{}/tensor", i), program_.inputs[i].tensor);
-    check("/model/loss", program_.loss);
-  }
-
- private:
-  /// Sums over a program fit 64 bits, optimizer state and rounding included.
-  void check_totals() const {
-    constexpr long double kMostBytes = 0x1p60L;
-    constexpr long double kMostElements = 0x1p56L;
-    constexpr long double kRoundingBytes = 512;
-    long double bytes = 0;
-    for (const Storage& storage : program_.storages) {
-      bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
-      if (bytes > kMostBytes) {
-        fail(fmt::format("/storages/{}", storage.id), "the storages are larger than any memory");
-      }
-    }
-    long double elements = 0;
-    for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
-      long double own = 1;
-      for (const std::int64_t size : program_.parameters[i].tensor.sizes) {
-        own *= static_cast<long double>(size);
-      }
-      elements += own;
-      if (elements > kMostElements) {
-        fail(fmt::format("/model/parameters/{}/tensor", i),
-             "the parameters have more elements than any memory");
-      }
-    }
-  }
-
-  [[noreturn]] void fail(const std::string& pointer, std::string message) const {
-    ErrorInfo info;
-    info.code = ErrorCode::kJsonBadValue;
-    info.message = std::move(message);
-    info.where = SourcePos{document_.name(), pointer, document_.line_of(pointer), std::nullopt};
-    info.help = {"the file was changed by hand or is damaged: make it again with elixir-profile"};
-    throw Error(std::move(info));
-  }
-
-  void check(const std::string& place, const std::vector<Argument>& arguments) const {
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (const auto* tensor = std::get_if<TensorRef>(&arguments[i])) {
-        check_at(place, i, *tensor);
-      } else if (const auto* list = std::get_if<Tensors>(&arguments[i])) {
-        for (const auto& element : *list) {
-          if (element) check_at(place, i, *element);
-        }
-      }
-    }
-  }
-
-  void check_at(const std::string& place, std::size_t position, const TensorRef& tensor) const {
-    const std::string problem = problem_of(tensor);
-    if (!problem.empty()) fail(fmt::format("{}/{}", place, position), problem);
-  }
-
-  void check(const std::string& place, const TensorRef& tensor) const {
-    const std::string problem = problem_of(tensor);
-    if (!problem.empty()) fail(place, problem);
-  }
-
-  [[nodiscard]] std::string problem_of(const TensorRef& tensor) const {
-    if (static_cast<std::size_t>(tensor.storage) >= program_.storages.size()) {
-      return fmt::format("storage {} does not exist: the last is {}",
-                         tensor.storage,
-                         static_cast<std::int64_t>(program_.storages.size()) - 1);
-    }
-    // Last element of the view, in a type that hostile numbers cannot overflow step by step.
-    auto last = static_cast<long double>(tensor.offset);
-    long double elements = 1;
-    for (const std::int64_t size : tensor.sizes) elements *= static_cast<long double>(size);
-    if (elements > 1e17L) return "the tensor has more elements than any memory";
-    for (std::size_t d = 0; d < tensor.sizes.size(); ++d) {
-      if (tensor.sizes[d] == 0) return "";
-      last += static_cast<long double>(tensor.sizes[d] - 1) *
-              static_cast<long double>(tensor.strides[d]);
-    }
-    const Storage& storage = program_.storages[static_cast<std::size_t>(tensor.storage)];
-    if ((last + 1) * static_cast<long double>(element_bytes(tensor.dtype)) >
-        static_cast<long double>(storage.bytes)) {
-      return fmt::format(
-          "the view reaches beyond the {} bytes of storage {}", storage.bytes, tensor.storage);
-    }
-    return "";
-  }
-
-  const JsonDocument& document_;
-  const Program& program_;
-};
-
 void read_model(const JsonCursor& cursor, Profile& profile) {
   static const Keys kKeys{"path",
                           "fingerprint",
@@ -677,7 +543,8 @@ Profile load_profile(const std::string& path) {
   if (!parsed)
     root.at("target").fail(ErrorCode::kJsonBadValue,
                            fmt::format("unknown target `{}`", target),
-                           {"cpu, or cuda:sm_NN such as cuda:sm_90"});
+                           {"cpu:NAME with an instruction set (" + cpu_isa_names() +
+                            "), cpu, or cuda:sm_NN such as cuda:sm_90"});
   program.target = *parsed;
   program.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   program.mode = root.at("mode").choice({"as-saved", "train", "eval"});
@@ -687,7 +554,7 @@ Profile load_profile(const std::string& path) {
   check_all_read(root.at("operators"), read.operators.size());
   check_all_read(root.at("storages"), program.storages.size());
   resolve_modules(root, read, program);
-  Validator(*document, program).run();
+  check_program(*document, program);
 
   const JsonCursor model = root.at("model");
   if (model.at("parameter_count").non_negative() != program.parameter_count()) {

@@ -88,11 +88,23 @@ std::int64_t TensorRef::touched_bytes() const {
 }
 
 std::string Target::text() const {
-  return kind == Kind::kCpu ? "cpu" : "cuda:sm_" + std::to_string(sm);
+  if (kind == Kind::kCuda) return "cuda:sm_" + std::to_string(sm);
+  return isa == CpuIsa::kUnsaid ? "cpu" : "cpu:" + std::string(name_of(isa));
+}
+
+bool Target::goes_with(const Target& other) const {
+  const bool unsaid = isa == CpuIsa::kUnsaid || other.isa == CpuIsa::kUnsaid;
+  return kind == other.kind && sm == other.sm && (unsaid || isa == other.isa);
 }
 
 std::optional<Target> Target::parse(std::string_view text) {
   if (text == "cpu") return Target{.kind = Kind::kCpu, .sm = 0};
+  constexpr std::string_view kCpuPrefix = "cpu:";
+  if (text.substr(0, kCpuPrefix.size()) == kCpuPrefix) {
+    const std::optional<CpuIsa> isa = parse_cpu_isa(text.substr(kCpuPrefix.size()));
+    if (!isa) return std::nullopt;
+    return Target{.kind = Kind::kCpu, .sm = 0, .isa = *isa};
+  }
   constexpr std::string_view kPrefix = "cuda:sm_";
   if (text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
   text.remove_prefix(kPrefix.size());

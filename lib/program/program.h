@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "program/cpu_isa.h"
+
 namespace elixir::program {
 
 using StorageId = std::int32_t;
@@ -149,10 +151,14 @@ struct Input {
 
 struct Target {
   enum class Kind : std::uint8_t { kCpu, kCuda } kind = Kind::kCuda;
-  int sm = 90;  ///< compute capability times ten, CUDA only
+  int sm = 90;                   ///< compute capability times ten, CUDA only
+  CpuIsa isa = CpuIsa::kUnsaid;  ///< CPU only; a captured program's is said
   bool operator==(const Target&) const = default;
-  [[nodiscard]] std::string text() const;  ///< "cpu", "cuda:sm_90"
+  [[nodiscard]] std::string text() const;  ///< "cpu:avx2", "cpu" (unsaid), "cuda:sm_90"
   static std::optional<Target> parse(std::string_view text);
+  /// Whether what is true on one holds on the other: the same device and architecture. A CPU whose
+  /// instruction set is unsaid goes with every CPU.
+  [[nodiscard]] bool goes_with(const Target& other) const;
 };
 
 struct Program {
@@ -171,8 +177,9 @@ struct Program {
   [[nodiscard]] std::int64_t parameter_count() const;  ///< elements, ties once
 };
 
-/// SHA-256 over the canonical form of target, operators, storages' bytes, parameters' names and
-/// geometry, inputs and loss. Independent of paths, weights, lifetimes, modules and flops.
+/// SHA-256 over the canonical form of target, operators with their flops, storages' bytes,
+/// parameters' names and geometry, inputs and loss. Independent of paths, weights, lifetimes and
+/// modules.
 [[nodiscard]] std::string fingerprint(const Program& program);
 
 /// Calls `visit(const TensorRef&)` for every tensor among `arguments`, in order.

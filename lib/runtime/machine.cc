@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/units.h"
 #ifdef ELIXIR_HAVE_CUDA
@@ -34,6 +35,7 @@ void check_memory(const char* what,
 
 Machine this_machine() {
   Machine machine;
+  machine.isa = capture::host_cpu_isa();
   machine.host_memory_bytes =
       static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
 #ifdef ELIXIR_HAVE_CUDA
@@ -54,6 +56,19 @@ Machine this_machine() {
   machine.why_no_gpu = "this build has no CUDA";
 #endif
   return machine;
+}
+
+void check_cpu(program::CpuIsa wanted, program::CpuIsa here) {
+  const program::Target planned{.kind = program::Target::Kind::kCpu, .sm = 0, .isa = wanted};
+  const program::Target machine{.kind = program::Target::Kind::kCpu, .sm = 0, .isa = here};
+  if (planned.goes_with(machine)) return;
+  throw Error(ErrorCode::kWrongMachineKind,
+              fmt::format("the plan is for {}, this machine's CPU is {}: LibTorch dispatches other "
+                          "operators on it",
+                          planned.text(),
+                          machine.text()),
+              {"profile with --target cpu on this machine, or anywhere with --target " +
+               machine.text() + ", and search again"});
 }
 
 DeviceKind choose_device(const std::string& wanted,
@@ -92,6 +107,7 @@ DeviceKind choose_device(const std::string& wanted,
         "host memory", machine.host_memory_bytes, plan.budgets.host_memory_bytes, "--host-memory");
     return DeviceKind::kCuda;
   }
+  check_cpu(plan.hardware.isa, machine.isa);
   check_memory(
       "device memory", machine.host_memory_bytes, plan.budgets.gpu_memory_bytes, "--gpu-memory");
   check_memory(

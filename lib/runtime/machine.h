@@ -20,11 +20,16 @@ struct Machine {
     std::int64_t memory_bytes = 0;
   };
   std::int64_t host_memory_bytes = 0;
-  std::optional<Gpu> gpu;  ///< the first one
+  program::CpuIsa isa = program::CpuIsa::kUnsaid;  ///< kUnsaid goes with every plan
+  std::optional<Gpu> gpu;                          ///< the first one
   std::string why_no_gpu;  ///< "built without CUDA", the driver's message, …
 };
-/// Asks the operating system, and CUDA where the build has it.
+/// Asks the operating system, LibTorch, and CUDA where the build has it.
 [[nodiscard]] Machine this_machine();
+
+/// kWrongMachineKind where a program captured for the CPU `wanted` is to run on the CPU `here` and
+/// both are known to be different: it would dispatch other operators than were planned.
+void check_cpu(program::CpuIsa wanted, program::CpuIsa here);
 
 /// `wanted` is the value of --device: "auto" takes the plan's. kNoGpu (a GPU is asked for and there
 /// is none), kWrongMachineKind (another kind of device, or compute capability, than the plan's),

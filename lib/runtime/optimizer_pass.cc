@@ -3,6 +3,7 @@
 #include "runtime/optimizer_pass.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "core/error.h"
@@ -55,6 +56,8 @@ void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micr
   learning_rate_ = learning_rate;
   micro_batches_ = micro_batches;
   clip_factor_ = 1;
+  held_back_ = false;
+  std::fill_n(marks_, marks(), 0U);
   gradient_norm_.reset();
 }
 
@@ -75,12 +78,22 @@ void OptimizerPass::norm(std::int32_t index,
 void OptimizerPass::clip() {
   const float norm = kernels::global_norm(std::span<const float>(sums_, sum_count_));
   gradient_norm_ = norm;
+  held_back_ = !std::isfinite(norm);
   clip_factor_ = kernels::clip_factor(norm, options_.clip_norm);
+}
+
+bool OptimizerPass::finite() const {
+  return !held_back_ && std::all_of(marks_, marks_ + marks(), [](auto mark) { return mark == 0; });
+}
+
+bool OptimizerPass::suspects(std::int32_t index) const {
+  return held_back_ || marks_[index] != 0;
 }
 
 void OptimizerPass::update(std::int32_t index,
                            const Chunk& chunk,
                            StreamOperations& operations) const {
+  if (held_back_) return;
   kernels::AdamHyper hyper{learning_rate_, options_.beta1, options_.beta2, options_.eps, 0.0};
   const kernels::AdamScalars plain =
       kernels::make_adam_scalars(hyper, step_, micro_batches_, clip_factor_);
@@ -101,7 +114,8 @@ void OptimizerPass::update(std::int32_t index,
          is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
          element_of(chunk.parameter_type),
          static_cast<std::size_t>(range.elements)},
-        range.decays ? decaying : plain);
+        range.decays ? decaying : plain,
+        &marks_[index]);
   }
 }
 

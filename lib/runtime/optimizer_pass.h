@@ -4,7 +4,8 @@
 // The optimizer's part of a step: norm, clip factor and AdamW over the ranges of a chunk that are
 // trained. Parameters without gradient and frozen ones have no range: no state, no update, no
 // decay. One step at a time: begin_step(), then per chunk norm(), then clip(), then per chunk
-// update().
+// update(). The passes notice by the way what is not finite: a norm that is not holds every update
+// back, an update that is not marks its chunk; after the step the caller asks finite().
 
 #include <cstdint>
 #include <optional>
@@ -34,9 +35,14 @@ class OptimizerPass {
                 const OptimizerOptions& options,
                 const std::vector<ParameterLayout>& layouts);
 
-  /// Floats that norm() fills; the caller gives memory that every stream can write.
+  /// Floats that norm() fills, and one mark a chunk that update() sets; the caller gives memory
+  /// that every stream can write.
   [[nodiscard]] std::size_t sums() const { return sum_count_; }
-  void set_sums(float* sums) { sums_ = sums; }
+  [[nodiscard]] std::size_t marks() const { return ranges_.size(); }
+  void set_memory(float* sums, std::uint32_t* marks) {
+    sums_ = sums;
+    marks_ = marks;
+  }
 
   void begin_step(std::int64_t step, double learning_rate, int micro_batches);
   /// Sums of squares of chunk `index`.
@@ -50,6 +56,12 @@ class OptimizerPass {
 
   /// Of this step, after clip().
   [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
+  /// Whether gradients and updates of this step were finite, once all its tasks are done.
+  [[nodiscard]] bool finite() const;
+  /// Whether chunk `index` has something that was not, or, when the norm overflowed, may have.
+  [[nodiscard]] bool suspects(std::int32_t index) const;
+  /// The norm is not finite: no update was made.
+  [[nodiscard]] bool norm_overflowed() const { return held_back_; }
 
  private:
   struct Range {
@@ -66,10 +78,12 @@ class OptimizerPass {
   std::vector<std::vector<Sum>> norms_;     ///< by chunk
   std::size_t sum_count_ = 0;
   float* sums_ = nullptr;
+  std::uint32_t* marks_ = nullptr;
   std::int64_t step_ = 0;
   double learning_rate_ = 0;
   int micro_batches_ = 1;
   float clip_factor_ = 1;
+  bool held_back_ = false;
   std::optional<double> gradient_norm_;
 };
 

@@ -52,12 +52,14 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, const std::str
     role = BufferRole::kMoment1;
   } else if (what == "moment2") {
     role = BufferRole::kMoment2;
+  } else if (what == "gradient") {
+    role = BufferRole::kGradients;
   } else {
     require(what == "parameter", "state is one of parameter, master, moment1, moment2");
   }
   if (what != "parameter") {
     if (!layout.trained) return {nullptr, ref};
-    ref.dtype = program::DType::kFloat32;
+    ref.dtype = what == "gradient" ? chunk.gradient_dtype : program::DType::kFloat32;
   }
   void* memory = buffers_.find(role, layout.chunk);
   require(memory != nullptr, "a trained chunk lacks a buffer");

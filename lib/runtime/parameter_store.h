@@ -27,7 +27,8 @@ class ParameterStore {
                  const BufferStore& buffers,
                  const std::vector<ParameterLayout>& layouts);
 
-  /// As Trainer::state() and set_state(). kInternal for an unknown parameter or kind of state.
+  /// As Trainer::state() and set_state(); get() also knows "gradient", the last step's sum over
+  /// micro-batches. kInternal for an unknown parameter or kind of state.
   [[nodiscard]] at::Tensor get(const std::string& parameter, const std::string& what) const;
   void set(const std::string& parameter, const std::string& what, const at::Tensor& value);
 

@@ -12,14 +12,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
+#include "program/loss_scale.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
 #include "runtime/buffer_store.h"
 #include "runtime/executor.h"
+#include "runtime/machine.h"
+#include "runtime/not_finite.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
@@ -60,6 +64,7 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                             wanted),
                 {"choose the plan's device, or profile and search again for this one"});
   }
+  if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
   if (plan.world != 1) {
     throw Error(ErrorCode::kMissingFeature,
                 fmt::format("the plan is for {} GPUs, this build trains on one", plan.world));
@@ -69,6 +74,7 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                 fmt::format("this build has no optimizer {}", plan.optimizer),
                 {"plan with --optimizer adamw"});
   }
+  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,
@@ -174,8 +180,11 @@ void Trainer::State::build() {
   }
   device = make_device(plan, options);
   buffers = std::make_unique<BufferStore>(*device, schedule.buffers, nullptr);
-  optimizer.set_sums(static_cast<float*>(device->allocate(
-      schedule::Arena::kHost, {static_cast<std::int64_t>(optimizer.sums() * sizeof(float))})[0]));
+  const std::vector<void*> scratch =
+      device->allocate(schedule::Arena::kHost,
+                       {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
+                        static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
+  optimizer.set_memory(static_cast<float*>(scratch[0]), static_cast<std::uint32_t*>(scratch[1]));
   allocation.log(
       fmt::format("memory allocated, {} of it on the host", format_bytes(device->host_bytes())));
   parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
@@ -200,11 +209,13 @@ void Trainer::State::fill(const TensorSource& source) {
   for (const program::Parameter& parameter : replay.program().parameters) {
     throw_if_interrupted();
     if (options.on_fill) options.on_fill(done_bytes / total_bytes, parameter.name);
-    parameters->set(parameter.name, "parameter", source(parameter.name));
+    const at::Tensor value = source(parameter.name);
+    if (value.defined()) parameters->set(parameter.name, "parameter", value);
     done_bytes += static_cast<double>(parameter.tensor.bytes());
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
-    write_buffer(buffer, source(buffer.name));
+    const at::Tensor value = source(buffer.name);
+    if (value.defined()) write_buffer(buffer, value);
   }
   watch.log("weights filled");
 }
@@ -298,6 +309,10 @@ StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
                 fmt::format("the loss of step {} is {}", step, report.micro_losses[m]),
                 {"lower the learning rate, clip gradients (--clip-norm), or check the data"})
         .note(fmt::format("micro-batch {} of {}", m, report.micro_losses.size()));
+  }
+  if (!state.optimizer.finite()) {
+    throw not_finite_error(
+        step, state.program(), state.layouts, *state.parameters, state.optimizer);
   }
   state.steps_done = step;
   return report;

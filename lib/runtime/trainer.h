@@ -49,7 +49,7 @@ struct TrainerOptions {
 };
 
 /// Data of one parameter or buffer, asked for by name once at start: a dense CPU tensor of the
-/// program's geometry.
+/// program's geometry. Undefined: it stays zero until the caller sets it (a resumed run).
 using TensorSource = std::function<at::Tensor(const std::string& name)>;
 
 struct MemoryUse {
@@ -74,8 +74,8 @@ using MicroBatches = std::vector<std::vector<at::Tensor>>;
 class Trainer {
  public:
   /// Lowers and checks the plan, allocates every buffer, fills them. kPlanOfAnotherProgram,
-  /// kInconsistentPlan, kMachineTooSmall, kWrongMachineKind, kNoGpu, kBufferWithoutData (from
-  /// `source`), kOutOfMemory.
+  /// kInconsistentPlan, kMachineTooSmall, kWrongMachineKind, kNoGpu, kUnsupportedModel (fp16),
+  /// kBufferWithoutData (from `source`), kOutOfMemory.
   Trainer(capture::Captured captured,
           plan::Plan plan,
           TrainerOptions options,
@@ -83,8 +83,8 @@ class Trainer {
   ~Trainer();
 
   /// One optimizer step (step count from 1). `learning_rate` is this step's. kDataMismatch before
-  /// anything runs; kOutOfMemory, kDeviceFailure, kLossNotFinite: the step is not counted, and
-  /// updates may have been made: go on from a checkpoint.
+  /// anything runs; kOutOfMemory, kDeviceFailure, kLossNotFinite, kNotFinite (a gradient or an
+  /// update): the step is not counted, and updates may have been made: go on from a checkpoint.
   StepReport step(const MicroBatches& batch, double learning_rate);
   /// Mean loss of one micro-batch without update, through the same chunks. `evaluation` is a
   /// forward-only capture with the same parameters (mode eval); captured once and kept.

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/simulate.h"
 
@@ -82,8 +83,9 @@ EvaluationMemory evaluation_memory(const Schedule& training,
     (buffer.arena == Arena::kDevice ? memory.own_device_bytes : memory.own_host_bytes) +=
         round_up(buffer.bytes, kAllocationRoundingBytes);
   }
-  memory.peak_device_bytes = buffer_bytes(training, Arena::kDevice) + memory.own_device_bytes +
-                             simulated_peak_bytes - buffer_bytes(evaluation, Arena::kDevice);
+  memory.peak_device_bytes = buffer_bytes(training.buffers, Arena::kDevice) +
+                             memory.own_device_bytes + simulated_peak_bytes -
+                             buffer_bytes(evaluation.buffers, Arena::kDevice);
   return memory;
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Program + plan -> tasks. One walk over the step's operators in order; everything that must happen
-// between two operators (a chunk comes or goes, a gradient leaves, an update) ends the compute
-// range before it. Positions are micro-batch * operators + operator, so that the cache runs through
-// all micro-batches of a step.
+// Program + plan -> tasks. One walk over the step's operators in order. Whatever must happen between
+// two operators (a chunk comes or goes, a gradient leaves, an update) ends the compute range before
+// it. What operators need (step_needs), the buffers and the loads of blocks are settled before.
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
-#include "schedule/belady.h"
+#include "schedule/buffers.h"
+#include "schedule/loads.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 namespace {
@@ -22,30 +25,54 @@ using program::DType;
 using program::OperatorId;
 using program::StorageId;
 
-// Host staging is cheap, so two buffers let a copy run beside an update; on the device every byte
-// counts.
-constexpr int kHostStagingBuffers = 2;
-constexpr int kDeviceStagingBuffers = 1;
+/// Buffers that take turns. A buffer is free again when its last user has finished.
+class Ring {
+ public:
+  Ring() = default;
+  explicit Ring(std::vector<BufferId> buffers)
+      : buffers_(std::move(buffers)), busy_until_(buffers_.size(), -1) {}
 
-/// Buffers that take turns; a buffer is free again when its last user has finished.
-struct Ring {
-  std::vector<BufferId> buffers;
-  std::vector<TaskId> busy_until;
-  std::size_t next = 0;
+  struct Slot {
+    std::size_t index = 0;
+    BufferId buffer = -1;
+    TaskId free_after = -1;
+  };
+  Slot take() {
+    const std::size_t index = next_;
+    next_ = (next_ + 1) % buffers_.size();
+    return {.index = index, .buffer = buffers_[index], .free_after = busy_until_[index]};
+  }
+  void give_back(const Slot& slot, TaskId last_user) { busy_until_[slot.index] = last_user; }
+
+ private:
+  std::vector<BufferId> buffers_;
+  std::vector<TaskId> busy_until_;
+  std::size_t next_ = 0;
 };
 
-/// A chunk on its way into a block.
-struct Load {
-  std::int32_t chunk = -1;
-  BufferId block = -1;
-  std::int32_t victim = -1;
-  std::int64_t needed_at = -1;   ///< position
-  std::int64_t free_after = -1;  ///< position; -1: from the start of the step
+/// The latest tasks that concern a chunk; -1: none yet.
+struct ChunkTasks {
   TaskId fetch = -1;
+  TaskId reader = -1;  ///< the compute task with its last use
+  TaskId gradients_done = -1;
+  int gradients_left = 0;  ///< of the last micro-batch
 };
 
-struct ChunkBuffers {
-  BufferId parameters = -1, gradients = -1, landing = -1, master = -1;
+/// A storage that holds gradients, within one micro-batch.
+struct GradientStorage {
+  int stores_left = 0;  ///< parameters whose gradient still has to be stored from it
+  TaskId copy = -1;     ///< the last copy to the host
+  bool released = false;
+};
+
+/// What one micro-batch has under way.
+struct MicroBatch {
+  int index = 0;
+  OperatorId range_first = 0;  ///< the open compute range starts here
+  std::vector<GradientStorage> storages;
+  std::vector<StorageId> outstanding;  ///< stored, not yet released
+  std::int64_t outstanding_bytes = 0;  ///< of those that are being copied
+  TaskId loss_read = -1;
 };
 
 class Lowering {
@@ -54,16 +81,33 @@ class Lowering {
            const program::Lifetimes& lifetimes,
            const plan::Plan& plan,
            const LoweringOptions& options)
-      : program_(program), lifetimes_(lifetimes), plan_(plan), options_(options) {
+      : program_(program),
+        lifetimes_(lifetimes),
+        plan_(plan),
+        options_(options),
+        needs_(step_needs(program, lifetimes, plan, options.training)),
+        operator_count_(static_cast<OperatorId>(program.operators.size())),
+        tasks_of_(plan.chunks.size()),
+        landing_read_(program.parameters.size(), -1) {
     schedule_.training = options.training;
     schedule_.micro_batches = options.training ? plan.accumulation_steps : 1;
-    places_ = plan::locate_parameters(plan, program);
+    std::vector<bool> trained;
+    for (const ChunkNeeds& chunk : needs_.chunks) trained.push_back(chunk.trained);
+    buffers_ = chunk_buffers(plan, trained, schedule_.micro_batches);
+    add_tensor_buffers(buffers_.all, program, lifetimes);
+    schedule_.buffers = std::move(buffers_.all);
+    loads_ = choose_loads(lifetimes, plan, needs_, buffers_, schedule_.micro_batches);
+    by_free_ = by_freedom(loads_);
+    for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+      tasks_of_[c].gradients_left = needs_.chunks[c].gradients;
+    }
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      gradient_staging_[side] = Ring(buffers_.gradient_staging[side]);
+      parameter_staging_[side] = Ring(buffers_.parameter_staging[side]);
+    }
   }
 
   Schedule run() {
-    classify();
-    make_buffers();
-    choose_blocks();
     for (int m = 0; m < schedule_.micro_batches; ++m) lower_micro_batch(m);
     if (options_.training && options_.clip_gradients) clip_and_update();
     return std::move(schedule_);
@@ -71,213 +115,10 @@ class Lowering {
 
  private:
   [[nodiscard]] const Chunk& chunk_at(std::int32_t chunk) const { return plan_.chunks[chunk]; }
-  [[nodiscard]] bool runs(OperatorId op) const {
-    return options_.training || program_.operators[op].phase == program::Phase::kForward;
+  [[nodiscard]] std::int64_t position(OperatorId op) const {
+    return static_cast<std::int64_t>(now_.index) * operator_count_ + op;
   }
-  [[nodiscard]] bool cached(std::int32_t chunk) const {
-    return chunk_at(chunk).parameter_home == Home::kHost &&
-           chunk_at(chunk).kind == Chunk::Kind::kPublic;
-  }
-  [[nodiscard]] std::int64_t position(int micro_batch, OperatorId op) const {
-    return static_cast<std::int64_t>(micro_batch) * operator_count_ + op;
-  }
-
-  // --- What every operator and chunk needs -------------------------------------------------------
-
-  void classify() {
-    operator_count_ = static_cast<OperatorId>(program_.operators.size());
-    const std::size_t chunks = plan_.chunks.size();
-    trained_.assign(chunks, false);
-    gradients_in_chunk_.assign(chunks, 0);
-    last_use_.assign(chunks, -1);
-    first_use_.assign(chunks, -1);
-    last_fetch_.assign(chunks, -1);
-    gradients_done_.assign(chunks, -1);
-    parameters_ready_at_.resize(operator_count_);
-    kept_last_used_at_.resize(operator_count_);
-    stores_of_.assign(program_.storages.size(), 0);
-    if (options_.training && plan_.optimizer != "none") {
-      for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
-        if (program_.parameters[i].gradient) trained_[places_[i].chunk] = true;
-      }
-    }
-    for (OperatorId op = 0; op < operator_count_; ++op) {
-      if (!lifetimes_.executed[op] || !runs(op)) continue;
-      for (const std::int32_t parameter : lifetimes_.parameters_used[op]) {
-        const std::int32_t chunk = places_[parameter].chunk;
-        last_use_[chunk] = op;
-        if (first_use_[chunk] < 0) first_use_[chunk] = op;
-      }
-    }
-    last_used_at_.resize(operator_count_);
-    for (std::size_t c = 0; c < chunks; ++c) {
-      if (last_use_[c] >= 0) last_used_at_[last_use_[c]].push_back(static_cast<std::int32_t>(c));
-    }
-    last_reader_.assign(chunks, -1);
-    find_loss();
-    if (!options_.training) return;
-    for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
-      const auto& gradient = program_.parameters[i].gradient;
-      if (!gradient) continue;
-      const OperatorId ready = lifetimes_.gradient_ready[i];
-      require(ready >= 0, "a gradient is never made");
-      parameters_ready_at_[ready].push_back(static_cast<std::int32_t>(i));
-      if (stores_of_[gradient->storage]++ == 0) {
-        kept_last_used_at_[lifetimes_.storages[gradient->storage].last_use].push_back(
-            gradient->storage);
-      }
-      if (trained_[places_[i].chunk]) ++gradients_in_chunk_[places_[i].chunk];
-    }
-    gradients_left_ = gradients_in_chunk_;
-  }
-
-  void find_loss() {
-    if (program_.loss.storage < 0) return;
-    for (const program::Operator& op : program_.operators) {
-      if (!lifetimes_.executed[op.id] || !runs(op.id)) continue;
-      program::for_each_tensor(op.outputs, [&](const program::TensorRef& tensor) {
-        if (tensor.storage == program_.loss.storage && tensor.version <= program_.loss.version) {
-          loss_ready_ = op.id;
-        }
-      });
-    }
-  }
-
-  // --- Buffers -----------------------------------------------------------------------------------
-
-  BufferId add_buffer(Arena arena, BufferRole role, std::int32_t chunk, std::int64_t bytes) {
-    const auto id = static_cast<BufferId>(schedule_.buffers.size());
-    schedule_.buffers.push_back(
-        {.id = id, .arena = arena, .role = role, .chunk = chunk, .bytes = bytes});
-    return id;
-  }
-  static Arena arena_of(Home home) { return home == Home::kDevice ? Arena::kDevice : Arena::kHost; }
-
-  Ring make_ring(BufferRole role, std::int64_t bytes) {
-    Ring ring;
-    if (bytes == 0) return ring;
-    const bool host = role == BufferRole::kHostStaging;
-    const int count = host ? kHostStagingBuffers : kDeviceStagingBuffers;
-    for (int i = 0; i < count; ++i) {
-      ring.buffers.push_back(add_buffer(host ? Arena::kHost : Arena::kDevice, role, -1, bytes));
-      ring.busy_until.push_back(-1);
-    }
-    return ring;
-  }
-
-  void make_buffers() {
-    buffers_.resize(plan_.chunks.size());
-    private_block_.assign(plan_.chunks.size(), -1);
-    std::int64_t largest_gradient[2] = {0,
-                                        0};  // by optimizer home, of gradients that live elsewhere
-    std::int64_t largest_parameters[2] = {
-        0, 0};  // by optimizer home, of parameters that live elsewhere
-    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
-      const Chunk& chunk = plan_.chunks[c];
-      const auto id = static_cast<std::int32_t>(c);
-      ChunkBuffers& mine = buffers_[c];
-      mine.parameters =
-          add_buffer(arena_of(chunk.parameter_home), BufferRole::kParameters, id, chunk.bytes);
-      if (chunk.parameter_home == Home::kHost && chunk.kind == Chunk::Kind::kPrivate) {
-        private_block_[c] = add_buffer(Arena::kDevice, BufferRole::kPrivateBlock, id, chunk.bytes);
-      }
-      if (!trained_[c]) continue;
-      const std::int64_t gradient_bytes = plan::bytes_as(chunk, chunk.gradient_dtype);
-      mine.gradients =
-          add_buffer(arena_of(chunk.gradient_home), BufferRole::kGradients, id, gradient_bytes);
-      if (chunk.gradient_home == Home::kHost && schedule_.micro_batches > 1) {
-        mine.landing = add_buffer(Arena::kHost, BufferRole::kGradientLanding, id, chunk.bytes);
-      }
-      const std::int64_t state_bytes = plan::bytes_as(chunk, DType::kFloat32);
-      const Arena optimizer = arena_of(chunk.optimizer_home);
-      mine.master = plan::master_is_parameter(chunk)
-                        ? mine.parameters
-                        : add_buffer(optimizer, BufferRole::kMaster, id, state_bytes);
-      if (plan_.optimizer != "sgd") {
-        add_buffer(optimizer, BufferRole::kMoment1, id, state_bytes);
-        add_buffer(optimizer, BufferRole::kMoment2, id, state_bytes);
-      }
-      const auto side = static_cast<std::size_t>(chunk.optimizer_home);
-      if (chunk.gradient_home != chunk.optimizer_home) {
-        largest_gradient[side] = std::max(largest_gradient[side], gradient_bytes);
-      }
-      if (chunk.parameter_home != chunk.optimizer_home && chunk.dtype != DType::kFloat32) {
-        largest_parameters[side] = std::max(largest_parameters[side], chunk.bytes);
-      }
-    }
-    for (std::int64_t b = 0; b < plan_.cache.blocks; ++b) {
-      blocks_.push_back(
-          add_buffer(Arena::kDevice, BufferRole::kBlock, -1, plan_.cache.block_bytes));
-    }
-    for (const Home home : {Home::kDevice, Home::kHost}) {
-      const auto side = static_cast<std::size_t>(home);
-      const BufferRole role =
-          home == Home::kDevice ? BufferRole::kDeviceStaging : BufferRole::kHostStaging;
-      gradient_staging_[side] = make_ring(role, largest_gradient[side]);
-      parameter_staging_[side] = make_ring(role, largest_parameters[side]);
-    }
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      add_buffer(Arena::kDevice,
-                 BufferRole::kModuleBuffer,
-                 static_cast<std::int32_t>(i),
-                 program_.storages[program_.buffers[i].tensor.storage].bytes);
-    }
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      add_buffer(Arena::kDevice,
-                 BufferRole::kInput,
-                 static_cast<std::int32_t>(i),
-                 program_.storages[program_.inputs[i].tensor.storage].bytes);
-    }
-    for (const program::Storage& storage : program_.storages) {
-      if (lifetimes_.storages[storage.id].origin == program::Origin::kConstant &&
-          !storage.on_host) {
-        add_buffer(Arena::kDevice, BufferRole::kConstant, storage.id, storage.bytes);
-      }
-    }
-  }
-
-  // --- Blocks ------------------------------------------------------------------------------------
-
-  void choose_blocks() {
-    std::vector<std::vector<std::int32_t>> steps;
-    std::vector<std::int64_t> step_position;
-    for (int m = 0; m < schedule_.micro_batches; ++m) {
-      for (OperatorId op = 0; op < operator_count_; ++op) {
-        if (!lifetimes_.executed[op] || !runs(op)) continue;
-        std::vector<std::int32_t> chunks;
-        for (const std::int32_t parameter : lifetimes_.parameters_used[op]) {
-          const std::int32_t chunk = places_[parameter].chunk;
-          if (cached(chunk) && std::find(chunks.begin(), chunks.end(), chunk) == chunks.end()) {
-            chunks.push_back(chunk);
-          }
-        }
-        if (chunks.empty()) continue;
-        steps.push_back(std::move(chunks));
-        step_position.push_back(position(m, op));
-      }
-    }
-    for (const ChunkLoad& load : belady_loads(steps, plan_.cache.blocks)) {
-      loads_.push_back({.chunk = load.chunk,
-                        .block = blocks_[load.block],
-                        .victim = load.victim,
-                        .needed_at = step_position[load.needed_at],
-                        .free_after = load.free_after < 0 ? -1 : step_position[load.free_after]});
-    }
-    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
-      if (private_block_[c] < 0 || first_use_[c] < 0) continue;
-      loads_.push_back({.chunk = static_cast<std::int32_t>(c),
-                        .block = private_block_[c],
-                        .needed_at = first_use_[c]});
-    }
-    std::stable_sort(loads_.begin(), loads_.end(), [](const Load& a, const Load& b) {
-      return a.needed_at < b.needed_at;
-    });
-    by_free_.resize(loads_.size());
-    for (std::size_t i = 0; i < loads_.size(); ++i) by_free_[i] = i;
-    std::stable_sort(by_free_.begin(), by_free_.end(), [this](std::size_t a, std::size_t b) {
-      return loads_[a].free_after < loads_[b].free_after;
-    });
-  }
+  [[nodiscard]] bool last_micro_batch() const { return now_.index + 1 == schedule_.micro_batches; }
 
   // --- Tasks -------------------------------------------------------------------------------------
 
@@ -295,195 +136,187 @@ class Lowering {
     return schedule_.tasks.back().id;
   }
 
-  /// Emits the open range up to `end` as a compute task; does nothing when no executed operator is
-  /// in it.
+  /// Emits the open range up to `end` as a compute task, unless no executed operator is in it.
   void close_range(OperatorId end) {
-    bool executes = false;
-    for (OperatorId op = range_first_; op < end && !executes; ++op) {
-      executes = lifetimes_.executed[op];
+    for (OperatorId op = now_.range_first; op < end; ++op) {
+      if (needs_.executed[op]) return emit_range(end);
     }
-    if (executes) emit_range(end);
   }
 
   void emit_range(OperatorId end) {
-    Task task;
-    task.kind = TaskKind::kCompute;
-    task.stream = Stream::kCompute;
-    task.micro_batch = micro_batch_;
-    task.first = range_first_;
-    task.last = end;
-    task.releases = std::exchange(pending_releases_, {});
+    Task task{.kind = TaskKind::kCompute,
+              .stream = Stream::kCompute,
+              .micro_batch = now_.index,
+              .first = now_.range_first,
+              .last = end,
+              .releases = std::exchange(pending_releases_, {})};
     std::sort(task.releases.begin(), task.releases.end());
     last_compute_ = add(std::move(task), std::exchange(pending_after_, {}));
-    for (OperatorId op = range_first_; op < end; ++op) {
-      for (const std::int32_t chunk : last_used_at_[op]) last_reader_[chunk] = last_compute_;
+    for (OperatorId op = now_.range_first; op < end; ++op) {
+      for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
+        tasks_of_[chunk].reader = last_compute_;
+      }
     }
-    range_first_ = end;
+    now_.range_first = end;
   }
 
   void lower_micro_batch(int m) {
-    micro_batch_ = m;
-    range_first_ = 0;
-    outstanding_.clear();
-    outstanding_bytes_ = 0;
-    stores_left_ = stores_of_;
-    last_store_.assign(program_.storages.size(), -1);
-    released_.assign(program_.storages.size(), false);
+    now_ = {.index = m, .storages = std::vector<GradientStorage>(program_.storages.size())};
+    for (std::size_t s = 0; s < now_.storages.size(); ++s) {
+      now_.storages[s].stores_left = needs_.gradients_in[s];
+    }
     load_inputs();
     if (m == 0) fetch_freed(-1);
     for (OperatorId op = 0; op < operator_count_; ++op) {
-      if (!runs(op)) {
-        if (range_first_ < op) emit_range(op);
-        range_first_ = op + 1;
+      if (!needs_.runs[op]) {
+        if (now_.range_first < op) emit_range(op);
+        now_.range_first = op + 1;
         continue;
       }
-      if (!lifetimes_.executed[op]) continue;
+      if (!needs_.executed[op]) continue;
       require_chunks(op);
       after_operator(op);
     }
-    if (operator_count_ > 0 && runs(operator_count_ - 1) && range_first_ < operator_count_) {
-      emit_range(operator_count_);
-    }
+    const bool ends_open = operator_count_ > 0 && needs_.runs[operator_count_ - 1] &&
+                           now_.range_first < operator_count_;
+    if (ends_open) emit_range(operator_count_);
     end_micro_batch();
   }
 
   void load_inputs() {
-    Task task;
-    task.kind = TaskKind::kLoadInputs;
-    task.stream = Stream::kHostToDevice;
-    task.micro_batch = micro_batch_;
-    for (const program::Input& input : program_.inputs) task.bytes += input.tensor.bytes();
-    pending_after_.push_back(add(std::move(task), {last_compute_}));
+    std::int64_t bytes = 0;
+    for (const program::Input& input : program_.inputs) bytes += input.tensor.bytes();
+    pending_after_.push_back(add({.kind = TaskKind::kLoadInputs,
+                                  .stream = Stream::kHostToDevice,
+                                  .micro_batch = now_.index,
+                                  .bytes = bytes},
+                                 {last_compute_}));
   }
 
   /// A range that uses a chunk fetched since its last use starts here and waits for the fetch.
   void require_chunks(OperatorId op) {
-    const std::int64_t now = position(micro_batch_, op);
-    if (next_needed_ == loads_.size() || loads_[next_needed_].needed_at != now) return;
+    const std::int64_t here = position(op);
+    if (next_needed_ == loads_.size() || loads_[next_needed_].needed_at != here) return;
     close_range(op);
-    for (; next_needed_ < loads_.size() && loads_[next_needed_].needed_at == now; ++next_needed_) {
+    for (; next_needed_ < loads_.size() && loads_[next_needed_].needed_at == here; ++next_needed_) {
       require(loads_[next_needed_].fetch >= 0, "a chunk is needed before its fetch is issued");
       pending_after_.push_back(loads_[next_needed_].fetch);
     }
   }
 
-  /// Issues the fetches whose block is free once position `now` has run.
-  void fetch_freed(std::int64_t now) {
-    for (; next_freed_ < by_free_.size() && loads_[by_free_[next_freed_]].free_after == now;
-         ++next_freed_) {
+  [[nodiscard]] bool frees_block(std::int64_t here) const {
+    return next_freed_ < by_free_.size() && loads_[by_free_[next_freed_]].free_after == here;
+  }
+
+  /// Issues the fetches whose block is free once position `here` has run.
+  void fetch_freed(std::int64_t here) {
+    for (; frees_block(here); ++next_freed_) {
       Load& load = loads_[by_free_[next_freed_]];
       TaskId evicted = -1;
       if (load.victim >= 0) {
-        Task evict;
-        evict.kind = TaskKind::kEvict;
-        evict.stream = Stream::kCompute;
-        evict.micro_batch = micro_batch_;
-        evict.chunk = load.victim;
-        evict.source = load.block;
-        evicted = add(std::move(evict), {});
+        evicted = add({.kind = TaskKind::kEvict,
+                       .stream = Stream::kCompute,
+                       .micro_batch = now_.index,
+                       .chunk = load.victim,
+                       .source = load.block},
+                      {});
       }
-      Task fetch;
-      fetch.kind = TaskKind::kFetch;
-      fetch.stream = Stream::kHostToDevice;
-      fetch.micro_batch = micro_batch_;
-      fetch.chunk = load.chunk;
-      fetch.source = buffers_[load.chunk].parameters;
-      fetch.destination = load.block;
-      fetch.bytes = chunk_at(load.chunk).bytes;
-      load.fetch = add(std::move(fetch), {evicted});
-      last_fetch_[load.chunk] = load.fetch;
+      load.fetch = add({.kind = TaskKind::kFetch,
+                        .stream = Stream::kHostToDevice,
+                        .micro_batch = now_.index,
+                        .chunk = load.chunk,
+                        .source = buffers_.of_chunk[load.chunk].parameters,
+                        .destination = load.block,
+                        .bytes = chunk_at(load.chunk).bytes},
+                       {evicted});
+      tasks_of_[load.chunk].fetch = load.fetch;
     }
   }
 
-  void after_operator(OperatorId op) {
-    const std::int64_t now = position(micro_batch_, op);
-    const bool frees =
-        next_freed_ < by_free_.size() && loads_[by_free_[next_freed_]].free_after == now;
-    const bool last = micro_batch_ + 1 == schedule_.micro_batches;
-    std::vector<std::int32_t> finished;  // chunks whose parameters the step needs no more
-    if (options_.training && !options_.clip_gradients && last) {
-      for (const std::int32_t chunk : last_used_at_[op]) {
-        if (trained_[chunk]) finished.push_back(chunk);
-      }
+  /// Without clipping, chunks that the step needs no more after `op` may be updated at once.
+  [[nodiscard]] std::vector<std::int32_t> finished_chunks(OperatorId op) const {
+    std::vector<std::int32_t> finished;
+    if (!options_.training || options_.clip_gradients || !last_micro_batch()) return finished;
+    for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
+      if (needs_.chunks[chunk].trained) finished.push_back(chunk);
     }
-    if (!frees && op != loss_ready_ && parameters_ready_at_[op].empty() &&
-        kept_last_used_at_[op].empty() && finished.empty()) {
+    return finished;
+  }
+
+  void after_operator(OperatorId op) {
+    const OperatorNeeds& needs = needs_.operators[op];
+    const std::vector<std::int32_t> finished = finished_chunks(op);
+    if (!frees_block(position(op)) && op != needs_.loss_ready && needs.gradients_ready.empty() &&
+        needs.gradients_last_used.empty() && finished.empty()) {
       return;
     }
     close_range(op + 1);
-    fetch_freed(now);
-    if (op == loss_ready_) read_loss();
-    for (const std::int32_t parameter : parameters_ready_at_[op]) {
-      const std::int32_t chunk = places_[parameter].chunk;
-      if (trained_[chunk]) {
+    fetch_freed(position(op));
+    if (op == needs_.loss_ready) read_loss();
+    for (const std::int32_t parameter : needs.gradients_ready) {
+      const std::int32_t chunk = needs_.places[parameter].chunk;
+      if (needs_.chunks[chunk].trained) {
         store_gradient(parameter);
-        if (last && --gradients_left_[chunk] == 0) complete_gradients(chunk, op);
+        const bool complete = last_micro_batch() && --tasks_of_[chunk].gradients_left == 0;
+        if (complete) complete_gradients(chunk, op);
       }
-      --stores_left_[program_.parameters[parameter].gradient->storage];
       await_release(program_.parameters[parameter].gradient->storage);
     }
     for (const std::int32_t chunk : finished) {
-      if (gradients_left_[chunk] == 0) update(chunk);
+      if (tasks_of_[chunk].gradients_left == 0) update(chunk);
     }
     join(op);
   }
 
   void read_loss() {
-    Task task;
-    task.kind = TaskKind::kReadLoss;
-    task.stream = Stream::kDeviceToHost;
-    task.micro_batch = micro_batch_;
-    task.bytes = program_.loss.bytes();
-    loss_read_ = add(std::move(task), {last_compute_});
+    now_.loss_read = add({.kind = TaskKind::kReadLoss,
+                          .stream = Stream::kDeviceToHost,
+                          .micro_batch = now_.index,
+                          .bytes = program_.loss.bytes()},
+                         {last_compute_});
   }
 
   // --- Gradients ---------------------------------------------------------------------------------
 
   void store_gradient(std::int32_t parameter) {
-    const plan::Place& place = places_[parameter];
-    const Chunk& chunk = chunk_at(place.chunk);
+    const std::int32_t c = needs_.places[parameter].chunk;
+    const Chunk& chunk = chunk_at(c);
     const program::TensorRef& gradient = *program_.parameters[parameter].gradient;
-    const ChunkBuffers& mine = buffers_[place.chunk];
+    const ChunkBuffers& mine = buffers_.of_chunk[c];
     const bool to_host = chunk.gradient_home == Home::kHost;
-    Task store;
-    store.kind = TaskKind::kStoreGradient;
-    store.stream = to_host ? Stream::kDeviceToHost : Stream::kCompute;
-    store.micro_batch = micro_batch_;
-    store.chunk = place.chunk;
-    store.parameter = parameter;
-    store.destination = mine.landing >= 0 ? mine.landing : mine.gradients;
-    const std::int64_t sum_bytes = gradient.numel() * program::element_bytes(chunk.gradient_dtype);
-    const bool adds = schedule_.micro_batches > 1 && micro_batch_ > 0;
+    const bool lands = mine.landing >= 0;
+    const bool adds = now_.index > 0;
+    const std::int64_t sum_bytes =
+        gradient.numel() * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
     // Over a link the gradient's bytes; on the device what the pass reads and writes.
-    store.bytes = gradient.bytes() + (to_host ? 0 : sum_bytes * (adds ? 2 : 1));
-    TaskId done = add(std::move(store), {last_compute_, landing_read(parameter)});
-    if (to_host) last_store_[gradient.storage] = done;
-    if (mine.landing >= 0) {
-      Task sum;
-      sum.kind = TaskKind::kAccumulate;
-      sum.stream = Stream::kCpu;
-      sum.micro_batch = micro_batch_;
-      sum.chunk = place.chunk;
-      sum.parameter = parameter;
-      sum.source = mine.landing;
-      sum.destination = mine.gradients;
-      sum.bytes = gradient.bytes() + sum_bytes * (adds ? 2 : 1);
-      done = add(std::move(sum), {done});
+    TaskId done = add({.kind = TaskKind::kStoreGradient,
+                       .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
+                       .micro_batch = now_.index,
+                       .chunk = c,
+                       .parameter = parameter,
+                       .destination = lands ? mine.landing : mine.gradients,
+                       .bytes = gradient.bytes() + (to_host ? 0 : sum_bytes)},
+                      {last_compute_, landing_read_[parameter]});
+    if (to_host) now_.storages[gradient.storage].copy = done;
+    if (lands) {
+      done = add({.kind = TaskKind::kAccumulate,
+                  .stream = Stream::kCpu,
+                  .micro_batch = now_.index,
+                  .chunk = c,
+                  .parameter = parameter,
+                  .source = mine.landing,
+                  .destination = mine.gradients,
+                  .bytes = gradient.bytes() + sum_bytes},
+                 {done});
       landing_read_[parameter] = done;
     }
-    gradients_done_[place.chunk] = done;
-  }
-
-  /// The task that last read the parameter's place in the landing buffer; -1 when none did.
-  [[nodiscard]] TaskId landing_read(std::int32_t parameter) {
-    landing_read_.resize(program_.parameters.size(), -1);
-    return landing_read_[parameter];
+    tasks_of_[c].gradients_done = done;
   }
 
   void await_release(StorageId storage) {
-    if (stores_left_[storage] > 0) return;
-    outstanding_.push_back(storage);
-    if (last_store_[storage] >= 0) outstanding_bytes_ += bytes_of(storage);
+    if (--now_.storages[storage].stores_left > 0) return;
+    now_.outstanding.push_back(storage);
+    if (now_.storages[storage].copy >= 0) now_.outstanding_bytes += bytes_of(storage);
   }
 
   [[nodiscard]] std::int64_t bytes_of(StorageId storage) const {
@@ -494,46 +327,44 @@ class Lowering {
   /// first, those that the window has no room for, and the next range waits for their copies.
   void join(OperatorId op) {
     std::vector<StorageId> kept;
-    for (const StorageId storage : outstanding_) {
-      const bool copying = last_store_[storage] >= 0;
-      const bool over = outstanding_bytes_ > plan_.cache.gradient_window_bytes;
-      if (lifetimes_.storages[storage].last_use > op || (copying && !over)) {
+    for (const StorageId storage : now_.outstanding) {
+      const TaskId copy = now_.storages[storage].copy;
+      const bool over = now_.outstanding_bytes > plan_.cache.gradient_window_bytes;
+      if (lifetimes_.storages[storage].last_use > op || (copy >= 0 && !over)) {
         kept.push_back(storage);
         continue;
       }
-      if (copying) {
-        pending_after_.push_back(last_store_[storage]);
-        outstanding_bytes_ -= bytes_of(storage);
+      if (copy >= 0) {
+        pending_after_.push_back(copy);
+        now_.outstanding_bytes -= bytes_of(storage);
       }
       release(storage);
     }
-    outstanding_ = std::move(kept);
+    now_.outstanding = std::move(kept);
   }
 
   void release(StorageId storage) {
     pending_releases_.push_back(storage);
-    released_[storage] = true;
+    now_.storages[storage].released = true;
   }
 
   void end_micro_batch() {
-    for (const StorageId storage : outstanding_) {
-      pending_after_.push_back(last_store_[storage]);
+    for (const StorageId storage : now_.outstanding) {
+      pending_after_.push_back(now_.storages[storage].copy);
       release(storage);
     }
-    outstanding_.clear();
-    if (loss_read_ >= 0) pending_after_.push_back(loss_read_);
+    if (now_.loss_read >= 0) pending_after_.push_back(now_.loss_read);
     // What is left: the loss, and in a forward-only schedule whatever backward would have used.
     for (const program::Storage& storage : program_.storages) {
       const program::StorageUse& use = lifetimes_.storages[storage.id];
-      if (use.origin != program::Origin::kProduced || use.producer < 0 || !runs(use.producer)) {
-        continue;
-      }
-      const bool kept = released_[storage.id] || !runs(use.last_use) ||
-                        storage.id == program_.loss.storage || stores_of_[storage.id] > 0;
-      if (kept && !released_[storage.id]) release(storage.id);
+      const bool made = use.origin == program::Origin::kProduced && use.producer >= 0 &&
+                        needs_.runs[use.producer];
+      if (!made || now_.storages[storage.id].released) continue;
+      const bool kept = !needs_.runs[use.last_use] || storage.id == program_.loss.storage ||
+                        needs_.gradients_in[storage.id] > 0;
+      if (kept) release(storage.id);
     }
-    emit_range(range_first_);
-    loss_read_ = -1;
+    emit_range(now_.range_first);
   }
 
   // --- Updates -----------------------------------------------------------------------------------
@@ -541,154 +372,123 @@ class Lowering {
   void complete_gradients(std::int32_t chunk, OperatorId op) {
     completed_.push_back(chunk);
     if (!options_.clip_gradients) {
-      if (last_use_[chunk] < op) update(chunk);
+      if (needs_.chunks[chunk].last_use < op) update(chunk);
       return;
     }
     const Chunk& it = chunk_at(chunk);
-    Task norm;
-    norm.kind = TaskKind::kGradientNorm;
-    norm.stream = it.gradient_home == Home::kDevice ? Stream::kCompute : Stream::kCpu;
-    norm.micro_batch = micro_batch_;
-    norm.chunk = chunk;
-    norm.source = buffers_[chunk].gradients;
-    norm.bytes = plan::bytes_as(it, it.gradient_dtype);
-    norms_.push_back(add(std::move(norm), {gradients_done_[chunk]}));
+    const bool on_device = it.gradient_home == Home::kDevice;
+    norms_.push_back(add({.kind = TaskKind::kGradientNorm,
+                          .stream = on_device ? Stream::kCompute : Stream::kCpu,
+                          .micro_batch = now_.index,
+                          .chunk = chunk,
+                          .source = buffers_.of_chunk[chunk].gradients,
+                          .bytes = plan::bytes_as(it, it.gradient_dtype)},
+                         {tasks_of_[chunk].gradients_done}));
   }
 
   void clip_and_update() {
-    Task clip;
-    clip.kind = TaskKind::kClip;
-    clip.stream = Stream::kCpu;
-    clip_ = add(std::move(clip), norms_);
+    clip_ = add({.kind = TaskKind::kClip, .stream = Stream::kCpu}, norms_);
     for (const std::int32_t chunk : completed_) update(chunk);
   }
 
-  /// Takes the ring's next buffer; `free` receives the task that must have finished first.
-  static std::size_t take(Ring& ring, TaskId& free) {
-    const std::size_t slot = ring.next;
-    ring.next = (ring.next + 1) % ring.buffers.size();
-    free = ring.busy_until[slot];
-    return slot;
-  }
-
+  /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
+  /// parameters to theirs.
   void update(std::int32_t chunk) {
     const Chunk& it = chunk_at(chunk);
-    const ChunkBuffers& mine = buffers_[chunk];
+    const ChunkBuffers& mine = buffers_.of_chunk[chunk];
     const bool on_device = it.optimizer_home == Home::kDevice;
-    const Stream to_optimizer = on_device ? Stream::kHostToDevice : Stream::kDeviceToHost;
-    const Stream from_optimizer = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice;
     const auto side = static_cast<std::size_t>(it.optimizer_home);
     const std::int64_t gradient_bytes = plan::bytes_as(it, it.gradient_dtype);
+    const bool moves_gradients = it.gradient_home != it.optimizer_home;
+    const bool moves_parameters = it.parameter_home != it.optimizer_home;
+    const bool stages_parameters = moves_parameters && it.dtype != DType::kFloat32;
+    const TaskId gradients_done = tasks_of_[chunk].gradients_done;
     // Whoever writes the parameters' home waits for its readers: fetches, or operators on the
     // device.
     const TaskId readers =
-        it.parameter_home == Home::kHost ? last_fetch_[chunk] : last_reader_[chunk];
+        it.parameter_home == Home::kHost ? tasks_of_[chunk].fetch : tasks_of_[chunk].reader;
 
-    Task step;
-    step.kind = TaskKind::kUpdate;
-    step.stream = on_device ? Stream::kCompute : Stream::kCpu;
-    step.micro_batch = -1;
-    step.chunk = chunk;
-    step.source = mine.gradients;
-    std::vector<TaskId> after = {gradients_done_[chunk], clip_};
-
-    Ring& gradients = gradient_staging_[side];
-    std::size_t gradient_slot = 0;
-    const bool moves_gradients = it.gradient_home != it.optimizer_home;
+    Task step{.kind = TaskKind::kUpdate,
+              .stream = on_device ? Stream::kCompute : Stream::kCpu,
+              .micro_batch = -1,
+              .chunk = chunk,
+              .source = mine.gradients};
+    std::vector<TaskId> after = {gradients_done, clip_};
+    Ring::Slot gradients, parameters;
     if (moves_gradients) {
-      Task move;
-      move.kind = TaskKind::kMoveGradients;
-      move.stream = to_optimizer;
-      move.chunk = chunk;
-      move.source = mine.gradients;
-      TaskId free = -1;
-      gradient_slot = take(gradients, free);
-      move.destination = gradients.buffers[gradient_slot];
-      move.bytes = gradient_bytes;
-      step.source = move.destination;
-      after.push_back(add(std::move(move), {gradients_done_[chunk], free}));
+      gradients = gradient_staging_[side].take();
+      step.source = gradients.buffer;
+      after.push_back(add({.kind = TaskKind::kMoveGradients,
+                           .stream = on_device ? Stream::kHostToDevice : Stream::kDeviceToHost,
+                           .chunk = chunk,
+                           .source = mine.gradients,
+                           .destination = gradients.buffer,
+                           .bytes = gradient_bytes},
+                          {gradients_done, gradients.free_after}));
     }
-
-    Ring& parameters = parameter_staging_[side];
-    std::size_t parameter_slot = 0;
-    const bool moves_parameters = it.parameter_home != it.optimizer_home;
-    const bool stages_parameters = moves_parameters && it.dtype != DType::kFloat32;
-    if (!moves_parameters) {
-      step.destination = mine.parameters;
-      after.push_back(readers);
-    } else if (stages_parameters) {
-      TaskId free = -1;
-      parameter_slot = take(parameters, free);
-      step.destination = parameters.buffers[parameter_slot];
-      after.push_back(free);
+    if (stages_parameters) {
+      parameters = parameter_staging_[side].take();
+      step.destination = parameters.buffer;
+      after.push_back(parameters.free_after);
     } else {
-      step.destination = mine.master;
+      step.destination = moves_parameters ? mine.master : mine.parameters;
+      if (!moves_parameters) after.push_back(readers);
     }
     // Master and both moments are read and written, the gradient read, the parameters written.
     const std::int64_t elements = it.bytes / program::element_bytes(it.dtype);
     step.bytes = elements * 24 + gradient_bytes + (mine.master == step.destination ? 0 : it.bytes);
-    const BufferId from = step.destination;
+    const BufferId updated_parameters = step.destination;
     const TaskId updated = add(std::move(step), std::move(after));
-    if (moves_gradients) gradients.busy_until[gradient_slot] = updated;
-
-    if (moves_parameters) {
-      Task move;
-      move.kind = TaskKind::kMoveParameters;
-      move.stream = from_optimizer;
-      move.chunk = chunk;
-      move.source = from;
-      move.destination = mine.parameters;
-      move.bytes = it.bytes;
-      const TaskId moved = add(std::move(move), {updated, readers});
-      if (stages_parameters) parameters.busy_until[parameter_slot] = moved;
-    }
+    if (moves_gradients) gradient_staging_[side].give_back(gradients, updated);
+    if (!moves_parameters) return;
+    const TaskId moved = add({.kind = TaskKind::kMoveParameters,
+                              .stream = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                              .chunk = chunk,
+                              .source = updated_parameters,
+                              .destination = mine.parameters,
+                              .bytes = it.bytes},
+                             {updated, readers});
+    if (stages_parameters) parameter_staging_[side].give_back(parameters, moved);
   }
 
   const program::Program& program_;
   const program::Lifetimes& lifetimes_;
   const plan::Plan& plan_;
   const LoweringOptions& options_;
+  const StepNeeds needs_;
+  StepBuffers buffers_;
+  const OperatorId operator_count_;
   Schedule schedule_;
-  std::vector<plan::Place> places_;
-  OperatorId operator_count_ = 0;
-  OperatorId loss_ready_ = -1;
 
-  // By chunk.
-  std::vector<bool> trained_;
-  std::vector<int> gradients_in_chunk_, gradients_left_;
-  std::vector<OperatorId> first_use_, last_use_;
-  std::vector<TaskId> last_fetch_, last_reader_, gradients_done_;
-  std::vector<ChunkBuffers> buffers_;
-  std::vector<BufferId> private_block_;
-
-  // By operator.
-  std::vector<std::vector<std::int32_t>> parameters_ready_at_;
-  std::vector<std::vector<StorageId>> kept_last_used_at_;
-  std::vector<std::vector<std::int32_t>> last_used_at_;  // chunks
-
-  // By storage: parameters whose gradient it is; in this micro-batch those still to be stored, the
-  // copy to wait for.
-  std::vector<int> stores_of_, stores_left_;
-  std::vector<TaskId> last_store_;
-  std::vector<bool> released_;
-
-  std::vector<BufferId> blocks_;
+  std::vector<ChunkTasks> tasks_of_;  // by chunk
+  std::vector<TaskId> landing_read_;  // by parameter: who last read its landing place
   Ring gradient_staging_[2], parameter_staging_[2];  // by optimizer home
-  std::vector<Load> loads_;                          // by position of need
+
+  std::vector<Load> loads_;           // by position of need
   std::vector<std::size_t> by_free_;  // loads_ by position at which the block is free
   std::size_t next_needed_ = 0, next_freed_ = 0;
 
-  int micro_batch_ = 0;
-  OperatorId range_first_ = 0;
-  std::vector<TaskId> pending_after_;
-  std::vector<StorageId> pending_releases_;
-  std::vector<StorageId> outstanding_;
-  std::int64_t outstanding_bytes_ = 0;
-  std::vector<TaskId> landing_read_;  // by parameter
-  std::vector<std::int32_t> completed_;
+  MicroBatch now_;
+  std::vector<TaskId> pending_after_;        // of the next compute task
+  std::vector<StorageId> pending_releases_;  // likewise
+  std::vector<std::int32_t> completed_;  // chunks, in the order in which gradients were complete
   std::vector<TaskId> norms_;
-  TaskId last_compute_ = -1, loss_read_ = -1, clip_ = -1;
+  TaskId last_compute_ = -1, clip_ = -1;
 };
+
+/// Tasks, loads and their bookkeeping grow with the calls of a whole step.
+void check_size(const program::Program& program, int micro_batches) {
+  constexpr std::int64_t kMostCalls = std::int64_t{1} << 24;
+  const auto calls = static_cast<std::int64_t>(program.operators.size());
+  if (calls == 0 || micro_batches <= kMostCalls / calls) return;
+  throw Error(ErrorCode::kInconsistentPlan,
+              fmt::format("{} micro-batches of {} calls are more than the {} calls that a schedule "
+                          "may have",
+                          micro_batches,
+                          calls,
+                          kMostCalls),
+              {"use fewer accumulation steps and larger micro-batches"});
+}
 
 }  // namespace
 
@@ -696,6 +496,7 @@ Schedule lower(const program::Program& program,
                const program::Lifetimes& lifetimes,
                const plan::Plan& plan,
                const LoweringOptions& options) {
+  if (options.training) check_size(program, plan.accumulation_steps);
   return Lowering(program, lifetimes, plan, options).run();
 }
 

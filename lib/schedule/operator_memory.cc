@@ -153,12 +153,4 @@ OperatorMemory operator_memory(const memory::TrainingEvents& events) {
           .settled = simulated.settled};
 }
 
-std::int64_t buffer_bytes(const Schedule& schedule, Arena arena) {
-  std::int64_t bytes = 0;
-  for (const Buffer& buffer : schedule.buffers) {
-    if (buffer.arena == arena) bytes += round_up(buffer.bytes, kAllocationRoundingBytes);
-  }
-  return bytes;
-}
-
 }  // namespace elixir::schedule

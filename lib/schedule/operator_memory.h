@@ -38,7 +38,4 @@ struct OperatorMemory {
 /// keeps for later before it fails, so that it never needs more.
 [[nodiscard]] OperatorMemory operator_memory(const memory::TrainingEvents& events);
 
-/// Bytes of the buffers in `arena`, each rounded up as it is allocated.
-[[nodiscard]] std::int64_t buffer_bytes(const Schedule& schedule, Arena arena);
-
 }  // namespace elixir::schedule

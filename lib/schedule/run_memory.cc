@@ -3,6 +3,7 @@
 #include "schedule/run_memory.h"
 
 #include "program/lifetimes.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/simulate.h"
 
@@ -30,8 +31,8 @@ RunMemory run_memory(const plan::Plan& plan,
                      Workspaces workspaces) {
   RunMemory memory;
   const bool cuda = program.target.kind == program::Target::Kind::kCuda;
-  const std::int64_t buffers = buffer_bytes(training, Arena::kDevice);
-  memory.host_bytes = buffer_bytes(training, Arena::kHost);
+  const std::int64_t buffers = buffer_bytes(training.buffers, Arena::kDevice);
+  memory.host_bytes = buffer_bytes(training.buffers, Arena::kHost);
   memory.training_gpu_bytes = training_peak_bytes;
   if (cuda) {
     memory.training_gpu_bytes =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/units.h"
 
 namespace elixir::schedule {
@@ -185,6 +186,13 @@ Simulation simulate(const Schedule& schedule,
     if (task.stream == Stream::kDeviceToHost) result.traffic.device_to_host_bytes += task.bytes;
     if (task.kind == TaskKind::kFetch) ++result.traffic.fetches;
     if (task.kind == TaskKind::kEvict) ++result.traffic.evictions;
+  }
+  // Half of what 64 bits hold in nanoseconds: 146 years.
+  constexpr double kLongestStepNs = 0x1p62;
+  if (!(result.step_ns < kLongestStepNs)) {
+    throw Error(ErrorCode::kJsonBadValue,
+                "by the figures of the hardware profile a step takes more than a hundred years",
+                {"measure the machine again with elixir-bench"});
   }
   result.device = memory.peak();
   for (const Buffer& buffer : schedule.buffers) {

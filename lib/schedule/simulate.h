@@ -58,7 +58,4 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                   const plan::Plan& plan,
                                   const hardware::CostModel& cost);
 
-/// Rounding of LibTorch's caching allocator, applied to every device allocation on every device.
-inline constexpr std::int64_t kAllocationRoundingBytes = 512;
-
 }  // namespace elixir::schedule

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
-#include "search/elixir_rules.h"
+#include "search/original_rules.h"
 #include "search/problem.h"
 
 namespace elixir::search {

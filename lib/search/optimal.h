@@ -28,6 +28,7 @@ struct Minima {
   std::optional<std::int64_t> host_memory_bytes;  ///< under the GPU budget
   std::int64_t gpu_memory_bytes_any_host = 0;     ///< with as much host memory as it takes
   std::int64_t dynamic_bytes = 0;                 ///< part that grows with the batch
+  schedule::MemoryPeak least_peak;                ///< of the plan of gpu_memory_bytes_any_host
 };
 [[nodiscard]] Minima find_minima(const Problem& problem);
 

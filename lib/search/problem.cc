@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "memory/step/training_events.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 
 namespace elixir::search {
@@ -25,11 +26,9 @@ Problem::Problem(const program::Program& program,
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
       cost_(hardware) {
-  const bool cuda_program = program.target.kind == program::Target::Kind::kCuda;
-  if (cuda_program != on_cuda() ||
-      (cuda_program && hardware.gpus.front().sm != program.target.sm)) {
-    const std::string machine =
-        on_cuda() ? fmt::format("cuda:sm_{}", hardware.gpus.front().sm) : std::string("cpu");
+  const program::Target of_hardware = hardware::target_of(hardware);
+  if (!of_hardware.goes_with(program.target)) {
+    const std::string machine = of_hardware.text();
     throw Error(ErrorCode::kProfileTargetMismatch,
                 fmt::format("the program was captured for {}, hardware profile `{}` is of {}",
                             program.target.text(),
@@ -61,7 +60,8 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.programs = {{.role = "train", .fingerprint = program_fingerprint_}};
   plan.hardware = {.fingerprint = hardware_fingerprint_,
                    .device_kind = hardware_.device_kind,
-                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0};
+                   .sm = on_cuda() ? hardware_.gpus.front().sm : 0,
+                   .isa = program_.target.isa};
   plan.strategy = strategy;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,
@@ -122,8 +122,9 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
       schedule::lower(program_, lifetimes_, plan, {.clip_gradients = request_.clip_gradients});
   result.simulation =
       schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
-  result.gpu_memory_bytes = gpu_memory_for(
-      result.simulation.device.bytes, schedule::buffer_bytes(schedule, schedule::Arena::kDevice));
+  result.gpu_memory_bytes =
+      gpu_memory_for(result.simulation.device.bytes,
+                     schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -135,6 +136,8 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
   }
   plan.predicted.peak_allocated_bytes = result.simulation.device.bytes;
   plan.predicted.host_bytes = result.simulation.host_bytes;
+  plan.predicted.operators_measured = result.simulation.operators_measured;
+  plan.predicted.operators_total = result.simulation.operators_total;
   plan.predicted.traffic = result.simulation.traffic;
   result.plan = std::move(plan);
   return result;
@@ -156,7 +159,7 @@ std::int64_t Problem::verify(Evaluated& plan) const {
   const auto [reserved, fresh] = reserved_bytes_.try_emplace(sequence, 0);
   if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
   const std::int64_t needed = context_bytes_ +
-                              schedule::buffer_bytes(schedule, schedule::Arena::kDevice) +
+                              schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
                               reserved->second;
   const std::int64_t guessed =
       std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, needed));

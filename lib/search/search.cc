@@ -3,6 +3,7 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/units.h"
+#include "search/layout.h"
 #include "search/optimal.h"
 #include "search/problem.h"
 
@@ -43,7 +45,31 @@ bool faster(const Evaluated& a, const Evaluated& b) {
   return a.simulation.host_bytes < b.simulation.host_bytes;
 }
 
-Outcome found(std::vector<Evaluated> plans, std::int64_t candidates) {
+/// Plans that differ in nothing that is shown are one, whatever strategies they come from.
+bool same(const Evaluated& a, const Evaluated& b) {
+  return a.plan.predicted.step_ns == b.plan.predicted.step_ns &&
+         a.gpu_memory_bytes == b.gpu_memory_bytes &&
+         a.simulation.host_bytes == b.simulation.host_bytes;
+}
+
+/// What a plan with everything at home on the device needs.
+DeviceNeed all_on_device(const Problem& problem) {
+  plan::Plan plan = problem.blank_plan("optimal");
+  Layout layout = pack(singles(problem.items()), 0);
+  for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
+  plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
+  problem.set_cache(plan, 0);
+  const Evaluated evaluated = problem.evaluate(std::move(plan), "");
+  return {evaluated.simulation.device.bytes, evaluated.gpu_memory_bytes};
+}
+
+bool moves_anything(const plan::Plan& plan) {
+  return std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
+    return chunk.parameter_home == plan::Home::kHost || chunk.optimizer_home == plan::Home::kHost;
+  });
+}
+
+Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t candidates) {
   Found result;
   result.candidates = candidates;
   result.operators_measured = plans.front().simulation.operators_measured;
@@ -53,10 +79,16 @@ Outcome found(std::vector<Evaluated> plans, std::int64_t candidates) {
   // The next best of the family is nearly the same plan: one is enough, the baselines tell more.
   bool family = false;
   for (std::size_t i = 1; i < plans.size(); ++i) {
+    const auto before = plans.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(
+            plans.begin(), before, [&](const Evaluated& other) { return same(other, plans[i]); })) {
+      continue;
+    }
     if (plans[i].plan.strategy == "optimal" && std::exchange(family, true)) continue;
     result.runners_up.push_back(summary_of(plans[i]));
   }
   result.plan = std::move(plans.front().plan);
+  if (moves_anything(result.plan)) result.all_on_device = all_on_device(problem);
   return result;
 }
 
@@ -70,10 +102,26 @@ std::int64_t batch_that_fits(const Problem& problem, const Minima& minima) {
   const double share = problem.on_cuda() ? 1.0 + 1.0 / kAllocatorFraction : 1.0;
   const double per_sample =
       static_cast<double>(minima.dynamic_bytes) * share / static_cast<double>(batch);
-  for (std::int64_t fewer = batch - 1; fewer > 0; --fewer) {
-    if (per_sample * static_cast<double>(batch - fewer) >= static_cast<double>(over)) return fewer;
+  const double less = std::ceil(static_cast<double>(over) / std::max(per_sample, 1e-9));
+  const double fewer = static_cast<double>(batch) - std::max(less, 1.0);
+  return fewer >= 1 ? static_cast<std::int64_t>(fewer) : 0;
+}
+
+/// The same step in pieces of at most `fits` samples: the fewest equal ones; empty when there are
+/// no such.
+std::string in_pieces(const Problem& problem, std::int64_t fits) {
+  constexpr std::int64_t kMostSteps = 65536;
+  const std::int64_t batch = problem.program().inputs.front().tensor.sizes.front();
+  const std::int64_t steps = problem.request().accumulation_steps;
+  for (std::int64_t pieces = 2; pieces * steps <= kMostSteps && pieces <= batch; ++pieces) {
+    if (batch % pieces != 0 || batch / pieces > fits) continue;
+    return fmt::format(
+        "the same step in smaller pieces: profile with --batch {}, then search with "
+        "--accumulation-steps {} (modelled: activations scale with the batch)",
+        batch / pieces,
+        pieces * steps);
   }
-  return 0;
+  return "";
 }
 
 /// A flag with a size that is enough to the byte.
@@ -84,6 +132,7 @@ std::string exact(const char* flag, std::int64_t bytes) {
 Infeasible infeasible(const Problem& problem) {
   const Minima minima = find_minima(problem);
   Infeasible result;
+  result.least_peak = minima.least_peak;
   result.minimum_gpu_memory_bytes =
       minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host);
   result.minimum_host_memory_bytes = minima.host_memory_bytes.value_or(0);
@@ -103,8 +152,10 @@ Infeasible infeasible(const Problem& problem) {
   result.remedies.push_back({exact("--gpu-memory", result.minimum_gpu_memory_bytes)});
   const std::int64_t batch = batch_that_fits(problem, minima);
   if (batch > 0) {
-    result.remedies.push_back(
-        {fmt::format("profile with --batch {} (modelled: activations scale with it)", batch)});
+    const std::string pieces = in_pieces(problem, batch);
+    if (!pieces.empty()) result.remedies.push_back({pieces});
+    result.remedies.push_back({fmt::format(
+        "a smaller step: profile with --batch {} (modelled: activations scale with it)", batch)});
   }
   if (minima.gpu_memory_bytes_any_host < result.minimum_gpu_memory_bytes) {
     result.remedies.push_back(
@@ -228,7 +279,7 @@ Outcome search(const program::Program& program,
       if (plan && problem.fits(*plan)) best.plans.push_back(std::move(*plan));
     }
     std::stable_sort(best.plans.begin(), best.plans.end(), faster);
-    return found(std::move(best.plans), best.candidates);
+    return found(problem, std::move(best.plans), best.candidates);
   }
   for (const Named& baseline : kBaselines) {
     if (request.strategy != baseline.name) continue;
@@ -239,7 +290,7 @@ Outcome search(const program::Program& program,
     }
     std::vector<Evaluated> plans;
     plans.push_back(std::move(*plan));
-    return found(std::move(plans), 1);
+    return found(problem, std::move(plans), 1);
   }
   throw Error(ErrorCode::kBadFlagValue,
               "unknown strategy '" + request.strategy + "'",

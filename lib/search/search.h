@@ -33,10 +33,18 @@ struct Candidate {
   std::int64_t step_ns = 0, peak_bytes = 0, host_bytes = 0;
 };
 
+/// What a plan needs of the device.
+struct DeviceNeed {
+  std::int64_t peak_bytes = 0;        ///< allocated
+  std::int64_t gpu_memory_bytes = 0;  ///< budget: context and allocator allowance included
+};
+
 struct Found {
   plan::Plan plan;
-  std::vector<Candidate> runners_up;  ///< fastest first
-  std::int64_t candidates = 0;        ///< evaluated
+  /// Fastest first; none that is the same plan as another, or as the winner.
+  std::vector<Candidate> runners_up;
+  std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, where this one does
+  std::int64_t candidates = 0;              ///< evaluated
   std::int64_t operators_measured = 0, operators_total = 0;
   schedule::MemoryPeak device_peak;  ///< of the plan, by category
   std::int64_t gpu_memory_bytes =
@@ -44,13 +52,14 @@ struct Found {
 };
 
 struct Remedy {
-  std::string text;  ///< "--gpu-memory 12.4GiB", "--batch 4", …
+  std::string text;  ///< "--gpu-memory 12.4GiB", "profile with --batch 4 …"
 };
 
 struct Infeasible {
   std::string binding_limit;  ///< gpu_memory, host_memory
   std::int64_t shortfall_bytes = 0;
   std::int64_t minimum_gpu_memory_bytes = 0, minimum_host_memory_bytes = 0;
+  std::optional<schedule::MemoryPeak> least_peak;  ///< of the plan that needs least of the GPU
   std::vector<Remedy> remedies;
 };
 

@@ -15,7 +15,8 @@
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/files.h"
-#include "train/mapped_file.h"
+#include "core/interrupt.h"
+#include "train/input_file.h"
 #include "train/safetensors.h"
 
 namespace elixir::train {
@@ -48,13 +49,50 @@ constexpr std::string_view kRemoved = ".removed-";
               fmt::format("cannot write `{}`: {}", path, error.message()));
 }
 
-std::vector<SafetensorsSource> sources_of(const std::vector<StateTensor>& tensors) {
+/// Counts bytes of tensors as they are written.
+class Written {
+ public:
+  Written(const TrainingState& state, const std::function<void(double)>& progress)
+      : progress_(progress) {
+    for (const auto* tensors : {&state.model, &state.optimizer}) {
+      for (const StateTensor& each : *tensors) total_bytes_ += bytes_of(each);
+    }
+  }
+  /// Before the tensor is read: what came before it is written.
+  void begin(const StateTensor& tensor) {
+    if (progress_) progress_(static_cast<double>(bytes_) / static_cast<double>(total_bytes_));
+    bytes_ += bytes_of(tensor);
+  }
+
+ private:
+  static std::int64_t bytes_of(const StateTensor& tensor) {
+    std::int64_t bytes = program::element_bytes(tensor.dtype);
+    for (const std::int64_t size : tensor.sizes) bytes *= size;
+    return bytes;
+  }
+  const std::function<void(double)>& progress_;
+  std::int64_t bytes_ = 0, total_bytes_ = 1;
+};
+
+std::vector<SafetensorsSource> sources_of(const std::vector<StateTensor>& tensors,
+                                          Written& written) {
   std::vector<SafetensorsSource> sources;
   sources.reserve(tensors.size());
   for (const StateTensor& each : tensors) {
-    sources.push_back({each.name, each.dtype, each.sizes, each.read});
+    sources.push_back({each.name, each.dtype, each.sizes, [&each, &written] {
+                         written.begin(each);
+                         return each.read();
+                       }});
   }
   return sources;
+}
+
+/// Makes `directory`, lastingly.
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  const bool made = fs::create_directories(directory, error);
+  if (error) fail_io(directory.string(), error);
+  if (made) sync_directory(fs::absolute(directory).lexically_normal().parent_path().string());
 }
 
 /// Names of finished checkpoints, newest first.
@@ -65,6 +103,11 @@ std::vector<std::string> finished(const std::string& directory) {
        walk.increment(error)) {
     const std::string name = walk->path().filename().string();
     if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 directory,
+                 fmt::format("cannot read directory `{}`: {}", directory, error.message()));
   }
   std::sort(names.rbegin(), names.rend());
   return names;
@@ -93,6 +136,7 @@ Json state_document(const CheckpointInfo& info, const std::string& directory, co
   document["schema"] = "elixir.checkpoint";
   document["schema_version"] = kSchemaVersion;
   document["meta"] = meta;
+  document["run_id"] = info.run_id;
   document["step"] = info.step;
   document["program_fingerprint"] = info.program_fingerprint;
   document["device"] = info.device;
@@ -109,8 +153,9 @@ Json state_document(const CheckpointInfo& info, const std::string& directory, co
   document["files"] = Json::array();
   for (const char* name : {kModelFile, kOptimizerFile}) {
     const std::string path = (fs::path(directory) / name).string();
-    document["files"].push_back(
-        {{"name", name}, {"bytes", fs::file_size(path)}, {"digest", digest_of_file(path)}});
+    document["files"].push_back({{"name", name},
+                                 {"bytes", fs::file_size(path)},
+                                 {"digest", digest_of_file(path, OnInterrupt::kGoOn)}});
   }
   document["digest"] = digest_of(document);
   return document;
@@ -122,6 +167,7 @@ CheckpointInfo read_state(const std::string& directory) {
   root.only_keys({"schema",
                   "schema_version",
                   "meta",
+                  "run_id",
                   "step",
                   "program_fingerprint",
                   "device",
@@ -136,10 +182,18 @@ CheckpointInfo read_state(const std::string& directory) {
     bad(document->name(), "the document does not have its digest");
   }
   CheckpointInfo info;
+  info.run_id = root.at("run_id").string();
   info.step = root.at("step").non_negative();
   info.program_fingerprint = root.at("program_fingerprint").string();
   info.device = root.at("device").choice({"cpu", "cuda"});
-  info.cpu_threads = static_cast<int>(root.at("cpu_threads").non_negative());
+  constexpr std::int64_t kMostThreads = 8192;
+  const std::int64_t threads = root.at("cpu_threads").integer();
+  if (threads < 1 || threads > kMostThreads) {
+    root.at("cpu_threads")
+        .fail(ErrorCode::kJsonBadValue,
+              fmt::format("{} threads: 1 to {} are possible", threads, kMostThreads));
+  }
+  info.cpu_threads = static_cast<int>(threads);
   const JsonCursor rate = root.at("learning_rate");
   info.learning_rate.schedule =
       *schedule_named(rate.at("schedule").choice({"constant", "linear", "cosine"}));
@@ -164,7 +218,7 @@ CheckpointInfo read_state(const std::string& directory) {
                       bytes,
                       file.at("bytes").non_negative()));
     }
-    if (digest_of_file(path) != file.at("digest").string()) {
+    if (digest_of_file(path, OnInterrupt::kThrow) != file.at("digest").string()) {
       bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
     }
   }
@@ -186,7 +240,10 @@ void restore_file(const std::string& path, const std::vector<StateTensor>& tenso
         fmt::format(
             "the checkpoint has {} tensors, this run {}", file->entries().size(), tensors.size()));
   }
-  for (const StateTensor& tensor : tensors) tensor.write(file->tensor(*file->find(tensor.name)));
+  for (const StateTensor& tensor : tensors) {
+    throw_if_interrupted();
+    tensor.write(file->tensor(*file->find(tensor.name)));
+  }
 }
 
 }  // namespace
@@ -195,21 +252,24 @@ std::string write_checkpoint(const std::string& directory,
                              const CheckpointInfo& info,
                              const TrainingState& state,
                              int keep,
-                             const Json& meta) {
+                             const Json& meta,
+                             const std::function<void(double)>& progress) {
   const fs::path root(directory);
+  make_directory(root);
   std::error_code error;
-  fs::create_directories(root, error);
-  if (error) fail_io(directory, error);
+  Written written(state, progress);
   const std::string name = fmt::format("{}{:010}", kPrefix, info.step);
   const fs::path unfinished = root / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished, error);
   fs::create_directory(unfinished, error);
   if (error) fail_io(unfinished.string(), error);
   try {
-    write_safetensors(
-        (unfinished / kModelFile).string(), sources_of(state.model), {}, Overwrite::kRefuse);
+    write_safetensors((unfinished / kModelFile).string(),
+                      sources_of(state.model, written),
+                      {},
+                      Overwrite::kRefuse);
     write_safetensors((unfinished / kOptimizerFile).string(),
-                      sources_of(state.optimizer),
+                      sources_of(state.optimizer, written),
                       {},
                       Overwrite::kRefuse);
     write_file((unfinished / kStateFile).string(),
@@ -236,17 +296,26 @@ std::string write_checkpoint(const std::string& directory,
   return (root / name).string();
 }
 
-std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory) {
+std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
+                                                 const std::string& run_id) {
   FoundCheckpoint found;
   const std::vector<std::string> names = finished(directory);
   for (const std::string& name : names) {
     found.path = (fs::path(directory) / name).string();
     try {
       found.info = read_state(found.path);
-      return found;
     } catch (const Error& failure) {
+      if (failure.info().code == ErrorCode::kIoError) throw;
       found.rejected.push_back(fmt::format("{}: {}", name, failure.info().message));
+      continue;
     }
+    if (found.info.run_id != run_id) {
+      fail_in_file(ErrorCode::kMixedRuns,
+                   found.path,
+                   fmt::format("checkpoint `{}` is of another run", found.path),
+                   {"put each run's files into a directory of its own"});
+    }
+    return found;
   }
   if (names.empty()) return std::nullopt;
   bad(directory, "every checkpoint is damaged", found.rejected);

@@ -7,8 +7,8 @@
 //   state.json             everything else (`elixir.checkpoint`)
 // It is written under a temporary name, files and directory are synced, then it is renamed: one
 // that has its final name is whole, and its digests say whether the disk kept it. A killed process
-// leaves at most a hidden directory, which the next one removes. One process at a time may use a
-// run directory.
+// leaves at most a hidden directory, which the next one removes. The caller holds the run
+// directory's lock (run_lock.h).
 
 #include <cstdint>
 #include <functional>
@@ -39,6 +39,7 @@ struct TrainingState {
 
 /// What state.json says beside the tensors.
 struct CheckpointInfo {
+  std::string run_id;     ///< of the run directory
   std::int64_t step = 0;  ///< optimizer steps done
   std::string program_fingerprint;
   std::string device;   ///< "cpu" or "cuda"
@@ -52,12 +53,13 @@ struct CheckpointInfo {
 
 /// Writes a checkpoint and removes older ones beyond the newest `keep` (at least 1); returns its
 /// path. kDiskFull, kOutputUnwritable, kIoError: then the older ones are untouched and nothing
-/// partial is left.
+/// partial is left. `progress`, if given, is told the share that is written, in [0, 1].
 std::string write_checkpoint(const std::string& directory,
                              const CheckpointInfo& info,
                              const TrainingState& state,
                              int keep,
-                             const Json& meta);
+                             const Json& meta,
+                             const std::function<void(double)>& progress = {});
 
 struct FoundCheckpoint {
   std::string path;
@@ -65,10 +67,13 @@ struct FoundCheckpoint {
   std::vector<std::string> rejected;  ///< newer ones and why each is not used
 };
 /// The newest checkpoint whose documents and digests hold; nullopt when there is no checkpoint at
-/// all. kBadCheckpoint when there are some and all are damaged.
-[[nodiscard]] std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory);
+/// all. kBadCheckpoint when there are some and all are damaged, kMixedRuns when it is not of run
+/// `run_id`. An interrupt ends it.
+[[nodiscard]] std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
+                                                               const std::string& run_id);
 
-/// Puts every tensor back. kBadCheckpoint unless the files hold exactly the tensors of `state`.
+/// Puts every tensor back. kBadCheckpoint unless the files hold exactly the tensors of `state`. An
+/// interrupt ends it.
 void restore_checkpoint(const FoundCheckpoint& checkpoint, const TrainingState& state);
 
 /// Removes what a killed process left: hidden directories of unfinished writes and removals.

@@ -145,9 +145,11 @@ std::int64_t drawn_start(std::uint64_t seed,
 
 std::unique_ptr<Dataset> Dataset::open(const DataFiles& data,
                                        const program::Program& program,
-                                       int micro_batches) {
-  return data.format == DataFormat::kSafetensors ? open_samples(data, program, micro_batches)
-                                                 : open_tokens(data, program, micro_batches);
+                                       int micro_batches,
+                                       Labels labels) {
+  return data.format == DataFormat::kSafetensors
+             ? open_samples(data, program, micro_batches)
+             : open_tokens(data, program, micro_batches, labels);
 }
 
 BatchInputs Dataset::training(std::uint64_t seed, std::int64_t step, int micro_batch) const {

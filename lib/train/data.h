@@ -8,8 +8,9 @@
 // Two kinds:
 //  - a token stream (bytes, u16, u32, little endian): all files one after another. A row starts at
 //    a drawn position; every token input of the model gets the tokens from there on, as many as its
-//    row holds. Language models shift labels against inputs themselves, so inputs and labels get
-//    the same window. `*attention_mask` inputs are filled with ones, `token_type_ids` with zeros.
+//    row holds. Labels (label_use.h) get the same tokens, for models that shift them themselves, or
+//    each token's successor (Labels::kNext). `*attention_mask` inputs are filled with ones,
+//    `token_type_ids` with zeros.
 //  - samples (safetensors): keys are the names of forward's arguments, dimension 0 counts samples;
 //    a row is one drawn sample. Files are concatenated.
 // Rows are drawn with replacement.
@@ -24,6 +25,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "program/program.h"
+#include "train/label_use.h"
 
 namespace elixir::train {
 
@@ -53,10 +55,12 @@ class Dataset {
 
   /// Opens and checks the files against the program: kDataMismatch, kDataTooShort (fewer tokens or
   /// samples than one batch of `micro_batches`), kTokenOutOfVocabulary (file and byte offset),
-  /// kBadSafetensors.
+  /// kBadSafetensors. `labels` is for token streams: samples bring their own. kDataMismatch for
+  /// kNext when no input is a label.
   static std::unique_ptr<Dataset> open(const DataFiles& data,
                                        const program::Program& program,
-                                       int micro_batches);
+                                       int micro_batches,
+                                       Labels labels = Labels::kSame);
 
   /// Rows `micro_batch` * rows … of step `step` (from 1).
   [[nodiscard]] BatchInputs training(std::uint64_t seed, std::int64_t step, int micro_batch) const;
@@ -71,6 +75,8 @@ class Dataset {
   [[nodiscard]] std::optional<std::int64_t> tokens_per_row() const { return tokens_per_row_; }
   /// Tokens or samples in all files.
   [[nodiscard]] virtual std::int64_t size() const = 0;
+  /// Of the stream, by a sample of it (token_entropy.h); 0 for samples.
+  [[nodiscard]] virtual double next_token_entropy() const { return 0; }
 
  protected:
   Dataset(std::int64_t rows, std::optional<std::int64_t> tokens_per_row)

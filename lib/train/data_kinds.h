@@ -11,7 +11,8 @@ namespace elixir::train {
 
 [[nodiscard]] std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
                                                    const program::Program& program,
-                                                   int micro_batches);
+                                                   int micro_batches,
+                                                   Labels labels);
 [[nodiscard]] std::unique_ptr<Dataset> open_samples(const DataFiles& data,
                                                     const program::Program& program,
                                                     int micro_batches);

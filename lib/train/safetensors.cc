@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 
-#include <ATen/ops/from_blob.h>
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include "capture/record/scalar_type.h"
@@ -99,9 +98,8 @@ auto in_header(const std::string& path, Body body) {
 
 std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
   auto result = std::make_shared<Safetensors>();
-  result->file_ = MappedFile::open(path);
-  const auto bytes = result->file_->bytes();
-  const auto file_bytes = static_cast<std::int64_t>(bytes.size());
+  result->file_ = InputFile::open(path);
+  const std::int64_t file_bytes = result->file_->size_bytes();
   if (file_bytes < 8) {
     bad(path,
         0,
@@ -109,7 +107,7 @@ std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
                     file_bytes));
   }
   std::uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, bytes.data(), 8);
+  result->file_->read(0, &header_bytes, sizeof header_bytes);
   if (header_bytes > static_cast<std::uint64_t>(std::min(kMaximumHeaderBytes, file_bytes - 8))) {
     bad(path,
         0,
@@ -118,7 +116,8 @@ std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
                     header_bytes,
                     file_bytes));
   }
-  std::string header(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
+  std::string header(header_bytes, '\0');
+  result->file_->read(8, header.data(), header.size());
   if (header.empty() || header.front() != '{') {
     bad(path, 8, "not a safetensors file: its header does not start with `{`");
   }
@@ -219,7 +218,9 @@ const SafetensorsEntry* Safetensors::find(const std::string& name) const {
   return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
-at::Tensor Safetensors::tensor(const SafetensorsEntry& entry) const {
+at::Tensor Safetensors::read(const SafetensorsEntry& entry,
+                             const std::vector<std::int64_t>& sizes,
+                             std::int64_t skipped_bytes) const {
   if (!entry.dtype) {
     bad(path(),
         entry.offset_bytes,
@@ -227,18 +228,24 @@ at::Tensor Safetensors::tensor(const SafetensorsEntry& entry) const {
             "`{}` is of dtype {}, which Elixir does not read", entry.name, entry.dtype_text),
         {"convert it to float32, bfloat16 or float16"});
   }
-  const auto options = at::TensorOptions().dtype(capture::scalar_type(*entry.dtype));
-  auto* data = const_cast<unsigned char*>(file_->bytes().data()) + entry.offset_bytes;
-  const std::int64_t element_bytes = program::element_bytes(*entry.dtype);
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  if (address % static_cast<std::uintptr_t>(element_bytes) != 0) {
-    // Headers of foreign writers may end anywhere: an unaligned tensor is copied.
-    at::Tensor bytes = at::from_blob(data, {entry.bytes}, at::TensorOptions().dtype(at::kByte));
-    return bytes.clone().view(capture::scalar_type(*entry.dtype)).view(entry.sizes);
-  }
-  auto keep_alive = file_;
-  return at::from_blob(
-      data, entry.sizes, [keep_alive](void*) {}, options);
+  at::Tensor tensor =
+      at::empty(sizes, at::TensorOptions().dtype(capture::scalar_type(*entry.dtype)));
+  file_->read(entry.offset_bytes + skipped_bytes, tensor.mutable_data_ptr(), tensor.nbytes());
+  return tensor;
+}
+
+at::Tensor Safetensors::tensor(const SafetensorsEntry& entry) const {
+  return read(entry, entry.sizes, 0);
+}
+
+at::Tensor Safetensors::rows(const SafetensorsEntry& entry,
+                             std::int64_t first,
+                             std::int64_t count) const {
+  require(!entry.sizes.empty() && first >= 0 && first + count <= entry.sizes[0],
+          "rows beyond a tensor's");
+  std::vector<std::int64_t> sizes = entry.sizes;
+  sizes[0] = count;
+  return read(entry, sizes, entry.sizes[0] == 0 ? 0 : entry.bytes / entry.sizes[0] * first);
 }
 
 void write_safetensors(const std::string& path,

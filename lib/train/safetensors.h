@@ -4,8 +4,7 @@
 // Safetensors files: eight bytes of header length (little endian), a JSON header, then the tensors'
 // bytes. Reading is strict, because the file is hostile until read: offsets must cover the data
 // exactly, in order of their begin, without hole or overlap, and agree with shape and dtype; every
-// other file is kBadSafetensors with the byte offset. Tensors are views of the mapped file:
-// read-only, and alive as long as the tensor.
+// other file is kBadSafetensors with the byte offset. A tensor is read when it is asked for.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +18,7 @@
 
 #include "core/files.h"
 #include "program/program.h"
-#include "train/mapped_file.h"
+#include "train/input_file.h"
 
 namespace elixir::train {
 
@@ -44,12 +43,20 @@ class Safetensors {
   [[nodiscard]] const SafetensorsEntry* find(const std::string& name) const;
   /// The header's `__metadata__`.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Contiguous; must not be written to. kBadSafetensors when `entry` has a dtype that programs
-  /// lack.
+  /// Contiguous. kBadSafetensors when `entry` has a dtype that programs lack, kIoError when the
+  /// file was cut since it was opened.
   [[nodiscard]] at::Tensor tensor(const SafetensorsEntry& entry) const;
+  /// Rows (dimension 0) from `first` on.
+  [[nodiscard]] at::Tensor rows(const SafetensorsEntry& entry,
+                                std::int64_t first,
+                                std::int64_t count) const;
 
  private:
-  std::shared_ptr<const MappedFile> file_;
+  [[nodiscard]] at::Tensor read(const SafetensorsEntry& entry,
+                                const std::vector<std::int64_t>& sizes,
+                                std::int64_t skipped_bytes) const;
+
+  std::shared_ptr<const InputFile> file_;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, std::size_t> by_name_;
   std::map<std::string, std::string> metadata_;

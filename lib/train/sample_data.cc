@@ -11,6 +11,7 @@
 #include "capture/record/scalar_type.h"
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
 #include "train/data_kinds.h"
@@ -33,7 +34,8 @@ namespace {
 }
 
 struct Shard {
-  std::vector<at::Tensor> columns;  ///< in Program::inputs order, views of the mapped file
+  std::shared_ptr<const Safetensors> file;
+  std::vector<const SafetensorsEntry*> columns;  ///< in Program::inputs order
   std::int64_t first_sample = 0;
   std::int64_t samples = 0;
 };
@@ -69,7 +71,8 @@ class SampleDataset final : public Dataset {
             [](std::int64_t sample, const Shard& each) { return sample < each.first_sample; });
         --shard;
         input.select(0, static_cast<std::int64_t>(row))
-            .copy_(shard->columns[i].select(0, starts[row] - shard->first_sample));
+            .copy_(shard->file->rows(*shard->columns[i], starts[row] - shard->first_sample, 1)
+                       .select(0, 0));
       }
       batch.push_back(std::move(input));
     }
@@ -107,28 +110,35 @@ bool fits(program::DType data, program::DType input) {
          program::element_bytes(data) < program::element_bytes(input);
 }
 
-void check_values(const Safetensors& file,
-                  const SafetensorsEntry& entry,
-                  const at::Tensor& data,
-                  const TokenBound& bound) {
-  const at::Tensor wide = data.to(at::kLong).contiguous();
-  const auto* values = wide.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < wide.numel(); ++i) {
-    if ((values[i] >= 0 && values[i] < bound.limit) || values[i] == bound.ignored) continue;
-    fail(ErrorCode::kTokenOutOfVocabulary,
-         file.path(),
-         entry.offset_bytes + i * program::element_bytes(*entry.dtype),
-         fmt::format("value {} of `{}` is outside the vocabulary of {}",
-                     values[i],
-                     entry.name,
-                     format_count(bound.limit)),
-         {bound.reason});
+void check_values(const Safetensors& file, const SafetensorsEntry& entry, const TokenBound& bound) {
+  constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
+  const std::int64_t samples = entry.sizes[0];
+  const std::int64_t sample_bytes = samples == 0 ? 0 : entry.bytes / samples;
+  const std::int64_t at_once =
+      std::max<std::int64_t>(1, kBlockBytes / std::max<std::int64_t>(1, sample_bytes));
+  for (std::int64_t first = 0; first < samples; first += at_once) {
+    throw_if_interrupted();
+    const at::Tensor wide =
+        file.rows(entry, first, std::min(at_once, samples - first)).to(at::kLong);
+    const auto* values = wide.const_data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < wide.numel(); ++i) {
+      if ((values[i] >= 0 && values[i] < bound.limit) || values[i] == bound.ignored) continue;
+      fail(ErrorCode::kTokenOutOfVocabulary,
+           file.path(),
+           entry.offset_bytes + first * sample_bytes + i * program::element_bytes(*entry.dtype),
+           fmt::format("value {} of `{}` is outside the vocabulary of {}",
+                       values[i],
+                       entry.name,
+                       format_count(bound.limit)),
+           {bound.reason});
+    }
   }
 }
 
 Shard open_shard(const std::string& path, const program::Program& program) {
   const auto file = Safetensors::open(path);
   Shard shard;
+  shard.file = file;
   shard.samples = -1;
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -170,11 +180,9 @@ Shard open_shard(const std::string& path, const program::Program& program) {
                        shard.samples));
     }
     shard.samples = entry->sizes[0];
-    shard.columns.push_back(file->tensor(*entry));
+    shard.columns.push_back(entry);
     if (is_integer(*entry->dtype)) {
-      if (const auto bound = token_bound(program, i)) {
-        check_values(*file, *entry, shard.columns.back(), *bound);
-      }
+      if (const auto bound = token_bound(program, i)) check_values(*file, *entry, *bound);
     }
   }
   std::vector<std::string> unexpected;

@@ -6,26 +6,10 @@
 #include <fmt/format.h>
 
 #include "train/data.h"
+#include "train/element_flow.h"
 
 namespace elixir::train {
 namespace {
-
-/// Calls whose result holds elements of their first tensor argument unchanged (apart from padding).
-bool copies_elements(const std::string& name) {
-  static const std::set<std::string> kCopies = {"aten::clone",
-                                                "aten::_to_copy",
-                                                "aten::contiguous",
-                                                "aten::constant_pad_nd",
-                                                "aten::slice",
-                                                "aten::masked_fill",
-                                                "aten::masked_fill_"};
-  return kCopies.count(name) != 0;
-}
-
-const program::TensorRef* tensor_at(const program::Operator& op, std::size_t argument) {
-  return argument < op.arguments.size() ? std::get_if<program::TensorRef>(&op.arguments[argument])
-                                        : nullptr;
-}
 
 std::string describe_table(const program::Program& program, const program::TensorRef& table) {
   for (const program::Parameter& parameter : program.parameters) {
@@ -54,7 +38,7 @@ std::optional<TokenBound> token_bound(const program::Program& program, std::size
       if (reads_input(tensor_at(op, 1)) && table != nullptr && !table->sizes.empty()) {
         keep_smaller({table->sizes[0], describe_table(program, *table), std::nullopt});
       }
-    } else if (op.name == "aten::nll_loss_forward" || op.name == "aten::nll_loss2d_forward") {
+    } else if (is_class_loss(op)) {
       const auto* scores = tensor_at(op, 0);
       if (reads_input(tensor_at(op, 1)) && scores != nullptr && !scores->sizes.empty()) {
         const std::size_t dimension = scores->sizes.size() == 1 ? 0 : 1;

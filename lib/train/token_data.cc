@@ -13,9 +13,11 @@
 
 #include "capture/record/scalar_type.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/units.h"
 #include "train/data_kinds.h"
-#include "train/mapped_file.h"
+#include "train/input_file.h"
+#include "train/token_entropy.h"
 
 namespace elixir::train {
 namespace {
@@ -44,16 +46,29 @@ std::uint32_t token_at(const unsigned char* data, std::int64_t token_bytes, std:
   return value;
 }
 
+/// `count` tokens from `first` on; returns where they end.
+std::vector<std::uint32_t>::iterator read_tokens(const InputFile& file,
+                                                 std::int64_t token_bytes,
+                                                 std::int64_t first,
+                                                 std::int64_t count,
+                                                 std::vector<std::uint32_t>::iterator to) {
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(count * token_bytes));
+  file.read(first * token_bytes, bytes.data(), bytes.size());
+  for (std::int64_t i = 0; i < count; ++i) *to++ = token_at(bytes.data(), token_bytes, i);
+  return to;
+}
+
 /// How one input of the model is filled.
 struct Fill {
   enum class Kind { kTokens, kOnes, kZeros } kind = Kind::kTokens;
   std::vector<std::int64_t> sizes;
   program::DType dtype = program::DType::kInt64;
   std::int64_t tokens_per_row = 0;
+  std::int64_t shift = 0;  ///< where in the window its row begins
 };
 
 struct Segment {
-  std::shared_ptr<const MappedFile> file;
+  std::shared_ptr<const InputFile> file;
   std::int64_t first_token = 0;  ///< position of its first token in the stream
   std::int64_t tokens = 0;
 };
@@ -62,11 +77,12 @@ class TokenDataset final : public Dataset {
  public:
   TokenDataset(std::int64_t rows,
                std::int64_t tokens_per_row,
+               std::int64_t window_tokens,
                std::int64_t token_bytes,
                std::vector<Fill> fills,
                std::vector<Segment> segments)
       : Dataset(rows, tokens_per_row),
-        row_tokens_(tokens_per_row),
+        window_tokens_(window_tokens),
         token_bytes_(token_bytes),
         fills_(std::move(fills)),
         segments_(std::move(segments)) {}
@@ -75,17 +91,29 @@ class TokenDataset final : public Dataset {
     return segments_.empty() ? 0 : segments_.back().first_token + segments_.back().tokens;
   }
 
+  [[nodiscard]] double next_token_entropy() const override {
+    constexpr std::int64_t kPieces = 64, kPieceTokens = 16384;
+    const std::int64_t pieces = std::clamp<std::int64_t>(size() / kPieceTokens, 1, kPieces);
+    const std::int64_t distance = size() / pieces;
+    std::vector<std::vector<std::uint32_t>> sampled;
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      sampled.emplace_back(static_cast<std::size_t>(std::min(distance, kPieceTokens)));
+      read(i * distance, sampled.back());
+    }
+    return train::next_token_entropy(sampled);
+  }
+
  protected:
-  [[nodiscard]] std::int64_t starts() const override { return size() - row_tokens_ + 1; }
-  [[nodiscard]] std::int64_t separate_rows() const override { return size() / row_tokens_; }
+  [[nodiscard]] std::int64_t starts() const override { return size() - window_tokens_ + 1; }
+  [[nodiscard]] std::int64_t separate_rows() const override { return size() / window_tokens_; }
   [[nodiscard]] std::int64_t start_of(std::int64_t index, std::int64_t count) const override {
-    // Rows at equal distances of at least row_tokens_, since count <= separate_rows().
+    // Rows at equal distances of at least window_tokens_, since count <= separate_rows().
     return index * (size() / count);
   }
 
   [[nodiscard]] BatchInputs gather(const std::vector<std::int64_t>& starts) const override {
     BatchInputs inputs;
-    std::vector<std::uint32_t> window(static_cast<std::size_t>(row_tokens_));
+    std::vector<std::uint32_t> window(static_cast<std::size_t>(window_tokens_));
     for (const Fill& fill : fills_) {
       const auto options = at::TensorOptions().dtype(capture::scalar_type(fill.dtype));
       if (fill.kind == Fill::Kind::kOnes) {
@@ -111,11 +139,12 @@ class TokenDataset final : public Dataset {
           return position < each.first_token;
         });
     --segment;
-    for (std::size_t i = 0; i < window.size(); ++i) {
-      const std::int64_t position = start + static_cast<std::int64_t>(i);
-      while (position >= segment->first_token + segment->tokens) ++segment;
-      window[i] =
-          token_at(segment->file->bytes().data(), token_bytes_, position - segment->first_token);
+    std::int64_t position = start;
+    for (auto to = window.begin(); to != window.end(); ++segment) {
+      const std::int64_t first = position - segment->first_token;
+      const std::int64_t count = std::min<std::int64_t>(window.end() - to, segment->tokens - first);
+      to = read_tokens(*segment->file, token_bytes_, first, count, to);
+      position += count;
     }
   }
 
@@ -124,19 +153,20 @@ class TokenDataset final : public Dataset {
                     std::size_t row,
                     const std::vector<std::uint32_t>& window) {
     const auto tokens = static_cast<std::size_t>(fill.tokens_per_row);
+    const auto begin = window.begin() + static_cast<std::ptrdiff_t>(fill.shift);
     if (fill.dtype == program::DType::kInt64) {
       auto* out = input.mutable_data_ptr<std::int64_t>() + row * tokens;
-      std::copy_n(window.begin(), tokens, out);
+      std::copy_n(begin, tokens, out);
     } else {
       auto* out = input.mutable_data_ptr<std::int32_t>() + row * tokens;
-      std::transform(window.begin(),
-                     window.begin() + static_cast<std::ptrdiff_t>(tokens),
-                     out,
-                     [](std::uint32_t token) { return static_cast<std::int32_t>(token); });
+      std::transform(
+          begin, begin + static_cast<std::ptrdiff_t>(tokens), out, [](std::uint32_t token) {
+            return static_cast<std::int32_t>(token);
+          });
     }
   }
 
-  std::int64_t row_tokens_, token_bytes_;
+  std::int64_t window_tokens_, token_bytes_;
   std::vector<Fill> fills_;
   std::vector<Segment> segments_;
 };
@@ -168,6 +198,19 @@ std::vector<Fill> fills_of(const program::Program& program) {
   return fills;
 }
 
+/// Labels begin one token later than the inputs they belong to.
+void shift_labels(const program::Program& program, std::vector<Fill>& fills) {
+  const std::vector<std::size_t> labels = label_use(program).labels;
+  const auto tokens = [](const Fill& fill) { return fill.kind == Fill::Kind::kTokens; };
+  if (labels.empty() || static_cast<std::ptrdiff_t>(labels.size()) ==
+                            std::count_if(fills.begin(), fills.end(), tokens)) {
+    mismatch(labels.empty() ? "--labels next, but no input of the model is a label"
+                            : "--labels next, but every input of the model is a label",
+             {"a model that makes labels from its inputs shifts them itself: leave --labels out"});
+  }
+  for (const std::size_t i : labels) fills[i].shift = 1;
+}
+
 /// Smallest bound over the inputs that tokens fill.
 std::optional<TokenBound> bound_of(const program::Program& program,
                                    const std::vector<Fill>& fills) {
@@ -184,10 +227,18 @@ void check_tokens(const std::vector<Segment>& segments,
                   std::int64_t token_bytes,
                   const TokenBound& bound) {
   if (bound.limit >= std::int64_t{1} << (8 * token_bytes)) return;
+  constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
+  std::vector<std::uint32_t> block;
   for (const Segment& segment : segments) {
-    const unsigned char* data = segment.file->bytes().data();
     for (std::int64_t i = 0; i < segment.tokens; ++i) {
-      const std::int64_t token = token_at(data, token_bytes, i);
+      const std::int64_t at = i % kBlockTokens;
+      if (at == 0) {
+        throw_if_interrupted();
+        const std::int64_t count = std::min(kBlockTokens, segment.tokens - i);
+        block.resize(static_cast<std::size_t>(count));
+        read_tokens(*segment.file, token_bytes, i, count, block.begin());
+      }
+      const std::int64_t token = block[static_cast<std::size_t>(at)];
       if (token < bound.limit) continue;
       ErrorInfo info;
       info.code = ErrorCode::kTokenOutOfVocabulary;
@@ -205,10 +256,13 @@ void check_tokens(const std::vector<Segment>& segments,
 
 std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
                                      const program::Program& program,
-                                     int micro_batches) {
+                                     int micro_batches,
+                                     Labels labels) {
   std::vector<Fill> fills = fills_of(program);
+  if (labels == Labels::kNext) shift_labels(program, fills);
   std::int64_t rows = 0;
   std::int64_t row_tokens = 0;
+  std::int64_t window_tokens = 0;
   for (std::size_t i = 0; i < fills.size(); ++i) {
     if (fills[i].kind != Fill::Kind::kTokens) continue;
     if (rows == 0) rows = fills[i].sizes[0];
@@ -219,6 +273,7 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
                            rows));
     }
     row_tokens = std::max(row_tokens, fills[i].tokens_per_row);
+    window_tokens = std::max(window_tokens, fills[i].tokens_per_row + fills[i].shift);
   }
   if (row_tokens == 0) mismatch("no input of the model takes tokens");
 
@@ -227,8 +282,8 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
   std::int64_t tokens = 0;
   for (const std::string& path : data.files) {
     Segment segment;
-    segment.file = MappedFile::open(path);
-    const auto bytes = static_cast<std::int64_t>(segment.file->bytes().size());
+    segment.file = InputFile::open(path);
+    const std::int64_t bytes = segment.file->size_bytes();
     if (bytes % token_bytes != 0) {
       ErrorInfo info;
       info.code = ErrorCode::kDataMismatch;
@@ -247,7 +302,7 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
     tokens += segment.tokens;
     segments.push_back(std::move(segment));
   }
-  const std::int64_t needed = row_tokens * rows * micro_batches;
+  const std::int64_t needed = window_tokens * rows * micro_batches;
   if (tokens < needed) {
     ErrorInfo info;
     info.code = ErrorCode::kDataTooShort;
@@ -255,13 +310,13 @@ std::unique_ptr<Dataset> open_tokens(const DataFiles& data,
         "the data has {} tokens, one batch needs {}", format_count(tokens), format_count(needed));
     info.where = SourcePos{data.files.front(), "", std::nullopt, std::nullopt};
     info.notes = {fmt::format(
-        "a batch is {} micro-batches of {} rows of {} tokens", micro_batches, rows, row_tokens)};
+        "a batch is {} micro-batches of {} rows of {} tokens", micro_batches, rows, window_tokens)};
     info.help = {"pass more data (--data may be repeated and may name directories)"};
     throw Error(std::move(info));
   }
   if (const auto bound = bound_of(program, fills)) check_tokens(segments, token_bytes, *bound);
   return std::make_unique<TokenDataset>(
-      rows, row_tokens, token_bytes, std::move(fills), std::move(segments));
+      rows, row_tokens, window_tokens, token_bytes, std::move(fills), std::move(segments));
 }
 
 }  // namespace elixir::train

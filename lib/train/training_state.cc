@@ -2,7 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "train/training_state.h"
 
+#include <set>
 #include <string>
+#include <utility>
 
 namespace elixir::train {
 namespace {
@@ -53,6 +55,18 @@ TrainingState training_state_of(runtime::Trainer& trainer) {
     add("moment2");
   }
   return state;
+}
+
+runtime::TensorSource without_checkpointed(const program::Program& program,
+                                           runtime::TensorSource source) {
+  std::set<std::string> held;
+  for (const program::Parameter& parameter : program.parameters) held.insert(parameter.name);
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.mutated) held.insert(buffer.name);
+  }
+  return [held = std::move(held), source = std::move(source)](const std::string& name) {
+    return held.count(name) != 0 ? at::Tensor() : source(name);
+  };
 }
 
 }  // namespace elixir::train

@@ -14,4 +14,9 @@ namespace elixir::train {
 /// master: the same tensors for every plan of a program.
 [[nodiscard]] TrainingState training_state_of(runtime::Trainer& trainer);
 
+/// `source` without what a checkpoint of `program` holds: parameters and mutated buffers are
+/// undefined, because restore_checkpoint() sets them. So a resumed run initialises no weights.
+[[nodiscard]] runtime::TensorSource without_checkpointed(const program::Program& program,
+                                                         runtime::TensorSource source);
+
 }  // namespace elixir::train

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -34,13 +36,22 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Every "a.", "a.b.", … that starts some of `names`.
-std::set<std::string> dotted_prefixes(const std::vector<std::string>& names) {
-  std::set<std::string> prefixes;
+/// Every prefix "a.", "a.b.", … of `names` that leaves one of `wanted`, and how often each does.
+/// The work is that of reading the names: a suffix is looked up only where its length is that of a
+/// wanted name.
+std::map<std::string, std::size_t> dotted_prefixes(const std::vector<std::string>& names,
+                                                   const std::vector<std::string>& wanted) {
+  const std::unordered_set<std::string_view> known(wanted.begin(), wanted.end());
+  std::size_t longest = 0;
+  for (const std::string& name : wanted) longest = std::max(longest, name.size());
+  std::map<std::string, std::size_t> prefixes;
   for (const std::string& name : names) {
-    for (std::size_t dot = name.find('.'); dot != std::string::npos;
+    const std::size_t first = name.size() > longest ? name.size() - longest - 1 : 0;
+    for (std::size_t dot = name.find('.', first); dot != std::string::npos;
          dot = name.find('.', dot + 1)) {
-      prefixes.insert(name.substr(0, dot + 1));
+      if (known.count(std::string_view(name).substr(dot + 1)) != 0) {
+        ++prefixes[name.substr(0, dot + 1)];
+      }
     }
   }
   return prefixes;
@@ -186,6 +197,12 @@ at::Tensor WeightFiles::read(const std::string& name) const {
   return place.file->tensor(*place.entry);
 }
 
+std::vector<std::string> WeightFiles::paths() const {
+  std::set<std::string> paths;
+  for (const auto& each : tensors_) paths.insert(each.second.file->path());
+  return {paths.begin(), paths.end()};
+}
+
 NameMatch match_names(const std::vector<std::string>& file_names, const program::Program& program) {
   const Matcher matcher(file_names);
   std::vector<std::string> model_names;
@@ -206,9 +223,15 @@ NameMatch match_names(const std::vector<std::string>& file_names, const program:
     }
   };
   consider("", "");
+  const std::size_t plain = most;
   if (most < program.parameters.size()) {
-    for (const std::string& prefix : dotted_prefixes(file_names)) consider(prefix, "");
-    for (const std::string& prefix : dotted_prefixes(model_names)) consider("", prefix);
+    // A prefix adds at most the names that it leaves.
+    for (const auto& [prefix, leaves] : dotted_prefixes(file_names, model_names)) {
+      if (plain + leaves > most) consider(prefix, "");
+    }
+    for (const auto& [prefix, leaves] : dotted_prefixes(model_names, file_names)) {
+      if (plain + leaves > most) consider("", prefix);
+    }
   }
   std::set<std::string> taken;
   for (const program::Parameter& parameter : program.parameters) {
@@ -246,6 +269,7 @@ ChosenWeights choose_weights(const program::Program& program,
   std::vector<std::string> wrong_shapes;
   if (options.weights_path) {
     *files = WeightFiles::open(*options.weights_path);
+    chosen.files = files->paths();
     match = match_names(files->names(), program);
     const auto check = [&](const std::string& name, const program::TensorRef& tensor) {
       const auto found = match.file_name.find(name);

@@ -51,6 +51,8 @@ class WeightFiles {
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] const SafetensorsEntry& entry(const std::string& name) const;
   [[nodiscard]] at::Tensor read(const std::string& name) const;
+  /// The safetensors files, by name: shards of an index too.
+  [[nodiscard]] std::vector<std::string> paths() const;
 
  private:
   struct Place {
@@ -98,6 +100,7 @@ struct ChosenWeights {
   WeightSource source;
   std::vector<std::string>
       messages;  ///< for people: what was stripped, what was not used, what is initialised
+  std::vector<std::string> files;                                 ///< of --weights, all shards
   std::int64_t from_file = 0, from_archive = 0, initialized = 0;  ///< parameters
 };
 /// Checks names, sizes and dtypes before anything large is read: kWeightsMismatch (lists every

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // What cannot be captured gives one Error with its code, never a crash.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,6 +22,7 @@
 namespace elixir::capture {
 namespace {
 
+using testing::AllOf;
 using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
@@ -37,6 +39,27 @@ class BadInput : public testing::Test {
   std::string write(const std::string& content) {
     const std::string path = directory_ / "model.pt";
     std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  /// A copy of a test model with one record replaced or added.
+  std::string with_record(const std::string& name, const std::string& content) {
+    std::string path = directory_ / "changed.pt";
+    caffe2::serialize::PyTorchStreamReader reader(test_model("frozen"));
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    bool replaced = false;
+    for (const std::string& each : reader.getAllRecords()) {
+      if (each == ".data/serialization_id" || each == "version") continue;  // the writer's own
+      const auto [old, bytes] = reader.getRecord(each);
+      replaced = replaced || each == name;
+      if (each == name) {
+        writer.writeRecord(each, content.data(), content.size(), /*compress=*/true);
+      } else {
+        writer.writeRecord(each, old.get(), bytes);
+      }
+    }
+    if (!replaced) writer.writeRecord(name, content.data(), content.size(), /*compress=*/true);
+    writer.writeEndOfFile();
     return path;
   }
 
@@ -219,6 +242,56 @@ TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
   const ErrorInfo error = load_error(path);
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
   EXPECT_THAT(error.message, HasSubstr("record 'data/1' holds"));
+}
+
+TEST_F(BadInput, AnArchiveWithARecordOfItsOwnStillLoads) {
+  EXPECT_NO_THROW(Model::load(with_record("extra/note", "nothing")));
+}
+
+TEST_F(BadInput, PicklesThatWouldEndTheStackOrTheMemory) {
+  const std::string begin("\x80\x02N", 3);
+  for (const char* record : {"traced_inputs.pkl", "data.pkl", "constants.pkl"}) {
+    const ErrorInfo nested =
+        load_error(with_record(record, begin + std::string(200'000, '\x85') + "."));
+    EXPECT_EQ(nested.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(nested.message, AllOf(HasSubstr(record), HasSubstr("nested")));
+    const ErrorInfo large =
+        load_error(with_record(record, begin + std::string("r\x80\x96\x98\x00.", 6)));
+    EXPECT_EQ(large.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(large.message, AllOf(HasSubstr(record), HasSubstr("10000000")));
+  }
+}
+
+TEST_F(BadInput, CodeThatWouldEndTheParsersStack) {
+  const std::string deep =
+      "x = " + std::string(20'000, '(') + "1" + std::string(20'000, ')') + "\n";
+  for (const std::string& code : {deep, "x = 1" + std::string(50'000, '\n')}) {
+    const ErrorInfo error = load_error(with_record("code/__torch__/hostile.py", code));
+    EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+    EXPECT_THAT(error.message, HasSubstr("code/__torch__/hostile.py"));
+  }
+}
+
+TEST_F(BadInput, RecordsThatClaimMoreThanAnyModelNeeds) {
+  // Zeros shrink to a thousandth: a small file that claims 300 MiB.
+  const ErrorInfo error = load_error(
+      with_record("extra/initialization.json", std::string(std::size_t{300} << 20, '\0')));
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("extra/initialization.json"), HasSubstr("claims")));
+}
+
+TEST_F(BadInput, APipeIsRefusedWithoutWaiting) {
+  const std::string path = directory_ / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(load_error(path).code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(BadInput, SizesBeyondAnyMemory) {
+  Options options = for_cpu();
+  options.inputs = {*InputSpec::parse("input_ids:int64[4611686018427387904,4]")};
+  const ErrorInfo error = capture_error("gpt2", options);
+  EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
+  EXPECT_THAT(error.message, HasSubstr("larger than any memory"));
 }
 
 TEST_F(BadInput, UnknownInputNamesTheNearest) {

@@ -15,6 +15,7 @@
 #include <ATen/ops/randint.h>
 #include <gtest/gtest.h>
 
+#include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
 #include "capture/record/values.h"
 #include "random_calls.h"
@@ -25,7 +26,7 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
-const program::Target kCpu = *program::Target::parse("cpu");
+const program::Target kCpu = resolved(*program::Target::parse("cpu"));
 
 struct Case {
   std::string op, overload;

@@ -11,6 +11,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
+#include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
 #include "capture/record/values.h"
 #include "random_calls.h"
@@ -18,7 +19,7 @@
 namespace elixir::capture {
 namespace {
 
-const program::Target kCpu = *program::Target::parse("cpu");
+const program::Target kCpu = resolved(*program::Target::parse("cpu"));
 
 constexpr int kDraws = 150;
 constexpr int kFewestAccepted = 40;

@@ -213,6 +213,35 @@ TEST(BudgetCheck, NamesWhatIsLargestWithoutABaseline) {
   EXPECT_EQ(culprits[0].entries[0].value, both);
 }
 
+TEST(BudgetCheck, NamesWhoShrankToo) {
+  CheckedDocument before = profile();
+  CheckedDocument after = profile();
+  memory::ModuleShare module;
+  module.path = "adapter";
+  module.at_peak_bytes = 300;
+  before.attribution->modules.push_back(module);
+  module.path = "gone";
+  before.attribution->modules.push_back(module);
+  module.path = "adapter";
+  module.at_peak_bytes = 100;
+  after.attribution->modules.push_back(module);
+  module.path = "fresh";
+  after.attribution->modules.push_back(module);
+  Rules rules = limit(Quantity::kPeakAllocated, 1);
+  const CheckReport report = check_documents({{after, rules, before}});
+  const auto& culprits = report.files.front().culprits;
+  ASSERT_GE(culprits.size(), 2U);
+  EXPECT_TRUE(culprits[0].grown);
+  ASSERT_EQ(culprits[0].entries.size(), 1U);
+  EXPECT_EQ(culprits[0].entries[0].name, "fresh");
+  EXPECT_TRUE(culprits[1].shrunk);
+  EXPECT_EQ(culprits[1].what, "modules");
+  ASSERT_EQ(culprits[1].entries.size(), 2U);
+  EXPECT_EQ(culprits[1].entries[0].name, "gone");
+  EXPECT_EQ(culprits[1].entries[0].value, 0);
+  EXPECT_EQ(culprits[1].entries[1].name, "adapter");
+}
+
 TEST(BudgetCheck, JoinsOnlyWhatIsAlike) {
   CheckedDocument document = profile();
   auto& modules = document.attribution->modules;

@@ -28,6 +28,7 @@ using elixir::tools::Context;
 struct Options {
   std::string what = "nothing";
   std::string profile;
+  std::optional<std::string> page;
   std::int64_t steps = 10;
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::int64_t> host_memory_bytes;
@@ -77,6 +78,12 @@ Answer work(const Options& options, Context& context) {
     throw elixir::Error(elixir::ErrorCode::kNoGpu, "no GPU found", {"use --device cpu"});
   } else if (what == "hostile") {
     throw elixir::Error(elixir::ErrorCode::kFileNotFound, "\x1b[2J\xff\r\x07");
+  } else if (what == "write twice") {
+    const std::string path = context.prepare_output("out.txt");
+    if (options.page) context.write_output(*options.page, "page\n");
+    context.write_output(path, "content\n");
+  } else if (what == "replace directory") {
+    context.files().replaces_directory("-o", context.output().value_or("out"));
   } else if (what == "write") {
     const std::string path = context.prepare_output("out.txt");
     context.write_output(path, "content\n");
@@ -84,6 +91,12 @@ Answer work(const Options& options, Context& context) {
   } else if (what == "much") {
     for (int i = 0; i < 200'000; ++i) context.print(fmt::format("line {}\n", i));
     context.write_output(context.prepare_output("out.txt"), "content\n");
+  } else if (what == "finish") {
+    const elixir::FinishesFirst first;
+    context.write_output_streamed(context.prepare_output("out.txt"), [&](const elixir::Sink& sink) {
+      sink("begun\n");
+      std::this_thread::sleep_for(std::chrono::milliseconds(4000));
+    });
   } else if (what == "wait" || what == "hang") {
     // A write in progress, so that an end at once has something to clean up.
     context.write_output_streamed(context.prepare_output("out.txt"), [&](const elixir::Sink& sink) {
@@ -119,7 +132,7 @@ int main(int argc, char** argv) {
   };
   info.declare = [&](elixir::tools::Flags& flags) {
     flags.group("Inputs");
-    flags.text("--profile", "FILE", &options.profile, "profile of the model").required();
+    flags.text("--profile", "FILE", &options.profile, "profile of the model").reads().required();
     flags.texts("--input", "SPEC", &options.inputs, "shape of an input, e.g. ids:int64[2,128]");
     flags.integers("--batch", "N[,N...]", &options.batch, elixir::tools::kPositive, "batch sizes");
     flags.group("Search space");
@@ -137,6 +150,7 @@ int main(int argc, char** argv) {
                   {0, 1, elixir::tools::NumberRange::Ends::kMaxExcluded},
                   "decay of the moments");
     flags.toggle("--dry-run", &options.dry_run, "say what would be done");
+    flags.text("--page", "FILE", &options.page, "where to write a page").writes();
     flags.text("--do", "WHAT", &options.what, "what happens").hidden();
     flags.exclusive({"--gpu-memory", "--host-memory"});
   };

@@ -191,6 +191,14 @@ class CommonBehaviour:
         document = self.envelope("--version")["document"]
         self.assertIn("compiler", document["built_with"])
 
+    def test_every_flag_that_names_a_file_says_what_becomes_of_it(self):
+        """No output may be an input: that is checked for the flags that say which they are."""
+        rows = self.envelope("--flag-table")["document"]["flags"]
+        for row in rows:
+            if row["name"] == "--output" or not re.search(r"FILE|PATH|RUN_DIR|OUT\b|\.json|\.pt|PROFILE|HARDWARE|^H$", row["value"] or ""):
+                continue
+            self.assertIn(row["file"], ("read", "written"), row["name"])
+
     def test_unknown_flag_is_a_usage_error_with_a_suggestion(self):
         self.fails(2, "EX0101", "--verson", mentions="did you mean `--version`?")
         self.fails(2, "EX0101", "--nothing-like-it", mentions="--help")

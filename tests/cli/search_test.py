@@ -44,6 +44,17 @@ class Common(CommonBehaviour, SearchTest):
     pass
 
 
+class Inputs(SearchTest):
+    def test_the_plan_replaces_neither_profile_nor_hardware(self):
+        for name in ("cpu.profile.json", "cpu.json"):
+            (self.directory / name).write_bytes(self.fake(name).read_bytes())
+        for output in ("cpu.profile.json", "./cpu.json"):
+            self.fails(2, "EX0104", "--profile", "cpu.profile.json", "--hardware", "cpu.json", "-o", output, "--force",
+                       mentions="-o would replace")
+        for name in ("cpu.profile.json", "cpu.json"):
+            self.assertEqual((self.directory / name).read_bytes(), self.fake(name).read_bytes())
+
+
 class Startup(SearchTest):
     def test_help_takes_less_than_50_ms(self):
         times = []
@@ -106,7 +117,28 @@ class Found(SearchTest):
         self.assertIn("elixir-bench --operators", result.err)
         result = self.succeeds(*self.inputs(machine="cpu-measured"), "--force")
         self.assertEqual(result.err, "")
-        self.assertIn(" 0 modelled", result.out)
+        self.assertIn("all measured", result.out)
+
+    def test_several_budgets_are_a_table_without_a_plan(self):
+        least = self.minimum()["minimum_gpu_memory_bytes"]
+        budgets = f"{least - 1},{2 * least},{8 * least}"
+        result = self.succeeds(*self.inputs(), "--gpu-memory", budgets)
+        self.assertIn("no plan: 1 B short of GPU memory", result.out)
+        self.assertEqual(len(result.out.splitlines()), 5)
+        self.assertEqual(self.files(), [])
+        answers = self.envelope(*self.inputs(), "--gpu-memory", budgets)["document"]["budgets"]
+        self.assertEqual([answer["binding_limit"] for answer in answers], ["gpu_memory", None, None])
+        self.assertLessEqual(answers[2]["predicted"]["step_ns"], answers[1]["predicted"]["step_ns"])
+        self.succeeds(*self.inputs(), "--gpu-memory", f"1,{least - 1}", code=1)
+        self.fails(2, "EX0104", *self.inputs(), "--gpu-memory", budgets, "-o", "plan.json", mentions="-o")
+
+    def test_a_runner_up_is_never_the_winner_again(self):
+        for budget in ("24MiB", "40MiB", "1GiB"):
+            document = self.envelope(*self.inputs(), "--gpu-memory", budget, "--force")["document"]
+            winner = document["predicted"]
+            for other in document["runners_up"]:
+                same = (other["step_ns"], other["peak_allocated_bytes"], other["host_bytes"])
+                self.assertNotEqual(same, (winner["step_ns"], winner["peak_allocated_bytes"], winner["host_bytes"]))
 
     def test_golden_plans_are_valid(self):
         golden = sorted((ROOT / "tests/golden").glob("plan-*.json"))
@@ -143,6 +175,10 @@ class NotFound(SearchTest):
         result = self.succeeds(*self.inputs(), "--gpu-memory", "1MiB", code=1)
         self.assertIn("no feasible plan: GPU memory is short of", result.out)
         self.assertIn("= help: --gpu-memory", result.out)
+        self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves those")
+        limit = self.minimum()["minimum_gpu_memory_bytes"] - 2**16
+        result = self.succeeds(*self.inputs(), "--gpu-memory", limit, code=1)
+        self.assertRegex(result.out, r"profile with --batch \d+, then search with --accumulation-steps \d+")
         self.assertEqual(result.err, "")
 
 
@@ -153,6 +189,17 @@ class BadInput(SearchTest):
     def test_profile_and_hardware_of_different_kinds(self):
         arguments = ["--profile", self.fake("cpu.profile.json"), "--hardware", self.fake("cuda.json")]
         self.fails(2, "EX0403", *arguments, mentions=["cpu", "--target"])
+
+    def test_a_cpu_of_another_instruction_set(self):
+        document = json.loads(self.fake("cpu.json").read_text(encoding="utf-8"))
+        document["machine"]["instruction_set"] = "avx2"
+        (self.directory / "avx2.json").write_text(json.dumps(document), encoding="utf-8")
+        # The profile does not say which CPU it is for: it goes with every one.
+        self.succeeds("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx2.json")
+        document["machine"]["instruction_set"] = "avx3"
+        (self.directory / "avx3.json").write_text(json.dumps(document), encoding="utf-8")
+        flags = ("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx3.json", "--force")
+        self.fails(2, "EX0209", *flags, mentions="avx512_core")
 
     def test_several_gpus_are_not_planned_yet(self):
         self.fails(2, "EX0102", *self.inputs(), "--gpus", "2")
@@ -181,6 +228,7 @@ class BadInput(SearchTest):
 
     def test_an_existing_plan_is_kept(self):
         (self.directory / "plan.json").write_text("mine", encoding="utf-8")
+        self.fails(2, "EX0201", "--profile", "none.json", "--hardware", self.fake("cpu.json"))  # said first
         self.fails(2, "EX0203", *self.inputs())
         self.assertEqual((self.directory / "plan.json").read_text(encoding="utf-8"), "mine")
 

@@ -83,7 +83,11 @@ class Bench(CommonBehaviour, ToolTest):
         curve = document["links"]["curves"][0]
         sizes = [point["bytes"] for point in curve["points"]]
         self.assertEqual(sizes[:3], [4096, 16384, 65536])
-        self.assertGreater(curve["bytes_per_s"], 1e8)
+        if curve["bytes_per_s"] is None:  # caches bend the line more than a line may be off
+            self.assertIsNone(curve["worst_relative_error"])
+        else:
+            self.assertGreater(curve["bytes_per_s"], 1e8)
+            self.assertLessEqual(curve["worst_relative_error"], 0.6)
 
     def test_only_measures_what_is_named(self):
         document = self.bench("--only", "launch,host-copy", "-o", "part.json")
@@ -102,6 +106,13 @@ class Bench(CommonBehaviour, ToolTest):
         self.assertIsNotNone(joined["host_memory"]["copy_bytes_per_s"])
         stored = json.loads((self.directory / "hardware.json").read_text(encoding="utf-8"))
         self.assertEqual(stored, joined)
+
+    def test_no_other_output_is_an_input(self):
+        (self.directory / "hardware.json").write_text("precious", encoding="utf-8")
+        for arguments in (["--operators", "hardware.json"], ["--into", "hardware.json", "--samples", "hardware.json"],
+                          ["--operators", "hardware.json", "-o", "x", "--samples", "./hardware.json"]):
+            self.fails(2, "EX0104", *DEVICE, "--force", *arguments, mentions="would replace")
+        self.assertEqual((self.directory / "hardware.json").read_text(encoding="utf-8"), "precious")
 
     def test_into_refuses_another_machine(self):
         self.bench("--only", "launch")

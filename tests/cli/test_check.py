@@ -319,6 +319,21 @@ class Junit(CheckTest):
         self.fails(2, "EX0204", self.gpt, *limit, "--junit", ".")
         self.fails(4, "EX0702", self.gpt, *limit, "--junit", "/dev/full")
 
+    def test_it_replaces_no_input(self):
+        limit = ["--max-parameters", "1B", "--force"]
+        for name in ("gpt.profile.json", "main/gpt.profile.json"):
+            (self.directory / name).parent.mkdir(exist_ok=True)
+            shutil.copy(self.gpt, self.directory / name)
+        budget = self.budget(limits={"max_parameters": "1B"}, baseline={"path": "main", "max_increase_percent": "2%"})
+        before = {path: path.read_bytes() for path in self.directory.rglob("*.json")}
+        self.fails(2, "EX0104", "gpt.profile.json", *limit, "--junit", "./gpt.profile.json", mentions="--junit would replace")
+        for output in (budget, "main/gpt.profile.json"):
+            self.fails(2, "EX0104", "gpt.profile.json", budget, "--force", "--junit", output, mentions="--junit would replace")
+        baseline = ["--baseline", "main", "--max-increase", "2%"]
+        self.fails(2, "EX0104", "gpt.profile.json", *limit, *baseline, "--junit", "main/gpt.profile.json",
+                   mentions="the baseline reads")
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+
     def test_it_is_written_with_json_too(self):
         self.envelope(self.gpt, "--max-parameters", "1", "--junit", "out.xml", code=1)
         ElementTree.parse(self.directory / "out.xml")

@@ -108,6 +108,9 @@ class Usage(ExampleTest):
 
     def test_stray_words_are_refused(self):
         self.refuses("EX0105", "plan.json", mentions="`plan.json`")
+        # By the name of another program, and by a part of the name.
+        self.refuses("EX0101", "--max-steps", "3", mentions="did you mean `--steps`?")
+        self.refuses("EX0101", "--steps-per-epoch", "3", mentions="did you mean `--steps`?")
         self.refuses("EX0105", "stepss", mentions="did you mean `--steps`?")
         self.refuses("EX0105", "--", "--steps")
 
@@ -289,6 +292,56 @@ class Output(ExampleTest):
         self.succeeds(*self.write("--force"))
         self.assertEqual((self.directory / "out.txt").read_text(encoding="utf-8"), "content\n")
 
+    def refuses_the_input(self, profile, *arguments, mentions, do="write twice"):
+        content = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
+        self.fails(2, "EX0104", "--profile", profile, "--do", do, "--force", *arguments, mentions=mentions)
+        self.assertEqual({path: path.read_bytes() for path in content}, content)
+
+    def test_an_output_is_no_input_however_it_is_spelled(self):
+        (self.directory / "deep").mkdir()
+        (self.directory / "in.json").write_text("precious", encoding="utf-8")
+        (self.directory / "link.json").symlink_to("in.json")
+        (self.directory / "deep/chain").symlink_to("../link.json")
+        os.link(self.directory / "in.json", self.directory / "hard.json")
+        (self.directory / "here").symlink_to(".")
+        names = ["in.json", "./in.json", "deep/../in.json", str(self.directory / "in.json"), "link.json", "deep/chain",
+                 "hard.json", "here/in.json"]
+        for name in names:
+            self.refuses_the_input("in.json", "-o", name, mentions=["-o would replace", "--profile reads", "in.json"])
+            self.refuses_the_input(name, "-o", "in.json", mentions="-o would replace")
+            self.refuses_the_input("in.json", "--page", name, mentions="--page would replace")
+
+    def test_without_force_the_input_is_named_and_not_force(self):
+        (self.directory / "in.json").write_text("precious", encoding="utf-8")
+        error = self.fails(2, "EX0104", "--profile", "in.json", "--do", "write", "-o", "in.json")
+        self.assertNotIn("--force", error)
+
+    def test_the_default_output_is_no_input_either(self):
+        (self.directory / "out.txt").write_text("precious", encoding="utf-8")
+        self.refuses_the_input("out.txt", mentions="-o would replace `out.txt`, which --profile reads")
+
+    def test_two_outputs_are_two_files(self):
+        (self.directory / "deep").mkdir()
+        (self.directory / "link").symlink_to("deep")
+        for page, output in (("x", "x"), ("x", "./x"), ("deep/x", "link/x"), ("out.txt", None)):
+            arguments = ["--page", page] + (["-o", output] if output else [])
+            self.fails(2, "EX0104", "--profile", "p", "--do", "write twice", *arguments,
+                       mentions=["--page and -o name the same file"])
+        self.succeeds("--profile", "p", "--do", "write twice", "--page", "x", "-o", "deep/x")
+
+    def test_a_replaced_directory_holds_no_input(self):
+        (self.directory / "run/deep").mkdir(parents=True)
+        (self.directory / "run/deep/in.json").write_text("precious", encoding="utf-8")
+        (self.directory / "link.json").symlink_to("run/deep/in.json")
+        for name in ("run/deep/in.json", "link.json"):
+            self.refuses_the_input(name, "-o", "run", do="replace directory", mentions=["-o would remove `run`"])
+        self.fails(2, "EX0104", "--profile", "p", "--do", "replace directory", "-o", "run", "--page", "run/page")
+        (self.directory / "runs.json").write_text("beside it", encoding="utf-8")
+        self.succeeds("--profile", "runs.json", "--do", "replace directory", "-o", "run")
+
+    def test_devices_may_be_read_and_written(self):
+        self.succeeds("--profile", "/dev/null", "--do", "write twice", "-o", "/dev/null", "--page", "/dev/null")
+
     def test_dash_is_stdout_and_the_text_moves_to_stderr(self):
         self.assertEqual(self.succeeds(*self.write("-o", "-")), (0, "content\n", "written\n"))
         self.assertEqual(self.files(), [])
@@ -341,12 +394,29 @@ class Signals(ExampleTest):
         document = json.loads(out)
         self.assertEqual((document["status"], document["exit_code"]), ("error", 130))
 
+    def test_work_that_does_not_listen_ends_all_the_same(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.started("hang", "--json")
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=5), code)
+            document = json.loads(process.stdout.read())
+            self.assertEqual((document["status"], document["exit_code"]), ("error", code))
+            self.assertEqual(list(self.directory.iterdir()), [])
+
+    def test_work_that_finishes_first_is_left_to_it(self):
+        process = self.started("finish")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(2.5)  # beyond the grace of other work
+        self.assertIsNone(process.poll())
+        self.assertEqual(process.wait(timeout=30), 143)
+        self.assertEqual([path.name for path in self.directory.iterdir()], ["out.txt"])
+
     def test_second_signal_ends_at_once_without_partial_files(self):
-        process = self.started("hang")
+        process = self.started("finish")
         process.send_signal(signal.SIGINT)
         process.stderr.readline()
         time.sleep(0.2)
-        self.assertIsNone(process.poll(), "one signal must not end work that cannot be cut")
+        self.assertIsNone(process.poll(), "one signal must not end work that finishes first")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=2), 130)
         self.assertEqual(list(self.directory.iterdir()), [])

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Kill -9 at uniformly random moments of a run that writes a checkpoint after every step, and inside checkpoint writes;
-resume; finish: the exported weights are, byte for byte, those of a run that nobody disturbed."""
+"""Kill -9 at random moments of a run that writes a checkpoint after every step, inside checkpoint writes, and while the
+disk is full; resume; finish: the exported weights are, byte for byte, those of a run that nobody disturbed.
+
+A number as argument, `meson test cli-kill --test-args 50`, is how many random kills there are; every fifth is of a run
+whose disk fills up before."""
 import concurrent.futures
 import os
 import random
+import resource
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -16,6 +21,7 @@ from training import TrainTest
 STEPS = 60
 RANDOM_KILLS = 10
 KILLS_IN_WRITES = 2
+TIMES_FULL = 5  # one kill in so many finds the disk full
 
 
 class Kill(TrainTest):
@@ -33,12 +39,20 @@ class Kill(TrainTest):
         )
 
     def finish(self, process):
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=240)
         self.assertEqual(process.returncode, 0, error.decode())
 
     def kill(self, process):
+        """Kills it; its exit code, or minus the signal, and its standard error."""
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        _, error = process.communicate(timeout=60)
+        return process.returncode, error.decode()
+
+    def wait(self, process, seconds):
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            pass
 
     def resume_and_finish(self, name):
         # Killed before config.json was there, nothing was begun: the same command starts the run.
@@ -46,47 +60,72 @@ class Kill(TrainTest):
         self.finish(self.launch(name, resume=begun))
         return (self.directory / f"{name}.safetensors").read_bytes()
 
-    def test_ten_of_ten_random_kills_and_kills_inside_checkpoint_writes(self):
+    def random_kill(self, number, duration):
+        name = f"random-{number}"
+        process = self.launch(name, resume=False)
+        self.wait(process, random.Random(number).uniform(0, duration))
+        self.kill(process)
+        return self.resume_and_finish(name)
+
+    def kill_with_a_full_disk(self, number, duration, largest_bytes):
+        """No file may grow beyond a random size from a random moment on, as on a disk that fills up; the run is killed
+        a little later, unless it has found out by then and said so. Twice, the second time as the run is resumed."""
+        name = f"full-{number}"
+        chosen = random.Random(f"full {number}")
+        for resume in (False, True):
+            begun = (self.directory / name / "config.json").exists()
+            process = self.launch(name, resume=resume and begun)
+            self.wait(process, chosen.uniform(0, duration))
+            room = chosen.randrange(largest_bytes)
+            try:
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room, room))
+            except ProcessLookupError:
+                pass  # it has finished
+            self.wait(process, chosen.choice((0, 0.01, 0.03, 0.3)))
+            code, error = self.kill(process)
+            self.assertIn(code, (0, 4, -signal.SIGKILL), error)
+            if code == 4:
+                self.assertIn("error[EX0702]", error)
+            self.ends.append(code)
+        return self.resume_and_finish(name)
+
+    def kill_in_write(self, number):
+        """Kills while a checkpoint is being written, twice in one run."""
+        name = f"write-{number}"
+        chosen = random.Random(number)
+        for resume in (False, True):
+            process = self.launch(name, resume)
+            directory = self.directory / name / "checkpoints"
+            skip = chosen.randint(1, 10)
+            seen = set()
+            while process.poll() is None and len(seen) < skip:
+                try:
+                    seen |= {e for e in os.listdir(directory) if e.startswith(".unfinished-")}
+                except FileNotFoundError:
+                    time.sleep(0.01)
+            self.kill(process)
+            self.hit.append(any(e.startswith(".") for e in os.listdir(directory)))
+        return self.resume_and_finish(name)
+
+    def test_every_killed_run_resumes_to_the_same_bits(self):
         begin = time.monotonic()
         self.finish(self.launch("undisturbed", resume=False))
         duration = time.monotonic() - begin
         expected = (self.directory / "undisturbed.safetensors").read_bytes()
-        moments = [random.Random(seed).uniform(0, duration) for seed in range(RANDOM_KILLS)]
-
-        def random_kill(number):
-            process = self.launch(f"random-{number}", resume=False)
-            try:
-                process.wait(timeout=moments[number])
-            except subprocess.TimeoutExpired:
-                pass
-            self.kill(process)
-            return self.resume_and_finish(f"random-{number}")
-
-        def kill_in_write(number):
-            """Kills while a checkpoint is being written, twice in one run."""
-            name = f"write-{number}"
-            chosen = random.Random(number)
-            for resume in (False, True):
-                process = self.launch(name, resume)
-                directory = self.directory / name / "checkpoints"
-                skip = chosen.randint(1, 10)
-                seen = set()
-                while process.poll() is None and len(seen) < skip:
-                    try:
-                        seen |= {e for e in os.listdir(directory) if e.startswith(".unfinished-")}
-                    except FileNotFoundError:
-                        time.sleep(0.01)
-                self.kill(process)
-                left = [e for e in os.listdir(directory) if e.startswith(".")]
-                hit.append(bool(left))
-            return self.resume_and_finish(name)
-
-        hit = []
+        largest = max(p.stat().st_size for p in (self.directory / "undisturbed/checkpoints").glob("*/*"))
+        self.hit, self.ends = [], []
+        full = RANDOM_KILLS // TIMES_FULL
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(random_kill, range(RANDOM_KILLS))) + list(pool.map(kill_in_write, range(KILLS_IN_WRITES)))
+            jobs = [pool.submit(self.random_kill, n, duration) for n in range(RANDOM_KILLS - full)]
+            jobs += [pool.submit(self.kill_with_a_full_disk, n, duration, largest) for n in range(full)]
+            results = [job.result() for job in jobs]
+        results += [self.kill_in_write(n) for n in range(KILLS_IN_WRITES)]
         self.assertEqual([result == expected for result in results], [True] * (RANDOM_KILLS + KILLS_IN_WRITES))
-        self.assertTrue(any(hit), "no kill fell into a checkpoint write")
+        self.assertTrue(any(self.hit), "no kill fell into a checkpoint write")
+        print(f"{len(results)} killed runs resumed to the same bits; ends with a full disk: {self.ends}", file=sys.stderr)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[-1].isdigit():
+        RANDOM_KILLS = int(sys.argv.pop())
     unittest.main()

@@ -7,11 +7,13 @@ import pathlib
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
-from harness import CommonBehaviour, ToolTest, schema
+from harness import CommonBehaviour, ToolTest, clean_environment, schema
 from training import ROWS, TOKENS, save_traced, tiny_model
 
 
@@ -32,6 +34,36 @@ class ProfileTest(ToolTest):
 
 class Common(CommonBehaviour, ProfileTest):
     pass
+
+
+class Targets(ProfileTest):
+    def fingerprint(self, target, **environment):
+        return self.envelope(
+            self.model, "--target", target, "-o", "x", "--force", env=clean_environment(**environment)
+        )["document"]["fingerprint"]
+
+    def test_cpu_is_this_machines_by_name(self):
+        self.profile("-o", "here")
+        target = json.loads((self.directory / "here").read_text(encoding="utf-8"))["target"]
+        self.assertRegex(target, "^cpu:[a-z0-9_]+$")
+        self.fingerprint("cpu", ONEDNN_MAX_CPU_ISA="SSE41")
+        self.assertEqual(json.loads((self.directory / "x").read_text(encoding="utf-8"))["target"], "cpu:sse41")
+
+    def test_a_cpu_that_is_named_gives_the_same_program_everywhere(self):
+        here = self.fingerprint("cpu:avx512_core_bf16")
+        self.assertEqual(here, self.fingerprint("cpu:avx512_core_bf16", ONEDNN_MAX_CPU_ISA="SSE41"))
+        self.assertNotEqual(here, self.fingerprint("cpu:avx2"))
+
+    def test_unknown_cpus_and_gpus_are_refused(self):
+        self.fails(2, "EX0102", self.model, "--target", "cpu:avx3", mentions="avx512_core_bf16")
+        for target in ("cuda:sm_70", "cuda:sm_99"):
+            self.fails(2, "EX0312", self.model, "--target", target, mentions=[target, "cuda:sm_75", "cuda:sm_120"])
+
+    def test_gpus_that_nobody_recorded_are_modelled(self):
+        said = "modelled; recorded on sm_90 only"
+        for target in ("cuda:sm_80", "cuda:sm_120"):
+            self.assertIn(said, self.succeeds(self.model, "--target", target, "-o", "x", "--force").out)
+        self.assertNotIn(said, self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--force").out)
 
 
 class Documents(ProfileTest):
@@ -66,6 +98,25 @@ class Documents(ProfileTest):
     def test_the_screen_goes_to_stdout_and_names_the_file(self):
         result = self.succeeds(self.model, "--target", "cpu")
         self.assertIn("tiny.profile.json", result.out)
+
+
+class Signals(ProfileTest):
+    def test_a_model_that_never_ends_ends_within_two_seconds(self):
+        import torch
+
+        class Endless(torch.nn.Module):
+            def forward(self, x):
+                while True:
+                    x = x + 1.0
+                return x.sum()
+
+        torch.jit.script(Endless()).save(str(self.directory / "endless.pt"))
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.start("endless.pt", "--target", "cpu", "--input", "x:float32[2]")
+            time.sleep(3)  # inside the model; a signal before is no other answer
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=5), code)
+            self.assertEqual(self.files(), ["endless.pt"])
 
 
 class Reports(ProfileTest):
@@ -309,10 +360,16 @@ class Compare(ProfileTest):
         self.assertTrue(resized)
         self.assertEqual({op["presence"] for op in resized}, {"both"})
 
-    def test_the_older_profile_may_be_replaced(self):
-        comparison = self.compared(self.model, "--batch", "8", "-o", "old.json")
-        self.assertFalse(comparison["same_program"])
-        self.assertTrue(self.compared(self.model, "--batch", "8")["same_program"])
+    def test_neither_model_nor_older_profile_is_replaced(self):
+        (self.directory / "copy.pt").write_bytes(pathlib.Path(self.model).read_bytes())
+        before = (self.directory / "copy.pt").read_bytes()
+        for flag in ("-o", "--html", "--snapshot"):
+            self.fails(2, "EX0104", "copy.pt", flag, "./copy.pt", "--force", mentions=f"{flag} would replace")
+            self.fails(2, "EX0104", "copy.pt", "--compare", "old.json", flag, "old.json", "--force", mentions="--compare")
+        self.assertEqual((self.directory / "copy.pt").read_bytes(), before)
+        self.fails(2, "EX0104", "copy.pt", "-o", "x", "--html", "y", "--snapshot", "./y", mentions="same file")
+        (self.directory / "copy.b2.profile.json").symlink_to("copy.pt")
+        self.fails(2, "EX0104", "copy.pt", "--batch", "2,4", "--force", mentions="--batch would replace")
 
     def test_what_is_no_profile(self):
         (self.directory / "bad.json").write_text("{}", encoding="utf-8")

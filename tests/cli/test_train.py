@@ -12,7 +12,7 @@ import struct
 import time
 import unittest
 
-from harness import CommonBehaviour, schema
+from harness import ROOT, CommonBehaviour, schema
 from training import ROWS, TOKENS, TrainTest, save_traced, tiny_model, tool
 
 
@@ -159,6 +159,7 @@ class Numbers(TrainTest):
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)
         self.assertIn(b"--resume run", err)
+        self.assertIn(b"writing the checkpoint of step", err)
         (checkpoint,) = (self.directory / "run/checkpoints").iterdir()
         done = json.loads((checkpoint / "state.json").read_text())["step"]
         self.assertEqual(done, len(self.metrics()))
@@ -176,6 +177,108 @@ class Numbers(TrainTest):
         self.assertIn("step-0000000006", result.err)
         self.assertIn("damaged", result.err)
         self.assertEqual((self.directory / "again.safetensors").read_bytes(), whole)
+
+
+class Labels(TrainTest):
+    """What a token stream puts into labels is said, and doubted when it makes the task trivial."""
+
+    WARNING = "the model will learn to repeat its input"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import torch
+
+        class Unshifted(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.wte = torch.nn.Embedding(256, 24)
+                self.head = torch.nn.Linear(24, 256)
+
+            def forward(self, input_ids, labels):
+                logits = self.head(self.wte(input_ids))
+                return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+        # The recipe of the documentation, on the same layers.
+        text = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+        snippet = text.split("```python\n")[1].split("```")[0].split("\ntraced")[0]
+        recipe = {"torch": torch}
+        exec(snippet, recipe)
+        layers = torch.nn.Sequential(torch.nn.Embedding(256, 24), torch.nn.Linear(24, 256))
+        torch.manual_seed(1)
+        for name, model in (("unshifted", Unshifted()), ("recipe", recipe["WithLoss"](layers))):
+            ids = torch.zeros(ROWS, TOKENS, dtype=torch.int64)
+            traced = torch.jit.trace(model.train(), (ids, ids.clone()), check_trace=False)
+            traced.save(str(cls.shared / f"{name}.pt"))
+            tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", cwd=cls.shared)
+            tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", "hardware.json", "--host-memory",
+                 "1GiB", "--gpu-memory", "256MiB", "-o", f"{name}.json", cwd=cls.shared)
+
+    def labelled(self, model, **extra):
+        return self.flags(model, model=self.shared / f"{model}.pt", **extra)
+
+    def test_labels_equal_to_the_inputs_are_doubted_before_the_first_step(self):
+        result = self.succeeds(*self.labelled("unshifted"), "--dry-run")
+        self.assertIn("labels     `labels`: the same tokens as `input_ids`, which the loss reads unshifted", result.out)
+        self.assertIn(self.WARNING, result.err)
+        self.assertIn("--labels next", result.err)
+
+    def test_next_shifts_them(self):
+        result = self.succeeds(*self.labelled("unshifted", labels="next"), "--dry-run")
+        self.assertIn("labels     `labels`: the token after each one of `input_ids`\n", result.out)
+        self.assertNotIn("warning", result.err)
+        config = self.succeeds(*self.labelled("unshifted", labels="next", steps=2))
+        self.assertEqual(json.loads((self.directory / "run/config.json").read_text())["options"]["labels"], "next")
+        self.fails(2, "EX0104", "--resume", "run", "--labels", "same", mentions="--labels")
+
+    def test_the_documented_recipe_shifts_them_itself(self):
+        result = self.succeeds(*self.labelled("recipe"), "--dry-run")
+        self.assertIn("the same tokens as `input_ids`; the model shifts them\n", result.out)
+        self.assertNotIn("warning", result.err)
+        twice = self.succeeds(*self.labelled("recipe", labels="next"), "--dry-run")
+        self.assertIn("shifted twice", twice.err)
+
+    def test_a_loss_that_is_too_good_is_doubted_once(self):
+        result = self.succeeds(*self.labelled("unshifted", steps=400, lr=0.05))
+        self.assertEqual(result.err.count("implausibly low"), 1)
+        honest = self.succeeds(*self.labelled("unshifted", labels="next", steps=400, lr=0.05, output="honest"))
+        self.assertNotIn("implausibly low", honest.err)
+        self.assertGreater(self.metrics("honest")[-1]["loss"], 1)
+
+    def test_next_needs_a_label(self):
+        self.fails(2, "EX0503", *self.flags(labels="next"), mentions="no input of the model is a label")
+        self.succeeds(*self.flags(), "--dry-run")
+
+
+class Log(TrainTest):
+    def lines(self, error):
+        return [line for line in error.splitlines() if line.startswith("info: step ")]
+
+    def test_a_line_has_rate_norm_speed_and_memory(self):
+        result = self.succeeds(*self.flags(steps=6, log_every=2))
+        lines = self.lines(result.err)
+        self.assertEqual([line.split()[2] for line in lines], ["2/6", "4/6", "6/6"])
+        for line in lines:
+            self.assertRegex(line, r"loss \d+\.\d{4}  lr 0\.01  grad norm [\d.]+  [\d.,]+ .?s  [\d.,]+( k| M)? tokens/s  "
+                                   r"[\d.]+ [MGT]FLOP/s  device peak [\d.]+ .iB\Z")
+        self.assertGreater(self.metrics()[0]["model_flop_per_s"], 0)
+        self.assertEqual(self.lines(self.succeeds(*self.flags(output="quiet", log_every=0)).err), [])
+
+    def test_a_held_out_loss_is_told_when_it_is_new(self):
+        result = self.succeeds(*self.flags(steps=6, log_every=1, eval_data=self.shared / "held-out.txt", eval_every=3))
+        self.assertEqual([line.split()[2] for line in self.lines(result.err) if "held-out" in line], ["3/6", "6/6"])
+
+    def test_the_header_explains_labels_and_sampling(self):
+        result = self.succeeds(*self.flags(steps=2))
+        self.assertIn("labels     made from the inputs by the model, which shifts them", result.err)
+        self.assertRegex(result.err, r"sampling   each row begins at a random token, with replacement: no epochs; 2 steps")
+
+    def test_a_finished_run_says_so_and_keeps_its_summary(self):
+        self.succeeds(*self.flags(steps=3))
+        before = (self.directory / "run/summary.json").read_bytes()
+        result = self.succeeds("--resume", "run")
+        self.assertIn("this run is finished: all its 3 steps are done; --steps N trains on", result.err)
+        self.assertEqual((self.directory / "run/summary.json").read_bytes(), before)
 
 
 class Weights(TrainTest):
@@ -292,18 +395,33 @@ class BadInput(TrainTest):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)
         self.fails(3, "EX0602", *self.flags(plan), mentions="--host-memory")
 
+    def test_a_cpu_of_another_instruction_set(self):
+        plan = self.plan(hardware__instruction_set="avx")
+        self.fails(3, "EX0603", *self.flags(plan), mentions=["cpu:avx,", "--target cpu:"])
+
+    def test_a_plan_before_the_instruction_set_was_named(self):
+        path = self.plan()
+        plan = json.loads(path.read_text())
+        self.assertIsNotNone(plan["hardware"].pop("instruction_set"))
+        # Such a plan names the program of target `cpu`: it is read, and runs where that program is captured.
+        profile = json.loads((self.shared / "profile.json").read_text())
+        self.assertEqual(profile["target"].split(":")[0], "cpu")
+        path.write_text(json.dumps(plan))
+        self.fails(2, "EX0401", *self.flags(path), mentions="another program")
+
     def test_no_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("this machine has a GPU")
         self.fails(3, "EX0601", *self.flags(device="cuda"))
-        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90)
+        plan = self.plan(hardware__device_kind="cuda", hardware__sm=90, hardware__instruction_set=None)
         self.fails(3, "EX0601", *self.flags(plan))
         self.fails(3, "EX0603", *self.flags(plan, device="cpu"))
 
     def test_existing_and_unwritable_outputs(self):
         (self.directory / "run").mkdir()
         (self.directory / "run/notes.txt").write_text("mine")
-        self.fails(2, "EX0203", *self.flags(), mentions="--force")
+        error = self.fails(2, "EX0203", *self.flags(), mentions="--force")
+        self.assertNotIn("--resume", error)  # there is no run to go on with
         self.fails(2, "EX0204", *self.flags(output="/nonexistent/run"))
         self.fails(2, "EX0204", *self.flags(output="/proc/run"))
         (self.directory / "out.safetensors").write_text("mine")
@@ -311,6 +429,28 @@ class BadInput(TrainTest):
         self.fails(2, "EX0102", *self.flags(output="other", export="out.bin"))
         self.succeeds(*self.flags(steps=1), "--force")
         self.assertEqual((self.directory / "run/notes.txt").read_text(), "mine")
+
+    def test_force_destroys_nothing_that_the_run_reads(self):
+        inputs = self.directory / "in"
+        inputs.mkdir()
+        for name in ("model.pt", "tight.json", "text.txt"):
+            shutil.copy(self.shared / name, inputs)
+        run = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs)
+        self.succeeds(*run, "--export", inputs / "first.safetensors")
+        before = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
+        weights = next((self.directory / "run/checkpoints").iterdir()) / "model.safetensors"
+        self.fails(2, "EX0104", *run, "--weights", weights, "--force",
+                   mentions=["-o would remove", "checkpoints", "--weights reads"])
+        self.fails(2, "EX0104", *run, "--export", "in/../in/model.pt", "--force", mentions="--model reads")
+        self.fails(2, "EX0104", *run, "--export", "run/summary.json", "--force", mentions="run/summary.json")
+        (self.directory / "link.safetensors").symlink_to(inputs / "first.safetensors")
+        sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs, data_format="safetensors")
+        self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force", mentions="--data reads")
+        (inputs / "index.json").write_text(json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
+        self.fails(2, "EX0104", *run, "--weights", inputs / "index.json", "--init", "--export", inputs / "first.safetensors",
+                   "--force", mentions="--weights reads")
+        self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force", mentions="the resumed run reads")
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
 
     def test_hostile_models_and_plans(self):
         (self.directory / "bad.pt").write_bytes(b"not an archive" * 100)
@@ -345,13 +485,176 @@ class BadInput(TrainTest):
         self.assertEqual(sorted((self.directory / "run/checkpoints").iterdir()), before)
         self.succeeds("--resume", "run", "--steps", 4)
 
-    def test_a_loss_that_is_not_finite_keeps_the_last_checkpoint(self):
-        result = self.run_tool(*self.flags(steps=50, lr=1e38, clip_norm=0, checkpoint_every=1))
+
+class NotFinite(TrainTest):
+    """A gradient or an update that is not finite, while the loss is: nothing of that step is saved."""
+
+    def odd_model(self, term):
+        """Flags of a run of a model with one more term in its loss, made from a parameter `scale` of zeros."""
+        import torch
+
+        class Odd(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.tiny = tiny_model()
+                self.scale = torch.nn.Parameter(torch.zeros(3))
+
+            def forward(self, input_ids):
+                return self.tiny(input_ids) + term(self.scale)
+
+        save_traced(Odd().train(), self.directory / "odd.pt")
+        tool("ELIXIR_PROFILE", "odd.pt", "--target", "cpu", "-o", "odd.profile.json", cwd=self.directory)
+        tool(
+            "ELIXIR_SEARCH", "--profile", "odd.profile.json", "--hardware", self.shared / "hardware.json",
+            "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o", "odd.plan.json", cwd=self.directory,
+        )
+        return {"plan": self.directory / "odd.plan.json", "model": "odd.pt"}
+
+    def set_learning_rate(self, run, rate):
+        path = self.directory / run / "config.json"
+        config = json.loads(path.read_text())
+        config["options"]["lr"] = rate
+        path.write_text(json.dumps(config))
+
+    def stops(self, *arguments):
+        """Standard error of a run that ends by EX0706."""
+        result = self.run_tool(*arguments)
         self.assertEqual(result.code, 4, result.err)
-        self.assertIn("error[EX0704]", result.err)
-        self.assertIn("stays in", result.err)
-        (newest, *_) = sorted((self.directory / "run/checkpoints").iterdir(), reverse=True)
-        self.assertEqual(json.loads((newest / "state.json").read_text())["step"], len(self.metrics()))
+        self.assertIn("error[EX0706]", result.err)
+        return result.err
+
+    def test_an_update_that_is_not_finite_keeps_the_last_good_checkpoint(self):
+        for clip_norm in (0, 1):
+            run, flags = f"run-{clip_norm}", {"clip_norm": clip_norm, "checkpoint_every": 1, "keep": 1}
+            whole = self.exported(*self.flags(steps=4, output=f"whole-{clip_norm}", **flags), name=f"{clip_norm}.safetensors")
+            self.succeeds(*self.flags(steps=2, output=run, **flags))
+            self.set_learning_rate(run, 1e38)
+            error = self.stops("--resume", run, "--steps", 4, "--export", "bad.safetensors")
+            self.assertRegex(error, r"the update of `\S+` in step 3 is not finite")
+            self.assertIn("the checkpoint of step 2 stays in", error)
+            self.assertFalse((self.directory / "bad.safetensors").exists())
+            self.assertEqual([p.name for p in (self.directory / run / "checkpoints").iterdir()], ["step-0000000002"])
+            self.assertEqual([line["step"] for line in self.metrics(run)], [1, 2])
+            self.set_learning_rate(run, 0.01)
+            self.assertEqual(self.exported("--resume", run, "--steps", 4, name=f"{clip_norm}-again.safetensors"), whole)
+
+    def test_from_the_first_step(self):
+        error = self.stops(*self.flags(steps=50, lr=1e38, clip_norm=0, checkpoint_every=1, keep=1, export="bad.safetensors"))
+        self.assertIn("in step 1 is not finite", error)
+        self.assertNotIn("stays in", error)
+        self.assertFalse((self.directory / "bad.safetensors").exists())
+        self.assertEqual(list((self.directory / "run/checkpoints").iterdir()), [])
+
+    def test_a_gradient_that_is_not_finite_is_named(self):
+        odd = self.odd_model(lambda scale: scale.sum().sqrt())
+        for clip_norm in (0, 1):
+            error = self.stops(*self.flags(**odd, clip_norm=clip_norm, output=f"run-{clip_norm}"))
+            self.assertIn("the gradient of `scale` in step 1 is not finite", error)
+            self.assertIn("3 of its 3 elements", error)
+
+    def test_squares_that_overflow_are_no_clip_factor_of_zero(self):
+        odd = self.odd_model(lambda scale: (scale * 1e25).sum())
+        error = self.stops(*self.flags(**odd, clip_norm=1, output="clips"))
+        self.assertIn("the gradient norm of step 1 is not finite: squares overflow", error)
+        self.assertIn("the gradient of `scale` reaches 1e+25", error)
+        self.assertIn("the update of `scale`", self.stops(*self.flags(**odd, clip_norm=0, output="free")))
+
+    def test_fp16_is_refused_without_a_loss_scale(self):
+        save_traced(tiny_model().half(), self.directory / "half.pt")
+        profiles = {"half.json": ["half.pt"], "asked.json": [self.shared / "model.pt", "--precision", "fp16"]}
+        for name, words in profiles.items():
+            tool("ELIXIR_PROFILE", *words, "--target", "cpu", "-o", name, cwd=self.directory)
+            tool("ELIXIR_SEARCH", "--profile", name, "--hardware", self.shared / "hardware.json", cwd=self.directory, code=2)
+        self.assertFalse((self.directory / "plan.json").exists())
+        self.fails(2, "EX0311", *self.flags("roomy", model="half.pt"), mentions=["loss scale", "bfloat16"])
+        self.fails(2, "EX0311", *self.flags(self.plan("roomy", precision="fp16")), mentions=["loss scale", "--precision bf16"])
+
+
+class LiveRun(TrainTest):
+    """What happens to a run while it goes on."""
+
+    def start_run(self, **flags):
+        """A run that goes on until it is stopped, after its first steps."""
+        process = self.start(*self.flags(**{"steps": 1_000_000, **flags}))
+        metrics = self.directory / "run/metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 5) and time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "the run ended by itself")
+            time.sleep(0.005)
+        return process
+
+    def ended(self, process, code):
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, err)
+        return err.decode()
+
+    def test_has_one_owner(self):
+        process = self.start_run()
+        before = self.metrics()
+        self.fails(2, "EX0214", *self.flags(), "--force", mentions=f"process {process.pid} on ")
+        self.fails(2, "EX0214", "--resume", "run")
+        self.assertEqual(self.metrics()[: len(before)], before)
+        self.succeeds("--resume", "run", "--dry-run")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("writing the checkpoint of step", self.ended(process, 143))
+        done = len(self.metrics())
+        self.succeeds("--resume", "run", "--steps", done + 1)
+        lines = self.metrics()
+        self.assertEqual([line["step"] for line in lines], list(range(1, done + 2)))
+        ids = {line["run_id"] for line in lines}
+        for name in ("config.json", "summary.json", f"checkpoints/step-{done + 1:010}/state.json"):
+            ids.add(json.loads((self.directory / "run" / name).read_text())["run_id"])
+        self.assertEqual(len(ids), 1)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        process = self.start_run()
+        process.send_signal(signal.SIGSTOP)  # so that both arrive before it can do anything about the first
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=60)
+        self.assertIn(process.returncode, (130, 143))
+        self.assertEqual(list((self.directory / "run/checkpoints").glob("step-*")), [])
+        self.succeeds("--resume", "run", "--steps", 2)
+
+    def test_a_directory_that_goes_is_noticed_at_once(self):
+        process = self.start_run()
+        (self.directory / "run").rename(self.directory / "gone")
+        error = self.ended(process, 4)
+        self.assertIn("error[EX0703]", error)
+        self.assertIn("`run` was removed", error)
+        self.assertNotIn("--resume", error)
+        process = self.start_run()
+        (self.directory / "run/checkpoints").rmdir()
+        (self.directory / "run/checkpoints").write_text("a plain file")
+        self.assertIn("error[EX0703]", self.ended(process, 4))
+        self.fails(2, "EX0204", "--resume", "run", mentions="checkpoints")
+
+    def test_data_that_shrinks_is_a_diagnostic(self):
+        shutil.copy(self.shared / "text.txt", self.directory / "text.txt")
+        process = self.start_run(data="text.txt", checkpoint_every=1, keep=1)
+        os.truncate(self.directory / "text.txt", 10)
+        error = self.ended(process, 4)
+        self.assertIn("error[EX0703]", error)
+        self.assertIn("another process has cut it", error)
+        self.assertIn("stays in", error)
+        done = len(self.metrics())
+        self.assertTrue((self.directory / f"run/checkpoints/step-{done:010}/state.json").exists())
+        shutil.copy(self.shared / "text.txt", self.directory / "text.txt")
+        self.succeeds("--resume", "run", "--steps", done + 1)
+
+    def test_files_of_two_runs_are_not_taken_for_one(self):
+        for run in ("one", "two"):
+            self.succeeds(*self.flags(steps=2, output=run))
+        shutil.copytree(self.directory / "two/checkpoints/step-0000000002", self.directory / "one/checkpoints/step-0000000003")
+        self.fails(2, "EX0215", "--resume", "one")
+        shutil.rmtree(self.directory / "one/checkpoints/step-0000000003")
+        own = (self.directory / "one/metrics.jsonl").read_bytes()
+        with open(self.directory / "one/metrics.jsonl", "ab") as file:
+            file.write((self.directory / "two/metrics.jsonl").read_bytes())
+        self.fails(2, "EX0215", "--resume", "one", mentions="metrics.jsonl")
+        (self.directory / "one/metrics.jsonl").write_bytes(own)
+        self.succeeds("--resume", "one", "--steps", 3)
 
 
 if __name__ == "__main__":

@@ -197,10 +197,26 @@ TEST_F(FilesTest, MissingFileSuggestsNeighbours) {
   EXPECT_THAT(error.help, ElementsAre(HasSubstr("/plan.json")));
 }
 
-TEST_F(FilesTest, ReadsPipesAndRefusesDirectories) {
-  EXPECT_EQ(read_file("/dev/null"), "");
+TEST_F(FilesTest, ReadsWhatHasNoSizeAndRefusesDirectories) {
   EXPECT_THAT(read_file("/proc/self/status"), HasSubstr("VmRSS"));
   EXPECT_EQ(error_of([&] { return read_file(directory_); }).code, ErrorCode::kFileUnreadable);
+}
+
+TEST_F(FilesTest, RefusesDevicesAndPipesWithoutWaiting) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const std::string& name : {std::string("/dev/zero"), path("pipe")}) {
+    const ErrorInfo error = error_of([&] { return read_file(name); });
+    EXPECT_EQ(error.code, ErrorCode::kFileUnreadable);
+    EXPECT_THAT(error.message, HasSubstr("no plain file"));
+  }
+}
+
+TEST_F(FilesTest, RefusesAHoleBeforeItIsRead) {
+  write_file(path("hole"), "{", Overwrite::kRefuse);
+  std::filesystem::resize_file(path("hole"), std::uint64_t{1} << 40);
+  const ErrorInfo error = error_of([&] { return read_file(path("hole")); });
+  EXPECT_EQ(error.code, ErrorCode::kFileUnreadable);
+  EXPECT_THAT(error.message, HasSubstr("1099511627776 bytes"));
 }
 
 }  // namespace

@@ -177,5 +177,15 @@ TEST(ParsePercent, NeedsTheSign) {
   }
 }
 
+TEST(ByteLists, TakeTheUnitOfTheLast) {
+  using List = std::vector<std::int64_t>;
+  EXPECT_EQ(parse_bytes_list("16,24,40,80GiB"), (List{16_GiB, 24_GiB, 40_GiB, 80_GiB}));
+  EXPECT_EQ(parse_bytes_list("512MiB,1.5 GiB"), (List{512_MiB, 1536_MiB}));
+  EXPECT_EQ(parse_bytes_list("1"), (List{1}));
+  for (const char* bad : {"", ",", "1GiB,", ",1GiB", "1,,2GiB", "80G", "1GiB,80G", "-1GiB", "a"}) {
+    EXPECT_EQ(parse_bytes_list(bad), std::nullopt) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace elixir

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """`meson install` into an empty directory gives what a user of the libraries and tools needs: a program compiles, links
-and runs against the installed planning library through pkg-config alone. Usage: install_test.py BUILD MESON CXX"""
+and runs against the installed planning library through pkg-config alone; installed programs start where they lie. Usage: install_test.py BUILD MESON CXX"""
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 BUILD, MESON, CXX = sys.argv[1:4]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = r"""
 #include <cstdio>
 #include <elixir/core/error.h>
@@ -72,6 +75,36 @@ class InstallTest(unittest.TestCase):
         for library in self.prefix.rglob("libelixir*.so"):
             module = library.name[len("lib"):-len(".so")]
             self.assertTrue(list(self.prefix.rglob(f"{module}.pc")), module)
+
+    def test_every_installed_program_starts_and_takes_the_libraries_beside_it(self):
+        programs = sorted((self.prefix / "bin").iterdir()) + sorted((self.prefix / "libexec").rglob("elixir-*"))
+        self.assertIn("elixir-search", [program.name for program in programs])
+        environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        for program in programs:
+            with self.subTest(program=program.name):
+                result = subprocess.run([program, "--version"], env={**environment, "LD_DEBUG": "files"}, capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stderr[-2000:])
+                loaded = {os.path.realpath(path) for path in re.findall(r"calling init: (\S+)", result.stderr)}
+                ours = {path for path in loaded if os.path.basename(path).startswith("libelixir")}
+                self.assertTrue(ours)
+                self.assertEqual({os.path.dirname(path) for path in ours}, {os.path.realpath(self.libraries())})
+
+    def libraries(self):
+        return next(self.prefix.rglob("libelixir-plan.so")).parent
+
+    def test_there_are_man_pages_where_there_is_help2man(self):
+        pages = {path.stem for path in self.prefix.rglob("man1/*.1")}
+        tools = {path.name for path in (self.prefix / "bin").iterdir()}
+        self.assertEqual(pages, tools if shutil.which("help2man") else set())
+
+    def test_no_help2man_is_said(self):
+        build = pathlib.Path(self.directory.name) / "build"
+        hidden = pathlib.Path(self.directory.name) / "hidden.ini"
+        hidden.write_text("[binaries]\nhelp2man = 'no-such-help2man'\n")
+        result = subprocess.run([MESON, "setup", build, ROOT, "-Dtorch=disabled", "-Dtests=false", "--native-file", hidden],
+                                capture_output=True, text=True)  # fmt: skip
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("no help2man: there will be no man pages", result.stdout)
 
     def test_profiles_schemas_and_format_pages_are_installed(self):
         self.assertTrue(list((self.prefix / "share/elixir/schemas").glob("*.schema.json")))

@@ -101,24 +101,57 @@ TEST_F(CudaAdamForms, FoundInfinityInDeviceMemoryLeavesEveryStateUntouched) {
   }
 }
 
-TEST_F(CudaAdamForms, ReportAGradientThatIsNotFinite) {
-  const AdamForm form = {Element::kFloat32, Element::kBFloat16, true, Element::kFloat32};
-  for (const std::size_t at : {0U, 300U, 4999U, 5002U}) {
-    AdamProblem host(form, 5003, 1);
-    for (std::size_t i = 0; i < host.size(); ++i) {
-      const float finite = i % 2 == 0 ? 3e38F : 1e-40F;
-      std::memcpy(host.storage().gradient.data() + 4 * i, &finite, 4);
+/// Of one pass over `host` with gradients of 1e-4, `report` in device memory.
+std::uint32_t report_of(const AdamProblem& host) {
+  DeviceProblem device(host);
+  const DeviceValue<std::uint32_t> report(0);
+  adam_cuda(device.arrays(), scalars_of(kHyper, 1, 1, 1.0F), nullptr, {nullptr, report.get()});
+  return report.value();
+}
+
+TEST_F(CudaAdamForms, ReportWhatIsNotFinite) {
+  const float infinity = -std::numeric_limits<float>::infinity();
+  for (const Element parameter : {Element::kFloat32, Element::kBFloat16}) {
+    const AdamForm form = {Element::kFloat32, parameter, false, Element::kFloat32};
+    for (const std::size_t at : {0U, 300U, 4999U, 5002U}) {
+      AdamProblem quiet(form, 5003, 1);
+      AdamProblem::Storage& storage = quiet.storage();
+      for (std::size_t i = 0; i < quiet.size(); ++i) {
+        const float values[] = {0.5F, 0.0F, 0.0F, 1e-4F};
+        std::memcpy(storage.master.data() + 4 * i, &values[0], 4);
+        std::memcpy(storage.moment1.data() + 4 * i, &values[1], 4);
+        std::memcpy(storage.moment2.data() + 4 * i, &values[2], 4);
+        std::memcpy(storage.gradient.data() + 4 * i, &values[3], 4);
+      }
+      EXPECT_EQ(report_of(quiet), 0U);
+      const auto with = [&](std::vector<std::uint8_t> AdamProblem::Storage::*array, float value) {
+        AdamProblem problem = quiet;
+        std::memcpy((problem.storage().*array).data() + 4 * at, &value, 4);
+        return report_of(problem);
+      };
+      EXPECT_EQ(with(&AdamProblem::Storage::gradient, infinity), 1U) << at;
+      EXPECT_EQ(with(&AdamProblem::Storage::master, infinity), 1U) << at;
+      EXPECT_EQ(with(&AdamProblem::Storage::moment2, -infinity), 1U) << at;
+      // The master is finite; a bf16 parameter is not.
+      EXPECT_EQ(with(&AdamProblem::Storage::master, std::numeric_limits<float>::max()),
+                parameter == Element::kBFloat16 ? 1U : 0U);
     }
-    DeviceProblem device(host);
-    const DeviceValue<std::uint32_t> report(0);
-    adam_cuda(device.arrays(), scalars_of(kHyper, 1, 1, 1.0F), nullptr, {nullptr, report.get()});
-    EXPECT_EQ(report.value(), 0U);
-    const float infinity = -std::numeric_limits<float>::infinity();
-    std::memcpy(host.storage().gradient.data() + 4 * at, &infinity, 4);
-    device.write_gradients(host);
-    adam_cuda(device.arrays(), scalars_of(kHyper, 1, 1, 1.0F), nullptr, {nullptr, report.get()});
-    EXPECT_EQ(report.value(), 1U) << at;
   }
+}
+
+TEST_F(CudaAdamForms, ReportIntoHostMemory) {
+  std::uint32_t* report = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&report, sizeof *report, cudaHostAllocMapped), cudaSuccess);
+  *report = 0;
+  const AdamForm form = {Element::kFloat32, std::nullopt, false, Element::kFloat32};
+  AdamProblem host(form, 5003, 1);
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(host.storage().gradient.data() + 4 * 77, &infinity, 4);
+  DeviceProblem device(host);
+  adam_cuda(device.arrays(), scalars_of(kHyper, 1, 1, 1.0F), nullptr, {nullptr, report});
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(*report, 1U);
+  cudaFreeHost(report);
 }
 
 TEST_F(CudaAdamForms, ClipFactorOnTheDeviceHasTheBitsOfTheHost) {

@@ -16,7 +16,7 @@ TEST_P(MetaEqualsCuda, OperatorByOperatorWithGeometryAndLifetimes) {
   if (!at::hasCUDA() || at::getNumGPUs() == 0) GTEST_SKIP() << "no GPU";
   if (GetParam().name == "lstm" || GetParam().name == "recurrent") {
     // Real tensors ask for the weights' addresses and the dropout's seed first: an item() that ends
-    // a capture. tests/memory/recorded_programs_test.cc has an LSTM's allocations instead.
+    // a capture. tests/memory/recorded/recorded_programs_test.cc has an LSTM's allocations instead.
     GTEST_SKIP() << "recurrent layers draw a seed on the GPU, which no capture can";
   }
   // Bags of embeddings that keep maxima have no gradient in bfloat16.

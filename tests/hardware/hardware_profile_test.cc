@@ -40,7 +40,11 @@ HardwareProfile sample() {
   p.noticed = {{"adam-cpu", "for the test"}};
   p.machine.topology = Topology{1, 8, {{0, 16, 1 << 30}}, {{1, "data", 49152, 2, 8}}};
   p.links.curves = {
-      {"host_to_device", "pinned", 4e3, 55e9, 0.1, {{4096, figure(4e3)}, {16384, figure(5e3)}}}};
+      {"host_to_device",
+       "pinned",
+       LinkLine{4e3, 55e9, 0.1},
+       {{4096, figure(4e3)}, {16384, figure(5e3)}}},
+      {"device_to_host", "pinned", std::nullopt, {{4096, figure(4e3)}, {16384, figure(3e3)}}}};
   p.links.peers = {{0, 1, true, figure(300e9), figure(3e3)}};
   p.links.pinned_allocation = PinnedAllocation{1 << 30, figure(1.5e9), figure(9e9)};
   p.host_streams = {{"adam", 16, std::nullopt, figure(170e9)}, {"copy", 8, 0, figure(90e9)}};
@@ -57,6 +61,33 @@ HardwareProfile sample() {
 
 HardwareProfile parse(const Json& json) {
   return parse_hardware(*JsonDocument::parse(dump(json), "h.json"));
+}
+
+TEST(HardwareProfile, FiguresBeyondAnyMachineAreRefused) {
+  const Json good = to_json(sample());
+  struct Case {
+    const char* pointer;
+    Json value;
+  };
+  for (const Case& c : {
+           Case{"/launch_ns/median", 1e300},
+           Case{"/launch_ns/median", 1e16},
+           Case{"/operators/0/time_ns/median", 1e16},
+           Case{"/operators/0/workspace_bytes", 1LL << 62},
+           Case{"/adam/cpu/0/params_per_s/median", 1e-300},
+           Case{"/compute/0/matmul_flop_per_s/median", 1e300},
+           Case{"/gpus/0/memory_bytes", 1LL << 62},
+       }) {
+    Json bad = good;
+    bad[Json::json_pointer(c.pointer)] = c.value;
+    try {
+      (void)parse(bad);
+      ADD_FAILURE() << c.pointer << " is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kJsonBadValue);
+      EXPECT_EQ(error.info().where->pointer, c.pointer);
+    }
+  }
 }
 
 ErrorInfo failure(const std::function<void()>& action) {
@@ -80,6 +111,8 @@ TEST(HardwareDocument, KeepsEverythingOverWritingAndReading) {
   EXPECT_EQ(back.waived.at("host-copy"), "for the test");
   EXPECT_EQ(back.machine.topology->caches[0].bytes, 49152);
   EXPECT_EQ(back.links.curves[0].points[1].bytes, 16384);
+  EXPECT_EQ(back.links.curves[0].line->bytes_per_s, 55e9);
+  EXPECT_FALSE(back.links.curves[1].line);
   EXPECT_EQ(back.adam_forms[1].moments, "bf16");
   EXPECT_EQ(back.adam_forms[0].parameters, 65536);
   EXPECT_EQ(back.host_streams[1].numa_node, 0);

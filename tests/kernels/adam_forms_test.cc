@@ -133,33 +133,79 @@ TEST(AdamForms, FoundInfinityLeavesEveryStateUntouched) {
   }
 }
 
+void put(std::vector<std::uint8_t>& array, Element type, std::size_t i, float value) {
+  const std::uint16_t narrow =
+      type == Element::kFloat16 ? reference::to_float16(value) : reference::to_bfloat16(value);
+  if (type == Element::kFloat32) {
+    std::memcpy(array.data() + i * sizeof value, &value, sizeof value);
+  } else {
+    std::memcpy(array.data() + i * sizeof narrow, &narrow, sizeof narrow);
+  }
+}
+
+void set_master(AdamProblem& problem, std::size_t i, float value) {
+  AdamProblem::Storage& storage = problem.storage();
+  if (!problem.form().split) return put(storage.master, Element::kFloat32, i, value);
+  const reference::Split halves = reference::split(value);
+  std::memcpy(storage.parameter.data() + i * sizeof halves.upper, &halves.upper, 2);
+  std::memcpy(storage.lower.data() + i * sizeof halves.lower, &halves.lower, 2);
+}
+
+/// A problem whose states are zero, with every gradient `gradient`.
+AdamProblem quiet_problem(const AdamForm& form, std::size_t n, float gradient) {
+  AdamProblem problem(form, n, 2);
+  AdamProblem::Storage& storage = problem.storage();
+  for (auto* array :
+       {&storage.master, &storage.moment1, &storage.moment2, &storage.parameter, &storage.lower}) {
+    std::fill(array->begin(), array->end(), std::uint8_t{0});
+  }
+  for (std::size_t i = 0; i < n; ++i) put(storage.gradient, form.gradient, i, gradient);
+  return problem;
+}
+
+std::uint32_t report_of(AdamProblem& problem, Isa isa) {
+  std::uint32_t report = 0;
+  adam_cpu(problem.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {nullptr, &report});
+  return report;
+}
+
 TEST(AdamForms, ReportsAGradientThatIsNotFiniteWhereverItIs) {
   const auto infinity = std::numeric_limits<float>::infinity();
   for (const AdamForm& form : all_adam_forms()) {
     for (const Isa isa : available_isas()) {
       for (const std::size_t at : {0U, 5U, 31U, 64U, 99U}) {
         for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
-          AdamProblem problem(form, 100, 2);
-          std::vector<std::uint8_t>& gradient = problem.storage().gradient;
-          // The largest finite value and the least denormal are no reason to report.
-          const auto set = [&](std::size_t i, float value) {
-            const std::uint16_t narrow = form.gradient == Element::kFloat16
-                                             ? reference::to_float16(value)
-                                             : reference::to_bfloat16(value);
-            if (form.gradient == Element::kFloat32) {
-              std::memcpy(gradient.data() + i * 4, &value, 4);
-            } else {
-              std::memcpy(gradient.data() + i * 2, &narrow, 2);
-            }
-          };
-          for (std::size_t i = 0; i < 100; ++i) set(i, i % 2 == 0 ? 65504.0F : 1e-40F);
-          std::uint32_t report = 0;
-          adam_cpu(problem.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {nullptr, &report});
-          ASSERT_EQ(report, 0U) << name_of(form) << " " << name_of(isa);
-          set(at, bad);
-          adam_cpu(problem.arrays(), scalars_of(kHyper, 1, 1, 1.0F), isa, {nullptr, &report});
-          ASSERT_EQ(report, 1U) << name_of(form) << " " << name_of(isa) << " at " << at;
+          AdamProblem problem = quiet_problem(form, 100, 1e-40F);
+          ASSERT_EQ(report_of(problem, isa), 0U) << name_of(form) << " " << name_of(isa);
+          put(problem.storage().gradient, form.gradient, at, bad);
+          ASSERT_EQ(report_of(problem, isa), 1U)
+              << name_of(form) << " " << name_of(isa) << " at " << at;
         }
+      }
+    }
+  }
+}
+
+TEST(AdamForms, ReportsAnUpdateThatIsNotFiniteWhereverItIs) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const Isa isa : available_isas()) {
+      for (const std::size_t at : {0U, 5U, 31U, 64U, 99U}) {
+        const auto report = [&](float master) {
+          AdamProblem problem = quiet_problem(form, 100, 1.0F);
+          set_master(problem, at, master);
+          return report_of(problem, isa);
+        };
+        const bool fp16 = form.parameter == Element::kFloat16;
+        ASSERT_EQ(report(fp16 ? 65504.0F : 3.3e38F), 0U) << name_of(form) << " " << name_of(isa);
+        ASSERT_EQ(report(std::numeric_limits<float>::infinity()), 1U) << name_of(form);
+        // The master is finite; a parameter of 16 bits is not.
+        const bool narrow = form.parameter && *form.parameter != Element::kFloat32;
+        ASSERT_EQ(report(kLargest), narrow ? 1U : 0U) << name_of(form) << " " << name_of(isa);
+        // The square overflows, and the parameter would never move again.
+        AdamProblem problem = quiet_problem(form, 100, 1.0F);
+        put(problem.storage().moment2, form.moment, at, std::numeric_limits<float>::infinity());
+        ASSERT_EQ(report_of(problem, isa), 1U) << name_of(form) << " " << name_of(isa);
       }
     }
   }

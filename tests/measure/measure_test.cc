@@ -56,11 +56,13 @@ TEST(Sampling, WarmUpDoesNotCountAndTheBudgetEndsIt) {
     ++calls;
     return calls <= 2 ? 100.0 : 1.0;
   };
-  const std::vector<double> seconds = sample({2, 3, 50, 4.5}, once);
+  NoWatch quiet;
+  const std::vector<double> seconds = sample({2, 3, 50, 4.5}, once, quiet);
   EXPECT_EQ(seconds.size(), 5U) << "the sample that crosses the budget is the last";
   EXPECT_EQ(*std::max_element(seconds.begin(), seconds.end()), 1.0);
-  EXPECT_EQ(sample({0, 3, 50, 0.0}, [] { return 1.0; }).size(), 3U);
-  EXPECT_EQ(sample({0, 3, 7, 1e9}, [] { return 1.0; }).size(), 7U);
+  const auto second = [] { return 1.0; };
+  EXPECT_EQ(sample({0, 3, 50, 0.0}, second, quiet).size(), 3U);
+  EXPECT_EQ(sample({0, 3, 7, 1e9}, second, quiet).size(), 7U);
 }
 
 TEST(Sampling, StopsWhenAskedTo) {
@@ -90,6 +92,7 @@ TEST(Machine, IsDescribed) {
   const hardware::Machine machine = describe_machine(3);
   EXPECT_FALSE(machine.cpu.empty());
   EXPECT_GE(machine.logical_cpus, 1);
+  EXPECT_NE(machine.isa, program::CpuIsa::kUnsaid);
   EXPECT_EQ(machine.threads, 3);
   EXPECT_GT(machine.host_memory_bytes, 1 << 28);
 }

@@ -30,6 +30,8 @@ Plan plan_for(const program::Program& program) {
       .streams = {{.stream = "compute", .busy_ns = 9}},
       .peak_allocated_bytes = 3,
       .host_bytes = 4,
+      .operators_measured = 10,
+      .operators_total = 12,
       .traffic = {
           .host_to_device_bytes = 5, .device_to_host_bytes = 6, .fetches = 7, .evictions = 8}};
   return plan;
@@ -72,6 +74,8 @@ TEST(Plan, HostileDocumentsGiveOneError) {
   for (const Case& c : {
            Case{"/accumulation_steps", 0, ErrorCode::kJsonBadValue},
            Case{"/accumulation_steps", "1", ErrorCode::kJsonType},
+           Case{"/accumulation_steps", 10'000'000, ErrorCode::kJsonBadValue},
+           Case{"/cache/blocks", 2147483647, ErrorCode::kJsonBadValue},
            Case{"/world", 1LL << 40, ErrorCode::kJsonBadValue},
            Case{"/chunks/0/bytes", -1, ErrorCode::kJsonBadValue},
            Case{"/chunks/0/bytes", 1LL << 60, ErrorCode::kJsonBadValue},
@@ -80,6 +84,7 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/cache/blocks", 1.5, ErrorCode::kJsonType},
            Case{"/hardware/sm", 90, ErrorCode::kJsonBadValue},
            Case{"/optimizer", "lion", ErrorCode::kJsonBadValue},
+           Case{"/predicted/operators_measured", 13, ErrorCode::kJsonBadValue},
            Case{"/activations/recompute", Json::array({1}), ErrorCode::kJsonBadValue},
            Case{"/schema", "elixir.profile", ErrorCode::kWrongSchema},
        }) {

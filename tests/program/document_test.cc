@@ -168,7 +168,35 @@ TEST_F(ProfileDocument, RefusesAStorageThatDoesNotExist) {
             "/model/loss");
 }
 
+TEST_F(ProfileDocument, RefusesAnInputInAnothersStorage) {
+  EXPECT_EQ(error_of("\"name\":\"x\",\"tensor\":{\"storage\":1",
+                     "\"name\":\"x\",\"tensor\":{\"storage\":0")
+                .where->pointer,
+            "/inputs/0/tensor");
+}
+
+TEST_F(ProfileDocument, RefusesABufferMadeInTheStep) {
+  const ErrorInfo error = error_of(
+      "\"buffers\": []",
+      R"("buffers": [{"name":"b","names":["b"],"tensor":{"storage":2,"version":0,"sizes":[1],"strides":[1],"offset":0,"dtype":"float32","wrapped_number":false},"mutated":false}])");
+  EXPECT_EQ(error.code, ErrorCode::kJsonBadValue);
+  EXPECT_EQ(error.where->pointer, "/model/buffers/0/tensor");
+}
+
+TEST_F(ProfileDocument, RefusesACallThatReadsWhatIsMadeLater) {
+  const ErrorInfo error = error_of("\"arguments\":[{\"storage\":1,\"version\":0",
+                                   "\"arguments\":[{\"storage\":1,\"version\":7");
+  EXPECT_EQ(error.code, ErrorCode::kJsonBadValue);
+  EXPECT_EQ(error.where->pointer, "/operators");
+}
+
+TEST_F(ProfileDocument, RefusesWorkThatNoMachineDoes) {
+  EXPECT_EQ(error_of("\"flops\":24", "\"flops\":9223372036854775807").where->pointer,
+            "/operators/0");
+}
+
 TEST_F(ProfileDocument, RefusesAProgramThatIsNotTheFingerprints) {
+  EXPECT_EQ(error_of("\"flops\":24", "\"flops\":25").where->pointer, "/model/fingerprint");
   EXPECT_EQ(error_of("aten::sum", "aten::mean").where->pointer, "/model/fingerprint");
 }
 
@@ -197,7 +225,6 @@ TEST(Fingerprint, IgnoresWhatDoesNotRun) {
   const std::string before = fingerprint(sample());
   Program other = sample();
   other.modules[1] = "renamed";
-  other.operators[0].flops = 1;
   other.storages[2].freed_after = 3;
   other.storages[2].category = Category::kTemporary;
   EXPECT_EQ(fingerprint(other), before);
@@ -212,6 +239,7 @@ TEST(Fingerprint, SeesWhatRuns) {
   };
   EXPECT_TRUE(changed([](Program& p) { p.operators[1].arguments[4] = 2.0; }));
   EXPECT_TRUE(changed([](Program& p) { p.operators[1].arguments[4] = std::int64_t{1}; }));
+  EXPECT_TRUE(changed([](Program& p) { p.operators[0].flops = 1; }));
   EXPECT_TRUE(changed([](Program& p) { p.parameters[0].names.pop_back(); }));
   EXPECT_TRUE(changed([](Program& p) { p.parameters[0].requires_grad = false; }));
   EXPECT_TRUE(changed([](Program& p) { p.storages[0].content_digest = "00"; }));

@@ -66,13 +66,27 @@ TEST(ComparisonScreen, ShowsBothEndsOfALongList) {
     comparison.modules.push_back(change_of(std::string(1, static_cast<char>('a' + i)), 15 - i));
   }
   const std::string text = comparison_screen(comparison, "old.json");
-  EXPECT_THAT(text, HasSubstr("modules that differ: 26 (15 grew, 10 shrank, 0 new, 0 gone)"));
+  EXPECT_THAT(text,
+              HasSubstr("modules that differ: 26 (15 grew, 10 shrank, 0 new, 0 gone, "
+                        "1 in parameters or peak inside alone)"));
   for (const char* shown : {"\n  a ", "\n  g ", "\n  x ", "\n  y ", "\n  z "}) {
     EXPECT_THAT(text, HasSubstr(shown));
   }
   EXPECT_THAT(text, Not(HasSubstr("\n  h ")));
   EXPECT_THAT(text, Not(HasSubstr("\n  w ")));
-  EXPECT_THAT(text, HasSubstr("\n  ... 16 more\n"));
+  // 15 … -10 in all; 15 … 9 and -8 … -10 are shown.
+  EXPECT_THAT(text, HasSubstr("\n  ... 16 more, together  "));
+  EXPECT_THAT(text.substr(text.find("... 16 more")), HasSubstr(" +8\n"));
+}
+
+TEST(ComparisonScreen, AddsUpToThePeakWithWhatIsNoTensor) {
+  memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
+  EXPECT_THAT(comparison_screen(comparison, "old.json"), Not(HasSubstr("workspaces")));
+  comparison.peak_allocated_bytes.after += 3 << 20;
+  const std::string text = comparison_screen(comparison, "old.json");
+  const std::size_t at = text.find("  at the peak: workspaces, unsplit blocks");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_THAT(text.substr(at, 80), HasSubstr(" 3.0  +3,145,728\n"));
 }
 
 TEST(ComparisonScreen, SumsWhatItJoinsAndSortsBySum) {

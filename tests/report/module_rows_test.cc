@@ -54,16 +54,36 @@ TEST(ModuleRows, OfARootAloneIsARow) {
   EXPECT_THAT(labels_of(module_rows(builder.tree, 5)), ElementsAre("(model)"));
 }
 
-TEST(ModuleRows, ModulesInsideOneAnotherAreOneRowAndKeepTheOutermostFigures) {
+TEST(ModuleRows, ModulesInsideOneAnotherAreOneRowWhileTheirFiguresAreTheSame) {
   TreeBuilder builder;
   const auto model = builder.add("model", 0);
   const auto decoder = builder.add("decoder", model);
-  builder.add("a", decoder, 5);
-  builder.add("b", decoder, 7);
+  const auto attention = builder.add("self_attn", decoder, 30);  // has weights of its own
+  builder.add("out_proj", attention, 10);
+  builder.add("mlp", decoder, 7);
   builder.tree[0].parameters_bytes += 100;  // what only the root has
   const auto rows = module_rows(builder.tree, 10);
-  EXPECT_THAT(labels_of(rows), ElementsAre("model.decoder", " a", " b"));
-  EXPECT_EQ(rows[0].parameters_bytes, 112);
+  EXPECT_THAT(labels_of(rows),
+              ElementsAre("(model)", " model.decoder", "  self_attn", "   out_proj", "  mlp"));
+  EXPECT_EQ(rows[0].parameters_bytes, 147);
+  EXPECT_EQ(rows[1].parameters_bytes, 47);
+  EXPECT_EQ(rows[2].parameters_bytes, 40);
+  EXPECT_EQ(rows[3].parameters_bytes, 10);
+}
+
+TEST(ModuleRows, NameEveryStretchOfSiblingsAlike) {
+  const auto label = [](const std::vector<std::int64_t>& parameters) {
+    TreeBuilder builder;
+    const auto layers = builder.add("layers", 0);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      builder.add(std::to_string(i), layers, parameters[i]);
+    }
+    return module_rows(builder.tree, 20).at(1).label;
+  };
+  EXPECT_EQ(label({5, 5, 5, 9, 5}), "0 … 2, 4");
+  EXPECT_EQ(label({5, 5, 5, 5, 9}), "0 … 3");
+  EXPECT_EQ(label({5, 9, 5, 8, 5, 7, 5}), "0, 2, 4, 6");
+  EXPECT_EQ(label({5, 9, 5, 9, 5, 9, 5, 9, 5, 9, 5, 9}), "0, 2, … 10");
 }
 
 TEST(ModuleRows, SiblingsAlikeAreOneRowWithTheHighestPeak) {

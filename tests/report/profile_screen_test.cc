@@ -107,14 +107,33 @@ TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
 TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {
   const std::string screen = screen_of(profile_of(fakes::transformer({.layers = 6})));
   EXPECT_THAT(line_with(screen, "float32[256,64]"), HasSubstr("wte.weight"));
-  EXPECT_THAT(screen,
-              ContainsRegex("× 14 +optimizer state +float32\\[256,64\\] +exp_avg of wte.weight"));
+  EXPECT_THAT(
+      screen,
+      ContainsRegex("14 × [0-9.,]+ +optimizer state +float32\\[256,64\\] +exp_avg of wte.weight"));
   EXPECT_THAT(screen, ContainsRegex("… [0-9]+ more"));
 }
 
 TEST(ProfileScreen, HasTheFourNumbersOfThePythonProfiler) {
   EXPECT_THAT(screen_of(profile_of(fakes::mlp({4, 8}, 2))),
               HasSubstr("param_occ 160, buffer_occ 0, grad_occ 160"));
+}
+
+TEST(ProfileScreen, ShowsSmallWorkInSmallUnits) {
+  fakes::ProgramBuilder builder;
+  const auto x = builder.input("x", {4}, program::DType::kFloat32);
+  builder.call("aten::mm", {x}, {4}, 12'400'000'000);
+  EXPECT_THAT(screen_of(profile_of(builder.build())), HasSubstr(", 12.4 GFLOP a step\n"));
+}
+
+TEST(ProfileScreen, SaysWhichInputIsTheLabel) {
+  fakes::ProgramBuilder builder;
+  builder.input("tokens", {4, 8});
+  EXPECT_EQ(loss_line(builder.build(), "mse"),
+            "loss: mse of the output and input `tokens`, the only one\n");
+  builder.input("labels", {4, 8});
+  EXPECT_EQ(loss_line(builder.build(), "cross-entropy"),
+            "loss: cross-entropy of the output and input `labels`, the last of 2: it is the "
+            "label\n");
 }
 
 TEST(ProfileScreen, FitsAScreen) {

@@ -26,6 +26,8 @@ class ScheduleTrace : public ::testing::Test {
       program::Operator op;
       op.id = i;
       op.module = i + 1;
+      op.name = i == 0 ? "aten::gelu" : "aten::mm";
+      op.flops = i;
       program_.operators.push_back(op);
     }
     schedule::Task compute = task(0, schedule::TaskKind::kCompute, schedule::Stream::kCompute);
@@ -46,8 +48,9 @@ class ScheduleTrace : public ::testing::Test {
   schedule::Schedule schedule_;
 };
 
-TEST_F(ScheduleTrace, LabelsNameModulesAndChunks) {
-  EXPECT_EQ(label_of(schedule_.tasks[0], program_), "compute block.0 - block.\"1\"");
+TEST_F(ScheduleTrace, LabelsNameWhatRunsAndChunks) {
+  EXPECT_EQ(label_of(schedule_.tasks[0], program_),
+            "forward block.0 - block.\"1\": aten::mm and 1 more");
   EXPECT_EQ(label_of(schedule_.tasks[1], program_), "fetch chunk 3");
 }
 

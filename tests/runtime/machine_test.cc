@@ -3,7 +3,7 @@
 #include "runtime/machine.h"
 
 #include "core/units.h"
-#include "support.h"
+#include "train/support.h"
 
 namespace elixir::runtime {
 namespace {
@@ -49,6 +49,24 @@ TEST(Machine, NoGpuWhenOneIsAskedForSaysWhy) {
   EXPECT_EQ(
       error_of([&] { (void)choose_device("cuda", plan_for("cpu"), machine_without_gpu()); }).code,
       ErrorCode::kNoGpu);
+}
+
+TEST(Machine, AnotherCpuThanThePlansIsRefusedInOneSentence) {
+  plan::Plan plan = plan_for("cpu");
+  Machine machine = machine_without_gpu();
+  plan.hardware.isa = program::CpuIsa::kAvx512CoreBf16;
+  machine.isa = program::CpuIsa::kAvx512CoreBf16;
+  EXPECT_EQ(choose_device("auto", plan, machine), DeviceKind::kCpu);
+  machine.isa = program::CpuIsa::kAvx2;
+  const ErrorInfo info = error_of([&] { (void)choose_device("auto", plan, machine); });
+  EXPECT_EQ(info.code, ErrorCode::kWrongMachineKind);
+  EXPECT_EQ(info.message,
+            "the plan is for cpu:avx512_core_bf16, this machine's CPU is cpu:avx2: LibTorch "
+            "dispatches other operators on it");
+  EXPECT_NE(info.help.at(0).find("--target cpu:avx2"), std::string::npos);
+  // A plan made before the instruction set was named goes with every CPU.
+  plan.hardware.isa = program::CpuIsa::kUnsaid;
+  EXPECT_EQ(choose_device("auto", plan, machine), DeviceKind::kCpu);
 }
 
 TEST(Machine, AnotherKindThanThePlansIsRefused) {

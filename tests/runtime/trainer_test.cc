@@ -6,6 +6,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -126,6 +127,73 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   EXPECT_EQ(step(*troubled).loss, expected[1]);
   EXPECT_EQ(step(*troubled).loss, expected[2]);
   EXPECT_TRUE(weights_of(*troubled) == weights);
+}
+
+TEST_F(TrainerTest, AnUpdateThatIsNotFiniteFailsTheStepUnderEveryPlacement) {
+  for (Placement placement : {kAllOnDevice, kOptimizerOnHost, kAllOnHost}) {
+    for (const bool clips : {false, true}) {
+      placement.clips = clips;
+      run_.optimizer.clip_norm = clips ? 1.0 : 0.0;
+      const auto trainer = make(model_.plan(placement));
+      step(*trainer);
+      try {
+        trainer->step(model_.batch(2, 1), 1e38);
+        ADD_FAILURE() << "no error";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
+        EXPECT_EQ(exit_code_of(error.info().code), 4);
+        const std::string first = model_.program().parameters.front().name;
+        EXPECT_EQ(error.info().message, "the update of `" + first + "` in step 2 is not finite");
+      }
+      EXPECT_EQ(trainer->steps_done(), 1);
+    }
+  }
+}
+
+TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBack) {
+  Placement placement = kAllOnHost;
+  placement.clips = true;
+  run_.optimizer.clip_norm = 1.0;
+  const auto trainer = make(model_.plan(placement));
+  // The last norm's weight scales the logits: the loss stays finite, its gradients do not.
+  std::string name;
+  for (const program::Parameter& parameter : model_.program().parameters) {
+    if (parameter.name.find("ln_f.weight") != std::string::npos) name = parameter.name;
+  }
+  const at::Tensor weight = trainer->state(name, "parameter");
+  trainer->set_state(name, "parameter", at::full_like(weight, 1e30));
+  const auto before = weights_of(*trainer);
+  try {
+    step(*trainer);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
+    EXPECT_NE(error.info().message.find("step 1"), std::string::npos);
+    EXPECT_NE(error.info().message.find("gradient"), std::string::npos);
+  }
+  EXPECT_TRUE(weights_of(*trainer) == before);
+}
+
+TEST_F(TrainerTest, WhatTheSourceLeavesOutIsSetByTheCaller) {
+  const plan::Plan plan = model_.plan(kAllOnHost);
+  std::map<std::string, std::string> expected;
+  {
+    const auto whole = make(plan);
+    step(*whole);
+    expected = weights_of(*whole);
+  }
+  std::vector<std::string> parameters;
+  for (const auto& each : model_.program().parameters) parameters.push_back(each.name);
+  const TensorSource weights = model_.weights();
+  const TensorSource buffers_alone = [&](const std::string& name) {
+    const bool parameter =
+        std::find(parameters.begin(), parameters.end(), name) != parameters.end();
+    return parameter ? at::Tensor() : weights(name);
+  };
+  Trainer trainer(model_.captured(), plan, options_with(run_), buffers_alone);
+  for (const std::string& name : parameters) trainer.set_state(name, "parameter", weights(name));
+  step(trainer);
+  EXPECT_TRUE(weights_of(trainer) == expected);
 }
 
 TEST_F(TrainerTest, GivesBackItsDeviceMemory) {

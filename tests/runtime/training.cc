@@ -155,7 +155,8 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   for (layout.blocks = placement.parameters == plan::Home::kHost ? 1 : 0;; ++layout.blocks) {
     plan::Plan plan = fakes::lay_out(program(), layout);
     plan.programs = {{"train", program::fingerprint(program())}};
-    plan.hardware = {"", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0};
+    plan.hardware = {
+        "", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0, program().target.isa};
     plan.strategy = "test";
     try {
       const schedule::Simulation simulation = simulate(plan, lower(plan, placement.clips));

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/plans.h"
 #include "schedule/run_memory.h"
@@ -72,10 +73,10 @@ TEST(Evaluation, TheSameProgramNeedsNoBufferOfItsOwn) {
       evaluation_memory(training.schedule,
                         evaluation.schedule,
                         lent,
-                        buffer_bytes(evaluation.schedule, Arena::kDevice) + 4096);
+                        buffer_bytes(evaluation.schedule.buffers, Arena::kDevice) + 4096);
   EXPECT_EQ(memory.own_device_bytes, 0);
   EXPECT_EQ(memory.own_host_bytes, 0);
-  EXPECT_EQ(memory.peak_device_bytes, buffer_bytes(training.schedule, Arena::kDevice) + 4096);
+  EXPECT_EQ(memory.peak_device_bytes, buffer_bytes(training.schedule.buffers, Arena::kDevice) + 4096);
 }
 
 TEST(Evaluation, LargerInputsAndOtherConstantsAreCounted) {
@@ -86,10 +87,10 @@ TEST(Evaluation, LargerInputsAndOtherConstantsAreCounted) {
       evaluation_memory(training.schedule,
                         evaluation.schedule,
                         lent,
-                        buffer_bytes(evaluation.schedule, Arena::kDevice) + 512);
+                        buffer_bytes(evaluation.schedule.buffers, Arena::kDevice) + 512);
   EXPECT_EQ(memory.own_device_bytes, 12288 + 512);  // 100 * 30 * 4 rounded up, and the constant
   EXPECT_EQ(memory.peak_device_bytes,
-            buffer_bytes(training.schedule, Arena::kDevice) + 12288 + 512 + 512);
+            buffer_bytes(training.schedule.buffers, Arena::kDevice) + 12288 + 512 + 512);
   for (const Buffer& buffer : evaluation.schedule.buffers) {
     const bool own = buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
     EXPECT_EQ(lent[buffer.id] == kOwnBuffer, own) << buffer.id;

@@ -39,6 +39,18 @@ std::int64_t count(const Schedule& schedule, TaskKind kind) {
   return std::count(all.begin(), all.end(), kind);
 }
 
+TEST(Lower, RefusesMoreMicroBatchesThanAScheduleMayHave) {
+  const program::Program program = fakes::transformer({.layers = 30});
+  plan::Plan plan = lay_out(program, {});
+  plan.accumulation_steps = 65'536;
+  try {
+    (void)lower_plan(program, plan);
+    ADD_FAILURE() << "lowered";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kInconsistentPlan);
+  }
+}
+
 TEST(Belady, LoadsTheDesignsVectorSixTimes) {
   EXPECT_EQ(belady_loads({{0}, {1, 2}, {3}, {3}, {1, 2}, {0}}, 2).size(), 6U);
 }

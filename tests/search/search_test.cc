@@ -11,6 +11,7 @@
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "program/lifetimes.h"
+#include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
@@ -142,7 +143,7 @@ TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
     const schedule::OperatorMemory memory = schedule::operator_memory(schedule::operator_events(
         schedule, program, lifetimes, schedule::replay_scripts(program), 2));
     const std::int64_t needed = plan.plan.budgets.gpu_context_bytes +
-                                schedule::buffer_bytes(schedule, schedule::Arena::kDevice) +
+                                schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
                                 memory.peak_reserved_bytes;
     EXPECT_GE(plan.gpu_memory_bytes, needed) << strategy;
     EXPECT_LE(plan.gpu_memory_bytes, *request.gpu_memory_bytes) << strategy;

@@ -2,15 +2,22 @@
 // Copyright 2026 The Elixir authors
 #include "train/data.h"
 
+#include <sys/resource.h>
+
+#include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <fmt/format.h>
 
 #include "support.h"
+#include "train/label_use.h"
 #include "train/safetensors.h"
+#include "train/token_entropy.h"
 
 namespace elixir::train {
 namespace {
@@ -121,6 +128,87 @@ TEST(Data, RowsAreConsecutiveTokensAcrossFilesAndTheSameForAllTokenInputs) {
   }
   EXPECT_EQ(*firsts.begin(), 0);
   EXPECT_EQ(*firsts.rbegin(), 196);
+}
+
+TEST(Data, NextLabelsAreTheTokensAfterTheInputs) {
+  const TemporaryDirectory directory;
+  const DataFiles files{DataFormat::kBytes, {directory.write("1.txt", counting(20))}};
+  const auto data = Dataset::open(files, language_model(256), 1, Labels::kNext);
+  EXPECT_EQ(data->tokens_per_row(), 4);
+  std::set<std::int64_t> firsts;
+  for (int step = 1; step <= 300; ++step) {
+    const BatchInputs batch = data->training(7, step, 0);
+    EXPECT_TRUE(at::equal(batch[0] + 1, batch[1])) << "the stream counts";
+    firsts.insert(batch[0][0][0].item<std::int64_t>());
+  }
+  EXPECT_EQ(*firsts.rbegin(), 15) << "the last row's last label is the last token";
+  EXPECT_EQ(data->evaluation_batches(9), 2) << "four rows of five tokens, two a batch";
+  const DataFiles short_one{DataFormat::kBytes, {directory.write("2.txt", counting(9))}};
+  EXPECT_EQ(
+      error_of([&] { (void)Dataset::open(short_one, language_model(256), 1, Labels::kNext); }).code,
+      ErrorCode::kDataTooShort);
+  (void)Dataset::open(short_one, language_model(256), 1);
+}
+
+TEST(LabelUse, ATargetThatNoEmbeddingLooksUpIsALabel) {
+  const LabelUse use = label_use(language_model(256));
+  EXPECT_EQ(use.labels, std::vector<std::size_t>{1});
+  EXPECT_TRUE(use.has_class_loss);
+  EXPECT_TRUE(use.unshifted);
+  EXPECT_FALSE(use.model_shifts);
+}
+
+TEST(LabelUse, ATargetReadFromItsSecondTokenOnIsShiftedByTheModel) {
+  program::Program program = language_model(256);
+  // labels[:, 1:] is cloned.
+  auto& cut = std::get<program::TensorRef>(program.operators[1].arguments[0]);
+  cut.sizes = {2, 3};
+  cut.offset = 1;
+  EXPECT_TRUE(label_use(program).model_shifts);
+  EXPECT_FALSE(label_use(program).unshifted);
+}
+
+TEST(LabelUse, InputsThatTheModelCutsAreNotRepeated) {
+  program::Program program = language_model(256);
+  // The embedding looks up input_ids[:, :-1]: a model that puts a first token before them.
+  std::get<program::TensorRef>(program.operators[0].arguments[1]).sizes = {2, 3};
+  EXPECT_FALSE(label_use(program).unshifted);
+}
+
+TEST(LabelUse, LabelsAreKnownByNameWhereNoLossShowsThem) {
+  program::Program program = language_model(256);
+  program.operators.pop_back();
+  EXPECT_EQ(label_use(program).labels, std::vector<std::size_t>{1});
+  EXPECT_FALSE(label_use(program).has_class_loss);
+  EXPECT_FALSE(label_use(program).unshifted) << "nobody knows";
+  program.inputs[1].name = "other";
+  EXPECT_TRUE(label_use(program).labels.empty());
+}
+
+TEST(TokenEntropy, IsWhatThePairsLeaveOpen) {
+  EXPECT_EQ(next_token_entropy({}), 0);
+  EXPECT_NEAR(next_token_entropy({{1, 2, 1, 2, 1, 2, 1}}), 0, 1e-12);
+  // After 1 comes 2 or 3, each half of the time; after both comes 1.
+  EXPECT_NEAR(next_token_entropy({{1, 2, 1, 3, 1, 2, 1, 3, 1}}), 0.5 * std::log(2.0), 1e-12);
+  EXPECT_NEAR(next_token_entropy({{1, 2}, {1, 3}}), std::log(2.0), 1e-12) << "pieces are apart";
+}
+
+TEST(LossWatch, DoubtsOnceAndOnlyBeforeTheDataWasDrawnOnce) {
+  int counted = 0;
+  const auto entropy = [&] {
+    ++counted;
+    return 2.0;
+  };
+  LossWatch watch(entropy, 1000, 100);
+  EXPECT_FALSE(watch.training(1, 5.0));
+  EXPECT_EQ(counted, 0) << "no loss of that size is implausible";
+  EXPECT_FALSE(watch.training(2, 0.21));
+  EXPECT_TRUE(LossWatch(entropy, 1000, 100).training(10, 0.19));
+  EXPECT_FALSE(watch.training(11, 0.19)) << "it may know them by heart";
+  EXPECT_TRUE(watch.held_out(0.19));
+  EXPECT_FALSE(watch.held_out(0.0)) << "said already";
+  LossWatch simple([] { return 0.4; }, 1000, 100);
+  EXPECT_FALSE(simple.training(1, 0.0)) << "simple data";
 }
 
 TEST(Data, ARowDependsOnSeedStepAndRowAlone) {
@@ -299,6 +387,62 @@ TEST_F(Samples, WrongKeysShapesDtypesCountsAndValuesAreRefused) {
       Dataset::open({DataFormat::kSafetensors, {file("i", pixels(4, 0), ignored)}}, program_, 1)
           ->size(),
       4);
+}
+
+TEST(Data, AFileThatIsCutUnderTheRunIsAnErrorOfReading) {
+  const TemporaryDirectory directory;
+  const program::Program program = language_model(256);
+  const std::string tokens = directory.write("a.txt", counting(1 << 16));
+  const auto data = Dataset::open({DataFormat::kBytes, {tokens}}, program, 1);
+  (void)data->training(1, 1, 0);
+  std::filesystem::resize_file(tokens, 100);
+  const ErrorInfo info = error_of([&] {
+    for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+  });
+  EXPECT_EQ(info.code, ErrorCode::kIoError);
+  EXPECT_EQ(exit_code_of(info.code), 4);
+  ASSERT_TRUE(info.where.has_value());
+  EXPECT_EQ(info.where->file, tokens);
+  EXPECT_EQ(info.where->byte_offset, 100);
+}
+
+TEST(Data, ManySmallFilesNeedFewDescriptors) {
+  const TemporaryDirectory directory;
+  DataFiles files;
+  for (int i = 0; i < 700; ++i) {
+    files.files.push_back(directory.write(fmt::format("{:03}.txt", i), std::string(8, 'a')));
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 400;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+  const auto data = Dataset::open(files, language_model(256), 1);
+  for (int step = 1; step < 200; ++step) {
+    EXPECT_EQ(data->training(1, step, 0)[0].max().item<std::int64_t>(), 'a');
+  }
+  // A file that has become another is not read for the old one.
+  const auto replace = [&](int i) {
+    directory.write("new", std::string(8, 'b'));
+    std::filesystem::rename(directory.file("new"), files.files[i]);
+  };
+  for (int i = 300; i < 700; ++i) replace(i);
+  EXPECT_EQ(error_of([&] {
+              for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+            }).code,
+            ErrorCode::kIoError);
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(Samples, AFileThatIsCutUnderTheRunIsAnErrorOfReading) {
+  const std::string path = file("1.safetensors", pixels(9, 0), labels(9, 0));
+  const auto data = Dataset::open({DataFormat::kSafetensors, {path}}, program_, 1);
+  (void)data->training(1, 1, 0);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
+  const ErrorInfo info = error_of([&] {
+    for (int step = 1; step < 50; ++step) (void)data->training(1, step, 0);
+  });
+  EXPECT_EQ(info.code, ErrorCode::kIoError);
 }
 
 }  // namespace

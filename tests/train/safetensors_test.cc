@@ -90,6 +90,28 @@ TEST(Safetensors, TensorsOutliveTheFileObject) {
   EXPECT_EQ(b.sum().item<std::int64_t>(), 2);
 }
 
+TEST(Safetensors, RowsAreReadAlone) {
+  const TemporaryDirectory directory;
+  const at::Tensor all = at::arange(12, at::TensorOptions().dtype(at::kLong)).view({4, 3});
+  write_safetensors(directory.file("t"),
+                    {{"x", DType::kInt64, {4, 3}, [&] { return all; }}},
+                    {},
+                    Overwrite::kRefuse);
+  const auto file = Safetensors::open(directory.file("t"));
+  EXPECT_TRUE(at::equal(file->rows(*file->find("x"), 1, 2), all.slice(0, 1, 3)));
+}
+
+TEST(Safetensors, AFileThatWasCutSinceIsAnErrorOfReading) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("t", valid_file());
+  const auto file = Safetensors::open(path);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_EQ(error_of([&] {
+              for (const SafetensorsEntry& entry : file->entries()) (void)file->tensor(entry);
+            }).code,
+            ErrorCode::kIoError);
+}
+
 TEST(Safetensors, UnalignedDataIsReadable) {
   const TemporaryDirectory directory;
   std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"

@@ -75,6 +75,14 @@ TEST(Weights, AFileFillsTheModelUnderStrippedPrefixesOfEitherSide) {
   }
 }
 
+/// Every dot is the end of a prefix: 200,000 of them, with the text of each, would take gigabytes.
+TEST(Weights, ANameOfDotsCostsNoMoreThanItsBytes) {
+  NameMatch match = match_names({std::string(200'000, '.'), "model.wte.weight"}, model());
+  EXPECT_EQ(match.unexpected.size(), 1U);
+  match = match_names({std::string(200'000, '.') + "model.wte.weight"}, model());
+  EXPECT_EQ(match.file_prefix, std::string(200'000, '.'));
+}
+
 TEST(Weights, AnyNameOfATiedParameterServes) {
   const TemporaryDirectory directory;
   WeightOptions options;

@@ -76,7 +76,11 @@ void add_host(Results& results, const hardware::HardwareProfile& profile) {
   for (const hardware::HostStream& stream : profile.host_streams) {
     const std::string node =
         stream.numa_node ? fmt::format(", node {}", *stream.numa_node) : std::string();
-    results.add(fmt::format("host-streams {}, {} threads{}", stream.kernel, stream.threads, node),
+    results.add(fmt::format("host-streams {}, {} thread{}{}",
+                            stream.kernel,
+                            stream.threads,
+                            stream.threads == 1 ? "" : "s",
+                            node),
                 stream.bytes_per_s,
                 kGigabytes);
   }
@@ -115,10 +119,12 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
 }
 
 std::string machine_text(const hardware::HardwareProfile& profile) {
-  std::string text = fmt::format("{}, {} CPUs ({} threads used), {} host memory\n",
+  std::string text = fmt::format("{}, {} CPU{} ({} thread{} used), {} host memory\n",
                                  profile.machine.cpu,
                                  profile.machine.logical_cpus,
+                                 profile.machine.logical_cpus == 1 ? "" : "s",
                                  profile.machine.threads,
+                                 profile.machine.threads == 1 ? "" : "s",
                                  format_bytes(profile.machine.host_memory_bytes));
   if (profile.machine.topology) {
     const hardware::Topology& topology = *profile.machine.topology;
@@ -156,11 +162,16 @@ std::string curves_text(const std::vector<hardware::LinkCurve>& curves) {
   for (const hardware::LinkCurve& curve : curves) {
     std::string name = curve.direction;
     if (curve.pages != "none") name += ", " + curve.pages;
+    const std::string sizes = fmt::format("{}", curve.points.size());
+    if (!curve.line) {
+      table.row({name, "no line", "-", "-", sizes});
+      continue;
+    }
     table.row({name,
-               fmt::format("{:.4g}", curve.latency_ns * kMicroseconds.factor),
-               fmt::format("{:.4g}", curve.bytes_per_s * kGigabytes.factor),
-               fmt::format("{:.0f}", curve.worst_relative_error * 100),
-               fmt::format("{}", curve.points.size())});
+               fmt::format("{:.4g}", curve.line->latency_ns * kMicroseconds.factor),
+               fmt::format("{:.4g}", curve.line->bytes_per_s * kGigabytes.factor),
+               fmt::format("{:.0f}", curve.line->worst_relative_error * 100),
+               sizes});
   }
   return '\n' + table.text();
 }

@@ -43,7 +43,7 @@ std::optional<CheckedDocument> read_document(const std::string& path) {
   const JsonCursor root = document->root();
   const JsonCursor at = schema ? root.at("schema") : root;
   at.fail(ErrorCode::kWrongSchema,
-          schema ? fmt::format("a `{}` document cannot be checked", *schema)
+          schema ? fmt::format("documents of schema `{}` cannot be checked", *schema)
                  : std::string("not an Elixir document: it has no `schema`"),
           {"give profiles (elixir-profile), plans (elixir-search) and a budget"});
 }
@@ -121,7 +121,9 @@ std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
             {"give a directory that has a baseline of each, by file name",
              "or give each its own under `models` in the budget"});
   }
-  if (baseline->target != document.target) {
+  const auto of_baseline = program::Target::parse(baseline->target);
+  const auto of_document = program::Target::parse(document.target);
+  if (!of_baseline || !of_document || !of_baseline->goes_with(*of_document)) {
     fail_at(ErrorCode::kProfileTargetMismatch,
             path,
             fmt::format("the baseline is for {}, `{}` for {}",

@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -67,6 +69,39 @@ std::string choice_from(const std::string& flag,
   throw Error(ErrorCode::kBadFlagValue,
               fmt::format("`{}` is no value for `{}`", text, flag),
               std::move(help));
+}
+
+/// Flags that other programs call otherwise.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kOtherNames{{
+    {"--learning-rate", "--lr"},
+    {"--gradient-accumulation-steps", "--accumulation-steps"},
+    {"--max-steps", "--steps"},
+    {"--iterations", "--steps"},
+    {"--max-grad-norm", "--clip-norm"},
+    {"--dtype", "--precision"},
+    {"--vram", "--gpu-memory"},
+    {"--ram", "--host-memory"},
+    {"--dataset", "--data"},
+    {"--out", "--output"},
+}};
+
+/// Flags that `name` may stand for: spelt alike, called so elsewhere, or a part of the name
+/// ("--batch" for "--batch-size", "--checkpoint-every" for "--checkpoint").
+std::vector<std::string> flags_like(const std::string& name,
+                                    const std::vector<std::string>& names) {
+  std::vector<std::string> like = nearest(name, names);
+  if (!like.empty()) return like;
+  for (const auto& [other, ours] : kOtherNames) {
+    if (name == other && std::find(names.begin(), names.end(), ours) != names.end()) {
+      return {std::string(ours)};
+    }
+  }
+  constexpr std::size_t kMostSuggested = 3;
+  for (const std::string& known : names) {
+    const bool part = name.rfind(known + "-", 0) == 0 || known.rfind(name + "-", 0) == 0;
+    if (part && like.size() < kMostSuggested) like.push_back(known);
+  }
+  return like;
 }
 
 /// Appends `text` at `column`, wrapped at kHelpColumns.
@@ -248,6 +283,17 @@ Flag& Flags::bytes(const std::string& name,
       name, "SIZE", value, help, read, [](std::int64_t set) { return format_bytes(set); });
 }
 
+Flag& Flags::sizes(const std::string& name,
+                   std::vector<std::int64_t>* values,
+                   const std::string& help) {
+  return add(
+      FlagKind::kValue, name, "SIZE[,SIZE...]", help, [name, values](const std::string& text) {
+        const auto sizes = parse_bytes_list(text);
+        if (!sizes) bad_value(name, text, expected_bytes(text));
+        *values = *sizes;
+      });
+}
+
 Flag& Flags::integer(const std::string& name,
                      const std::string& value_name,
                      int* value,
@@ -423,6 +469,7 @@ void Flags::assign_positionals(const std::vector<std::string>& words) {
     }
     Flag& flag = *positionals[next];
     ++flag.given_;
+    flag.words_.push_back(word);
     flag.set_(word);
     if (!flag.repeatable_) ++next;
   }
@@ -486,7 +533,7 @@ void Flags::parse(const std::vector<std::string>& arguments) {
         if (flag.kind_ != FlagKind::kPositional && !flag.hidden_) names.push_back(flag.name_);
       }
       std::vector<std::string> help;
-      const std::vector<std::string> near = nearest(name, names);
+      const std::vector<std::string> near = flags_like(name, names);
       help.push_back(near.empty() ? "--help lists all flags"
                                   : fmt::format("did you mean {}?", join_quoted(near)));
       throw Error(ErrorCode::kUnknownFlag, fmt::format("unknown flag `{}`", name), std::move(help));
@@ -502,7 +549,8 @@ void Flags::parse(const std::vector<std::string>& arguments) {
                   fmt::format("`{}` is given {} times", flag.name_, flag.given_),
                   {"give it once"});
     }
-    for (const std::string& word : entry.second->results()) flag.set_(word);
+    flag.words_ = entry.second->results();
+    for (const std::string& word : flag.words_) flag.set_(word);
   }
   assign_positionals(words);
   for (const auto& names : exclusive_) {
@@ -526,6 +574,17 @@ void Flags::check_required() const {
                     ? fmt::format("`{}` is missing", flag.name_)
                     : fmt::format("`{} {}` is missing", flag.name_, flag.value_name_),
                 {fmt::format("{}: {}", flag.name_, flag.help_)});
+  }
+}
+
+void Flags::claim(ClaimedFiles& files) const {
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kRead) continue;
+    for (const std::string& path : flag.words_) files.reads(flag.name_, path);
+  }
+  for (const Flag& flag : flags_) {
+    if (flag.file_ != Flag::File::kWritten) continue;
+    for (const std::string& path : flag.words_) files.writes(flag.name_, path);
   }
 }
 
@@ -603,6 +662,9 @@ Json Flags::table() const {
     row["name"] = flag.name_;
     row["letter"] = text_or_null(flag.letter_);
     row["value"] = flag.kind_ == FlagKind::kToggle ? Json(nullptr) : Json(flag.value_name_);
+    row["file"] = flag.file_ == Flag::File::kRead      ? Json("read")
+                  : flag.file_ == Flag::File::kWritten ? Json("written")
+                                                       : Json(nullptr);
     row["group"] = flag.group_;
     row["help"] = flag.help_;
     row["default"] = text_or_null(flag.default_text_);

@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "tools/common/claimed_files.h"
 #include "tools/common/values.h"
 
 namespace elixir::tools {
@@ -52,6 +53,16 @@ class Flag {
     default_text_ = std::move(text);
     return *this;
   }
+  /// Its value names a file or directory that is read: no output may be one (claimed_files.h).
+  Flag& reads() {
+    file_ = File::kRead;
+    return *this;
+  }
+  /// Its value names a file that is written.
+  Flag& writes() {
+    file_ = File::kWritten;
+    return *this;
+  }
   /// Accepted, but in no help.
   Flag& hidden() {
     hidden_ = true;
@@ -62,10 +73,13 @@ class Flag {
 
  private:
   friend class Flags;
+  enum class File { kNone, kRead, kWritten };
   FlagKind kind_ = FlagKind::kToggle;
+  File file_ = File::kNone;
   std::string name_, letter_, value_name_, help_, group_, default_text_;
   bool required_ = false, brief_ = false, hidden_ = false, repeatable_ = false;
   int given_ = 0;
+  std::vector<std::string> words_;                    // the values given
   std::function<void(const std::string& text)> set_;  // throws Error(kBadFlagValue)
 };
 
@@ -102,6 +116,8 @@ class Flags {
   /// Sizes: 24GiB, 80GB, 512.
   Flag& bytes(const std::string& name, std::int64_t* value, const std::string& help);
   Flag& bytes(const std::string& name, std::optional<std::int64_t>* value, const std::string& help);
+  /// Several sizes: 16,24,40,80GiB; those without a unit have that of the last.
+  Flag& sizes(const std::string& name, std::vector<std::int64_t>* values, const std::string& help);
   Flag& integer(const std::string& name,
                 const std::string& value_name,
                 int* value,
@@ -164,13 +180,15 @@ class Flags {
   /// Throws kMissingArgument when a required one was not given: apart from parse(), so that --help
   /// needs nothing.
   void check_required() const;
+  /// The files that the command line names: what is read, then what is written.
+  void claim(ClaimedFiles& files) const;
 
   /// "elixir-search --profile FILE --hardware NAME [options]".
   [[nodiscard]] std::string usage(const std::string& tool) const;
   enum class Help { kBrief, kFull };
   /// The groups with their flags.
   [[nodiscard]] std::string help(Help help) const;
-  /// The table: [{name, letter, value, group, help, default, required, repeatable}].
+  /// The table: [{name, letter, value, file, group, help, default, required, repeatable}].
   [[nodiscard]] Json table() const;
 
  private:

@@ -3,9 +3,11 @@
 #include "tools/common/run_tool.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -20,6 +22,7 @@
 #include "core/log.h"
 #include "elixir_config.h"
 #include "tools/common/commit.h"
+#include "tools/common/subprocess.h"
 
 namespace elixir::tools {
 namespace {
@@ -61,22 +64,47 @@ void write_stderr(std::string_view bytes) {
   write_descriptor(STDERR_FILENO, bytes);
 }
 
-extern "C" void on_signal(int signal) {
-  if (interrupted()) {
-    abandon_temporaries();
-    ::_exit(kExitSignal + signal);
+// The document of --json where a signal ends the process before run() can: for 130 and for 143.
+// Null without --json and once the real one is on its way.
+std::atomic<const char*> document_when_ended[2]{nullptr, nullptr};
+// Grace of a first signal. Two seconds are promised; this leaves time to end.
+constexpr long kGraceMicroseconds = 1'500'000;
+
+extern "C" void end_now(int signal) {
+  if (signal == SIGALRM) signal = interrupt_signal();
+  abandon_temporaries();
+  end_subprocess(SIGKILL);
+  const char* document = document_when_ended[signal == SIGTERM ? 1 : 0].exchange(nullptr);
+  if (document != nullptr) {
+    static_cast<void>(!::write(STDOUT_FILENO, document, std::strlen(document)));
   }
+  ::_exit(kExitSignal + signal);
+}
+
+extern "C" void on_signal(int signal) {
+  if (interrupted()) end_now(signal);
   request_interrupt(signal);
-  constexpr std::string_view kText =
-      "\ninterrupted: finishing what cannot be cut; once more ends at once\n";
-  static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+  end_subprocess(signal);
+  std::string_view text = "\ninterrupted\n";
+  if (finishes_first()) {
+    text = "\ninterrupted: finishing what was begun; once more ends at once\n";
+  } else {
+    // Code of libraries, a model's own loops, a slow disk: none of them polls.
+    struct itimerval grace {};
+    grace.it_value = {.tv_sec = kGraceMicroseconds / 1'000'000,
+                      .tv_usec = kGraceMicroseconds % 1'000'000};
+    ::setitimer(ITIMER_REAL, &grace, nullptr);
+  }
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
 void install_signals() {
   struct sigaction action {};
-  action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
+  action.sa_handler = end_now;
+  ::sigaction(SIGALRM, &action, nullptr);
+  action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM}) {
     struct sigaction before {};
     // A shell starts background jobs with SIGINT ignored; that stays so.
@@ -196,6 +224,7 @@ void Context::warn(const ErrorInfo& info) {
 std::string Context::prepare_output(const std::string& default_path) {
   std::string path = output_.value_or(default_path);
   if (path != "-") {
+    files_.writes("-o", path);
     check_output(path, overwrite_);
   } else if (json_) {
     throw Error(ErrorCode::kConflictingFlags,
@@ -254,6 +283,8 @@ class ToolRun {
       flags_.parse(arguments_);
       if (std::optional<int> done = apply_common()) return *done;
       flags_.check_required();
+      flags_.claim(context_.files_);
+      prepare_abrupt_end();
       code = work(context_) == Answer::kYes ? 0 : kExitNo;
     } catch (...) {
       code = handle_exception();
@@ -392,11 +423,23 @@ class ToolRun {
     return exit_code_of(info.code);
   }
 
+  /// A signal handler may not build a document: it is made before the work.
+  void prepare_abrupt_end() {
+    if (!context_.json_) return;
+    abrupt_documents_ = {dump(envelope(kExitSignal + SIGINT)),
+                         dump(envelope(kExitSignal + SIGTERM))};
+    for (std::size_t i = 0; i < abrupt_documents_.size(); ++i) {
+      document_when_ended[i] = abrupt_documents_[i].c_str();
+    }
+  }
+
   /// Prints the JSON document and flushes; the code that the process ends with.
   int finish(int code) {
     try {
       if (context_.json_) {
-        write_stdout(dump(envelope(code)));
+        const std::string document = dump(envelope(code));
+        for (auto& abrupt : document_when_ended) abrupt = nullptr;
+        write_stdout(document);
       } else if (std::fflush(stdout) != 0 && errno != EPIPE) {
         throw Error(
             errno == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIoError,
@@ -428,6 +471,7 @@ class ToolRun {
   Flags flags_;
   Context context_;
   std::vector<std::string> arguments_;
+  std::array<std::string, 2> abrupt_documents_;
   std::string color_ = "auto";
   bool force_ = false, verbose_ = false, help_ = false, brief_help_ = false, version_ = false;
   bool flag_table_ = false;

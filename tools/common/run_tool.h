@@ -43,8 +43,9 @@
 //   }
 //
 // Broken input, environment or work: throw elixir::Error. A negative answer: return Answer::kNo.
-// std::bad_alloc is EX0701; any other exception is a bug (70). The first SIGINT or SIGTERM only
-// sets core/interrupt.h; the second ends the process at once, without partial files.
+// std::bad_alloc is EX0701; any other exception is a bug (70). The first SIGINT or SIGTERM
+// sets core/interrupt.h; work that has not ended 1.5 s later is ended, unless it said that it
+// finishes first. The second ends the process at once. Neither leaves partial files.
 
 #include <functional>
 #include <memory>
@@ -60,6 +61,7 @@
 #include "report/screen/diagnostic.h"
 #include "report/screen/line_printer.h"
 #include "report/screen/terminal.h"
+#include "tools/common/claimed_files.h"
 #include "tools/common/cli.h"
 
 namespace elixir::tools {
@@ -109,7 +111,8 @@ class Context {
   /// follows.
   [[nodiscard]] Json& document() { return document_; }
 
-  /// The -o value, else `default_path`. Fails early when it cannot be written (check_output).
+  /// The -o value, else `default_path`. Fails early when it cannot be written (check_output), or
+  /// when it is another file of this run (claimed_files.h).
   [[nodiscard]] std::string prepare_output(const std::string& default_path);
   /// The -o value as given; nullopt without the flag.
   [[nodiscard]] const std::optional<std::string>& output() const { return output_; }
@@ -118,6 +121,10 @@ class Context {
   void write_output(const std::string& path, std::string_view bytes);
   void write_output_streamed(const std::string& path,
                              const std::function<void(const Sink&)>& produce);
+
+  /// For files that no flag of the command line names. kConflictingFlags when the same file is read
+  /// and written, or written twice.
+  [[nodiscard]] ClaimedFiles& files() { return files_; }
 
   /// Progress on stderr: overwritten line, lines, or nothing (--quiet; --json without a terminal).
   /// One at a time; messages and results printed meanwhile do not mix with it. It must not outlive
@@ -146,6 +153,7 @@ class Context {
   report::Style out_style_, err_style_;
   std::vector<report::Diagnostic> diagnostics_;
   Json document_;
+  ClaimedFiles files_;
 };
 
 /// Runs a tool from command line to exit code.

@@ -3,11 +3,13 @@
 #include "tools/common/subprocess.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -18,6 +20,8 @@
 
 namespace elixir::tools {
 namespace {
+
+std::atomic<pid_t> running{0};
 
 [[noreturn]] void cannot_start(const std::filesystem::path& program, int reason) {
   throw Error(
@@ -88,15 +92,22 @@ ProcessResult run_process(const std::filesystem::path& program,
     close(ends[0]);
     cannot_start(program, failure);
   }
+  running = child;
   ProcessResult result;
   result.output = read_all(ends[0]);
   close(ends[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  running = 0;
   constexpr int kSignalBase = 128;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
   return result;
+}
+
+void end_subprocess(int signal) noexcept {
+  const pid_t child = running.load();
+  if (child > 0) ::kill(child, signal);
 }
 
 std::filesystem::path helper_program(const std::string& name) {

@@ -23,6 +23,9 @@ struct ProcessResult {
     const std::vector<std::string>& arguments,
     const std::vector<std::pair<std::string, std::string>>& variables);
 
+/// Sends `signal` to the program that run_process() waits for, if any. Async-signal-safe.
+void end_subprocess(int signal) noexcept;
+
 /// A program that belongs to this one: beside it in a build, in libexec/elixir of an installation.
 /// The path need not exist.
 [[nodiscard]] std::filesystem::path helper_program(const std::string& name);

@@ -33,7 +33,7 @@ LargestBatchAnswer find_largest_batch(Steps& steps,
     answer.found = memory::largest_batch(
         first, std::max(first, kMostBatch), limit_bytes, [&](std::int64_t batch) {
           if (steps.known_peaks().count(batch) == 0) progress(batch);
-          return steps.peak_at(batch).bytes;
+          return steps.peak_at(batch);
         });
   } catch (const Error& error) {
     if (error.info().code != ErrorCode::kModelRejectsInput) throw;
@@ -67,15 +67,18 @@ std::string largest_text(const LargestBatchAnswer& answer) {
   }
   const memory::LargestBatch& found = *answer.found;
   if (found.batch == 0) {
-    return fmt::format("largest batch: none; a batch of 1 takes {}\n", format_bytes(found.bytes));
+    return fmt::format("largest batch: none; a batch of 1 takes {}\n{}",
+                       format_bytes(found.bytes),
+                       memory::claim_of(found));
   }
-  return fmt::format("largest batch: {} ({}; {})\n",
+  return fmt::format("largest batch: {} ({}; {})\n{}",
                      format_count(found.batch),
                      format_bytes(found.bytes),
                      found.next_bytes ? fmt::format("{} would take {}",
                                                     format_count(found.batch + 1),
                                                     format_bytes(*found.next_bytes))
-                                      : std::string("no larger one was tried"));
+                                      : std::string("no larger one was tried"),
+                     memory::claim_of(found));
 }
 
 Json to_json(const memory::KnownPeak& peak,
@@ -86,7 +89,9 @@ Json to_json(const memory::KnownPeak& peak,
     largest = {{"batch", answer.found->batch},
                {"peak_bytes", answer.found->bytes},
                {"next_peak_bytes",
-                answer.found->next_bytes ? Json(*answer.found->next_bytes) : Json(nullptr)}};
+                answer.found->next_bytes ? Json(*answer.found->next_bytes) : Json(nullptr)},
+               {"ceiling", answer.found->ceiling},
+               {"untried", answer.found->untried}};
   }
   return {{"limit_bytes", limit_bytes},
           {"compared", memory::name_of(peak.kind)},

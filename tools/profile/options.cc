@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "program/dtype_names.h"
 
 namespace elixir::tools {
 namespace {
@@ -25,6 +26,7 @@ void require_cuda(const char* flag, const program::Target& target, const char* i
 void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags.group("Inputs");
   flags.positional("MODEL.pt", &options.model, "TorchScript file; its weights are not read")
+      .reads()
       .required();
   flags
       .texts("--input",
@@ -47,14 +49,17 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
   flags
       .parsed(
           "--target",
-          "cpu|cuda:sm_NN",
+          "cpu[:NAME]|cuda:sm_NN",
           [&options](const std::string& text) {
             const auto target = program::Target::parse(text);
             if (target) options.target = *target;
             return target.has_value();
           },
-          "`cpu`, or `cuda:sm_NN` such as `cuda:sm_90`",
-          "what the step runs on")
+          "`cpu`, `cpu:NAME` with one of " + program::cpu_isa_names() +
+              ", or `cuda:sm_NN` such as `cuda:sm_90`",
+          "what the step runs on; `cpu` is this machine's, `cpu:NAME` one with that instruction "
+          "set "
+          "(as oneDNN names it: avx2, avx512_core_bf16)")
       .default_text(options.target.text())
       .brief();
   flags.choice("--optimizer",
@@ -113,15 +118,20 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
              "says whether the step fits (exit code 1: no), and the largest batch that does")
       .brief();
   flags.text("--html", "FILE", &options.html, "writes the report as one page for a browser")
+      .writes()
       .brief();
-  flags.text("--snapshot",
-             "FILE",
-             &options.snapshot,
-             "writes a memory snapshot for pytorch.org/memory_viz");
-  flags.text("--compare",
-             "OTHER.profile.json",
-             &options.compare,
-             "says what changed since: by category, module and operator");
+  flags
+      .text("--snapshot",
+            "FILE",
+            &options.snapshot,
+            "writes a memory snapshot for pytorch.org/memory_viz")
+      .writes();
+  flags
+      .text("--compare",
+            "OTHER.profile.json",
+            &options.compare,
+            "says what changed since: by category, module and operator")
+      .reads();
   flags.toggle("--measure",
                &options.measure,
                "runs the step on this machine's GPU, with LibTorch's autograd and as a replay, and "
@@ -150,11 +160,6 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
                   help);
     }
   }
-  if (options.html && options.html == options.snapshot) {
-    throw Error(ErrorCode::kConflictingFlags,
-                "--html and --snapshot name the same file",
-                {"give each its own"});
-  }
   if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
   if (options.gpus > 1) require_cuda("--gpus", options.target, "a target");
   if (options.measure && options.gpus > 1) {
@@ -179,7 +184,7 @@ capture::Options capture_options(const ProfileOptions& options) {
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec,
                   fmt::format("cannot read `{}` as the description of an input", text),
-                  {"write --input NAME:DTYPE[D0,D1,...], for example input_ids:int64[2,128]"});
+                  {"write --input NAME:DTYPE[D0,D1,...]", program::help_for_input(text)});
     }
     wanted.inputs.push_back(std::move(*spec));
   }

@@ -105,20 +105,15 @@ class ProfileRun {
   }
 
   Answer one() {
+    // What is no model says so, whatever lies where the profile is to go.
+    Steps steps(options_, context_.argv());
     const std::string output = context_.prepare_output(beside(".profile.json"));
     for (const auto& path : {options_.html, options_.snapshot}) {
-      if (!path) continue;
-      if (*path == output) {
-        throw Error(ErrorCode::kConflictingFlags,
-                    fmt::format("the profile and a report have one name, {}", *path),
-                    {"give each its own"});
-      }
-      check_output(*path, context_.overwrite());
+      if (path) check_output(*path, context_.overwrite());
     }
-    // Read first: a bad one is found before the work, and the output may replace it.
+    // Read first: a bad one is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
-    Steps steps(options_, context_.argv());
     const Steps::Step step = steps.capture(
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
     for (const std::string& warning : step.warnings) context_.warn(warning);
@@ -133,6 +128,9 @@ class ProfileRun {
     context_.document()["gpu_memory"] = nullptr;
     context_.document()["comparison"] = nullptr;
     context_.document()["measured"] = nullptr;
+    if (!options_.loss.empty()) {
+      context_.print(report::loss_line(profile.program, options_.loss));
+    }
     context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
     if (before) {
       const memory::Comparison comparison = compare(*before, memory::attribute(profile));
@@ -202,12 +200,13 @@ class ProfileRun {
   }
 
   Answer sweep() {
+    Steps steps(options_, context_.argv());
     std::vector<std::string> outputs;
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
+      context_.files().writes("--batch", outputs.back());
       check_output(outputs.back(), context_.overwrite());
     }
-    Steps steps(options_, context_.argv());
     std::vector<program::MemorySummary> rows;
     Json batches = Json::array();
     bool all_fit = true;

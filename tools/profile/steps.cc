@@ -50,7 +50,11 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   step.prediction = memory::predict_step(
       profile.program, options_.optimizer, workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
-  if (step.prediction.first_modelled) {
+  if (!step.prediction.recorded) {
+    step.warnings.push_back(
+        fmt::format("memory on {} is modelled after LibTorch's sources: recorded on sm_90 only",
+                    profile.program.target.text()));
+  } else if (step.prediction.first_modelled) {
     step.warnings.push_back(warning_of_estimates(profile.program, step.prediction));
   }
   profile.unattributed_operators = captured.unattributed_operators;
@@ -66,13 +70,13 @@ std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {
 
 void Steps::remember(const program::Profile& profile) {
   if (const auto batch = batch_of(profile.program)) {
-    peaks_[*batch] = memory::best_known_peak(profile.memory);
+    peaks_[*batch] = memory::batch_peak(profile.memory);
   }
 }
 
-memory::KnownPeak Steps::peak_at(std::int64_t batch) {
+memory::BatchPeak Steps::peak_at(std::int64_t batch) {
   if (const auto found = peaks_.find(batch); found != peaks_.end()) return found->second;
-  return memory::best_known_peak(capture(batch).profile.memory);
+  return memory::batch_peak(capture(batch).profile.memory);
 }
 
 }  // namespace elixir::tools

@@ -38,8 +38,8 @@ class Steps {
   /// Remembers a step's peak, so that nobody captures it again for it.
   void remember(const program::Profile& profile);
   /// The best known peak at a batch size; captured unless remembered.
-  [[nodiscard]] memory::KnownPeak peak_at(std::int64_t batch);
-  [[nodiscard]] const std::map<std::int64_t, memory::KnownPeak>& known_peaks() const {
+  [[nodiscard]] memory::BatchPeak peak_at(std::int64_t batch);
+  [[nodiscard]] const std::map<std::int64_t, memory::BatchPeak>& known_peaks() const {
     return peaks_;
   }
 
@@ -50,7 +50,7 @@ class Steps {
   operators::WorkspaceTable workspaces_;  // of CUDA targets
   capture::Options wanted_;
   capture::Model model_;
-  std::map<std::int64_t, memory::KnownPeak> peaks_;  // by batch size
+  std::map<std::int64_t, memory::BatchPeak> peaks_;  // by batch size
 };
 
 }  // namespace elixir::tools

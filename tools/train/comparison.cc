@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include "core/units.h"
-#include "report/screen/table.h"
-
 namespace elixir::tools {
 namespace {
 
@@ -27,46 +22,11 @@ std::vector<double> warmed_up(const std::vector<double>& values) {
   return rest;
 }
 
-std::string difference(double predicted, double measured) {
-  if (predicted == measured) return "exact";
-  if (predicted == 0) return "-";
-  return fmt::format("{:+.1f} %", (measured / predicted - 1) * 100);
-}
-
 Json integer_of(const std::optional<double>& ns) {
   return ns ? Json(std::llround(*ns)) : Json();
 }
 
 }  // namespace
-
-StepFigures predicted_by(const plan::Plan& plan) {
-  StepFigures figures;
-  figures.step_ns = static_cast<double>(plan.predicted.step_ns);
-  for (int i = 0; i < schedule::kStreamCount; ++i) {
-    const auto name = schedule::name_of(static_cast<schedule::Stream>(i));
-    for (const plan::StreamTime& stream : plan.predicted.streams) {
-      if (stream.stream == name) {
-        figures.busy_ns[static_cast<std::size_t>(i)] = static_cast<double>(stream.busy_ns);
-      }
-    }
-  }
-  figures.peak_device_bytes = plan.predicted.peak_allocated_bytes;
-  figures.host_bytes = plan.predicted.host_bytes;
-  figures.traffic = plan.predicted.traffic;
-  return figures;
-}
-
-StepFigures predicted_by(const schedule::Simulation& simulation) {
-  StepFigures figures;
-  figures.step_ns = simulation.step_ns;
-  for (std::size_t i = 0; i < simulation.busy_ns.size(); ++i) {
-    figures.busy_ns[i] = simulation.busy_ns[i];
-  }
-  figures.peak_device_bytes = simulation.device.bytes;
-  figures.host_bytes = simulation.host_bytes;
-  figures.traffic = simulation.traffic;
-  return figures;
-}
 
 void Measurements::add(const runtime::StepReport& report) {
   step_ns_.push_back(report.step_ns);
@@ -86,81 +46,6 @@ StepFigures Measurements::figures() const {
   figures.host_bytes = host_bytes_;
   figures.traffic = traffic_;
   return figures;
-}
-
-Comparison compare(const StepFigures& predicted,
-                   const StepFigures& measured,
-                   runtime::DeviceKind device) {
-  Comparison comparison{predicted, measured, {}};
-  if (predicted.step_ns > 0) {
-    const double share = measured.step_ns / predicted.step_ns - 1;
-    if (std::abs(share) > kPromisedStepTimeShare) {
-      comparison.broken.push_back(fmt::format(
-          "the step took {} instead of the predicted {} ({:+.0f} %; promised within {:.0f} %)",
-          format_ns(measured.step_ns),
-          format_ns(predicted.step_ns),
-          share * 100,
-          kPromisedStepTimeShare * 100));
-    }
-  }
-  if (device == runtime::DeviceKind::kCpu &&
-      measured.peak_device_bytes != predicted.peak_device_bytes) {
-    comparison.broken.push_back(fmt::format(
-        "the device peak was {} bytes instead of the predicted {} ({:+} bytes; promised "
-        "exact)",
-        format_count(measured.peak_device_bytes),
-        format_count(predicted.peak_device_bytes),
-        measured.peak_device_bytes - predicted.peak_device_bytes));
-  }
-  return comparison;
-}
-
-std::string table_of(const Comparison& comparison) {
-  const StepFigures& predicted = comparison.predicted;
-  const StepFigures& measured = comparison.measured;
-  report::Table table({{"a step", "", report::Align::kLeft},
-                       {"predicted", "", report::Align::kRight},
-                       {"measured", "", report::Align::kRight},
-                       {"difference", "", report::Align::kRight}});
-  const auto time =
-      [&](const std::string& name, const std::optional<double>& expected, double seen) {
-        table.row({name,
-                   expected ? format_ns(*expected) : "-",
-                   format_ns(seen),
-                   expected ? difference(*expected, seen) : "-"});
-      };
-  const auto bytes = [&](const std::string& name, std::int64_t expected, std::int64_t seen) {
-    table.row({name,
-               format_bytes(expected),
-               format_bytes(seen),
-               difference(static_cast<double>(expected), static_cast<double>(seen))});
-  };
-  const auto count = [&](const std::string& name, std::int64_t expected, std::int64_t seen) {
-    table.row({name,
-               format_count(expected),
-               format_count(seen),
-               difference(static_cast<double>(expected), static_cast<double>(seen))});
-  };
-  time("step time", predicted.step_ns, measured.step_ns);
-  for (int i = 0; i < schedule::kStreamCount; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const double seen = measured.busy_ns[at].value_or(0);
-    if (seen == 0 && predicted.busy_ns[at].value_or(0) == 0) continue;
-    time(fmt::format("  {} busy", schedule::name_of(static_cast<schedule::Stream>(i))),
-         predicted.busy_ns[at],
-         seen);
-  }
-  bytes("device peak", predicted.peak_device_bytes, measured.peak_device_bytes);
-  bytes("host memory", predicted.host_bytes, measured.host_bytes);
-  count("chunks fetched", predicted.traffic.fetches, measured.traffic.fetches);
-  count("chunks evicted", predicted.traffic.evictions, measured.traffic.evictions);
-  bytes("host to device",
-        predicted.traffic.host_to_device_bytes,
-        measured.traffic.host_to_device_bytes);
-  bytes("device to host",
-        predicted.traffic.device_to_host_bytes,
-        measured.traffic.device_to_host_bytes);
-  return table.text();
 }
 
 Json to_json(const StepFigures& figures) {

@@ -26,6 +26,7 @@ constexpr std::array kMayChange = {"plan",
                                    "hardware",
                                    "device",
                                    "eval_batches",
+                                   "log_every",
                                    "checkpoint_every"};
 
 constexpr std::int64_t kLargestExactInteger = std::int64_t{1} << 53;  // of JSON readers
@@ -81,6 +82,9 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.model = saved.at("model").string();
   options.data = strings(saved.at("data"));
   options.data_format = string_or_null(saved, "data_format");
+  // Runs begun by older versions have neither.
+  if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
+  if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
   options.device = saved.at("device").choice({"auto", "cpu", "cuda"});
   options.steps = saved.at("steps").non_negative();
   options.lr = saved.at("lr").number();
@@ -116,10 +120,14 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
 
 void declare_train_flags(Flags& flags, TrainOptions& options) {
   flags.group("Inputs");
-  flags.text("--plan", "PLAN.json", &options.plan, "the plan to carry out (elixir-search)").brief();
+  flags.text("--plan", "PLAN.json", &options.plan, "the plan to carry out (elixir-search)")
+      .reads()
+      .brief();
   flags.text("--model", "MODEL.pt", &options.model, "the TorchScript model the plan is for")
+      .reads()
       .brief();
   flags.texts("--data", "PATH", &options.data, "training data: a file, or a directory of them")
+      .reads()
       .brief();
   flags
       .choice("--data-format",
@@ -127,10 +135,17 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
               &options.data_format,
               "format of the data (and of --eval-data)")
       .default_text("by suffix: .txt .py, .u16, .u32, .safetensors");
-  flags.text("--weights",
-             "FILE",
-             &options.weights,
-             "first weights: a .safetensors file or the .index.json of a sharded one");
+  flags.choice("--labels",
+               {"same", "next"},
+               &options.labels,
+               "what tokens put into labels: the inputs' tokens, for a model that shifts them, or "
+               "each one's successor");
+  flags
+      .text("--weights",
+            "FILE",
+            &options.weights,
+            "first weights: a .safetensors file or the .index.json of a sharded one")
+      .reads();
   flags.toggle("--init",
                &options.init,
                "initialise what has no weights, by the exporter's recipe; without --weights, "
@@ -140,6 +155,7 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
             "RUN_DIR",
             &options.resume,
             "go on with a run from its newest valid checkpoint; its other flags are remembered")
+      .reads()
       .brief();
 
   flags.group("Training");
@@ -188,11 +204,14 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
                "steps between checkpoints; 0: only when interrupted")
       .default_text("at the end");
   flags.integer("--keep", "N", &options.keep, {1, 1000000}, "newest checkpoints to keep");
-  flags.text("--export",
-             "OUT",
-             &options.export_path,
-             "trained model when done: .safetensors, or .pt (the module with its weights)");
-  flags.texts("--eval-data", "PATH", &options.eval_data, "held-out data of the same format");
+  flags
+      .text("--export",
+            "OUT",
+            &options.export_path,
+            "trained model when done: .safetensors, or .pt (the module with its weights)")
+      .writes();
+  flags.texts("--eval-data", "PATH", &options.eval_data, "held-out data of the same format")
+      .reads();
   flags.integer("--eval-every",
                 "N",
                 &options.eval_every,
@@ -203,6 +222,13 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
                 &options.eval_batches,
                 kPositive,
                 "batches of an evaluation, spread over the held-out data");
+  flags
+      .integer("--log-every",
+               "N",
+               &options.log_every,
+               kNonNegative,
+               "steps between lines of the log; 0: no lines")
+      .default_text("some twenty lines a run");
   flags.toggle("--dry-run",
                &options.dry_run,
                "check everything, say what would be done and predicted, and stop");
@@ -228,10 +254,12 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
       "--precision", {"as-saved", "bf16", "fp16"}, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");
-  flags.text("--hardware",
-             "H",
-             &options.hardware,
-             "hardware document the plan was made with, for the predicted timeline of trace.json");
+  flags
+      .text("--hardware",
+            "H",
+            &options.hardware,
+            "hardware document the plan was made with, for the predicted timeline of trace.json")
+      .reads();
 }
 
 Json to_json(const TrainOptions& options) {
@@ -240,6 +268,7 @@ Json to_json(const TrainOptions& options) {
   json["model"] = absolute(options.model);
   json["data"] = absolute(options.data);
   json["data_format"] = nullable(options.data_format);
+  json["labels"] = options.labels;
   json["device"] = options.device;
   json["steps"] = options.steps;
   json["lr"] = options.lr;
@@ -260,6 +289,7 @@ Json to_json(const TrainOptions& options) {
   json["eval_data"] = absolute(options.eval_data);
   json["eval_every"] = options.eval_every;
   json["eval_batches"] = options.eval_batches;
+  json["log_every"] = nullable(options.log_every);
   json["inputs"] = options.inputs;
   json["batch"] = nullable(options.batch);
   json["mode"] = options.mode;

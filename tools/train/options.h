@@ -19,6 +19,7 @@ struct TrainOptions {
   std::string plan, model;
   std::vector<std::string> data, eval_data;
   std::optional<std::string> data_format;
+  std::string labels = "same";  ///< what a token stream puts into them
   std::string device = "auto";
   std::optional<std::string> resume;
 
@@ -38,6 +39,7 @@ struct TrainOptions {
   bool init = false;
   std::int64_t eval_every = 0, eval_batches = 16;
   bool dry_run = false;
+  std::optional<std::int64_t> log_every;  ///< nullopt: some twenty lines; 0: none
 
   // How the model is captured: as elixir-profile was told.
   std::vector<std::string> inputs;

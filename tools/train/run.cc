@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -15,16 +16,21 @@
 
 #include "capture/capture.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
+#include "program/dtype_names.h"
 #include "program/lifetimes.h"
+#include "program/loss_scale.h"
+#include "report/screen/train_log.h"
 #include "report/trace/schedule_trace.h"
 #include "runtime/machine.h"
 #include "runtime/trainer.h"
 #include "schedule/run_memory.h"
 #include "tools/train/comparison.h"
+#include "tools/train/data_notes.h"
 #include "tools/train/memory_check.h"
 #include "tools/train/slow_progress.h"
 #include "train/checkpoint.h"
@@ -32,6 +38,7 @@
 #include "train/export.h"
 #include "train/learning_rate.h"
 #include "train/run_directory.h"
+#include "train/token_entropy.h"
 #include "train/training_state.h"
 #include "train/weights.h"
 
@@ -44,13 +51,6 @@ std::int64_t wall_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-/// A figure with its digits: "12.3 k".
-std::string format_rate(double per_s) {
-  if (per_s >= 1e6) return fmt::format("{:.2f} M", per_s / 1e6);
-  if (per_s >= 1e4) return fmt::format("{:.1f} k", per_s / 1e3);
-  return fmt::format("{:.0f}", per_s);
 }
 
 template <class T>
@@ -68,9 +68,11 @@ class TrainRun {
   // Before anything is written, in the order in which mistakes are cheapest to find.
   void choose_options();
   void check_outputs();
+  void claim_files();
   void load_plan();
   void capture_model();
   void open_data();
+  void watch_losses();
   void choose_weights();
   void predict();
   void announce();
@@ -79,8 +81,12 @@ class TrainRun {
   void resume_state();
   void train_steps();
   void one_step(std::int64_t step);
+  void tell(const report::LoggedStep& step);
   void checkpoint();
-  [[nodiscard]] double evaluate();
+  void show_checkpoint(std::int64_t step, double share);
+  void note_checkpoint(Error& error) const;
+  /// nullopt when it was interrupted.
+  [[nodiscard]] std::optional<double> evaluate();
   void finish(const char* how);
 
   [[nodiscard]] capture::Options capture_options() const;
@@ -91,7 +97,7 @@ class TrainRun {
 
   TrainOptions options_;
   Context& context_;
-  std::string run_path_;
+  std::string run_path_, run_id_;
   std::shared_ptr<const JsonDocument> saved_config_;
   plan::Plan plan_;
   std::string fingerprint_;
@@ -101,6 +107,9 @@ class TrainRun {
   program::Lifetimes lifetimes_;
   train::DataFiles data_files_;
   std::unique_ptr<train::Dataset> data_, eval_data_;
+  train::Labels labels_ = train::Labels::kSame;
+  train::LabelUse label_use_;
+  std::optional<train::LossWatch> loss_watch_;
   train::ChosenWeights weights_;
   train::LearningRate learning_rate_;
   std::optional<train::FoundCheckpoint> resumed_from_;
@@ -112,6 +121,7 @@ class TrainRun {
   std::optional<train::RunDirectory> directory_;
   std::unique_ptr<runtime::Trainer> trainer_;
   std::unique_ptr<report::LinePrinter> progress_;
+  std::optional<report::TrainLog> log_;
   Measurements measurements_;
   std::vector<schedule::TaskTime> last_tasks_;
   std::int64_t first_step_ = 1, last_checkpoint_step_ = -1;
@@ -128,9 +138,14 @@ void TrainRun::choose_options() {
                   "-o and --resume both name the run directory",
                   {"leave -o out: the resumed run's directory is used"});
     }
-    (void)train::RunDirectory::open(run_path_);
+    if (options_.dry_run) {
+      train::RunDirectory::check_run(run_path_);
+    } else {
+      directory_.emplace(train::RunDirectory::open(run_path_));
+    }
     saved_config_ = JsonDocument::load(run_path_ + "/config.json");
     const JsonCursor root = saved_config_->root("elixir.config", 1);
+    run_id_ = root.at("run_id").string();
     options_ = resume_options(options_, root.at("options"), [&](const std::string& flag) {
       return context_.given(flag);
     });
@@ -158,14 +173,36 @@ void TrainRun::choose_options() {
                     options_.steps};
 }
 
+/// What --force or a resumed run replaces must not be what it reads.
+void TrainRun::claim_files() {
+  ClaimedFiles& files = context_.files();
+  if (options_.resume) {
+    const std::string who = "the resumed run";
+    for (const std::string& path : {options_.plan, options_.model}) files.reads(who, path);
+    for (const auto* paths : {&options_.data, &options_.eval_data}) {
+      for (const std::string& path : *paths) files.reads(who, path);
+    }
+    for (const auto& path : {options_.weights, options_.hardware})
+      files.reads(who, path.value_or(""));
+    if (options_.export_path && !context_.given("--export")) {
+      files.writes("--export", *options_.export_path);
+    }
+  }
+  for (const std::string& path : train::RunDirectory::files_of(run_path_)) {
+    files.replaces_directory(options_.resume ? "--resume" : "-o", path);
+  }
+}
+
 void TrainRun::check_outputs() {
   if (!options_.resume) {
     run_path_ =
         context_.output() ? *context_.output() : fs::path(options_.model).stem().string() + ".run";
+    claim_files();
     if (!options_.dry_run || context_.output()) {
       train::RunDirectory::check(run_path_, context_.overwrite());
     }
   }
+  if (options_.resume) claim_files();
   if (options_.export_path) {
     (void)train::export_format_of(*options_.export_path);
     // A resumed run may have written its export already.
@@ -202,12 +239,13 @@ capture::Options TrainRun::capture_options() const {
   wanted.target.kind = plan_.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
                                                             : program::Target::Kind::kCpu;
   wanted.target.sm = plan_.hardware.sm;
+  wanted.target.isa = plan_.hardware.isa;
   for (const std::string& text : options_.inputs) {
     const auto spec = capture::InputSpec::parse(text);
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec,
                   "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
-                  {"for example --input input_ids:int64[2,128]"});
+                  {program::help_for_input(text)});
     }
     wanted.inputs.push_back(*spec);
   }
@@ -222,9 +260,12 @@ void TrainRun::capture_model() {
   model_ = capture::Model::load(options_.model);
   capture::Options wanted = capture_options();
   captured_ = capture::capture(*model_, wanted);
+  // Plans before the instruction set was named are of programs that do not name it either.
+  captured_->program.target = wanted.target;
   for (const std::string& warning : captured_->warnings) context_.warn(warning);
   const program::Program& program = captured_->program;
   fingerprint_ = program::fingerprint(program);
+  if (plan_.optimizer != "none") program::refuse_without_loss_scale(program);
   try {
     plan::check_against(plan_, program);
   } catch (Error& error) {
@@ -253,16 +294,33 @@ void TrainRun::open_data() {
   std::optional<train::DataFormat> format;
   if (options_.data_format) format = train::data_format_named(*options_.data_format);
   data_files_ = train::find_data(options_.data, format);
-  data_ = train::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps);
+  for (const std::string& path : data_files_.files) context_.files().reads("--data", path);
+  if (data_files_.format == train::DataFormat::kSafetensors && context_.given("--labels")) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "--labels is for token streams, --data is safetensors",
+                {"leave --labels out: samples bring their labels"});
+  }
+  labels_ = options_.labels == "next" ? train::Labels::kNext : train::Labels::kSame;
+  label_use_ = train::label_use(captured_->program);
+  data_ = train::Dataset::open(data_files_, captured_->program, plan_.accumulation_steps, labels_);
+  watch_losses();
   if (options_.eval_data.empty()) return;
   const train::DataFiles files = train::find_data(options_.eval_data, format);
+  for (const std::string& path : files.files) context_.files().reads("--eval-data", path);
   if (files.format != data_files_.format) {
     throw Error(ErrorCode::kDataMismatch,
                 fmt::format("--eval-data is {}, --data is {}",
                             train::name_of(files.format),
                             train::name_of(data_files_.format)));
   }
-  eval_data_ = train::Dataset::open(files, evaluation_->program, 1);
+  eval_data_ = train::Dataset::open(files, evaluation_->program, 1, labels_);
+}
+
+void TrainRun::watch_losses() {
+  if (!data_->tokens_per_row() || !label_use_.has_class_loss) return;
+  loss_watch_.emplace([this] { return data_->next_token_entropy(); },
+                      data_->size(),
+                      *data_->tokens_per_row() * data_->rows() * plan_.accumulation_steps);
 }
 
 void TrainRun::choose_weights() {
@@ -277,6 +335,7 @@ void TrainRun::choose_weights() {
       options_.init ? train::MissingWeights::kInitialize : train::MissingWeights::kRefuse;
   wanted.seed = static_cast<std::uint64_t>(options_.seed);
   weights_ = train::choose_weights(captured_->program, archive, wanted);
+  for (const std::string& path : weights_.files) context_.files().reads("--weights", path);
   if (options_.resume) return;  // the checkpoint has the weights
   for (const std::string& message : weights_.messages) log::info(message);
 }
@@ -358,18 +417,24 @@ void TrainRun::announce() {
       data_files_.files.size() == 1 ? "" : "s",
       rows_per_step,
       data_->tokens_per_row() ? fmt::format(" of {} tokens", *data_->tokens_per_row()) : "");
-  text += fmt::format(
-      "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
-      first_step_ == 1 ? std::string("from the start") : fmt::format("from step {}", first_step_),
-      options_.steps,
-      plan_.optimizer,
-      options_.lr,
-      options_.lr_schedule,
-      options_.clip_norm,
-      options_.seed,
-      device_ == runtime::DeviceKind::kCuda
-          ? std::string("on the GPU")
-          : fmt::format("on the CPU with {} threads", at::get_num_threads()));
+  text +=
+      fmt::format("labels     {}\n", labels_text(program, label_use_, data_files_.format, labels_));
+  text += fmt::format("sampling   {}\n", sampling_text(*data_, rows_per_step, options_.steps));
+  text += fmt::format("training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
+                      first_step_ == 1               ? std::string("from the start")
+                      : first_step_ > options_.steps ? std::string("finished before: nothing left")
+                                                     : fmt::format("from step {}", first_step_),
+                      options_.steps,
+                      plan_.optimizer,
+                      options_.lr,
+                      options_.lr_schedule,
+                      options_.clip_norm,
+                      options_.seed,
+                      device_ == runtime::DeviceKind::kCuda
+                          ? std::string("on the GPU")
+                          : fmt::format("on the CPU with {} thread{}",
+                                        at::get_num_threads(),
+                                        at::get_num_threads() == 1 ? "" : "s"));
   text += fmt::format(
       "predicted  {} a step, device peak {}, host {}, {} fetches and {} evictions a "
       "step\n",
@@ -378,6 +443,9 @@ void TrainRun::announce() {
       format_bytes(predicted().host_bytes),
       predicted().traffic.fetches,
       predicted().traffic.evictions);
+  if (const auto warning = label_warning(label_use_, data_files_.format, labels_)) {
+    context_.warn(warning->message, warning->help);
+  }
   if (options_.dry_run) {
     context_.print(report::fit(text, context_.out_style()));
     return;
@@ -404,12 +472,18 @@ void TrainRun::start() {
   wanted.deterministic = options_.deterministic;
   wanted.keep_task_times = true;
   if (resumed_from_) wanted.cpu_threads = resumed_from_->info.cpu_threads;
+  runtime::TensorSource source = weights_.source;
+  if (resumed_from_) source = train::without_checkpointed(captured_->program, std::move(source));
   {
     SlowProgress progress(context_);
     wanted.on_fill = [&progress](double done_fraction, const std::string& parameter) {
       progress.update(done_fraction, "filling weights: " + parameter);
     };
-    trainer_ = std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, weights_.source);
+    trainer_ =
+        std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, [&](const std::string& name) {
+          throw_if_interrupted();
+          return source(name);
+        });
   }
   if (evaluation_) trainer_->prepare_evaluation(*evaluation_);
   if (resumed_from_) {
@@ -417,25 +491,36 @@ void TrainRun::start() {
     trainer_->set_steps_done(resumed_from_->info.step);
   }
   if (options_.resume) {
-    directory_.emplace(train::RunDirectory::open(run_path_));
     directory_->cut_metrics(first_step_ - 1);
   } else {
     directory_.emplace(train::RunDirectory::create(run_path_, context_.overwrite()));
+    run_id_ = directory_->run_id();
   }
   Json config = Json::object();
   config["schema"] = "elixir.config";
   config["schema_version"] = kSchemaVersion;
   config["meta"] = make_meta("elixir-train", context_.argv());
+  config["run_id"] = run_id_;
   config["program_fingerprint"] = fingerprint_;
   config["options"] = to_json(options_);
   try {
     directory_->write("config.json", dump(config));
   } catch (const Error&) {
     // A run that could not begin leaves no directory behind (an older one's notes stay).
-    std::error_code ignored;
-    if (!options_.resume) fs::remove(run_path_, ignored);
+    if (!options_.resume) directory_->abandon();
     throw;
   }
+}
+
+/// Results are the same for one number of threads alone; far more threads than CPUs never end.
+void check_threads(int threads) {
+  constexpr unsigned kMostPerCpu = 16;
+  const unsigned cpus = std::max(1U, std::thread::hardware_concurrency());
+  if (static_cast<unsigned>(threads) <= kMostPerCpu * cpus) return;
+  throw Error(
+      ErrorCode::kMachineTooSmall,
+      fmt::format("the checkpoint's run used {} threads, this machine has {} CPUs", threads, cpus),
+      {"resume on a machine like the one it ran on"});
 }
 
 void TrainRun::resume_state() {
@@ -444,7 +529,8 @@ void TrainRun::resume_state() {
     train::remove_leftovers(directory);
     if (options_.export_path) train::remove_abandoned(*options_.export_path);
   }
-  resumed_from_ = train::newest_checkpoint(directory);
+  resumed_from_ = train::newest_checkpoint(directory, run_id_);
+  if (resumed_from_) check_threads(resumed_from_->info.cpu_threads);
   if (!resumed_from_) {
     log::info("no checkpoint yet: the run starts again from its first step");
     return;
@@ -467,6 +553,11 @@ void TrainRun::resume_state() {
   }
   first_step_ = info.step + 1;
   last_checkpoint_step_ = info.step;
+  if (info.step >= options_.steps) {
+    log::info(fmt::format("this run is finished: all its {} steps are done; --steps N trains on",
+                          info.step));
+    return;
+  }
   log::info(fmt::format("resuming after step {} from {}", info.step, resumed_from_->path));
 }
 
@@ -482,18 +573,35 @@ std::optional<double> TrainRun::tokens_per_s(double step_ns) const {
   return tokens / (step_ns * 1e-9);
 }
 
-double TrainRun::evaluate() {
+std::optional<double> TrainRun::evaluate() {
   const std::int64_t batches = eval_data_->evaluation_batches(options_.eval_batches);
   double sum = 0;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
+    if (interrupted()) return std::nullopt;
     sum += trainer_->evaluate(*evaluation_, eval_data_->evaluation(batch, batches));
   }
   return sum / static_cast<double>(batches);
 }
 
+void TrainRun::show_checkpoint(std::int64_t step, double share) {
+  progress_->update(
+      static_cast<double>(step) / static_cast<double>(options_.steps),
+      fmt::format(
+          "step {}/{}  writing its checkpoint, {:.0f} %", step, options_.steps, 100 * share));
+}
+
+void TrainRun::note_checkpoint(Error& error) const {
+  std::error_code ignored;
+  const std::string path = directory_->checkpoints();
+  if (last_checkpoint_step_ < 0 || !fs::is_directory(path, ignored)) return;
+  error.note(fmt::format("the checkpoint of step {} stays in {}", last_checkpoint_step_, path));
+}
+
 void TrainRun::checkpoint() {
   if (last_checkpoint_step_ == trainer_->steps_done()) return;
+  directory_->check_present();
   train::CheckpointInfo info;
+  info.run_id = run_id_;
   info.step = trainer_->steps_done();
   info.program_fingerprint = fingerprint_;
   info.device = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
@@ -506,7 +614,8 @@ void TrainRun::checkpoint() {
                           info,
                           train::training_state_of(*trainer_),
                           static_cast<int>(options_.keep),
-                          make_meta("elixir-train", context_.argv()));
+                          make_meta("elixir-train", context_.argv()),
+                          [&](double share) { show_checkpoint(info.step, share); });
   last_checkpoint_step_ = info.step;
 }
 
@@ -526,7 +635,7 @@ void TrainRun::one_step(std::int64_t step) {
   std::optional<double> held_out;
   if (eval_data_ && (last || (options_.eval_every > 0 && step % options_.eval_every == 0))) {
     held_out = evaluate();
-    held_out_ = held_out;
+    if (held_out) held_out_ = held_out;
   }
   const auto rate_of_tokens = tokens_per_s(report.step_ns);
   Json line = Json::object();
@@ -537,6 +646,8 @@ void TrainRun::one_step(std::int64_t step) {
   line["grad_norm"] = nullable(report.gradient_norm);
   line["step_time_ns"] = std::llround(report.step_ns);
   line["tokens_per_s"] = nullable(rate_of_tokens);
+  line["model_flop_per_s"] =
+      report.step_ns > 0 ? Json(flops_per_step_ / (report.step_ns * 1e-9)) : Json();
   line["peak_device_bytes"] = report.memory.peak_device_bytes;
   line["host_bytes"] = report.memory.host_bytes;
   line["host_to_device_bytes"] = report.traffic.host_to_device_bytes;
@@ -546,37 +657,61 @@ void TrainRun::one_step(std::int64_t step) {
   line["held_out_loss"] = nullable(held_out);
   directory_->append_metrics(line);
 
-  std::string text = fmt::format("step {}/{}  loss {:.4f}", step, options_.steps, report.loss);
-  if (held_out_) text += fmt::format("  held-out {:.4f}", *held_out_);
-  text += "  " + format_ns(report.step_ns);
-  if (rate_of_tokens) text += fmt::format("  {} tokens/s", format_rate(*rate_of_tokens));
-  progress_->update(static_cast<double>(step) / static_cast<double>(options_.steps), text);
+  tell({step,
+        report.loss,
+        held_out,
+        rate,
+        report.gradient_norm,
+        report.step_ns,
+        report.memory.peak_device_bytes});
+}
+
+/// The log's line, progress, and a word about a loss that is too good.
+void TrainRun::tell(const report::LoggedStep& step) {
+  if (const auto line = log_->add(step)) log::info(*line);
+  if (progress_) {
+    progress_->update(static_cast<double>(step.step) / static_cast<double>(options_.steps),
+                      log_->brief(step));
+  }
+  if (!loss_watch_) return;
+  auto doubt = loss_watch_->training(step.step, step.loss);
+  if (!doubt && step.held_out_loss) doubt = loss_watch_->held_out(*step.held_out_loss);
+  if (!doubt) return;
+  context_.warn(*doubt,
+                {"are the labels the inputs? This run's: " +
+                     labels_text(captured_->program, label_use_, data_files_.format, labels_),
+                 "or the data repeats itself; then all is well"});
 }
 
 void TrainRun::train_steps() {
   if (eval_data_ && first_step_ == 1) {
     first_held_out_ = held_out_ = evaluate();
-    log::info(fmt::format("held-out loss before training {:.4f}{}", *held_out_, loss_unit()));
-  }
-  progress_ = context_.progress();
-  const std::int64_t every = options_.checkpoint_every.value_or(0);
-  for (std::int64_t step = first_step_; step <= options_.steps && !interrupted(); ++step) {
-    try {
-      one_step(step);
-    } catch (Error& error) {
-      if (last_checkpoint_step_ >= 0) {
-        error.note(fmt::format("the checkpoint of step {} stays in {}",
-                               last_checkpoint_step_,
-                               directory_->checkpoints()));
-      }
-      throw;
+    if (held_out_) {
+      log::info(fmt::format("held-out loss before training {:.4f}{}", *held_out_, loss_unit()));
     }
-    if (every > 0 && step % every == 0) checkpoint();
+  }
+  log_.emplace(report::TrainLog::Run{
+      options_.steps, options_.log_every, tokens_per_s(1e9), flops_per_step_});
+  // Elsewhere than on a terminal the log's lines are the progress.
+  if (context_.err_style().terminal) progress_ = context_.progress();
+  const std::int64_t every = options_.checkpoint_every.value_or(0);
+  try {
+    for (std::int64_t step = first_step_; step <= options_.steps && !interrupted(); ++step) {
+      one_step(step);
+      if (every > 0 && step % every == 0) checkpoint();
+    }
+    const bool done = trainer_->steps_done() >= options_.steps;
+    if (!done) {
+      log::info(
+          fmt::format("finishing: writing the checkpoint of step {}", trainer_->steps_done()));
+    }
+    // Asked for none, and nothing to go on with: none. An interrupted run always leaves one.
+    if (!done || options_.checkpoint_every != 0) checkpoint();
+  } catch (Error& error) {
+    note_checkpoint(error);
+    throw;
   }
   progress_.reset();
-  const bool done = trainer_->steps_done() >= options_.steps;
-  // Asked for none, and nothing to go on with: none. An interrupted run always leaves one.
-  if (!done || options_.checkpoint_every != 0) checkpoint();
 }
 
 Json TrainRun::summary(const char* how) const {
@@ -585,6 +720,7 @@ Json TrainRun::summary(const char* how) const {
   json["schema_version"] = kSchemaVersion;
   json["meta"] = make_meta("elixir-train", context_.argv());
   json["ended"] = how;
+  json["run_id"] = run_id_.empty() ? Json() : Json(run_id_);
   json["run_directory"] = options_.dry_run ? Json() : Json(run_path_);
   json["program_fingerprint"] = fingerprint_;
   json["device"] = device_ == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
@@ -632,7 +768,11 @@ void TrainRun::finish(const char* how) {
   if (finished && eval_data_ && !held_out_) held_out_ = evaluate();
   const Json document = summary(how);
   context_.document() = document;
-  directory_->write("summary.json", dump(document));
+  // A finished run that is resumed keeps the summary of its training.
+  std::error_code ignored;
+  if (!measurements_.empty() || !fs::exists(directory_->file("summary.json"), ignored)) {
+    directory_->write("summary.json", dump(document));
+  }
   if (!last_tasks_.empty()) {
     std::vector<report::Timeline> timelines;
     if (simulation_) timelines.push_back({"predicted rank 0", simulation_->tasks});
@@ -648,9 +788,10 @@ void TrainRun::finish(const char* how) {
     for (const std::string& broken : comparison.broken) context_.warn(broken);
     std::string text = fmt::format("loss {:.4f} -> {:.4f}", *first_loss_, *last_loss_);
     if (const auto rate = tokens_per_s(figures.step_ns)) {
-      text += fmt::format(", {} tokens/s", format_rate(*rate));
+      text += fmt::format(", {} tokens/s", report::format_rate(*rate));
     }
-    text += fmt::format(", {:.3f} model TFLOP/s", flops_per_step_ / figures.step_ns * 1e-3);
+    text += fmt::format(", {} of the model",
+                        report::format_flop_per_s(flops_per_step_ / (figures.step_ns * 1e-9)));
     context_.print(text + "\n");
   }
   if (finished && options_.export_path) {
@@ -682,6 +823,7 @@ Answer TrainRun::run() {
     return Answer::kYes;
   }
   start();
+  const FinishesFirst step_and_checkpoint;
   train_steps();
   finish(trainer_->steps_done() >= options_.steps ? "finished" : "interrupted");
   throw_if_interrupted();

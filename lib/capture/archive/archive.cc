@@ -16,6 +16,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fmt/format.h>
 
+#include "capture/archive/record_check.h"
 #include "capture/archive/zip_directory.h"
 #include "core/error.h"
 
@@ -49,7 +50,8 @@ Archive::~Archive() {
 }
 
 std::shared_ptr<Archive> Archive::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int reason = errno;
     throw archive_error(reason == ENOENT ? ErrorCode::kFileNotFound : ErrorCode::kFileUnreadable,
@@ -74,6 +76,12 @@ void Archive::find_records() {
       magic != kZipMagic) {
     throw archive_error(ErrorCode::kNotTorchScript, path_, "not a TorchScript archive", 0);
   }
+  const std::vector<ZipEntry> entries = read_zip_directory(descriptor_, size_);
+  if (entries.empty()) {
+    throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
+        .note("it does not end in a directory of its records");
+  }
+  if (const auto problem = check_record_sizes(entries)) refuse(*problem);
   try {
     // The reader keeps its own shared pointer to the adapter; this one must not own the Archive.
     const std::shared_ptr<Archive> self(this, [](Archive*) {});
@@ -98,6 +106,7 @@ void Archive::find_records() {
       }
     }
     verify_checksums(reader);
+    check_contents(reader);
   } catch (const Error&) {
     throw;
   } catch (
@@ -118,6 +127,33 @@ void Archive::find_records() {
                         "a zip archive, but without TorchScript code (a state dict or a "
                         "torch.export archive?)");
   }
+}
+
+void Archive::check_contents(caffe2::serialize::PyTorchStreamReader& reader) const {
+  const auto read = [&reader](const std::string& name) {
+    const auto [content, bytes] = reader.getRecord(name);
+    return std::string(static_cast<const char*>(content.get()), bytes);
+  };
+  const auto bytes_of = [this](const std::string& name) -> std::optional<std::uint64_t> {
+    const auto found = records_.find(name);
+    if (found == records_.end()) return std::nullopt;
+    return found->second.bytes;
+  };
+  std::vector<std::string> names;
+  names.reserve(records_.size());
+  for (const auto& record : records_) names.push_back(record.first);
+  std::sort(names.begin(), names.end());
+  if (const auto problem = check_record_contents(names, read, bytes_of)) refuse(*problem);
+}
+
+void Archive::refuse(const RecordProblem& problem) const {
+  const auto found = records_.find(problem.record);
+  throw archive_error(ErrorCode::kTruncatedArchive,
+                      path_,
+                      problem.message,
+                      found == records_.end()
+                          ? std::nullopt
+                          : std::optional(static_cast<long long>(found->second.offset)));
 }
 
 void Archive::verify_checksums(caffe2::serialize::PyTorchStreamReader& reader) {

@@ -23,6 +23,8 @@ class PyTorchStreamReader;
 
 namespace elixir::capture {
 
+struct RecordProblem;
+
 /// A piece of the archive file.
 struct ByteRange {
   std::uint64_t offset = 0;
@@ -61,6 +63,9 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
  private:
   Archive(std::string path, int descriptor, std::size_t size);
   void find_records();
+  /// Of pickles and code, before LibTorch's loader trusts them.
+  void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
+  [[noreturn]] void refuse(const RecordProblem& problem) const;
   /// Of everything but the weights, whose checksums are kept for later.
   void verify_checksums(caffe2::serialize::PyTorchStreamReader& reader);
   /// Reads a piece of the file. kTruncatedArchive when it is not there.

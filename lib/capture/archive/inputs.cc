@@ -23,6 +23,22 @@ InputSpec* find_input(std::vector<InputSpec>& specs, const std::string& name) {
   return found == specs.end() ? nullptr : &*found;
 }
 
+/// More than any memory; LibTorch's own arithmetic on sizes overflows a little later.
+void check_size(const InputSpec& spec) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+  std::int64_t bytes = program::element_bytes(spec.dtype);
+  for (const std::int64_t size : spec.sizes) {
+    if (size == 0) return;
+    if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMostBytes) {
+      throw Error(ErrorCode::kBadInputSpec,
+                  fmt::format("input '{}' of sizes [{}] is larger than any memory",
+                              spec.name,
+                              fmt::join(spec.sizes, ", ")),
+                  {"give the sizes you train on with --input"});
+    }
+  }
+}
+
 /// The archive's shapes with those of the options in their place.
 std::vector<InputSpec> merged_specs(const Model& model, const Options& options) {
   std::vector<InputSpec> specs = model.traced_inputs().value_or(std::vector<InputSpec>{});
@@ -61,6 +77,7 @@ StepInputs make_inputs(const Model& model,
   std::vector<InputSpec> specs = merged_specs(model, options);
   StepInputs inputs;
   const auto make = [&](const InputSpec& spec) {
+    check_size(spec);
     at::ScalarType dtype = scalar_type(spec.dtype);
     if (floating && at::isFloatingType(dtype)) dtype = *floating;
     const auto tensor_options = at::TensorOptions().dtype(dtype).device(device);

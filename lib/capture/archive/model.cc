@@ -9,7 +9,9 @@
 
 #include "capture/archive/model_state.h"
 #include "capture/record/meta_storage.h"
+#include "capture/record/script_operators.h"
 #include "capture/record/values.h"
+#include "core/deep_stack.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -35,8 +37,10 @@ std::optional<std::vector<at::Tensor>> read_traced_inputs(const std::shared_ptr<
   };
   try {
     caffe2::serialize::PyTorchStreamReader reader(archive);
-    walk(torch::jit::readArchiveAndTensors(
-        "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
+    run_on_deep_stack([&] {
+      walk(torch::jit::readArchiveAndTensors(
+          "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
+    });
   } catch (const std::exception&) {
     return std::nullopt;  // an unreadable record is as good as none: shapes can be given
   }
@@ -63,6 +67,7 @@ const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
 
 Model Model::load(const std::string& path) {
   install_meta_allocator();
+  install_script_operators();
   Model model;
   model.state_ = std::make_shared<State>();
   model.state_->archive = Archive::open(path);

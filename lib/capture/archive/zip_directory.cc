@@ -17,7 +17,7 @@ constexpr std::uint64_t kLongestComment = 65535;
 constexpr std::uint64_t kLocatorBytes = 20;
 constexpr std::uint64_t kEnd64RecordBytes = 56;
 constexpr std::size_t kHeaderBytes = 46;
-constexpr std::uint64_t kLargestDirectory = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLargestDirectory = std::uint64_t{64} << 20;
 
 /// Little-endian number of `count` bytes at `position`; 0 beyond the end.
 std::uint64_t number_at(std::string_view bytes, std::uint64_t position, std::size_t count) {
@@ -49,13 +49,15 @@ Directory find_directory(int descriptor, std::uint64_t file_bytes) {
   if (end == std::string::npos || tail.size() - end < kEndRecordBytes) return {};
   Directory directory{.offset = number_at(tail, end + 16, 4),
                       .bytes = number_at(tail, end + 12, 4)};
-  constexpr std::uint64_t kInZip64 = 0xFFFFFFFF;
-  if ((directory.offset == kInZip64 || directory.bytes == kInZip64) && end >= kLocatorBytes &&
+  // As LibTorch's reader: the wider record wins wherever there is one.
+  if (end >= kLocatorBytes && tail_begin + end >= kLocatorBytes + kEnd64RecordBytes &&
       tail.compare(end - kLocatorBytes, 4, "PK\x06\x07") == 0) {
     const std::uint64_t record = number_at(tail, end - kLocatorBytes + 8, 8);
-    if (record > file_bytes || file_bytes - record < kEnd64RecordBytes) return {};
+    if (file_bytes < kEnd64RecordBytes || record > file_bytes - kEnd64RecordBytes) return {};
     const std::string end64 = bytes_at(descriptor, record, kEnd64RecordBytes);
-    directory = {.offset = number_at(end64, 48, 8), .bytes = number_at(end64, 40, 8)};
+    if (end64.compare(0, 4, "PK\x06\x06") == 0) {
+      directory = {.offset = number_at(end64, 48, 8), .bytes = number_at(end64, 40, 8)};
+    }
   }
   if (directory.offset > file_bytes || directory.bytes > file_bytes - directory.offset ||
       directory.bytes > kLargestDirectory) {

@@ -18,7 +18,8 @@ struct ZipEntry {
   bool stored = true;          ///< not compressed
 };
 
-/// Empty when the file of `file_bytes` does not end in a well-formed directory.
+/// Empty when the file of `file_bytes` does not end in a well-formed directory of at most 64 MiB.
+/// Finds the same directory as LibTorch's reader, so that what holds for these entries holds there.
 [[nodiscard]] std::vector<ZipEntry> read_zip_directory(int descriptor, std::uint64_t file_bytes);
 
 /// CRC-32 (ISO 3309) of more bytes after those that gave `checksum`; start with 0.

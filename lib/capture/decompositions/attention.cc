@@ -39,6 +39,13 @@ struct Attention {
         grouped(a[7].toBool()) {
     if (tensor_or_undefined(a[3]).defined()) mask = a[3].toTensor();
     if (!a[6].isNone()) scale = a[6].toDouble();
+    // LibTorch divides by them.
+    TORCH_CHECK(!grouped || query.dim() < 3 || key.dim() < 3 || value.dim() < 3 ||
+                    (key.size(-3) > 0 && value.size(-3) > 0),
+                "Number of heads in key and value must divide the number of heads in query, got ",
+                key.sizes(),
+                " and ",
+                value.sizes());
   }
 
   [[nodiscard]] bool batches_match() const {
@@ -46,7 +53,8 @@ struct Attention {
   }
   [[nodiscard]] bool heads_match() const {
     return key.size(1) == value.size(1) &&
-           (grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
+           (grouped ? key.size(1) > 0 && query.size(1) % key.size(1) == 0
+                    : query.size(1) == key.size(1));
   }
   /// A mask without gradient that broadcasts in two or four dimensions; or none.
   [[nodiscard]] bool mask_fits() const {
@@ -64,7 +72,7 @@ struct Attention {
   [[nodiscard]] bool four_dimensional() const {
     return query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
   }
-  [[nodiscard]] bool needs_logsumexp() const {
+  [[nodiscard]] bool needs_gradient() const {
     return c10::GradMode::is_enabled() &&
            (query.requires_grad() || key.requires_grad() || value.requires_grad());
   }
@@ -106,18 +114,36 @@ bool fused_on_cuda(const Attention& a) {
          a.heads_match() && (!a.mask || a.mask->stride(-1) == 1);
 }
 
+constexpr int kAmpere = 80;
+constexpr int kHopper = 90;
+
+/// Where cuDNN comes before the others (check_prefer_cudnn_attention): compute capability 9.0,
+/// 10.0, 10.3. Elsewhere it comes after the math path, which takes everything.
+bool prefers_cudnn(const Target& target) {
+  return target.sm == kHopper || target.sm == 100 || target.sm == 103;
+}
+
+/// check_cudnn_tensor_shapes
+std::int64_t widest_for_cudnn(const Target& target, const Attention& a) {
+  constexpr std::int64_t kWidest = 128;
+  constexpr std::int64_t kWidestOnHopper = 256;
+  constexpr std::int64_t kWidestOnBlackwell = 192;  // with values of 128
+  if (target.sm == kHopper) return kWidestOnHopper;
+  const bool unequal = a.query.size(3) == kWidestOnBlackwell && a.value.size(3) == kWidest;
+  return target.sm / 10 == 10 && unequal ? kWidestOnBlackwell : kWidest;
+}
+
 }  // namespace
 
 bool takes_cudnn_attention(const Target& target, const Values& arguments) {
-  constexpr int kHopper = 90;
-  constexpr std::int64_t kWidestOnHopper = 256;
-  constexpr std::int64_t kWidestElsewhere = 128;
   constexpr std::int64_t kWidthMultiple = 8;
-  const std::int64_t widest = target.sm == kHopper ? kWidestOnHopper : kWidestElsewhere;
+  if (!prefers_cudnn(target)) return false;
   const Attention a(arguments);
+  if (!fused_on_cuda(a)) return false;
+  const std::int64_t widest = widest_for_cudnn(target, a);
   const at::ScalarType dtype = a.query.scalar_type();
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
-  return fused_on_cuda(a) && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
+  return true && a.query.size(3) % kWidthMultiple == 0 && a.query.size(3) <= widest &&
          a.value.size(3) % kWidthMultiple == 0 && a.value.size(3) <= widest && a.key.size(2) != 1 &&
          !(a.query.size(2) == 1 && a.dropout > 0) && a.mask_fits() && !(a.mask && a.causal);
 }
@@ -129,20 +155,37 @@ Values call_cudnn_attention(const Target&, const Values& arguments) {
                                                               a.key,
                                                               a.value,
                                                               a.addend(kMostNegativeHalf),
-                                                              a.needs_logsumexp(),
+                                                              a.needs_gradient(),
                                                               a.dropout,
                                                               a.causal,
                                                               /*return_debug_mask=*/false,
                                                               a.scale))};
 }
 
-// After cuDNN's: what it leaves are widths that are no multiple of 8, single keys, and single
-// queries with dropout.
-bool takes_flash_attention(const Target&, const Values& arguments) {
+namespace {
+
+/// Wide heads that flash attention does not train on GPUs with little shared memory
+/// (check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120).
+bool too_wide_to_train(const Target& target, const Attention& a) {
+  constexpr std::int64_t kWide = 192;
+  constexpr std::int64_t kWidestWithDropout = 224;
+  const bool small = (target.sm >= 86 && target.sm <= 89) || target.sm == 120 || target.sm == 121;
+  const std::int64_t width = a.query.size(3);
+  return small && a.needs_gradient() && width > kWide &&
+         (width <= kWidestWithDropout || a.dropout > 0);
+}
+
+}  // namespace
+
+// Where cuDNN comes first, what it leaves are widths that are no multiple of 8, single keys, and
+// single queries with dropout.
+bool takes_flash_attention(const Target& target, const Values& arguments) {
   constexpr std::int64_t kWidest = 256;
+  if (target.sm < kAmpere) return false;
   const Attention a(arguments);
   const at::ScalarType dtype = a.query.scalar_type();
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
+  if (a.four_dimensional() && too_wide_to_train(target, a)) return false;
   return fused_on_cuda(a) && !a.mask && a.query.size(3) <= kWidest &&
          a.value.size(3) == a.query.size(3) && !(a.causal && a.query.size(2) != a.key.size(2));
 }
@@ -166,10 +209,13 @@ Values call_flash_attention(const Target&, const Values& arguments) {
   return {output.size(-1) == width ? output : output.slice(-1, 0, width)};
 }
 
-bool takes_efficient_attention(const Target&, const Values& arguments) {
+bool takes_efficient_attention(const Target& target, const Values& arguments) {
   constexpr std::int64_t kAlignmentBytes = 16;
   const Attention a(arguments);
-  const std::int64_t alignment = kAlignmentBytes / a.query.element_size();
+  const bool older = target.sm < kAmpere;  // without bf16, and without tensor cores for fp32
+  if (older && a.query.scalar_type() == at::kBFloat16) return false;
+  const std::int64_t alignment =
+      older && a.query.scalar_type() == at::kFloat ? 1 : kAlignmentBytes / a.query.element_size();
   // Grouped queries are for cuDNN and flash alone.
   return fused_on_cuda(a) && a.query.size(1) == a.key.size(1) &&
          a.query.scalar_type() != at::kDouble && a.query.size(3) % alignment == 0 &&
@@ -190,7 +236,7 @@ Values call_efficient_attention(const Target&, const Values& arguments) {
     mask = mask->expand({a.query.size(0), a.query.size(1), a.query.size(2), a.key.size(2)});
   }
   return {std::get<0>(at::_scaled_dot_product_efficient_attention(
-      a.query, a.key, a.value, mask, a.needs_logsumexp(), a.dropout, a.causal, a.scale))};
+      a.query, a.key, a.value, mask, a.needs_gradient(), a.dropout, a.causal, a.scale))};
 }
 
 }  // namespace elixir::capture

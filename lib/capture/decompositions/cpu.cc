@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What the CPU dispatches (oneDNN enabled, avx512_core or better).
+// What the CPU dispatches, oneDNN enabled.
 #include <ATen/ops/native_group_norm.h>
 #include <ATen/ops/native_group_norm_backward.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What CUDA dispatches on compute capability 9.0 with cuDNN 9.19 (LibTorch 2.11's own).
+// What CUDA dispatches with cuDNN 9.19 (LibTorch 2.11's own), by compute capability where LibTorch
+// asks for it. Compared with a GPU on 9.0 alone.
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/cudnn_batch_norm.h>

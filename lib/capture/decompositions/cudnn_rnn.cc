@@ -56,15 +56,16 @@ Values with_one_state(Mode mode, const Values& a) {
 }  // namespace
 
 // at::cudnn_is_acceptable
-bool takes_cudnn_rnn(const Target&, const Values& a) {
+bool takes_cudnn_rnn(const Target& target, const Values& a) {
+  constexpr int kAmpere = 80;
   const at::Tensor input = a[0].toTensor();
   const at::ScalarType dtype = input.scalar_type();
   return input.numel() != 0 && (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf ||
-                                dtype == at::kBFloat16);
+                                (dtype == at::kBFloat16 && target.sm >= kAmpere));
 }
 
 Values call_cudnn_lstm(const Target&, const Values& a) {
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const Result result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
   return {result.output, result.hidden, result.memory};
 }

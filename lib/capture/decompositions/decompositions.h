@@ -3,10 +3,10 @@
 #pragma once
 // Choices: what a target dispatches where LibTorch decides by device. Above autograd, a call that a
 // row of the target's table matches is replaced by the calls that the target makes. First match
-// wins. No condition may ask what this process has loaded or which CPU it runs on: equal tables,
-// equal programs.
+// wins. No condition may ask what this process has loaded or which CPU it runs on (a CPU's
+// instruction set is in the target): equal tables, equal programs.
 //
-// To add one: a row in choices_cpu.cc or choices_cuda.cc, its functions in the file of its topic,
+// To add one: a row in cpu.cc or cuda.cc, its functions in the file of its topic,
 // an equality test.
 
 #include <initializer_list>
@@ -75,6 +75,8 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Values& arguments);
+/// An LSTM's states, of which there must be two.
+[[nodiscard]] std::vector<at::Tensor> lstm_states(const c10::IValue& states);
 /// CUDA's kernels for the gates of one step.
 [[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);

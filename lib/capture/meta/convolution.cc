@@ -5,6 +5,7 @@
 
 #include <ATen/native/ConvUtils.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/mask.h"
 #include "capture/meta/meta_kernels.h"
 
@@ -21,32 +22,69 @@ struct Parameters {
   bool transposed;
   std::int64_t groups;
 
-  Parameters(const Values& a, std::size_t first, std::int64_t dimensions)
-      : stride(expanded(a[first], dimensions)),
-        padding(expanded(a[first + 1], dimensions)),
-        dilation(expanded(a[first + 2], dimensions)),
-        output_padding(expanded(a[first + 4], dimensions)),
+  Parameters(const Values& a, std::size_t first, const at::Tensor& input, const at::Tensor& weight)
+      : stride(expanded(a[first], input, "stride")),
+        padding(expanded(a[first + 1], input, "padding")),
+        dilation(expanded(a[first + 2], input, "dilation")),
+        output_padding(expanded(a[first + 4], input, "output_padding")),
         transposed(a[first + 3].toBool()),
-        groups(a[first + 5].toInt()) {}
+        groups(a[first + 5].toInt()) {
+    check_none_negative(padding, "padding");
+    check_none_negative(output_padding, "output_padding");
+    for (const std::int64_t value : stride) {
+      TORCH_CHECK(value > 0, "non-positive stride is not supported");
+    }
+    check_all_positive(dilation, "dilation");
+    TORCH_CHECK(groups > 0, "non-positive groups is not supported");
+    TORCH_CHECK(input.dim() == weight.dim(),
+                "Expected ",
+                weight.dim(),
+                "D input to convolution, but got input of size: ",
+                input.sizes());
+    TORCH_CHECK(weight.size(0) >= groups,
+                "Given groups=",
+                groups,
+                ", expected weight to be at least ",
+                groups,
+                " at dimension 0, but got weight of size ",
+                weight.sizes(),
+                " instead");
+  }
 
  private:
-  static Sizes expanded(const c10::IValue& value, std::int64_t dimensions) {
+  static Sizes expanded(const c10::IValue& value, const at::Tensor& input, const char* name) {
+    TORCH_CHECK(input.dim() >= 3,
+                "Expected at least 3D input to convolution, but got input of size: ",
+                input.sizes());
     const Sizes values = value.toIntVector();
-    const auto spatial = static_cast<std::size_t>(dimensions - 2);
+    const auto spatial = static_cast<std::size_t>(input.dim() - 2);
+    TORCH_CHECK(values.size() == 1 || values.size() == spatial,
+                "expected ",
+                name,
+                " to be a single integer value or a list of ",
+                spatial,
+                " values to match the convolution dimensions, but got ",
+                name,
+                "=",
+                values);
     return values.size() == 1 ? Sizes(spatial, values[0]) : values;
   }
 };
 
-/// Whether oneDNN takes a convolution of volumes; LibTorch's own kernel, the alternative, knows
-/// contiguous ones only. (Of images both know both formats.)
-bool onednn_takes_volume(const at::Tensor& input, const at::Tensor& weight, const Parameters& p) {
+/// Whether the CPU's oneDNN takes a convolution (ConvParams::use_mkldnn); else LibTorch's own
+/// kernels do.
+bool onednn_takes(const Target& target,
+                  const at::Tensor& input,
+                  const at::Tensor& weight,
+                  const Parameters& p) {
   constexpr std::int64_t kSmallFilter = 3;
   constexpr std::int64_t kSmallInput = 20480;
   const auto above_one = [](std::int64_t value) { return value > 1; };
   for (std::size_t i = 0; p.transposed && i < p.output_padding.size(); ++i) {
     if (p.output_padding[i] >= p.stride[i]) return false;
   }
-  if (input.scalar_type() == at::kBFloat16 || input.scalar_type() == at::kHalf) return true;
+  if (input.scalar_type() == at::kBFloat16) return program::onednn_computes_in_bf16(target.isa);
+  if (input.scalar_type() == at::kHalf) return program::onednn_computes_in_fp16(target.isa);
   if (input.scalar_type() != at::kFloat) return false;
   const bool strided = std::any_of(p.stride.begin(), p.stride.end(), above_one);
   const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), above_one);
@@ -59,23 +97,67 @@ bool onednn_takes_volume(const at::Tensor& input, const at::Tensor& weight, cons
           input.size(0) * input.size(1) * input.size(2) * input.size(3) > kSmallInput);
 }
 
-/// Of results and gradients: channels last if input or weight suggest it.
+constexpr std::int64_t kImages = 4;
+
+/// If one of them suggests it, else contiguous.
+MemoryFormat format_of_either(const at::Tensor& input,
+                              const at::Tensor& weight,
+                              MemoryFormat format) {
+  const bool suggested =
+      input.suggest_memory_format() == format || weight.suggest_memory_format() == format;
+  return suggested ? format : MemoryFormat::Contiguous;
+}
+
+/// Of LibTorch's own kernels for images on the CPU. They run group by group, and the whole gets the
+/// format that the groups' results suggest: with one channel in a group, or one pixel, that is not
+/// always the format asked for.
+class OwnImageFormats {
+ public:
+  OwnImageFormats(const at::Tensor& input, const at::Tensor& weight, const Parameters& p)
+      : groups_(p.groups) {
+    const MemoryFormat whole = format_of_either(input, weight, MemoryFormat::ChannelsLast);
+    input_ = first_group(input.contiguous(whole), 1);
+    weight_ = first_group(weight.contiguous(whole), 0);
+    format_ = format_of_either(input_, weight_, MemoryFormat::ChannelsLast);
+    const bool dilated = std::any_of(
+        p.dilation.begin(), p.dilation.end(), [](std::int64_t value) { return value > 1; });
+    of_weight_ = dilated && !p.transposed ? format_ : weight_.suggest_memory_format();
+  }
+  [[nodiscard]] MemoryFormat of_output(Sizes sizes) const {
+    sizes[1] /= groups_;
+    return of_whole(sizes, format_);
+  }
+  [[nodiscard]] MemoryFormat of_input() const { return of_whole(input_.sizes(), format_); }
+  [[nodiscard]] MemoryFormat of_weight() const { return of_whole(weight_.sizes(), of_weight_); }
+
+ private:
+  std::int64_t groups_;
+  at::Tensor input_, weight_;  // of the first group
+  MemoryFormat format_, of_weight_;
+
+  [[nodiscard]] at::Tensor first_group(const at::Tensor& tensor, std::int64_t dimension) const {
+    if (groups_ == 1) return tensor;
+    return tensor.narrow(dimension, 0, tensor.size(dimension) / groups_)
+        .contiguous(tensor.suggest_memory_format());
+  }
+  [[nodiscard]] MemoryFormat of_whole(at::IntArrayRef of_group, MemoryFormat format) const {
+    if (groups_ == 1) return format;
+    return new_empty(of_group, input_, std::nullopt, format).suggest_memory_format();
+  }
+};
+
+/// Of a library's results and gradients; of LibTorch's own kernels for volumes, which know one.
 MemoryFormat format_of(const Target& target,
                        const at::Tensor& input,
                        const at::Tensor& weight,
                        const Parameters& p) {
-  const auto either = [&](MemoryFormat format) {
-    return input.suggest_memory_format() == format || weight.suggest_memory_format() == format;
-  };
-  constexpr std::int64_t kImages = 4;
-  if (input.dim() == kImages && either(MemoryFormat::ChannelsLast))
-    return MemoryFormat::ChannelsLast;
+  const MemoryFormat images = format_of_either(input, weight, MemoryFormat::ChannelsLast);
+  if (input.dim() == kImages && images == MemoryFormat::ChannelsLast) return images;
   const bool library =
-      is_cuda(target) ? input.scalar_type() != at::kDouble : onednn_takes_volume(input, weight, p);
-  if (input.dim() > kImages && library && either(MemoryFormat::ChannelsLast3d)) {
-    return MemoryFormat::ChannelsLast3d;
-  }
-  return MemoryFormat::Contiguous;
+      is_cuda(target) ? input.scalar_type() != at::kDouble : onednn_takes(target, input, weight, p);
+  return input.dim() > kImages && library
+             ? format_of_either(input, weight, MemoryFormat::ChannelsLast3d)
+             : MemoryFormat::Contiguous;
 }
 
 /// Convolutions of lines are those of images of height 1, made contiguous first.
@@ -85,29 +167,31 @@ bool is_line(const at::Tensor& input) {
 at::Tensor as_image(const at::Tensor& tensor) {
   return tensor.unsqueeze(2);
 }
-MemoryFormat format_as_image(const Target& target,
-                             const at::Tensor& input,
-                             const at::Tensor& weight,
-                             const Parameters& p) {
-  return is_line(input) ? format_of(target, as_image(input.contiguous()), as_image(weight), p)
-                        : format_of(target, input, weight, p);
+/// What the formats of a convolution are asked of.
+struct Images {
+  at::Tensor input, weight;
+
+  Images(const at::Tensor& x, const at::Tensor& w)
+      : input(is_line(x) ? as_image(x.contiguous()) : x), weight(is_line(x) ? as_image(w) : w) {}
+
+  [[nodiscard]] bool by_own_kernels(const Target& target, const Parameters& p) const {
+    return input.dim() == kImages && !is_cuda(target) && !onednn_takes(target, input, weight, p);
+  }
+};
+Sizes image_sizes(const at::Tensor& like, Sizes sizes) {
+  if (is_line(like)) sizes.insert(sizes.begin() + 2, 1);
+  return sizes;
 }
-at::Tensor made(Sizes sizes, const at::Tensor& like, MemoryFormat format) {
-  if (!is_line(like)) return new_empty(sizes, like, std::nullopt, format);
-  sizes.insert(sizes.begin() + 2, 1);
-  return new_empty(sizes, like, std::nullopt, format).squeeze(2);
+at::Tensor made(const Sizes& sizes, const at::Tensor& like, MemoryFormat format) {
+  const at::Tensor image = new_empty(image_sizes(like, sizes), like, std::nullopt, format);
+  return is_line(like) ? image.squeeze(2) : image;
 }
 
 /// input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 Values convolution(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::Tensor weight = a[1].toTensor();
-  const Parameters p(a, 3, input.dim());
-  TORCH_CHECK(input.dim() == weight.dim(),
-              "Expected ",
-              weight.dim(),
-              "D input to convolution, but got input of size: ",
-              input.sizes());
+  const Parameters p(a, 3, input, weight);
   const std::int64_t channels = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
   TORCH_CHECK(input.size(1) == channels,
               "Given groups=",
@@ -134,10 +218,16 @@ Values convolution(const Target& target, const Values& a) {
   for (const std::int64_t size : sizes) {
     TORCH_CHECK(size > 0, "Kernel size can't be greater than actual input size");
   }
-  const bool own_transposed_kernel = p.transposed && p.groups == 1 && input.dim() > 4 &&
-                                     !is_cuda(target) && !onednn_takes_volume(input, weight, p);
+  const bool own_transposed_kernel = p.transposed && p.groups == 1 && input.dim() > kImages &&
+                                     !is_cuda(target) && !onednn_takes(target, input, weight, p);
   if (own_transposed_kernel) return {resized_from(input, sizes)};
-  return {made({sizes.begin(), sizes.end()}, input, format_as_image(target, input, weight, p))};
+  const Sizes result(sizes.begin(), sizes.end());
+  const Images images(input, weight);
+  const MemoryFormat format =
+      images.by_own_kernels(target, p)
+          ? OwnImageFormats(images.input, images.weight, p).of_output(image_sizes(input, result))
+          : format_of(target, images.input, images.weight, p);
+  return {made(result, input, format)};
 }
 
 /// grad, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
@@ -145,11 +235,20 @@ Values convolution(const Target& target, const Values& a) {
 Values convolution_backward(const Target& target, const Values& a) {
   const at::Tensor input = a[1].toTensor();
   const at::Tensor weight = a[2].toTensor();
-  const Parameters p(a, 4, input.dim());
-  const MemoryFormat format = format_as_image(target, input, weight, p);
+  const Parameters p(a, 4, input, weight);
+  const Images images(input, weight);
+  MemoryFormat of_input = MemoryFormat::Contiguous;
+  MemoryFormat of_weight = MemoryFormat::Contiguous;
+  if (images.by_own_kernels(target, p)) {
+    const OwnImageFormats own(images.input, images.weight, p);
+    of_input = own.of_input();
+    of_weight = own.of_weight();
+  } else {
+    of_input = of_weight = format_of(target, images.input, images.weight, p);
+  }
   return by_mask(a[10],
-                 {[&] { return made(input.sizes().vec(), input, format); },
-                  [&] { return made(weight.sizes().vec(), weight, format); },
+                 {[&] { return made(input.sizes().vec(), input, of_input); },
+                  [&] { return made(weight.sizes().vec(), weight, of_weight); },
                   [&] { return new_empty({a[0].toTensor().size(1)}, weight); }});
 }
 

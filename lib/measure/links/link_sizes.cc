@@ -50,10 +50,10 @@ LinkCurve curve_of(const char* direction,
                                  how))});
     points.push_back({static_cast<double>(sizes[i]), quantile(seconds[i], 0.5)});
   }
-  const hardware::TransferLine line = hardware::fit_line(points);
-  curve.latency_ns = line.latency_s * 1e9;
-  curve.bytes_per_s = line.bytes_per_s;
-  curve.worst_relative_error = line.worst_relative_error;
+  if (const auto line = hardware::fit_line_that_holds(points)) {
+    curve.line =
+        hardware::LinkLine{line->latency_s * 1e9, line->bytes_per_s, line->worst_relative_error};
+  }
   return curve;
 }
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/host_cpu.h"
 #include "measure/machine/topology.h"
 
 namespace elixir::measure {
@@ -83,7 +84,12 @@ std::int64_t last_level_cache_bytes() {
 }
 
 hardware::Machine describe_machine(int threads) {
-  return {cpu_model(), usable_cpus(), threads, host_memory_limit_bytes(), read_topology()};
+  return {cpu_model(),
+          capture::host_cpu_isa(),
+          usable_cpus(),
+          threads,
+          host_memory_limit_bytes(),
+          read_topology()};
 }
 
 }  // namespace elixir::measure

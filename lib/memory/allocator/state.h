@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // State of the simulated caching allocator. Internal to lib/memory; by topic: requests, frees and
-// events in caching_allocator.cc, expandable segments in allocator_expandable.cc, giving cached
-// memory back to the device in allocator_release.cc.
+// events in caching_allocator.cc, expandable segments in expandable.cc, giving cached
+// memory back to the device in release.cc.
 
 #include <cstdint>
 #include <deque>
@@ -64,14 +64,14 @@ class CachingAllocator::State {
   std::int64_t merge(Block* block, Block* other);
   [[nodiscard]] Block* block_of(AllocationId id) const;
 
-  // Expandable segments (allocator_expandable.cc).
+  // Expandable segments (expandable.cc).
   [[nodiscard]] Block* find_expandable(const Request& request);
   [[nodiscard]] Block* allocate_expandable(const Request& request);
   bool map(Block* block, std::int64_t bytes);
   void unmap_whole_pages(Block* block);
   void drop_range(Block* block);
 
-  // Giving back (allocator_release.cc).
+  // Giving back (release.cc).
   void collect_garbage();
   [[nodiscard]] bool release_available(const Request& request);
   void release_cached();

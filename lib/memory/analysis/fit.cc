@@ -3,8 +3,12 @@
 #include "memory/analysis/fit.h"
 
 #include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/units.h"
 
 namespace elixir::memory {
 
@@ -26,61 +30,141 @@ KnownPeak best_known_peak(const program::MemorySummary& memory) {
   return {PeakKind::kAllocated, memory.peak_allocated_bytes};
 }
 
+BatchPeak batch_peak(const program::MemorySummary& memory) {
+  const std::int64_t bytes = best_known_peak(memory).bytes;
+  const std::int64_t held =
+      memory.peak_reserved_bytes ? *memory.peak_reserved_bytes - memory.peak_allocated_bytes : 0;
+  return {bytes, bytes - std::max<std::int64_t>(held, 0)};
+}
+
 namespace {
 
-struct Asked {
-  std::int64_t batch = 0;
-  std::int64_t bytes = 0;
-};
+/// Batches tried between the first that does not fit and the last that could.
+constexpr std::int64_t kTriedBeyond = 12;
 
-/// Where between the two the limit is crossed if memory grows evenly: a good next question, since
-/// most of a step's memory does. Strictly between them.
-std::int64_t crossing(const Asked& fits, const Asked& exceeds, std::int64_t limit_bytes) {
-  const auto span = static_cast<double>(exceeds.batch - fits.batch);
-  const double share = static_cast<double>(limit_bytes - fits.bytes) /
-                       static_cast<double>(std::max<std::int64_t>(exceeds.bytes - fits.bytes, 1));
-  const auto guess = fits.batch + static_cast<std::int64_t>(share * span);
-  return std::clamp(guess, fits.batch + 1, exceeds.batch - 1);
-}
+class BatchSearch {
+ public:
+  using Figure = std::int64_t BatchPeak::*;
+
+  BatchSearch(std::int64_t most,
+              std::int64_t limit_bytes,
+              const std::function<BatchPeak(std::int64_t)>& peak_of)
+      : most_(most), limit_bytes_(limit_bytes), peak_of_(peak_of) {}
+
+  LargestBatch run(std::int64_t first) {
+    LargestBatch result;
+    result.batch = crossing_from(first, &BatchPeak::bytes);
+    result.ceiling = result.batch;
+    if (result.batch < most_ && within(result.batch + 1, &BatchPeak::least_bytes)) {
+      result.ceiling = ceiling_from(result.batch + 1);
+      result.batch = beyond(result.batch, result.ceiling);
+    }
+    for (std::int64_t above = result.batch + 1; above <= result.ceiling; ++above) {
+      if (asked_.count(above) == 0) ++result.untried;
+    }
+    result.bytes = peak(std::max<std::int64_t>(result.batch, 1)).bytes;
+    if (result.batch >= 1 && result.batch < most_) result.next_bytes = peak(result.batch + 1).bytes;
+    result.captures = static_cast<std::int64_t>(asked_.size());
+    return result;
+  }
+
+ private:
+  const BatchPeak& peak(std::int64_t batch) {
+    const auto found = asked_.find(batch);
+    return found != asked_.end() ? found->second
+                                 : asked_.emplace(batch, peak_of_(batch)).first->second;
+  }
+  bool within(std::int64_t batch, Figure figure) { return peak(batch).*figure <= limit_bytes_; }
+
+  /// From `first` the last batch whose figure is within the limit, before one whose is not; 0 when
+  /// that of one is not.
+  std::int64_t crossing_from(std::int64_t first, Figure figure) {
+    std::int64_t fits = 0;
+    std::int64_t exceeds = most_ + 1;
+    for (std::int64_t at = first;;) {
+      (within(at, figure) ? fits : exceeds) = at;
+      if (fits == most_ || exceeds == 1) return fits;
+      if (fits != 0 && exceeds <= most_) return close_in(fits, exceeds, figure);
+      at = fits != 0 ? (at > most_ / 2 ? most_ : at * 2) : at / 2;
+    }
+  }
+
+  /// The last batch that could fit; `batch` is one.
+  std::int64_t ceiling_from(std::int64_t batch) {
+    for (const auto& [larger, peak] : asked_) {
+      if (larger > batch && peak.least_bytes > limit_bytes_) {
+        return close_in(batch, larger, &BatchPeak::least_bytes);
+      }
+    }
+    return crossing_from(batch, &BatchPeak::least_bytes);
+  }
+
+  /// Two questions at the likely crossing, then one in the middle: fast where memory grows evenly,
+  /// and never slower than a third of bisection.
+  std::int64_t close_in(std::int64_t fits, std::int64_t exceeds, Figure figure) {
+    for (int question = 0; exceeds - fits > 1; ++question) {
+      const std::int64_t middle = fits + (exceeds - fits) / 2;
+      const std::int64_t at = question % 3 == 2 ? middle : likely(fits, exceeds, figure);
+      (within(at, figure) ? fits : exceeds) = at;
+    }
+    return fits;
+  }
+
+  /// Where between the two the limit is crossed if memory grows evenly: a good next question, since
+  /// most of a step's memory does. Strictly between them.
+  std::int64_t likely(std::int64_t fits, std::int64_t exceeds, Figure figure) {
+    const std::int64_t low = peak(fits).*figure;
+    const std::int64_t high = peak(exceeds).*figure;
+    const double share = static_cast<double>(limit_bytes_ - low) /
+                         static_cast<double>(std::max<std::int64_t>(high - low, 1));
+    const auto guess =
+        fits + static_cast<std::int64_t>(share * static_cast<double>(exceeds - fits));
+    return std::clamp(guess, fits + 1, exceeds - 1);
+  }
+
+  /// Asks for batches above `batch` + 1, which does not fit, up to `ceiling`, the largest first,
+  /// until one fits. The last that fits of all that were asked, before one that does not.
+  std::int64_t beyond(std::int64_t batch, std::int64_t ceiling) {
+    const std::int64_t candidates = ceiling - batch - 1;
+    const std::int64_t tries = std::min(candidates, kTriedBeyond);
+    for (std::int64_t i = 0; i < tries; ++i) {
+      if (within(ceiling - i * candidates / tries, &BatchPeak::bytes)) break;
+    }
+    std::int64_t exceeds = most_ + 1;
+    for (auto at = asked_.rbegin(); at != asked_.rend() && at->first > batch; ++at) {
+      if (at->second.bytes > limit_bytes_) {
+        exceeds = at->first;
+      } else {
+        const std::int64_t fits = at->first;
+        return exceeds > most_ ? fits : close_in(fits, exceeds, &BatchPeak::bytes);
+      }
+    }
+    return batch;
+  }
+
+  std::int64_t most_, limit_bytes_;
+  const std::function<BatchPeak(std::int64_t)>& peak_of_;
+  std::map<std::int64_t, BatchPeak> asked_;
+};
 
 }  // namespace
 
 LargestBatch largest_batch(std::int64_t first,
                            std::int64_t most,
                            std::int64_t limit_bytes,
-                           const std::function<std::int64_t(std::int64_t batch)>& peak_bytes) {
+                           const std::function<BatchPeak(std::int64_t batch)>& peak_of) {
   require(first >= 1 && first <= most, "a search for the largest batch begins outside its bounds");
-  LargestBatch result;
-  const auto ask = [&](std::int64_t batch) {
-    ++result.captures;
-    return Asked{batch, peak_bytes(batch)};
-  };
+  return BatchSearch(most, limit_bytes, peak_of).run(first);
+}
 
-  std::optional<Asked> fits;
-  std::optional<Asked> exceeds;
-  Asked at = ask(first);
-  while (true) {
-    (at.bytes <= limit_bytes ? fits : exceeds) = at;
-    if (fits && exceeds) break;
-    if (fits && at.batch == most) break;
-    if (exceeds && at.batch == 1) break;
-    at = ask(fits ? (at.batch > most / 2 ? most : at.batch * 2) : at.batch / 2);
-  }
-  // Two questions at the likely crossing, then one in the middle: fast where memory grows evenly,
-  // and never slower than a third of bisection.
-  for (int question = 0; fits && exceeds && exceeds->batch - fits->batch > 1; ++question) {
-    const std::int64_t middle = fits->batch + (exceeds->batch - fits->batch) / 2;
-    at = ask(question % 3 == 2 ? middle : crossing(*fits, *exceeds, limit_bytes));
-    (at.bytes <= limit_bytes ? fits : exceeds) = at;
-  }
-  if (!fits) {
-    result.bytes = exceeds->bytes;
-    return result;
-  }
-  result.batch = fits->batch;
-  result.bytes = fits->bytes;
-  if (exceeds) result.next_bytes = exceeds->bytes;
-  return result;
+std::string claim_of(const LargestBatch& found) {
+  if (found.untried == 0) return "";
+  return fmt::format(
+      "  a larger one may fit: reserved memory jumps with the batch; of {} to {}, {} were not "
+      "tried\n",
+      format_count(found.batch + 1),
+      format_count(found.ceiling),
+      format_count(found.untried));
 }
 
 }  // namespace elixir::memory

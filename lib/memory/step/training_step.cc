@@ -174,6 +174,7 @@ TrainingStep predict_step(const Program& program,
   const operators::CudaTraits traits = operators::cuda_traits(program.target);
   const std::vector<operators::CallScript> scripts =
       operators::call_scripts(program, traits, table);
+  step.recorded = traits.recorded;
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     if (scripts[i].source == operators::ScriptSource::kMeasured) ++step.measured_calls;
     if (scripts[i].source != operators::ScriptSource::kModelled) continue;

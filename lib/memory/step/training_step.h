@@ -26,6 +26,7 @@ struct TrainingStep {
   Timeline timeline;      ///< in the allocator's blocks
   TrainingEvents events;  ///< what `placed` refers to
   std::vector<PlacedEvent> placed;
+  bool recorded = true;             ///< runs on such a device were compared with predictions
   bool with_scratch = false;        ///< kernels' and libraries' scratch memory is part of it
   std::int64_t measured_calls = 0;  ///< whose scratch memory was measured on a device
   std::int64_t modelled_calls = 0;  ///< whose scratch memory is an estimate

@@ -3,7 +3,7 @@
 #pragma once
 // What one operator call asks of the CUDA allocator, step by step: its outputs and the scratch
 // memory that no shape shows, in the order in which LibTorch 2.11 asks for them. Rules where its
-// sources fix the sizes (`script_rules.h`), a measured table where only a library knows them
+// sources fix the sizes (`rules.h`), a measured table where only a library knows them
 // (`workspace_table.h`), and an estimate, named so, where neither does.
 
 #include <cstdint>

@@ -12,8 +12,18 @@
 namespace elixir::operators {
 
 struct CudaTraits {
-  int multiprocessors = 132;  ///< of an H100 SXM and an H200
+  /// Whether runs on a GPU of this architecture were recorded and compared with what is predicted.
+  /// Where they were not, rules after LibTorch's sources stand, and all scratch memory is modelled.
+  bool recorded = false;
+  /// Of the GPU that the architecture stands for (90: H100 SXM and H200; 80: A100; 89: RTX 4090);
+  /// nullopt where we know of none.
+  std::optional<int> multiprocessors;
   int threads_per_multiprocessor = 2048;
+  /// For estimates: where the number is not known, more than any GPU has, which takes more memory.
+  [[nodiscard]] int assumed_multiprocessors() const {
+    constexpr int kMoreThanAny = 192;
+    return multiprocessors.value_or(kMoreThanAny);
+  }
   /// cuBLAS's, one for each thread that multiplies matrices (at::cuda::getChosenWorkspaceSize).
   std::int64_t cublas_workspace_bytes = 0;
   /// cuBLASLt's, likewise; linear layers with bias use it (CUBLASLT_WORKSPACE_SIZE's default).
@@ -25,7 +35,7 @@ struct CudaTraits {
   /// (measured: 6,488,064 bytes on an H200).
   [[nodiscard]] std::int64_t cudnn_dropout_state_bytes() const {
     constexpr std::int64_t kGeneratorBytes = 24;
-    return kGeneratorBytes * multiprocessors * threads_per_multiprocessor;
+    return kGeneratorBytes * assumed_multiprocessors() * threads_per_multiprocessor;
   }
   /// What a step with autograd takes of the device beside what the allocator reserves: context,
   /// modules, libraries. Measured, the same for ten models after three steps
@@ -48,8 +58,7 @@ struct CudaTraits {
   std::optional<std::int64_t> nccl_of_two_bytes;
 };
 
-/// Of the GPUs of this compute capability; for those we do not know, the traits of an H200 with the
-/// workspaces of every other architecture.
+/// Of the GPUs of this compute capability. What nobody knows of them is absent, not an H200's.
 [[nodiscard]] CudaTraits cuda_traits(const program::Target& target);
 
 }  // namespace elixir::operators

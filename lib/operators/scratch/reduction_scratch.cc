@@ -165,7 +165,7 @@ ReductionScratch reduction_scratch(const program::TensorRef& input,
   (across_warps ? step_input : step_output) *= height;
   const std::int64_t grid = ceil_div(outputs / vector, step_output);
   const std::int64_t target =
-      traits.multiprocessors * (traits.threads_per_multiprocessor / (width * height));
+      traits.assumed_multiprocessors() * (traits.threads_per_multiprocessor / (width * height));
   if (!across_warps || values() < kMostValues || grid > target) return {};
   const std::int64_t blocks =
       std::max(std::min(ceil_div(target, grid), ceil_div(values(), kFewestValues)),

@@ -3,7 +3,7 @@
 #pragma once
 // The rules by operator name, a table for each topic. Each rule follows the order of allocations in
 // LibTorch 2.11's CUDA sources (named at the rule) and is checked against recorded allocations in
-// tests/memory/recorded_events_test.cc.
+// tests/memory/recorded/recorded_programs_test.cc.
 
 #include <string_view>
 #include <vector>

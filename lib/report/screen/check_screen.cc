@@ -28,9 +28,11 @@ std::string_view unit_name(Measure measure) {
   return "";
 }
 
-/// To the last unit: "332,398,592 bytes".
+/// "332,398,592 bytes", "15.4 ms".
 std::string exact(Measure measure, std::int64_t value) {
   if (measure == Measure::kCount) return format_count(value);
+  // A time to the nanosecond says no more than its first digits.
+  if (measure == Measure::kNanoseconds) return format_ns(static_cast<double>(value));
   return fmt::format("{} {}", format_count(value), unit_name(measure));
 }
 
@@ -80,7 +82,7 @@ std::string culprits_table(const check::Culprits& culprits) {
     return check::format_value(culprits.measure, value);
   };
   std::string text = fmt::format("  {}:\n", heading_of(culprits));
-  if (!culprits.grown) {
+  if (!culprits.grown && !culprits.shrunk) {
     Table table({{"", ""}, {"", "", Align::kLeft}});
     for (const check::Culprit& culprit : culprits.entries) {
       table.row({"    " + cell(culprit.value), name_of_alike(culprit.name, culprit.count)});
@@ -145,6 +147,7 @@ Json culprits_json(const check::Culprits& culprits) {
           {"share", culprits.share},
           {"unit", unit_name(culprits.measure)},
           {"grown", culprits.grown},
+          {"shrunk", culprits.shrunk},
           {"entries", std::move(entries)}};
 }
 
@@ -199,7 +202,12 @@ std::string origin_of(const check::Check& check) {
 }
 
 std::string heading_of(const check::Culprits& culprits) {
-  if (culprits.what == "parts") return culprits.grown ? "what grew most" : "at the peak";
+  if (culprits.what == "parts") {
+    return culprits.shrunk ? "what shrank most" : culprits.grown ? "what grew most" : "at the peak";
+  }
+  if (culprits.shrunk) {
+    return fmt::format("{} that shrank most, {}", culprits.what, culprits.share);
+  }
   if (culprits.grown) return fmt::format("{} that grew most, {}", culprits.what, culprits.share);
   return fmt::format("largest {}, {}", culprits.what, culprits.share);
 }

@@ -105,11 +105,18 @@ std::string totals(const Comparison& comparison) {
   };
   known("peak reserved", comparison.peak_reserved_bytes);
   known("process memory", comparison.process_peak_bytes);
+  Amount tensors;
   for (const memory::CategoryChange& category : comparison.categories) {
     const Amount& peak = category.at_peak_bytes;
     if (peak.before == 0 && peak.after == 0) continue;
     row("  at the peak: " + program::label_of(category.category), peak);
+    tensors.before += peak.before;
+    tensors.after += peak.after;
   }
+  // What the categories leave of the peak, so that the rows add up to it.
+  const Amount rest{comparison.peak_allocated_bytes.before - tensors.before,
+                    comparison.peak_allocated_bytes.after - tensors.after};
+  if (rest.before != 0 || rest.after != 0) row("  at the peak: workspaces, unsplit blocks", rest);
   for (const memory::CategoryChange& category : comparison.categories) {
     const Amount& made = category.made_bytes;
     if (made.before == 0 && made.after == 0) continue;
@@ -141,13 +148,17 @@ std::string counts(const Comparison& comparison) {
   return text;
 }
 
-/// "modules that differ: 12 (10 grew, 1 shrank, 1 new, 0 gone)".
+/// "modules that differ: 13 (10 grew, 1 shrank, 1 new, 0 gone, 1 in their peak inside alone)".
 template <class Item, class Grown>
-std::string heading(std::string_view what, const std::vector<Item>& items, Grown grown) {
+std::string heading(std::string_view what,
+                    const std::vector<Item>& items,
+                    Grown grown,
+                    std::string_view otherwise) {
   std::int64_t grew = 0;
   std::int64_t shrank = 0;
   std::int64_t added = 0;
   std::int64_t gone = 0;
+  std::int64_t other = 0;
   for (const Item& item : items) {
     const std::int64_t by = grown(item);
     if (item.presence == Presence::kNew) {
@@ -156,15 +167,18 @@ std::string heading(std::string_view what, const std::vector<Item>& items, Grown
       ++gone;
     } else if (by != 0) {
       ++(by > 0 ? grew : shrank);
+    } else {
+      ++other;
     }
   }
-  return fmt::format("\n{} that differ: {} ({} grew, {} shrank, {} new, {} gone)\n",
+  return fmt::format("\n{} that differ: {} ({} grew, {} shrank, {} new, {} gone{})\n",
                      what,
                      format_count(static_cast<std::int64_t>(items.size())),
                      grew,
                      shrank,
                      added,
-                     gone);
+                     gone,
+                     other == 0 ? "" : fmt::format(", {} {}", other, otherwise));
 }
 
 /// One line of a table of changes: a module or operator, or several of one shape that changed
@@ -207,8 +221,9 @@ std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
   return result;
 }
 
-/// The rows that grew most and, below them, the ones that shrank most.
-std::string rows_table(Table table, const std::vector<Row>& rows) {
+/// The rows that grew most and, below them, the ones that shrank most; then what is left, with its
+/// sums in the first `summed` columns, so that these add up.
+std::string rows_table(Table table, const std::vector<Row>& rows, std::size_t summed) {
   constexpr std::size_t kMostShrunkShown = 3;
   const std::size_t shown = std::min(rows.size(), kMostShown);
   std::size_t shrunk = 0;
@@ -217,17 +232,27 @@ std::string rows_table(Table table, const std::vector<Row>& rows) {
       ++shrunk;
     }
   }
-  for (std::size_t i = 0; i < shown; ++i) {
-    const bool from_the_end = i >= shown - shrunk;
-    const Row& row = rows[from_the_end ? rows.size() - (shown - i) : i];
+  const auto add = [&](const Row& row) {
     std::vector<std::string> cells{"  " + name_of_alike(row.name, row.count) + row.suffix};
     for (const std::int64_t growth : row.growths) cells.push_back(signed_count(growth));
     cells.emplace_back(presence_word(row.presence));
     table.row(std::move(cells));
+  };
+  for (std::size_t i = 0; i < shown - shrunk; ++i) add(rows[i]);
+  for (std::size_t i = rows.size() - shrunk; i < rows.size(); ++i) add(rows[i]);
+  if (shown < rows.size()) {
+    std::int64_t left = 0;
+    std::vector<std::int64_t> sums(rows.front().growths.size());
+    for (std::size_t i = shown - shrunk; i < rows.size() - shrunk; ++i) {
+      left += rows[i].count;
+      for (std::size_t j = 0; j < summed; ++j) sums[j] += rows[i].growths[j];
+    }
+    std::vector<std::string> cells{fmt::format("  ... {} more, together", format_count(left))};
+    for (const std::int64_t sum : sums) cells.push_back(signed_count(sum));
+    cells.emplace_back();
+    table.row(std::move(cells));
   }
-  std::string text = table.text();
-  if (shown < rows.size()) text += fmt::format("  ... {} more\n", rows.size() - shown);
-  return text;
+  return table.text();
 }
 
 std::string modules(const std::vector<ModuleChange>& changes) {
@@ -249,13 +274,15 @@ std::string modules(const std::vector<ModuleChange>& changes) {
                     ""});
   }
   constexpr std::size_t kOwnColumns = 3;
-  return heading("modules", changes, grown) + rows_table(Table({{"", "", Align::kLeft},
-                                                                {"at the peak", "bytes"},
-                                                                {"activations", "bytes"},
-                                                                {"parameters", ""},
-                                                                {"peak inside", "bytes"},
-                                                                {"", "", Align::kLeft}}),
-                                                         joined(rows, kOwnColumns));
+  return heading("modules", changes, grown, "in parameters or peak inside alone") +
+         rows_table(Table({{"", "", Align::kLeft},
+                           {"at the peak", "bytes"},
+                           {"activations", "bytes"},
+                           {"parameters", ""},
+                           {"tensors' peak inside", "bytes"},
+                           {"", "", Align::kLeft}}),
+                    joined(rows, kOwnColumns),
+                    kOwnColumns);
 }
 
 std::string operators(const std::vector<OperatorChange>& changes) {
@@ -271,13 +298,15 @@ std::string operators(const std::vector<OperatorChange>& changes) {
          {growth(change.allocated_bytes), growth(change.at_peak_bytes), growth(change.calls)},
          change.phase == program::Phase::kForward ? "" : " (backward)"});
   }
-  return heading("operators by module", changes, grown) +
+  const std::size_t columns = rows.front().growths.size();
+  return heading("operators by module", changes, grown, "that allocate as much in all") +
          rows_table(Table({{"", "", Align::kLeft},
                            {"allocates", "bytes"},
                            {"at the peak", "bytes"},
                            {"calls", ""},
                            {"", "", Align::kLeft}}),
-                    joined(rows, rows.front().growths.size()));
+                    joined(rows, columns),
+                    columns);
 }
 
 template <class T>

@@ -35,7 +35,7 @@ class Collector {
 
   [[nodiscard]] std::vector<LiveTensors> take() {
     std::stable_sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-      return a.bytes > b.bytes;
+      return a.together_bytes > b.together_bytes;
     });
     return std::move(entries_);
   }

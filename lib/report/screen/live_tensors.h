@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What is alive at the peak, largest first: tensors, optimizer state, scratch memory. Tensors of
-// one geometry and kind (the weights of equal layers, what one operator makes in each of them) are
-// one entry: a large model has thousands alike. All entries add up to the peak.
+// What is alive at the peak, most together first: tensors, optimizer state, scratch memory. Tensors
+// of one geometry and kind (the weights of equal layers, what one operator makes in each of them)
+// are one entry: a large model has thousands alike. All entries add up to the peak.
 
 #include <cstdint>
 #include <string>

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "program/labels.h"
@@ -26,6 +27,11 @@ constexpr std::size_t kMostChildren = 7;
 
 std::int64_t weight_of(const ModuleMemory& module) {
   return module.parameters_bytes + module.activations_bytes;
+}
+
+bool same_figures(const ModuleMemory& a, const ModuleMemory& b) {
+  return a.parameters_bytes == b.parameters_bytes && a.activations_bytes == b.activations_bytes &&
+         a.peak_bytes == b.peak_bytes;
 }
 
 /// Siblings that take the same; one of them speaks for all.
@@ -77,6 +83,29 @@ class Cut {
     return groups;
   }
 
+  /// "0 … 4" for neighbours in the model's order; "0 … 2, 4" where others are in between; of very
+  /// many stretches the first two and the last.
+  [[nodiscard]] std::string names_of(const Group& group) const {
+    constexpr std::size_t kMostStretches = 4;
+    const auto& siblings = module(module(group.speaker).parent).children;
+    std::vector<std::string> stretches;
+    std::size_t sibling = 0;
+    for (std::size_t first = 0; first < group.members.size();) {
+      while (siblings[sibling] != group.members[first]) ++sibling;
+      std::size_t last = first;
+      while (last + 1 < group.members.size() && siblings[sibling + 1] == group.members[last + 1]) {
+        ++last;
+        ++sibling;
+      }
+      const std::string& name = module(group.members[first]).name;
+      stretches.push_back(
+          last == first ? name : fmt::format("{} … {}", name, module(group.members[last]).name));
+      first = last + 1;
+    }
+    if (stretches.size() <= kMostStretches) return fmt::format("{}", fmt::join(stretches, ", "));
+    return fmt::format("{}, {}, … {}", stretches[0], stretches[1], stretches.back());
+  }
+
   std::size_t add(const Group& group, int depth, std::int64_t around) {
     Node node;
     node.module = group.speaker;
@@ -88,12 +117,12 @@ class Cut {
                 .activations_bytes = speaker.activations_bytes,
                 .peak_bytes = speaker.peak_bytes};
     if (group.members.size() > 1) {
-      node.row.label = fmt::format(
-          "{} … {}", module(group.members.front()).name, module(group.members.back()).name);
+      node.row.label = names_of(group);
     } else {
       node.row.label = speaker.parent < 0 ? program::module_label("") : speaker.name;
-      // Modules inside one another with nothing beside them are one row.
-      while (module(node.module).children.size() == 1) {
+      // Modules inside one another are one row, as long as the inner one has all that is shown.
+      while (module(node.module).children.size() == 1 &&
+             same_figures(module(node.module), module(module(node.module).children.front()))) {
         node.module = module(node.module).children.front();
         const std::string& name = module(node.module).name;
         node.row.label =

@@ -15,8 +15,9 @@ namespace elixir::report {
 
 struct ModuleRow {
   int depth = 0;
-  /// "self_attn"; "0 … 95" for siblings alike, "model.decoder" for modules inside one another with
-  /// nothing beside them, "… 4 more" for the rest of a branch; "(model)" for the root.
+  /// "self_attn"; "0 … 95" for siblings alike ("0 … 2, 4" where another is between them),
+  /// "model.decoder" for modules inside one another that have the same figures, "… 4 more" for the
+  /// rest of a branch; "(model)" for the root.
   std::string label;
   std::int64_t alike = 1;  ///< modules that the row stands for; figures are those of one
   /// Of one module (`peak_bytes`: of the one with most); of all together in a "more" row.

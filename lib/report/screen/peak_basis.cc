@@ -10,6 +10,7 @@ namespace elixir::report {
 
 std::string basis_of_allocated(const memory::TrainingStep& step) {
   if (!step.with_scratch) return "exact for tensors; without workspaces of libraries";
+  if (!step.recorded) return "modelled; recorded on sm_90 only";
   const auto calls = [](std::int64_t count) {
     return count == 1 ? std::string("one call") : format_count(count) + " calls";
   };

@@ -84,6 +84,15 @@ class FittedTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// "197.3 TFLOP", "12.4 GFLOP", "0.3 MFLOP".
+std::string work_text(std::int64_t flops) {
+  const auto value = static_cast<double>(flops);
+  if (value >= 1e15) return format_count(flops / 1'000'000'000'000) + " TFLOP";
+  if (value >= 1e12) return fmt::format("{:.4g} TFLOP", value * 1e-12);
+  if (value >= 1e9) return fmt::format("{:.4g} GFLOP", value * 1e-9);
+  return fmt::format("{:.3g} MFLOP", value * 1e-6);
+}
+
 std::string heading(const program::Profile& profile) {
   const Program& program = profile.program;
   const std::int64_t forward = memory::first_backward(program);
@@ -94,14 +103,14 @@ std::string heading(const program::Profile& profile) {
   std::int64_t flops = 0;
   for (const Operator& op : program.operators) flops += op.flops;
   return fmt::format(
-      "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {} TFLOP a step\n"
+      "{}\n  {} parameters, {} operator calls ({} forward, {} backward), {} a step\n"
       "  target {}, optimizer {}, input {}\n",
       profile.model_path,
       format_count(program.parameter_count()),
       format_count(static_cast<std::int64_t>(program.operators.size())),
       format_count(forward),
       format_count(static_cast<std::int64_t>(program.operators.size()) - forward),
-      program::in_tflop(flops),
+      work_text(flops),
       program.target.text(),
       profile.optimizer,
       fmt::join(inputs, ", "));
@@ -152,7 +161,7 @@ std::string largest(const Program& program,
                     const ByteUnit& unit,
                     const Style& style) {
   FittedTable table({{"alive at the peak", std::string(unit.name)},
-                     {"times", ""},
+                     {"each", std::string(unit.name)},
                      {"category", "", Align::kLeft},
                      {"tensor", "", Align::kLeft},
                      {"of", "", Align::kLeft}},
@@ -168,8 +177,10 @@ std::string largest(const Program& program,
       continue;
     }
     ++shown;
-    table.row({in_unit(live.bytes, unit),
-               live.count > 1 ? fmt::format("× {}", format_count(live.count)) : "",
+    table.row({in_unit(live.together_bytes, unit),
+               live.count > 1
+                   ? fmt::format("{} × {}", format_count(live.count), in_unit(live.bytes, unit))
+                   : "",
                layer_label(live.layer),
                live.tensor,
                live.origin + (live.count > 1 ? ", …" : "")});
@@ -237,6 +248,16 @@ std::string profile_screen(const program::Profile& profile,
                         format_count(profile.unattributed_operators));
   }
   return text;
+}
+
+std::string loss_line(const program::Program& program, const std::string& loss) {
+  if (program.inputs.empty()) return "";
+  return fmt::format("loss: {} of the output and input `{}`{}\n",
+                     loss,
+                     one_line(program.inputs.back().name),
+                     program.inputs.size() == 1
+                         ? ", the only one"
+                         : fmt::format(", the last of {}: it is the label", program.inputs.size()));
 }
 
 }  // namespace elixir::report

@@ -18,4 +18,8 @@ namespace elixir::report {
                                          const memory::TrainingStep& step,
                                          const Style& style);
 
+/// Which input `--loss` takes for the label: "loss: cross-entropy of the output and input `labels`,
+/// the last of 2: it is the label\n".
+[[nodiscard]] std::string loss_line(const program::Program& program, const std::string& loss);
+
 }  // namespace elixir::report

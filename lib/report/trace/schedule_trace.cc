@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "program/labels.h"
 
 namespace elixir::report {
 namespace {
@@ -35,16 +36,31 @@ std::string module_of(const program::Program& program, program::OperatorId id) {
   return module < 0 ? std::string() : program.modules.at(static_cast<std::size_t>(module));
 }
 
+/// "forward block.0 - block.1: aten::addmm and 6 more": phase, modules, the call with most work
+/// (the first of several) and how many others there are.
+std::string run_by(const schedule::Task& task, const program::Program& program) {
+  const program::Operator* heaviest = nullptr;
+  for (program::OperatorId id = task.first; id < task.last; ++id) {
+    const program::Operator& op = program.operators.at(static_cast<std::size_t>(id));
+    if (heaviest == nullptr || op.flops > heaviest->flops) heaviest = &op;
+  }
+  const std::string first = module_of(program, task.first);
+  const std::string last = module_of(program, task.last - 1);
+  std::string label = program::label_of(heaviest->phase) + " " + program::module_label(first);
+  if (last != first) label += " - " + program::module_label(last);
+  label += ": " + heaviest->name;
+  if (task.last - task.first > 1) label += fmt::format(" and {} more", task.last - task.first - 1);
+  return label;
+}
+
 }  // namespace
 
 std::string label_of(const schedule::Task& task, const program::Program& program) {
-  std::string label(schedule::name_of(task.kind));
   if (task.kind == schedule::TaskKind::kCompute && task.first >= 0 && task.last > task.first) {
-    const std::string first = module_of(program, task.first);
-    const std::string last = module_of(program, task.last - 1);
-    if (!first.empty()) label += " " + first;
-    if (!last.empty() && last != first) label += " - " + last;
-  } else if (task.parameter >= 0) {
+    return run_by(task, program);
+  }
+  std::string label(schedule::name_of(task.kind));
+  if (task.parameter >= 0) {
     label += " " + program.parameters.at(static_cast<std::size_t>(task.parameter)).name;
   } else if (task.chunk >= 0) {
     label += fmt::format(" chunk {}", task.chunk);

@@ -26,6 +26,7 @@
 #include "replay/replay_call.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
+#include "runtime/device/launch_errors.h"
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/task_board.h"
 #include "runtime/device/waiting_copies.h"
@@ -56,8 +57,10 @@ class CudaOperations final : public StreamOperations {
   void poison(void* memory, std::int64_t bytes) override {
     kernels::poison_cuda(memory, static_cast<std::size_t>(bytes), stream_);
   }
-  void adam(const kernels::AdamArrays& arrays, const kernels::AdamScalars& scalars) override {
-    kernels::adam_cuda(arrays, scalars, stream_);
+  void adam(const kernels::AdamArrays& arrays,
+            const kernels::AdamScalars& scalars,
+            std::uint32_t* report) override {
+    kernels::adam_cuda(arrays, scalars, stream_, {.skip = nullptr, .report = report});
   }
   void sum_squares(const void* gradient,
                    kernels::Element type,
@@ -303,7 +306,7 @@ class CudaDevice final : public Device {
         host_times_[task.id] = {start_ns, now_ns()};
       } else {
         check(cudaEventRecord(events_[task.id].begin, stream_of(task.stream)), "starting a task");
-        body(operations_of(task.stream));
+        with_launch_errors([&] { body(operations_of(task.stream)); });
         check(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
       }
       board_.settle(task.id);

@@ -24,8 +24,11 @@ class HostOperations final : public StreamOperations {
   void poison(void* memory, std::int64_t bytes) override {
     std::memset(memory, 0xFF, static_cast<std::size_t>(bytes));
   }
-  void adam(const kernels::AdamArrays& arrays, const kernels::AdamScalars& scalars) override {
-    kernels::adam_cpu(arrays, scalars, isa_, pool_for(kernels::moved_bytes(arrays) * arrays.n));
+  void adam(const kernels::AdamArrays& arrays,
+            const kernels::AdamScalars& scalars,
+            std::uint32_t* report) override {
+    kernels::ThreadPool& pool = pool_for(kernels::moved_bytes(arrays) * arrays.n);
+    kernels::adam_cpu(arrays, scalars, isa_, pool, {.skip = nullptr, .report = report});
   }
   void sum_squares(const void* gradient,
                    kernels::Element type,

@@ -19,7 +19,11 @@ class StreamOperations {
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
   /// Fills with 0xFF bytes: NaN in every floating dtype.
   virtual void poison(void* memory, std::int64_t bytes) = 0;
-  virtual void adam(const kernels::AdamArrays& arrays, const kernels::AdamScalars& scalars) = 0;
+  /// `report` is host memory from Device::allocate, set to 1 when something is not finite
+  /// (kernels::FoundInfinity).
+  virtual void adam(const kernels::AdamArrays& arrays,
+                    const kernels::AdamScalars& scalars,
+                    std::uint32_t* report) = 0;
   /// `sums` (kernels::norm_blocks(n) of them) is host memory from Device::allocate.
   virtual void sum_squares(
       const void* gradient, kernels::Element type, std::size_t n, float divisor, float* sums) = 0;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 #include <vector>
@@ -28,8 +29,13 @@ TEST(BestKnownPeak, IsTheOneClosestToTheProcess) {
 
 constexpr std::int64_t kMost = 1 << 20;
 
+/// Memory of which nothing is held beyond what is allocated.
+BatchPeak even(std::int64_t bytes) {
+  return {bytes, bytes};
+}
+
 TEST(LargestBatch, IsTheLastThatFits) {
-  const auto linear = [](std::int64_t batch) { return 1000 + 7 * batch; };
+  const auto linear = [](std::int64_t batch) { return even(1000 + 7 * batch); };
   const LargestBatch found = largest_batch(4, kMost, 1000 + 7 * 77 + 3, linear);
   EXPECT_EQ(found.batch, 77);
   EXPECT_EQ(found.bytes, 1000 + 7 * 77);
@@ -39,20 +45,20 @@ TEST(LargestBatch, IsTheLastThatFits) {
 
 TEST(LargestBatch, OfNothingThatFitsIsZero) {
   const LargestBatch found =
-      largest_batch(16, kMost, 100, [](std::int64_t batch) { return 100 + batch; });
+      largest_batch(16, kMost, 100, [](std::int64_t batch) { return even(100 + batch); });
   EXPECT_EQ(found.batch, 0);
   EXPECT_EQ(found.bytes, 101);
   EXPECT_FALSE(found.next_bytes.has_value());
 }
 
 TEST(LargestBatch, StopsAtTheMost) {
-  const LargestBatch found = largest_batch(3, 50, 1, [](std::int64_t) { return 0; });
+  const LargestBatch found = largest_batch(3, 50, 1, [](std::int64_t) { return even(0); });
   EXPECT_EQ(found.batch, 50);
   EXPECT_FALSE(found.next_bytes.has_value());
 }
 
 TEST(LargestBatch, RefusesAnImpossibleStart) {
-  const auto any = [](std::int64_t) { return std::int64_t{0}; };
+  const auto any = [](std::int64_t) { return even(0); };
   EXPECT_THROW((void)largest_batch(0, 10, 1, any), Error);
   EXPECT_THROW((void)largest_batch(11, 10, 1, any), Error);
 }
@@ -77,9 +83,11 @@ TEST(LargestBatch, IsRightForEveryMonotoneMemory) {
     const LargestBatch found =
         largest_batch(1 + below(static_cast<std::uint64_t>(most)), most, limit, [&](auto batch) {
           EXPECT_TRUE(asked.insert(batch).second) << "asked twice";
-          return bytes.at(static_cast<std::size_t>(batch));
+          return even(bytes.at(static_cast<std::size_t>(batch)));
         });
     EXPECT_EQ(found.batch, expected);
+    EXPECT_EQ(found.ceiling, expected);
+    EXPECT_EQ(found.untried, 0);
     EXPECT_EQ(found.captures, static_cast<std::int64_t>(asked.size()));
     EXPECT_LE(asked.size(), 2U * 9U + 27U);
     if (expected >= 1) {
@@ -88,6 +96,68 @@ TEST(LargestBatch, IsRightForEveryMonotoneMemory) {
     if (expected < most) {
       EXPECT_EQ(asked.count(expected + 1), 1U);
     }
+  }
+}
+
+// What the allocator holds jumps up at 7,481, falls at 7,560 and is up again from 7,700 on: closing
+// in from 4,096 and 8,192 ends at 7,480.
+TEST(LargestBatch, IsSoughtBeyondAJumpOfReservedMemory) {
+  const auto peak = [](std::int64_t batch) {
+    const std::int64_t held = batch > 7480 && (batch < 7560 || batch > 7700) ? 4000 : 100;
+    return BatchPeak{10 * batch + held, 10 * batch};
+  };
+  const LargestBatch found = largest_batch(512, kMost, 76'105, peak);
+  EXPECT_EQ(found.batch, 7600);
+  EXPECT_EQ(found.ceiling, 7610);
+  EXPECT_EQ(found.next_bytes, 76'110);
+  EXPECT_LE(found.untried, 8) << claim_of(found);
+  EXPECT_LE(found.captures, 40);
+}
+
+TEST(LargestBatch, SaysWhichLargerOnesWereNotTried) {
+  const auto peak = [](std::int64_t batch) {
+    return BatchPeak{10 * batch + (batch > 1000 ? 20'000 : 0), 10 * batch};
+  };
+  const LargestBatch found = largest_batch(1, kMost, 20'000, peak);
+  EXPECT_EQ(found.batch, 1000);
+  EXPECT_EQ(found.ceiling, 2000);
+  EXPECT_GT(found.untried, 900);
+  EXPECT_NE(claim_of(found).find("of 1,001 to 2,000, "), std::string::npos) << claim_of(found);
+}
+
+// Whatever the allocator holds: the answer fits, no larger one that was asked for does, and what
+// was not asked for is counted.
+TEST(LargestBatch, ClaimsNoMoreThanItAskedFor) {
+  std::mt19937_64 random(11);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+  for (int round = 0; round < 1000; ++round) {
+    const std::int64_t most = 1 + below(200);
+    std::vector<BatchPeak> peaks(static_cast<std::size_t>(most) + 1);
+    for (std::int64_t batch = 1; batch <= most; ++batch) {
+      const std::int64_t held = below(3) == 0 ? below(3000) : below(100);
+      peaks[static_cast<std::size_t>(batch)] = {100 * batch + held, 100 * batch};
+    }
+    const std::int64_t limit = below(static_cast<std::uint64_t>(100 * most) + 500);
+    std::map<std::int64_t, bool> fits;
+    const LargestBatch found =
+        largest_batch(1 + below(static_cast<std::uint64_t>(most)), most, limit, [&](auto batch) {
+          const BatchPeak& peak = peaks.at(static_cast<std::size_t>(batch));
+          EXPECT_TRUE(fits.emplace(batch, peak.bytes <= limit).second) << "asked twice";
+          return peak;
+        });
+    const std::int64_t ceiling = std::min(limit / 100, most);
+    EXPECT_EQ(found.ceiling, std::max(ceiling, found.batch));
+    EXPECT_TRUE(found.batch == 0 || fits.at(found.batch));
+    std::int64_t untried = 0;
+    for (std::int64_t batch = found.batch + 1; batch <= ceiling; ++batch) {
+      const auto asked = fits.find(batch);
+      if (asked == fits.end()) {
+        ++untried;
+      } else {
+        EXPECT_FALSE(asked->second) << batch;
+      }
+    }
+    EXPECT_EQ(found.untried, untried);
   }
 }
 

@@ -47,6 +47,11 @@ std::vector<std::string> names() {
   return names;
 }
 
+/// Without it, missing data would be tests that nobody misses.
+TEST(RecordedProgramsData, IsThere) {
+  EXPECT_GE(names().size(), 24U) << "ELIXIR_PROGRAMS=" << directory("ELIXIR_PROGRAMS");
+}
+
 class RecordedPrograms : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {

@@ -464,6 +464,39 @@ TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) 
   }
 }
 
+TEST(CudaTraits, WhatNobodyKnowsOfAGpuIsNotAnH200s) {
+  for (const int sm : {75, 80, 86, 89, 100, 120}) {
+    const operators::CudaTraits traits =
+        operators::cuda_traits({.kind = program::Target::Kind::kCuda, .sm = sm});
+    EXPECT_FALSE(traits.recorded) << sm;
+    EXPECT_FALSE(traits.process_overhead_bytes()) << sm;
+    EXPECT_FALSE(traits.nccl_bytes(2)) << sm;
+    EXPECT_NE(traits.multiprocessors, std::optional(132)) << sm;
+    EXPECT_GT(traits.assumed_multiprocessors(), 0) << sm;
+  }
+  EXPECT_EQ(operators::cuda_traits({.sm = 80}).multiprocessors, std::optional(108));
+  EXPECT_EQ(operators::cuda_traits({.sm = 86}).multiprocessors, std::nullopt);
+  EXPECT_EQ(operators::cuda_traits({.sm = 86}).threads_per_multiprocessor, 1536);
+  EXPECT_EQ(operators::cuda_traits({.sm = 75}).threads_per_multiprocessor, 1024);
+  EXPECT_TRUE(operators::cuda_traits(kHopper).recorded);
+}
+
+TEST(CallScript, ScratchMemoryOfAGpuThatNobodyRecordedIsModelled) {
+  for (const int sm : {80, 90}) {
+    const program::Target target{.kind = program::Target::Kind::kCuda, .sm = sm};
+    fakes::ProgramBuilder builder(DType::kFloat32, target);
+    const auto x = builder.input("x", {4, 4}, DType::kFloat32);
+    const auto w = builder.parameter("w", {4, 4});
+    builder.call("aten::mm", {x, w}, {4, 4});   // makes cuBLAS's workspace
+    builder.call("aten::add", {x, w}, {4, 4});  // its output alone
+    const auto scripts =
+        operators::call_scripts(builder.build(), operators::cuda_traits(target), {});
+    EXPECT_EQ(scripts.at(0).source,
+              sm == 90 ? operators::ScriptSource::kExact : operators::ScriptSource::kModelled);
+    EXPECT_EQ(scripts.at(1).source, operators::ScriptSource::kExact);
+  }
+}
+
 TEST(CudaTraits, AReplayNeedsNoLibrariesForAThreadOfBackward) {
   operators::CudaTraits traits = operators::cuda_traits(kHopper);
   const auto with_thread = traits.process_overhead_bytes();

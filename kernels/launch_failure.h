@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a CUDA launcher throws when the GPU refuses the launch: never a bug by itself, so the
+// runtime turns it into a device failure.
+
+#include <stdexcept>
+
+namespace elixir::kernels {
+
+class LaunchFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace elixir::kernels

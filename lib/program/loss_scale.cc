@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "program/loss_scale.h"
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace elixir::program {
+
+std::optional<std::string> needs_loss_scale(const Program& program) {
+  for (const Parameter& parameter : program.parameters) {
+    if (parameter.gradient && parameter.gradient->dtype == DType::kFloat16) {
+      return "the gradient of `" + parameter.name + "` is float16";
+    }
+  }
+  for (const Operator& op : program.operators) {
+    if (op.phase != Phase::kBackward) continue;
+    bool half = false;
+    for_each_tensor(op.outputs,
+                    [&](const TensorRef& tensor) { half |= tensor.dtype == DType::kFloat16; });
+    if (half) return "`" + op.name + "` in backward makes float16 gradients";
+  }
+  return std::nullopt;
+}
+
+void refuse_without_loss_scale(const Program& program) {
+  const auto why = needs_loss_scale(program);
+  if (!why) return;
+  const bool asked = program.precision == "fp16";
+  Error error(ErrorCode::kUnsupportedModel,
+              "training in fp16 needs a loss scale, which this version does not have",
+              {asked ? "profile with --precision bf16, search and train that"
+                     : "export the model in bfloat16 or float32"});
+  throw std::move(error.note(*why));
+}
+
+}  // namespace elixir::program

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/buffers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/units.h"
+
+namespace elixir::schedule {
+namespace {
+
+using plan::Chunk;
+using plan::Home;
+using program::DType;
+
+// On the host a second staging buffer is cheap and lets a copy run beside an update; on the device
+// every byte counts.
+constexpr int kHostStagingBuffers = 2;
+constexpr int kDeviceStagingBuffers = 1;
+
+Arena arena_of(Home home) {
+  return home == Home::kDevice ? Arena::kDevice : Arena::kHost;
+}
+
+BufferId add_buffer(std::vector<Buffer>& buffers,
+                    Arena arena,
+                    BufferRole role,
+                    std::int32_t chunk,
+                    std::int64_t bytes) {
+  const auto id = static_cast<BufferId>(buffers.size());
+  buffers.push_back({.id = id, .arena = arena, .role = role, .chunk = chunk, .bytes = bytes});
+  return id;
+}
+
+class ChunkBufferMaker {
+ public:
+  ChunkBufferMaker(const plan::Plan& plan, const std::vector<bool>& trained, int micro_batches)
+      : plan_(plan), trained_(trained), micro_batches_(micro_batches) {}
+
+  void add_chunks() {
+    buffers_.of_chunk.resize(plan_.chunks.size());
+    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) add_chunk(static_cast<std::int32_t>(c));
+  }
+
+  void add_blocks() {
+    for (std::int64_t b = 0; b < plan_.cache.blocks; ++b) {
+      buffers_.blocks.push_back(
+          add(Arena::kDevice, BufferRole::kBlock, -1, plan_.cache.block_bytes));
+    }
+  }
+
+  void add_staging() {
+    for (const Home home : {Home::kDevice, Home::kHost}) {
+      const auto side = static_cast<std::size_t>(home);
+      buffers_.gradient_staging[side] = add_staging(home, largest_gradients_[side]);
+      buffers_.parameter_staging[side] = add_staging(home, largest_parameters_[side]);
+    }
+  }
+
+  StepBuffers take() { return std::move(buffers_); }
+
+ private:
+  BufferId add(Arena arena, BufferRole role, std::int32_t chunk, std::int64_t bytes) {
+    return add_buffer(buffers_.all, arena, role, chunk, bytes);
+  }
+
+  void add_chunk(std::int32_t c) {
+    const Chunk& chunk = plan_.chunks[c];
+    ChunkBuffers& mine = buffers_.of_chunk[c];
+    mine.parameters = add(arena_of(chunk.parameter_home), BufferRole::kParameters, c, chunk.bytes);
+    if (chunk.parameter_home == Home::kHost && chunk.kind == Chunk::Kind::kPrivate) {
+      mine.private_block = add(Arena::kDevice, BufferRole::kPrivateBlock, c, chunk.bytes);
+    }
+    if (trained_[c]) add_training(c);
+  }
+
+  /// Gradients, master and moments, and the need for staging where homes differ.
+  void add_training(std::int32_t c) {
+    const Chunk& chunk = plan_.chunks[c];
+    ChunkBuffers& mine = buffers_.of_chunk[c];
+    const std::int64_t gradient_bytes = plan::bytes_as(chunk, chunk.gradient_dtype);
+    mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
+    if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
+      mine.landing = add(Arena::kHost, BufferRole::kGradientLanding, c, chunk.bytes);
+    }
+    const std::int64_t state_bytes = plan::bytes_as(chunk, DType::kFloat32);
+    const Arena optimizer = arena_of(chunk.optimizer_home);
+    mine.master = plan::master_is_parameter(chunk)
+                      ? mine.parameters
+                      : add(optimizer, BufferRole::kMaster, c, state_bytes);
+    if (plan_.optimizer != "sgd") {
+      add(optimizer, BufferRole::kMoment1, c, state_bytes);
+      add(optimizer, BufferRole::kMoment2, c, state_bytes);
+    }
+    const auto side = static_cast<std::size_t>(chunk.optimizer_home);
+    if (chunk.gradient_home != chunk.optimizer_home) {
+      largest_gradients_[side] = std::max(largest_gradients_[side], gradient_bytes);
+    }
+    // In fp32 updated parameters leave from the master itself.
+    if (chunk.parameter_home != chunk.optimizer_home && chunk.dtype != DType::kFloat32) {
+      largest_parameters_[side] = std::max(largest_parameters_[side], chunk.bytes);
+    }
+  }
+
+  std::vector<BufferId> add_staging(Home home, std::int64_t bytes) {
+    std::vector<BufferId> ring;
+    if (bytes == 0) return ring;
+    const bool host = home == Home::kHost;
+    const int count = host ? kHostStagingBuffers : kDeviceStagingBuffers;
+    for (int i = 0; i < count; ++i) {
+      ring.push_back(add(
+          arena_of(home), host ? BufferRole::kHostStaging : BufferRole::kDeviceStaging, -1, bytes));
+    }
+    return ring;
+  }
+
+  const plan::Plan& plan_;
+  const std::vector<bool>& trained_;  // by chunk
+  const int micro_batches_;
+  StepBuffers buffers_;
+  std::array<std::int64_t, 2> largest_gradients_{}, largest_parameters_{};  // by optimizer home
+};
+
+}  // namespace
+
+StepBuffers chunk_buffers(const plan::Plan& plan,
+                          const std::vector<bool>& trained,
+                          int micro_batches) {
+  ChunkBufferMaker maker(plan, trained, micro_batches);
+  maker.add_chunks();
+  maker.add_blocks();
+  maker.add_staging();
+  return maker.take();
+}
+
+void add_tensor_buffers(std::vector<Buffer>& buffers,
+                        const program::Program& program,
+                        const program::Lifetimes& lifetimes) {
+  const auto add = [&](BufferRole role, std::size_t which, program::StorageId storage) {
+    add_buffer(buffers,
+               Arena::kDevice,
+               role,
+               static_cast<std::int32_t>(which),
+               program.storages[storage].bytes);
+  };
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    add(BufferRole::kModuleBuffer, i, program.buffers[i].tensor.storage);
+  }
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    add(BufferRole::kInput, i, program.inputs[i].tensor.storage);
+  }
+  for (const program::Storage& storage : program.storages) {
+    const bool constant = lifetimes.storages[storage.id].origin == program::Origin::kConstant;
+    if (constant && !storage.on_host) {
+      add(BufferRole::kConstant, static_cast<std::size_t>(storage.id), storage.id);
+    }
+  }
+}
+
+std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : buffers) {
+    if (buffer.arena == arena) bytes += round_up(buffer.bytes, kAllocationRoundingBytes);
+  }
+  return bytes;
+}
+
+}  // namespace elixir::schedule

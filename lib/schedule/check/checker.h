@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The independent checker's state. It shares no code with lower() and trusts nothing that lower()
+// computed: it walks the tasks in issue order, keeps what every buffer holds, and proves with
+// vector clocks that two tasks that touch the same bytes, one of them writing, are ordered by
+// streams and `after`. A file for each part: check.cc the walk, order.cc clocks and accesses, facts.cc what
+// program and plan ask for, tasks.cc operators and blocks, updates.cc gradients and updates.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "schedule/schedule.h"
+
+namespace elixir::schedule {
+
+inline constexpr std::size_t kMostProblems = 50;
+
+/// What is in a buffer that several chunks take turns in.
+struct Content {
+  std::int32_t chunk = -1;
+  enum class What : std::uint8_t { kNothing, kParameters, kGradients } what = What::kNothing;
+};
+
+/// Latest tasks that touched some bytes.
+struct Touched {
+  TaskId write = -1;
+  std::array<TaskId, kStreamCount> reads{-1, -1, -1, -1, -1};
+};
+
+class Checker {
+ public:
+  Checker(const Schedule& schedule, const program::Program& program, const plan::Plan& plan)
+      : schedule_(schedule), program_(program), plan_(plan) {}
+
+  std::vector<std::string> run();
+
+ private:
+  /// Storages that operators do not make.
+  enum class Fixed : std::uint8_t { kNo, kParameter, kBuffer, kInput, kConstant };
+
+  template <class... Args>
+  void problem(fmt::format_string<Args...> text, Args&&... args) {
+    if (problems_.size() < kMostProblems) {
+      problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+  }
+  template <class... Args>
+  void problem_at(const Task& task, fmt::format_string<Args...> text, Args&&... args) {
+    problem("task {} ({}): {}",
+            task.id,
+            name_of(task.kind),
+            fmt::format(text, std::forward<Args>(args)...));
+  }
+
+
+  // --- Structure and order -----------------------------------------------------------------------
+  bool structure_is_sound();
+  void make_clocks();
+  /// Whether `before` has finished when `task` starts.
+  [[nodiscard]] bool ordered(TaskId before, TaskId task) const;
+  void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
+  void touch_buffer(const Task& task, BufferId buffer, bool writes);
+  void touch_storage(const Task& task, program::StorageId storage, bool writes);
+  /// One parameter's part of a gradient or landing buffer.
+  void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
+
+
+  // --- The program's own rules, read again from its operators ------------------------------------
+  [[nodiscard]] bool runs(const program::Operator& op) const;
+  void read_program();
+  void read_plan();
+
+
+  // --- Buffers -----------------------------------------------------------------------------------
+  [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
+  void expect(BufferRole role, std::int32_t chunk, plan::Home home, std::int64_t bytes);
+  void check_buffers();
+
+
+  // --- Tasks -------------------------------------------------------------------------------------
+  void visit(const Task& task);
+  bool on_stream(const Task& task, Stream stream);
+  bool needs_chunk(const Task& task);
+  void load_inputs(const Task& task);
+  void compute(const Task& task);
+  void execute(const Task& task, const program::Operator& op);
+  void read(const Task& task, const program::Operator& op, const program::TensorRef& tensor);
+  void read_parameter(const Task& task, const program::Operator& op, std::int32_t parameter);
+  void close(const Task& task);
+  void fetch(const Task& task);
+  void evict(const Task& task);
+  [[nodiscard]] bool trains(std::int32_t parameter) const;
+  void store_gradient(const Task& task);
+  void accumulate(const Task& task);
+  /// Reads every gradient of a chunk from `buffer`, which must be complete.
+  void read_gradients(const Task& task, BufferId buffer);
+  void norm(const Task& task);
+  void clip(const Task& task);
+  void move_gradients(const Task& task);
+  void update(const Task& task);
+  void move_parameters(const Task& task);
+  void read_loss(const Task& task);
+
+
+  // --- End of the step ---------------------------------------------------------------------------
+  void check_end();
+
+  const Schedule& schedule_;
+  const program::Program& program_;
+  const plan::Plan& plan_;
+  std::vector<std::string> problems_;
+
+  std::vector<std::array<TaskId, kStreamCount>> clocks_;  // latest finished task by stream
+  std::unordered_map<std::int64_t, Touched> touched_;
+
+  // By storage.
+  std::vector<Fixed> fixed_;
+  std::vector<std::int32_t> parameter_of_;
+  std::vector<bool> kept_, alive_;
+  std::vector<program::OperatorId> last_use_;
+  std::vector<std::int32_t> version_;
+
+  std::vector<bool> executed_;                         // by operator
+  std::vector<std::int32_t> chunk_of_;                 // by parameter
+  std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
+  std::vector<int> stored_, summed_;                   // by parameter: micro-batches so far
+  std::vector<bool> landed_;                           // by parameter
+  std::vector<TaskId> normed_;                         // by chunk
+  std::vector<bool> updated_, home_again_;             // by chunk
+  std::vector<program::OperatorId> next_operator_;     // by micro-batch
+  std::vector<bool> closed_;                           // by micro-batch
+  std::vector<int> losses_read_;                       // by micro-batch
+  std::vector<Content> content_;                       // by buffer
+  std::map<std::pair<BufferRole, std::int32_t>, BufferId> by_role_;
+  TaskId clip_ = -1;
+  int current_ = -1;
+  int inputs_of_ = -1;
+};
+
+}  // namespace elixir::schedule

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What program and plan ask for, read again from the operators and chunks themselves.
+#include "schedule/check/checker.h"
+
+namespace elixir::schedule {
+
+using plan::Chunk;
+using plan::Home;
+using program::DType;
+
+bool Checker::runs(const program::Operator& op) const {
+  return schedule_.training || op.phase == program::Phase::kForward;
+}
+
+void Checker::read_program() {
+  const std::size_t storages = program_.storages.size();
+  fixed_.assign(storages, Fixed::kNo);
+  parameter_of_.assign(storages, -1);
+  kept_.assign(storages, false);
+  last_use_.assign(storages, -1);
+  alive_.assign(storages, false);
+  version_.assign(storages, 0);
+  for (const program::Storage& storage : program_.storages) {
+    if (storage.category == program::Category::kConstant) fixed_[storage.id] = Fixed::kConstant;
+  }
+  for (const auto& input : program_.inputs) fixed_[input.tensor.storage] = Fixed::kInput;
+  for (const auto& buffer : program_.buffers) fixed_[buffer.tensor.storage] = Fixed::kBuffer;
+  for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
+    const program::Parameter& parameter = program_.parameters[i];
+    fixed_[parameter.tensor.storage] = Fixed::kParameter;
+    parameter_of_[parameter.tensor.storage] = static_cast<std::int32_t>(i);
+    if (parameter.gradient) kept_[parameter.gradient->storage] = true;
+  }
+  if (program_.loss.storage >= 0) kept_[program_.loss.storage] = true;
+  std::vector<bool> made(storages, false);
+  executed_.resize(program_.operators.size());
+  for (const program::Operator& op : program_.operators) {
+    int outputs = 0;
+    int fresh = 0;
+    program::for_each_tensor(op.outputs, [&](const program::TensorRef& tensor) {
+      ++outputs;
+      if (fixed_[tensor.storage] == Fixed::kNo && !made[tensor.storage]) {
+        made[tensor.storage] = true;
+        ++fresh;
+      }
+    });
+    executed_[op.id] = op.writes || fresh > 0 || outputs == 0;
+    if (!executed_[op.id]) continue;
+    const auto use = [&](const program::TensorRef& tensor) { last_use_[tensor.storage] = op.id; };
+    program::for_each_tensor(op.arguments, use);
+    program::for_each_tensor(op.outputs, use);
+  }
+}
+
+void Checker::read_plan() {
+  chunk_of_.assign(program_.parameters.size(), -1);
+  std::unordered_map<std::string, std::int32_t> chunk_of_name;
+  for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
+    for (const auto& entry : plan_.chunks[c].parameters) {
+      chunk_of_name[entry.name] = static_cast<std::int32_t>(c);
+    }
+  }
+  trained_in_.resize(plan_.chunks.size());
+  for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
+    const auto found = chunk_of_name.find(program_.parameters[i].name);
+    if (found == chunk_of_name.end()) {
+      problem("parameter {} is in no chunk", program_.parameters[i].name);
+      chunk_of_[i] = 0;
+      continue;
+    }
+    chunk_of_[i] = found->second;
+    if (schedule_.training && plan_.optimizer != "none" && program_.parameters[i].gradient) {
+      trained_in_[found->second].push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  stored_.assign(program_.parameters.size(), 0);
+  summed_.assign(program_.parameters.size(), 0);
+  landed_.assign(program_.parameters.size(), false);
+  normed_.assign(plan_.chunks.size(), -1);
+  updated_.assign(plan_.chunks.size(), false);
+  home_again_.assign(plan_.chunks.size(), false);
+  next_operator_.assign(schedule_.micro_batches, 0);
+  closed_.assign(schedule_.micro_batches, false);
+  losses_read_.assign(schedule_.micro_batches, 0);
+  content_.resize(schedule_.buffers.size());
+  for (const Task& task : schedule_.tasks) {
+    if (task.kind == TaskKind::kClip) clip_ = task.id;
+  }
+}
+
+BufferId Checker::find(BufferRole role, std::int32_t chunk) const {
+  const auto found = by_role_.find({role, chunk});
+  return found == by_role_.end() ? -1 : found->second;
+}
+
+void Checker::expect(BufferRole role, std::int32_t chunk, Home home, std::int64_t bytes) {
+  const BufferId id = find(role, chunk);
+  if (id < 0) {
+    problem("chunk {} has no buffer of role {}", chunk, static_cast<int>(role));
+    return;
+  }
+  const Buffer& buffer = schedule_.buffers[id];
+  if ((buffer.arena == Arena::kDevice) != (home == Home::kDevice)) {
+    problem("buffer {} of chunk {} is not where the plan says", id, chunk);
+  }
+  if (buffer.bytes < bytes) {
+    problem("buffer {} of chunk {} has {} bytes, needs {}", id, chunk, buffer.bytes, bytes);
+  }
+}
+
+void Checker::check_buffers() {
+  for (const Buffer& buffer : schedule_.buffers) {
+    if (buffer.chunk >= 0) by_role_.emplace(std::make_pair(buffer.role, buffer.chunk), buffer.id);
+  }
+  for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
+    const Chunk& chunk = plan_.chunks[c];
+    const auto id = static_cast<std::int32_t>(c);
+    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
+    expect(BufferRole::kParameters, id, chunk.parameter_home, chunk.bytes);
+    if (trained_in_[c].empty()) continue;
+    expect(BufferRole::kGradients,
+           id,
+           chunk.gradient_home,
+           elements * program::element_bytes(chunk.gradient_dtype));
+    if (chunk.dtype != DType::kFloat32 || chunk.parameter_home != chunk.optimizer_home) {
+      expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * 4);
+    }
+    if (plan_.optimizer != "sgd") {
+      expect(BufferRole::kMoment1, id, chunk.optimizer_home, elements * 4);
+      expect(BufferRole::kMoment2, id, chunk.optimizer_home, elements * 4);
+    }
+  }
+}
+
+}  // namespace elixir::schedule

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Structure of the task list, vector clocks, and who touches what.
+#include <algorithm>
+
+#include "schedule/check/checker.h"
+
+namespace elixir::schedule {
+
+using program::OperatorId;
+using program::StorageId;
+
+bool Checker::structure_is_sound() {
+  const auto buffers = static_cast<BufferId>(schedule_.buffers.size());
+  const auto chunks = static_cast<std::int32_t>(plan_.chunks.size());
+  const auto operators = static_cast<OperatorId>(program_.operators.size());
+  const auto in = [](auto value, auto low, auto high) { return value >= low && value < high; };
+  for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {
+    const Buffer& buffer = schedule_.buffers[i];
+    if (buffer.id != static_cast<BufferId>(i)) problem("buffer {} has id {}", i, buffer.id);
+    if (buffer.bytes < 0) problem("buffer {} has {} bytes", i, buffer.bytes);
+  }
+  for (std::size_t i = 0; i < schedule_.tasks.size(); ++i) {
+    const Task& task = schedule_.tasks[i];
+    if (task.id != static_cast<TaskId>(i)) problem("task {} has id {}", i, task.id);
+    for (const TaskId before : task.after) {
+      if (!in(before, 0, static_cast<TaskId>(i))) {
+        problem("task {} waits for task {}, which is not before it", i, before);
+      }
+    }
+    if (!in(task.source, -1, buffers) || !in(task.destination, -1, buffers) ||
+        !in(task.chunk, -1, chunks) ||
+        !in(task.parameter, -1, static_cast<std::int32_t>(program_.parameters.size())) ||
+        !in(task.micro_batch, -1, schedule_.micro_batches)) {
+      problem("task {} names a buffer, chunk, parameter or micro-batch that does not exist", i);
+    }
+    if (task.kind == TaskKind::kCompute) {
+      if (task.first < 0 || task.last < task.first || task.last > operators ||
+          task.micro_batch < 0) {
+        problem("task {} has no proper operator range", i);
+      }
+    } else if (!task.releases.empty()) {
+      problem("task {} releases storages but computes nothing", i);
+    }
+    for (const StorageId storage : task.releases) {
+      if (!in(storage, 0, static_cast<StorageId>(program_.storages.size()))) {
+        problem("task {} releases a storage that does not exist", i);
+      }
+    }
+  }
+  if (!problems_.empty()) return false;
+  make_clocks();
+  return true;
+}
+
+void Checker::make_clocks() {
+  clocks_.resize(schedule_.tasks.size());
+  std::array<TaskId, kStreamCount> latest{-1, -1, -1, -1, -1};
+  for (const Task& task : schedule_.tasks) {
+    auto& clock = clocks_[task.id];
+    clock.fill(-1);
+    const auto stream = static_cast<std::size_t>(task.stream);
+    const auto merge = [&](TaskId before) {
+      for (std::size_t s = 0; s < kStreamCount; ++s) {
+        clock[s] = std::max(clock[s], clocks_[before][s]);
+      }
+    };
+    if (latest[stream] >= 0) merge(latest[stream]);
+    for (const TaskId before : task.after) merge(before);
+    clock[stream] = task.id;
+    latest[stream] = task.id;
+  }
+}
+
+bool Checker::ordered(TaskId before, TaskId task) const {
+  const auto stream = static_cast<std::size_t>(schedule_.tasks[before].stream);
+  return before == task || clocks_[task][stream] >= before;
+}
+
+void Checker::touch(const Task& task, std::int64_t what, bool writes, const std::string& name) {
+  Touched& touched = touched_[what];
+  const auto require_order = [&](TaskId before) {
+    if (before >= 0 && !ordered(before, task.id)) {
+      problem_at(task,
+                 "{} {} without waiting for task {} ({})",
+                 writes ? "writes" : "reads",
+                 name,
+                 before,
+                 name_of(schedule_.tasks[before].kind));
+    }
+  };
+  require_order(touched.write);
+  if (!writes) {
+    touched.reads[static_cast<std::size_t>(task.stream)] = task.id;
+    return;
+  }
+  for (const TaskId reader : touched.reads) require_order(reader);
+  touched = Touched{};
+  touched.write = task.id;
+}
+
+void Checker::touch_buffer(const Task& task, BufferId buffer, bool writes) {
+  touch(task, buffer, writes, fmt::format("buffer {}", buffer));
+}
+
+void Checker::touch_storage(const Task& task, StorageId storage, bool writes) {
+  touch(task, (std::int64_t{1} << 40) + storage, writes, fmt::format("storage {}", storage));
+}
+
+void Checker::touch_gradient(const Task& task,
+                             BufferId buffer,
+                             std::int32_t parameter,
+                             bool writes) {
+  touch(task,
+        (std::int64_t{1} << 41) + (static_cast<std::int64_t>(buffer) << 20) + parameter,
+        writes,
+        fmt::format("gradient of {} in buffer {}", program_.parameters[parameter].name, buffer));
+}
+
+}  // namespace elixir::schedule

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/loads.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "schedule/belady.h"
+
+namespace elixir::schedule {
+namespace {
+
+using plan::Chunk;
+
+/// The chunks of the cache that a call reads, each once, in the order of its arguments.
+std::vector<std::int32_t> cached_chunks(const std::vector<std::int32_t>& parameters,
+                                        const plan::Plan& plan,
+                                        const StepNeeds& needs) {
+  std::vector<std::int32_t> chunks;
+  for (const std::int32_t parameter : parameters) {
+    const std::int32_t c = needs.places[parameter].chunk;
+    const Chunk& chunk = plan.chunks[c];
+    const bool cached =
+        chunk.parameter_home == plan::Home::kHost && chunk.kind == Chunk::Kind::kPublic;
+    if (cached && std::find(chunks.begin(), chunks.end(), c) == chunks.end()) chunks.push_back(c);
+  }
+  return chunks;
+}
+
+}  // namespace
+
+std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
+                               const plan::Plan& plan,
+                               const StepNeeds& needs,
+                               const StepBuffers& buffers,
+                               int micro_batches) {
+  std::vector<std::vector<std::int32_t>> uses;
+  std::vector<std::int64_t> position_of_use;
+  const std::size_t operators = needs.operators.size();
+  for (int m = 0; m < micro_batches; ++m) {
+    for (std::size_t op = 0; op < operators; ++op) {
+      if (!needs.executed[op] || !needs.runs[op]) continue;
+      std::vector<std::int32_t> chunks = cached_chunks(lifetimes.parameters_used[op], plan, needs);
+      if (chunks.empty()) continue;
+      uses.push_back(std::move(chunks));
+      position_of_use.push_back(static_cast<std::int64_t>(m * operators + op));
+    }
+  }
+  std::vector<Load> loads;
+  for (const ChunkLoad& load : belady_loads(uses, plan.cache.blocks)) {
+    loads.push_back({.chunk = load.chunk,
+                     .block = buffers.blocks[load.block],
+                     .victim = load.victim,
+                     .needed_at = position_of_use[load.needed_at],
+                     .free_after = load.free_after < 0 ? -1 : position_of_use[load.free_after]});
+  }
+  // A private chunk comes once and stays.
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const BufferId block = buffers.of_chunk[c].private_block;
+    if (block < 0 || needs.chunks[c].first_use < 0) continue;
+    loads.push_back({.chunk = static_cast<std::int32_t>(c),
+                     .block = block,
+                     .needed_at = needs.chunks[c].first_use});
+  }
+  std::stable_sort(loads.begin(), loads.end(), [](const Load& a, const Load& b) {
+    return a.needed_at < b.needed_at;
+  });
+  return loads;
+}
+
+std::vector<std::size_t> by_freedom(const std::vector<Load>& loads) {
+  std::vector<std::size_t> order(loads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return loads[a].free_after < loads[b].free_after;
+  });
+  return order;
+}
+
+}  // namespace elixir::schedule

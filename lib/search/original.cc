@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The original's optimal_search: capacity from the activation peak, the chunk size that moves least
+// under Belady's choice, then blocks or optimizer shards on the GPU, whichever a byte is worth more
+// for. Rates are the machine's, or the original's A100 literals on request; the rules are in
+// elixir_rules.h.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "search/original_rules.h"
+#include "search/problem.h"
+
+namespace elixir::search {
+namespace {
+
+constexpr double kActivationFragments = 1.25;
+constexpr double kAllocatorShare = 0.95;
+constexpr std::int64_t kDriverBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kFewestBlocks = 4;
+
+/// Elements of the module with most direct parameters: the original copies them into a buffer of
+/// its own.
+std::int64_t hook_buffer_elements(const program::Program& program) {
+  std::map<std::string, std::int64_t> elements_of;
+  for (const program::Parameter& parameter : program.parameters) {
+    for (const std::string& name : parameter.names) {
+      const std::size_t dot = name.rfind('.');
+      elements_of[dot == std::string::npos ? "" : name.substr(0, dot)] += parameter.tensor.numel();
+    }
+  }
+  std::int64_t most = 0;
+  for (const auto& [module, elements] : elements_of) most = std::max(most, elements);
+  return most;
+}
+
+const hardware::LinkRate& link_for(const std::vector<hardware::LinkRate>& links, int gpus) {
+  for (const hardware::LinkRate& link : links) {
+    if (link.gpus == gpus) return link;
+  }
+  throw Error(ErrorCode::kJsonMissingKey,
+              fmt::format("the hardware profile has no link rate for {} GPUs", gpus),
+              {"measure it: elixir-bench"});
+}
+
+double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype) {
+  const std::string wanted = dtype == program::DType::kFloat32    ? "fp32"
+                             : dtype == program::DType::kBFloat16 ? "bf16"
+                                                                  : "fp16";
+  for (const hardware::AdamRate& rate : rates) {
+    if (rate.dtype == wanted && rate.ranks == 1) return rate.params_per_s.median;
+  }
+  throw Error(ErrorCode::kJsonMissingKey,
+              fmt::format("the hardware profile has no AdamW rate for {}", wanted),
+              {"measure it: elixir-bench"});
+}
+
+original::Rates measured_rates(const Problem& problem, program::DType dtype) {
+  const hardware::HardwareProfile& hardware = problem.hardware();
+  original::Rates rates;
+  rates.cpu_to_gpu = link_for(hardware.links.host_to_device, 1).bytes_per_s.median;
+  rates.gpu_to_cpu = link_for(hardware.links.device_to_host, 1).bytes_per_s.median;
+  rates.cpu_adam = adam_for(hardware.adam_cpu, dtype);
+  rates.gpu_adam = problem.on_cuda() ? adam_for(hardware.adam_gpu, dtype) : rates.cpu_adam;
+  return rates;
+}
+
+/// Parameters of every forward call that has some, in operand order, then the same backwards.
+std::vector<std::vector<std::int32_t>> steps_of(const Problem& problem,
+                                                const std::vector<std::int32_t>& index_of) {
+  const program::Program& program = problem.program();
+  std::vector<std::int32_t> parameter_of(program.storages.size(), -1);
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    parameter_of[program.parameters[i].tensor.storage] = static_cast<std::int32_t>(i);
+  }
+  std::vector<std::vector<std::int32_t>> steps;
+  for (const program::Operator& op : program.operators) {
+    if (op.phase != program::Phase::kForward || !problem.lifetimes().executed[op.id]) continue;
+    std::vector<std::int32_t> step;
+    program::for_each_tensor(op.arguments, [&](const program::TensorRef& tensor) {
+      const std::int32_t parameter = parameter_of[tensor.storage];
+      if (parameter < 0 || index_of[parameter] < 0) return;
+      if (std::find(step.begin(), step.end(), index_of[parameter]) == step.end()) {
+        step.push_back(index_of[parameter]);
+      }
+    });
+    if (!step.empty()) steps.push_back(std::move(step));
+  }
+  const std::size_t forward = steps.size();
+  for (std::size_t i = forward; i-- > 0;) {
+    std::vector<std::int32_t> again = steps[i];
+    steps.push_back(std::move(again));
+  }
+  return steps;
+}
+
+/// Bytes of activations, temporaries and outputs at their peak when gradients leave at once.
+std::int64_t activation_bytes(const Problem& problem) {
+  plan::Plan plan = problem.blank_plan("elixir");
+  Layout layout = pack(singles(problem.items()), 0);
+  for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
+  plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
+  for (plan::Chunk& chunk : plan.chunks) {
+    chunk.gradient_home = chunk.optimizer_home = plan::Home::kHost;
+  }
+  const Evaluated all = problem.evaluate(std::move(plan), "");
+  std::int64_t fixed_bytes = 0;
+  using program::Category;
+  for (const Category category : {Category::kParameter, Category::kBuffer, Category::kInput}) {
+    fixed_bytes += all.simulation.device.by_category_bytes[static_cast<std::size_t>(category)];
+  }
+  return all.simulation.device.bytes - fixed_bytes;
+}
+
+}  // namespace
+
+std::optional<Evaluated> elixir_plan(const Problem& problem) {
+  const program::Program& program = problem.program();
+  const bool literals = problem.request().elixir_constants;
+  constexpr int kRanks = 1;
+
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int32_t> index_of(program.parameters.size(), -1);
+  std::int64_t private_elements = 0;
+  program::DType dtype = program::DType::kFloat32;
+  for (const Item& item : problem.items()) {
+    const program::DType its = program.parameters[item.parameter].tensor.dtype;
+    if (item.tied) {
+      private_elements += item.bytes / program::element_bytes(its);
+      dtype = its;
+    }
+  }
+  for (const Item& item : problem.items()) {
+    if (item.tied) continue;
+    dtype = program.parameters[item.parameter].tensor.dtype;
+    index_of[item.parameter] = static_cast<std::int32_t>(sizes.size());
+    sizes.push_back(item.bytes / program::element_bytes(dtype));
+  }
+  const std::int64_t element_bytes = program::element_bytes(dtype);
+
+  // Capacity in elements.
+  std::int64_t module_buffer_bytes = 0;
+  for (const program::Buffer& buffer : program.buffers) {
+    module_buffer_bytes += buffer.tensor.bytes();
+  }
+  const std::int64_t driver_bytes = literals ? kDriverBytes : problem.context_bytes();
+  const double capacity_bytes =
+      kAllocatorShare *
+      (static_cast<double>(problem.gpu_budget_bytes() - driver_bytes - module_buffer_bytes) -
+       kActivationFragments * static_cast<double>(activation_bytes(problem)));
+  std::int64_t left =
+      static_cast<std::int64_t>(capacity_bytes) / element_bytes - hook_buffer_elements(program);
+  if (capacity_bytes < 0 || left < 0) return std::nullopt;
+  left -= private_elements;
+  if (left < 0) return std::nullopt;
+
+  const auto choice = original::choose_chunks(
+      sizes, steps_of(problem, index_of), left, element_bytes, kRanks, /*overlap=*/false);
+  if (!choice) return std::nullopt;
+
+  plan::Plan plan = problem.blank_plan("elixir");
+  const std::int64_t chunk_bytes = choice->chunk_size * element_bytes;
+  Layout layout;
+  if (!sizes.empty()) layout = pack(singles(problem.items()), chunk_bytes);
+  for (Members& chunk : layout) chunk.bytes = chunk_bytes;
+  for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
+  plan.chunks = chunks_of(layout, program, plan.accumulation_steps);
+
+  // Blocks or optimizer shards first.
+  const int moments = problem.request().optimizer == "sgd" ? 1 : 2;
+  const double factor = original::optimizer_factor(moments, element_bytes);
+  const original::Rates rates =
+      literals ? original::a100_rates(kRanks) : measured_rates(problem, dtype);
+  const original::Values values = original::values(rates, kRanks, factor, element_bytes);
+  const bool blocks_first = values.block > values.optimizer;
+  std::int64_t blocks = blocks_first ? choice->blocks : std::min(choice->blocks, kFewestBlocks);
+  left -= blocks * choice->chunk_size;
+  for (plan::Chunk& chunk : plan.chunks) {
+    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
+    const auto shard = static_cast<std::int64_t>(factor * static_cast<double>(elements)) / kRanks;
+    const plan::Home home = left >= shard ? plan::Home::kDevice : plan::Home::kHost;
+    if (home == plan::Home::kDevice) left -= shard;
+    chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = home;
+  }
+  if (!blocks_first && choice->chunk_size > 0) {
+    blocks += std::min(left / choice->chunk_size, choice->blocks - blocks);
+  }
+  problem.set_cache(plan, blocks);
+  return problem.evaluate(std::move(plan),
+                          fmt::format("elixir: chunk {}, {} blocks, {} first",
+                                      format_bytes(chunk_bytes),
+                                      blocks,
+                                      blocks_first ? "cache" : "optimizer"));
+}
+
+}  // namespace elixir::search

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "search/placements.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/interrupt.h"
+#include "core/units.h"
+#include "schedule/buffers.h"
+
+namespace elixir::search {
+
+using plan::Chunk;
+using plan::Home;
+
+PlacementSpace::PlacementSpace(const Problem& problem)
+    : problem_(problem), trains_(problem.request().optimizer != "none") {
+  std::vector<schedule::Buffer> tensors;
+  schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
+  fixed_bytes_ = schedule::buffer_bytes(tensors, schedule::Arena::kDevice);
+  make_packings();
+  dynamic_bytes_ = dynamic_bytes_of(smallest(), 0);
+}
+
+State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) const {
+  const Packing& packing = packings_[placement.packing];
+  if (chunk < placement.resident) return State::kResident;
+  if (chunk < placement.resident + placement.streamed_optimizer) return State::kStreamedOptimizer;
+  // A private chunk has a place on the device for the whole step in any case.
+  const bool stays = packing.outlier[chunk] || packing.chunks[chunk].kind == Chunk::Kind::kPrivate;
+  return stays ? State::kStreamedOptimizer : State::kStreamed;
+}
+
+plan::Plan PlacementSpace::plan_of(const Placement& placement) const {
+  plan::Plan plan = problem_.blank_plan("optimal");
+  plan.chunks = packings_[placement.packing].chunks;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const State state = state_of(placement, c);
+    Chunk& chunk = plan.chunks[c];
+    chunk.parameter_home = state == State::kStreamed ? Home::kHost : Home::kDevice;
+    chunk.gradient_home = chunk.optimizer_home =
+        state == State::kResident ? Home::kDevice : Home::kHost;
+  }
+  plan.cache.gradient_window_bytes = placement.gradient_window_bytes;
+  problem_.set_cache(plan, placement.blocks);
+  return plan;
+}
+
+Evaluated PlacementSpace::evaluate(const Placement& placement) const {
+  plan::Plan plan = plan_of(placement);
+  std::string description = describe(plan);
+  return problem_.evaluate(std::move(plan), std::move(description));
+}
+
+std::int64_t PlacementSpace::gpu_memory_of(const Placement& placement,
+                                           std::int64_t dynamic_bytes) const {
+  const std::int64_t fixed = device_bytes(placement);
+  return problem_.gpu_memory_for(fixed + dynamic_bytes, fixed);
+}
+
+std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,
+                                              std::int64_t window_bytes) const {
+  Placement placement = base;
+  placement.gradient_window_bytes = window_bytes;
+  const Evaluated evaluated = evaluate(placement);
+  return evaluated.simulation.device.bytes - device_bytes(placement);
+}
+
+std::vector<schedule::Buffer> PlacementSpace::buffers_of(const Placement& placement) const {
+  return schedule::chunk_buffers(plan_of(placement),
+                                 packings_[placement.packing].trained,
+                                 problem_.request().accumulation_steps)
+      .all;
+}
+
+std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
+  return fixed_bytes_ + schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kDevice);
+}
+
+std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
+  return schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kHost);
+}
+
+std::int64_t PlacementSpace::fewest_blocks(const Placement& placement) const {
+  Placement counted = placement;
+  counted.blocks = 0;
+  return plan_of(counted).cache.blocks;
+}
+
+Placement PlacementSpace::smallest() const {
+  Placement best;
+  std::int64_t best_bytes = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t p = 0; p < packings_.size(); ++p) {
+    const Placement placement{.packing = p};
+    const std::int64_t bytes = device_bytes(placement);
+    if (bytes < best_bytes) {
+      best = placement;
+      best_bytes = bytes;
+    }
+  }
+  return best;
+}
+
+void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
+  for (Members& chunk : private_chunks(problem_.items())) layout.push_back(std::move(chunk));
+  Packing packing;
+  packing.capacity_bytes = capacity_bytes;
+  packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);
+  for (const Members& members : layout) {
+    packing.trained.push_back(
+        trains_ &&
+        problem_.program().parameters[members.items.front().parameter].gradient.has_value());
+  }
+  packing.outlier.assign(packing.chunks.size(), false);
+  for (const Packing& other : packings_) {
+    if (same_chunks(other, packing)) return;
+  }
+  packings_.push_back(std::move(packing));
+  find_outliers(packings_.size() - 1);
+}
+
+bool PlacementSpace::same_chunks(const Packing& a, const Packing& b) {
+  return a.chunks.size() == b.chunks.size() &&
+         std::equal(a.chunks.begin(),
+                    a.chunks.end(),
+                    b.chunks.begin(),
+                    [](const Chunk& x, const Chunk& y) {
+                      return x.bytes == y.bytes && x.parameters.size() == y.parameters.size();
+                    });
+}
+
+void PlacementSpace::find_outliers(std::size_t index) {
+  Packing& packing = packings_[index];
+  std::vector<std::size_t> by_size;
+  for (std::size_t c = 0; c < packing.chunks.size(); ++c) {
+    if (packing.chunks[c].kind == Chunk::Kind::kPublic) by_size.push_back(c);
+  }
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return packing.chunks[a].bytes > packing.chunks[b].bytes;
+  });
+  std::int64_t best_bytes = device_bytes({.packing = index});
+  std::size_t best_count = 0;
+  const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
+  for (std::size_t count = 1; count <= most; ++count) {
+    packing.outlier[by_size[count - 1]] = true;
+    const std::int64_t bytes = device_bytes({.packing = index});
+    if (bytes < best_bytes) {
+      best_bytes = bytes;
+      best_count = count;
+    }
+  }
+  for (std::size_t count = best_count; count < most; ++count) {
+    packing.outlier[by_size[count]] = false;
+  }
+}
+
+void PlacementSpace::make_packings() {
+  const std::vector<Item>& items = problem_.items();
+  const std::vector<std::vector<Item>> together = used_together(items, problem_.lifetimes());
+  std::int64_t total = 0;
+  for (const std::vector<Item>& group : together) {
+    for (const Item& item : group) total += item.bytes;
+  }
+  add_packing(pack(together, 0), 0);
+  add_packing(pack(singles(items), 0), 0);
+  for (const std::int64_t parts : {64, 32, 16, 8, 4}) {
+    add_packing(pack(together, total / parts), total / parts);
+  }
+}
+
+std::string PlacementSpace::describe(const plan::Plan& plan) const {
+  std::int64_t resident = 0;
+  std::int64_t streamed = 0;
+  std::int64_t largest = 0;
+  for (const Chunk& chunk : plan.chunks) {
+    largest = std::max(largest, chunk.bytes);
+    if (chunk.optimizer_home == Home::kDevice) ++resident;
+    if (chunk.parameter_home == Home::kHost) ++streamed;
+  }
+  return fmt::format(
+      "{} chunks of up to {}: {} stay on the device whole, {} come from the host through {} "
+      "blocks, {} of gradients on their way",
+      plan.chunks.size(),
+      format_bytes(largest),
+      resident,
+      streamed,
+      plan.cache.blocks,
+      format_bytes(plan.cache.gradient_window_bytes));
+}
+
+std::vector<ChainMember> chain_of(const PlacementSpace& space) {
+  std::vector<ChainMember> chain;
+  Placement placement = space.smallest();
+  const std::size_t chunks = space.packings()[placement.packing].chunks.size();
+  for (placement.resident = 0; placement.resident <= chunks; ++placement.resident) {
+    throw_if_interrupted();
+    chain.push_back({.placement = placement,
+                     .gpu_memory_bytes = space.gpu_memory_of(placement, space.dynamic_bytes()),
+                     .host_bytes = space.host_bytes(placement)});
+  }
+  return chain;
+}
+
+std::optional<ChainMember> least_device(const std::vector<ChainMember>& chain,
+                                        std::int64_t host_budget_bytes) {
+  std::optional<ChainMember> best;
+  for (const ChainMember& link : chain) {
+    if (link.host_bytes > host_budget_bytes) continue;
+    if (!best || link.gpu_memory_bytes < best->gpu_memory_bytes) best = link;
+  }
+  return best;
+}
+
+std::optional<ChainMember> least_host(const std::vector<ChainMember>& chain,
+                                      std::int64_t gpu_budget_bytes) {
+  std::optional<ChainMember> best;
+  for (const ChainMember& link : chain) {
+    if (link.gpu_memory_bytes > gpu_budget_bytes) continue;
+    if (!best || link.host_bytes < best->host_bytes) best = link;
+  }
+  return best;
+}
+
+}  // namespace elixir::search

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A file that is read piece by piece while it may change: weights, training data and checkpoints.
+// Read, not mapped, because a mapped file that another process cuts ends this one by SIGBUS; a read
+// beyond the new end is an error like any other.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elixir::train {
+
+class InputFile {
+ public:
+  /// kFileNotFound, kFileUnreadable (what is no regular file included).
+  static std::shared_ptr<const InputFile> open(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// When it was opened.
+  [[nodiscard]] std::int64_t size_bytes() const { return size_bytes_; }
+  /// Fills `to`; from any thread. kIoError when the file is shorter by now, or another.
+  void read(std::int64_t offset_bytes, void* to, std::size_t bytes) const;
+
+ private:
+  InputFile(std::string path, int descriptor, std::int64_t size_bytes);
+  /// The kept descriptor, or a new one for the same file.
+  [[nodiscard]] int descriptor() const;
+
+  std::string path_;
+  int descriptor_;  ///< -1: opened for each read
+  std::int64_t size_bytes_;
+  std::uint64_t device_ = 0, inode_ = 0;
+};
+
+enum class OnInterrupt : std::uint8_t { kGoOn, kThrow };
+/// Digest of a file's content: SHA-256 over the concatenated SHA-256 digests (hex text) of its 4
+/// MiB blocks, so that it is computed on all cores. 64 lowercase hex digits. With kThrow an
+/// interrupt (core/interrupt.h) ends it.
+[[nodiscard]] std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt);
+
+}  // namespace elixir::train

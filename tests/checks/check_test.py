@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""Every check of tests/check.sh passes on a small tree, and fails, naming the place, once a fault is planted there.
+
+The tree has no git: what is checked must not depend on it. Usage: check_test.py CXX"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CXX = sys.argv[1]
+COPIED = (
+    ".clang-format", ".clang-tidy", "meson_options.txt", "build-aux/check_includes.py", "build-aux/list_sources.py",
+    "tests/check.sh", "tests/check_schemas.py",
+)  # fmt: skip
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+HASH_SPDX = "# SPDX-License-Identifier: Apache-2.0\n"
+# As the real one: which flags the sanitizers' builds get.
+MESON = """\
+project('small', 'cpp', default_options: ['cpp_std=c++20', 'warning_level=3', 'werror=true'])
+args = {'none': [], 'address': ['-fsanitize=address,undefined', '-fno-sanitize-recover=all'], 'thread': ['-fsanitize=thread']}
+add_project_arguments(args[get_option('sanitizer')], language: 'cpp')
+add_project_link_arguments(args[get_option('sanitizer')], language: 'cpp')
+exe = executable('small-test', 'tests/small_test.cc', 'lib/core/number.cc', include_directories: 'lib', dependencies: dependency('threads'))
+test('lanes', exe)
+test('thread-pool', exe)
+executable('not-tested', 'tests/not_tested.cc')
+"""
+TEST = """\
+#include <string>
+#include <thread>
+
+#include "core/number.h"
+
+int main(int arguments, char**) {{
+  int shared = arguments;
+  {fault}
+  return shared == 12345 || elixir::number().empty() ? 1 : 0;
+}}
+"""
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.tree = pathlib.Path(tempfile.mkdtemp(prefix="elixir-checks-")) / "tree"
+        self.addCleanup(shutil.rmtree, self.tree.parent, ignore_errors=True)
+        for path in COPIED:
+            (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, self.tree / path)
+        for kind, value in (("valid", '{"a": 1}'), ("invalid", '{"a": "x"}')):
+            self.write(f"schemas/examples/{kind}/small.json", value)
+        self.write("schemas/small.schema.json", '{"type": "object", "properties": {"a": {"type": "integer"}}}')
+        self.write("lib/core/number.h", SPDX + "#pragma once\n#include <string>\n\nnamespace elixir {\n"
+                                               "std::string number();\n}  // namespace elixir\n")  # fmt: skip
+        self.write("lib/core/number.cc", SPDX + '#include "core/number.h"\n\nnamespace elixir {\n'
+                                                'std::string number() {\n  return "1";\n}\n}  // namespace elixir\n')  # fmt: skip
+        self.write("tests/small_test.cc", SPDX + TEST.format(fault="shared += 0;"))
+        self.write("tests/not_tested.cc", SPDX + "int main() {\n  return 0;\n}\n")
+        self.write("examples/setup.sh", HASH_SPDX + "exit 1\n")
+        self.write(".ci/run", "true\n")
+        self.write("build-aux/torch/locate.py", HASH_SPDX + f'print("{self.tree.parent}/torch")\n')
+        (self.tree / "build").mkdir()
+        self.write("meson.build", MESON)
+
+    def write(self, path, text):
+        path = self.tree / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def check(self, name):
+        environment = {k: v for k, v in os.environ.items() if k not in ("CI", "NINJA", "GTEST_FILTER") and not k.startswith("MESON")}
+        environment.update(ELIXIR_PYTHON=sys.executable, CXX=CXX, PYTHONDONTWRITEBYTECODE="1")
+        result = subprocess.run([self.tree / "tests/check.sh", name], cwd="/", env=environment, capture_output=True, text=True)
+        self.assertNotIn("waived", result.stdout)
+        return result.returncode, result.stdout + result.stderr
+
+    def passes(self, name):
+        code, text = self.check(name)
+        self.assertEqual(code, 0, text)
+
+    def fails(self, name, *mentioned):
+        code, text = self.check(name)
+        self.assertEqual(code, 1, text)
+        self.assertIn(f"FAILED  {name}", text)
+        for each in mentioned:
+            self.assertIn(each, text)
+
+    def need(self, *tools):
+        for tool in tools:
+            if not shutil.which(tool):
+                self.skipTest(f"no {tool}")
+
+
+class Format(Tree):
+    def test_a_file_in_any_folder_that_is_not_formatted_is_named(self):
+        self.need("clang-format-14")
+        self.passes("format")
+        places = ("lib/operators/scratch/deep/a.h", "lib/replay/a.cc", "kernels/a.cu", "tools/common/a.cc", "tests/b/a.cc",
+                  "benchmarks/a.cc", "examples/a.cc", "scripts/recording/a.cc", "build-aux/a.h")  # fmt: skip
+        for place in places:
+            self.write(place, SPDX + "int  a ;\n")
+        self.fails("format", *places)
+
+    def test_what_is_built_is_not_looked_at(self):
+        self.need("clang-format-14")
+        for marked in ("build-own/meson-private/x", "environment/pyvenv.cfg", "checkout/.git", "runs/x", ".cache/x"):
+            self.write(marked, "")
+            self.write(str(pathlib.Path(marked).parent / "a.h"), "int  a ;\n")
+        self.passes("format")
+
+    def test_nothing_to_look_at_fails(self):
+        self.need("clang-format-14")
+        for path in self.tree.rglob("*.[hc]*"):
+            if path.suffix in (".h", ".cc"):
+                path.unlink()
+        for name in ("format", "headers", "includes"):
+            self.fails(name, "nothing would be checked")
+
+
+class Includes(Tree):
+    def test_each_kind_of_forbidden_include_is_named(self):
+        self.passes("includes")
+        for place, include in (
+                ("lib/core/deep/a.h", '#include "runtime/trainer.h"'), ("lib/operators/scratch/a.cc", '  #include "report/a.h"'),
+                ("lib/plan/a.cc", "#include <torch/torch.h>"), ("lib/replay/a.cc", '#include "../core/number.h"'),
+                ("lib/unheard/a.cc", "int a;"), ("tools/a.cc", "#include <CLI/CLI.hpp>")):  # fmt: skip
+            self.write(place, SPDX + include + "\n")
+        self.fails("includes", "lib/core/deep/a.h:2", "lib/operators/scratch/a.cc:2", "lib/plan/a.cc:2", "lib/replay/a.cc:2",
+                   "unheard is not an area", "tools/a.cc:2")  # fmt: skip
+
+
+class Headers(Tree):
+    def test_a_header_that_does_not_compile_alone_is_named(self):
+        self.passes("headers")
+        for place in ("lib/operators/scratch/alone.h", "lib/replay/alone.h", "kernels/alone.h", "tools/a/b/alone.h"):
+            self.write(place, SPDX + "#pragma once\nstd::string alone();\n")
+        self.fails("headers", "lib/operators/scratch/alone.h:3", "lib/replay/alone.h:3", "kernels/alone.h:3", "tools/a/b/alone.h:3")
+
+    def test_no_libtorch_is_a_failure(self):
+        self.write("build-aux/torch/locate.py", HASH_SPDX + "raise SystemExit('no torch here')\n")
+        self.fails("headers", "no torch here")
+
+
+class Schemas(Tree):
+    def test_wrong_examples_are_named(self):
+        self.passes("schemas")
+        self.write("schemas/examples/valid/small-2.json", '{"a": "x"}')
+        self.write("schemas/examples/invalid/small-2.json", '{"a": 2}')
+        self.write("schemas/examples/valid/smal.json", "{}")
+        self.fails("schemas", "valid/small-2.json", "invalid/small-2.json: accepted", "smal.json: no schema")
+
+    def test_no_schemas_fail(self):
+        shutil.rmtree(self.tree / "schemas")
+        self.fails("schemas", "nothing was checked")
+
+
+class Scripts(Tree):
+    def test_broken_scripts_are_named(self):
+        self.passes("scripts")
+        for place in ("scripts/recording/a.sh", "tests/gpu/a.sh", ".ci/run"):
+            with self.subTest(place=place):
+                self.write(place, HASH_SPDX + "if true; then\n")
+                self.fails("scripts", f"{place}: line ")
+                self.write(place, HASH_SPDX + "true\n")
+        self.write("scripts/recording/a.py", HASH_SPDX + "def broken(:\n")
+        self.fails("scripts", "scripts/recording/a.py", "SyntaxError")
+
+    def test_a_missing_licence_line_is_named(self):
+        places = ("build-aux/a.py", "scripts/a/b/a.sh", "lib/operators/scratch/a.h", "kernels/a.cu")
+        for place in places:
+            self.write(place, "\n")
+        self.fails("scripts", "no SPDX line in", *places)
+
+
+class Compilers(Tree):
+    def test_what_clang_alone_warns_of_fails_the_build(self):
+        self.need("clang++-14")
+        self.passes("clang")
+        self.write("tests/not_tested.cc", SPDX + "class A {\n  int unused_ = 0;\n};\nint main() { A a; (void)a; }\n")
+        self.fails("clang", "unused_")
+
+    def test_findings_of_clang_tidy_are_named(self):
+        self.need("clang-tidy-14", "clang++-14")
+        self.passes("tidy")
+        self.write("lib/core/number.cc", SPDX + '#include "core/number.h"\n\nnamespace elixir {\n'
+                   'std::string number() { return std::string("1").size() == 0 ? "1" : "2"; }\n}  // namespace elixir\n')  # fmt: skip
+        self.fails("tidy", "lib/core/number.cc:5", "readability-container-size-empty")
+        # A source that came after the folder was made.
+        self.write("lib/core/number.cc", SPDX + '#include "core/number.h"\n\nnamespace elixir {\nstd::string number() { return "1"; }\n}\n')
+        self.write("lib/core/deep/later.cc", SPDX + "int* later();\nint* later() { return 0; }\n")
+        build = self.tree / "meson.build"
+        build.write_text(build.read_text().replace("'lib/core/number.cc'", "'lib/core/number.cc', 'lib/core/deep/later.cc'"))
+        self.fails("tidy", "lib/core/deep/later.cc:3", "modernize-use-nullptr")
+
+
+class Sanitizers(Tree):
+    FAULTS = {
+        "AddressSanitizer: heap-buffer-overflow": "std::string text(100, 'x'); shared += text.data()[100 + arguments];",
+        "signed integer overflow": "shared += 2147483647;",
+        "LeakSanitizer": "auto* lost = new std::string(100, 'x'); shared += static_cast<int>(lost->size()); lost = nullptr;",
+        "ThreadSanitizer: data race": "std::thread other([&] { ++shared; }); ++shared; other.join();",
+    }
+
+    def test_each_kind_of_fault_is_found(self):
+        # Built for tests alone: this would fail.
+        self.write("tests/not_tested.cc", SPDX + "int main() { no such thing }\n")
+        self.passes("sanitizers")
+        for found, fault in self.FAULTS.items():
+            with self.subTest(found=found):
+                self.write("tests/small_test.cc", SPDX + TEST.format(fault=fault))
+                self.fails("sanitizers", found)
+
+
+class Arguments(Tree):
+    def test_unknown_checks_are_refused_and_all_are_tested_here(self):
+        self.assertEqual(self.check("formt")[0], 2)
+        self.assertEqual(self.check("--list")[1].split(),
+                         ["format", "includes", "headers", "schemas", "scripts", "clang", "tidy", "sanitizers"])  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The state of a checkpoint: state.json as the input says, with its true digest, so that more than
+// the digest is tried.
+#include <filesystem>
+
+#include "core/files.h"
+#include "core/json.h"
+#include "fuzz.h"
+#include "train/checkpoint.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::temp_directory_path() / ("elixir-fuzz-" + std::to_string(::getpid()));
+  const fs::path checkpoint = root / "step-0000000001";
+  fs::create_directories(checkpoint);
+  std::string state(elixir::fuzz::text_of(data, size));
+  elixir::Json document = elixir::Json::parse(state, nullptr, /*allow_exceptions=*/false);
+  if (document.is_object()) {
+    document.erase("digest");
+    try {
+      document["digest"] = elixir::sha256_hex(elixir::dump(document));
+      state = elixir::dump(document);
+    } catch (const elixir::Error&) {  // a number that is not finite: as it came
+    }
+  }
+  elixir::write_file(checkpoint / "state.json", state, elixir::Overwrite::kAllow);
+  elixir::fuzz::refuses_or_reads(
+      [&] { static_cast<void>(elixir::train::newest_checkpoint(root.string())); });
+  fs::remove_all(root);
+  return 0;
+}

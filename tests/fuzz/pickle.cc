@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The check of an archive's pickles.
+#include "capture/archive/pickle_check.h"
+#include "fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static_cast<void>(elixir::capture::check_pickle(elixir::fuzz::text_of(data, size)));
+  return 0;
+}

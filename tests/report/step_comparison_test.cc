@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "report/screen/step_comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/units.h"
+
+namespace elixir::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::int64_t kCalls = 12;
+
+StepFigures step(double step_ns, std::int64_t peak_bytes, std::int64_t measured = kCalls) {
+  StepFigures figures;
+  figures.step_ns = step_ns;
+  figures.peak_device_bytes = peak_bytes;
+  figures.operators_measured = measured;
+  figures.operators_total = kCalls;
+  return figures;
+}
+
+StepComparison on_cpu(const StepFigures& predicted, const StepFigures& measured) {
+  return compare_steps(predicted, measured, /*counted=*/true);
+}
+
+TEST(StepComparison, PromisesTimeAndPeakWhereEveryCallIsMeasured) {
+  const StepComparison kept = on_cpu(step(1e9, 1_MiB), step(1.1e9, 1_MiB));
+  EXPECT_EQ(kept.promised, "the step's time within 15 %, the device peak to the byte");
+  EXPECT_THAT(kept.broken, IsEmpty());
+  EXPECT_THAT(on_cpu(step(1e9, 1_MiB), step(1.2e9, 1_MiB - 512)).broken,
+              ElementsAre(HasSubstr("+20.0 %; promised within 15 %"),
+                          HasSubstr("(-512 bytes; promised to the byte)")));
+}
+
+TEST(StepComparison, PromisesNoTimeAndAnUpperBoundWhereACallIsModelled) {
+  const StepFigures predicted = step(1e9, 1_MiB, kCalls - 1);
+  const StepComparison comparison = on_cpu(predicted, step(5e9, 1_MiB - 512));
+  EXPECT_THAT(comparison.broken, IsEmpty());
+  EXPECT_EQ(comparison.promised,
+            "the device peak as an upper bound; not the step's time: 1 of 12 operator calls are "
+            "modelled, not measured");
+  EXPECT_THAT(on_cpu(predicted, step(5e9, 1_MiB + 512)).broken,
+              ElementsAre(HasSubstr("(+512 bytes; promised as an upper bound)")));
+}
+
+TEST(StepComparison, PromisesNoPeakThatNobodyCounts) {
+  const auto on_gpu = [](const StepFigures& predicted) {
+    return compare_steps(predicted, step(1e9, 2_MiB), /*counted=*/false);
+  };
+  EXPECT_THAT(on_gpu(step(1e9, 1_MiB)).broken, IsEmpty());
+  EXPECT_THAT(on_gpu(step(1e9, 1_MiB)).promised, Not(HasSubstr("peak")));
+  EXPECT_THAT(on_gpu(step(1e9, 1_MiB, 0)).promised, HasSubstr("nothing: 12 of 12"));
+}
+
+TEST(StepComparison, ShowsShortTimesAsTimesAndLargeRatiosAsRatios) {
+  StepFigures predicted = step(1e9, 1_MiB);
+  StepFigures measured = step(3.5e9, 1_MiB);
+  const auto copies = static_cast<std::size_t>(schedule::Stream::kHostToDevice);
+  predicted.busy_ns[copies] = 40;
+  measured.busy_ns[copies] = 13500;
+  const std::string text = table_of(on_cpu(predicted, measured));
+  EXPECT_THAT(text, HasSubstr("3.5 times"));
+  EXPECT_THAT(text, HasSubstr("+13.5 µs"));
+  EXPECT_THAT(text, Not(HasSubstr("33650")));
+  EXPECT_THAT(text, HasSubstr("promised: the step's time within 15 %"));
+}
+
+}  // namespace
+}  // namespace elixir::report

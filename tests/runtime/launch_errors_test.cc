@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// A launch that is refused, for lack of a GPU or because no grid is that large, is a failure of the
+// device. Needs no GPU.
+#include "runtime/device/launch_errors.h"
+
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "kernels/cuda_kernels.h"
+
+namespace elixir::runtime {
+namespace {
+
+TEST(LaunchErrors, AreDeviceFailures) {
+  constexpr std::size_t kBlocksOfNoGrid = std::size_t{1} << 32;
+  try {
+    with_launch_errors([] {
+      kernels::sum_squares_cuda(nullptr,
+                                kernels::Element::kFloat32,
+                                kBlocksOfNoGrid * kernels::kNormBlockElements,
+                                1.0F,
+                                nullptr,
+                                nullptr);
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kDeviceFailure);
+    EXPECT_EQ(exit_code_of(error.info().code), 4);
+    EXPECT_NE(error.info().message.find("sum_squares_cuda"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace elixir::runtime

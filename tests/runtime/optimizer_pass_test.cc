@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What the optimizer's passes notice by the way: gradients, norms and updates that are not finite.
+#include "runtime/optimizer_pass.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace elixir::runtime {
+namespace {
+
+constexpr std::int64_t kElements = 5;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Two fp32 parameters, each in a chunk of its own.
+class OptimizerPassTest : public testing::Test {
+ protected:
+  struct Arrays {
+    std::vector<float> master = std::vector<float>(kElements, 1.0F);
+    std::vector<float> moment1 = std::vector<float>(kElements);
+    std::vector<float> moment2 = std::vector<float>(kElements);
+    std::vector<float> gradient = std::vector<float>(kElements, 0.5F);
+  };
+
+  /// One step over both chunks, as the executor makes it.
+  OptimizerPass step(double learning_rate, bool clips) {
+    program::Program program;
+    program.parameters.resize(2);
+    plan::Plan plan;
+    plan.chunks.resize(2);
+    std::vector<ParameterLayout> layouts(2);
+    for (std::int32_t c = 0; c < 2; ++c) {
+      layouts[c].chunk = c;
+      layouts[c].elements = kElements;
+      layouts[c].trained = true;
+    }
+    OptimizerOptions options;
+    options.clip_norm = clips ? 1.0 : 0.0;
+    OptimizerPass pass(program, plan, options, layouts);
+    sums_.resize(pass.sums());
+    pass.set_memory(sums_.data(), marks_.data());
+    pass.begin_step(1, learning_rate, 1);
+    const auto operations = make_host_operations(1);
+    for (std::int32_t c = 0; clips && c < 2; ++c) {
+      pass.norm(c, arrays_[c].gradient.data(), program::DType::kFloat32, *operations);
+    }
+    if (clips) pass.clip();
+    for (std::int32_t c = 0; c < 2; ++c) {
+      Arrays& a = arrays_[c];
+      pass.update(c,
+                  {a.master.data(),
+                   a.moment1.data(),
+                   a.moment2.data(),
+                   a.gradient.data(),
+                   program::DType::kFloat32,
+                   a.master.data(),
+                   program::DType::kFloat32},
+                  *operations);
+    }
+    return pass;
+  }
+
+  std::vector<float> sums_;
+  std::vector<std::uint32_t> marks_ = {7, 7};  // of a step before
+  std::array<Arrays, 2> arrays_;
+};
+
+TEST_F(OptimizerPassTest, AnOrdinaryStepIsFinite) {
+  for (const bool clips : {false, true}) {
+    const OptimizerPass pass = step(1e-3, clips);
+    EXPECT_TRUE(pass.finite());
+    EXPECT_FALSE(pass.suspects(0));
+    EXPECT_FALSE(pass.suspects(1));
+    EXPECT_LT(arrays_[0].master[0], 1.0F);
+  }
+}
+
+TEST_F(OptimizerPassTest, WithoutANormTheChunkOfABadGradientIsMarked) {
+  arrays_[1].gradient[4] = kInfinity;
+  const OptimizerPass pass = step(1e-3, /*clips=*/false);
+  EXPECT_FALSE(pass.finite());
+  EXPECT_FALSE(pass.suspects(0));
+  EXPECT_TRUE(pass.suspects(1));
+  EXPECT_FALSE(pass.norm_overflowed());
+}
+
+TEST_F(OptimizerPassTest, AnUpdateThatIsNotFiniteMarksItsChunk) {
+  for (const bool clips : {false, true}) {
+    const OptimizerPass pass = step(1e38, clips);
+    EXPECT_FALSE(pass.finite());
+    EXPECT_TRUE(pass.suspects(0));
+  }
+}
+
+TEST_F(OptimizerPassTest, ANormThatIsNotFiniteHoldsEveryUpdateBack) {
+  for (const float bad : {kInfinity, std::numeric_limits<float>::quiet_NaN(), 1e30F}) {
+    arrays_[1].gradient[0] = bad;
+    const OptimizerPass pass = step(1e-3, /*clips=*/true);
+    EXPECT_FALSE(pass.finite());
+    EXPECT_TRUE(pass.norm_overflowed());
+    for (const Arrays& a : arrays_) {
+      for (const float value : a.master) EXPECT_EQ(value, 1.0F);
+      for (const float value : a.moment2) EXPECT_EQ(value, 0.0F);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace elixir::runtime

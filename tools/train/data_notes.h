@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a run's header says of its data: what the labels are, and how rows are drawn. A run whose
+// labels repeat its inputs looks perfect and learns nothing, so it is said before the first step.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+#include "train/data.h"
+#include "train/label_use.h"
+
+namespace elixir::tools {
+
+/// "`labels`: the token after each one of `input_ids`".
+[[nodiscard]] std::string labels_text(const program::Program& program,
+                                      const train::LabelUse& use,
+                                      train::DataFormat format,
+                                      train::Labels labels);
+
+struct LabelWarning {
+  std::string message;
+  std::vector<std::string> help;
+};
+/// When labels of a token stream are not shifted at all, or twice.
+[[nodiscard]] std::optional<LabelWarning> label_warning(const train::LabelUse& use,
+                                                        train::DataFormat format,
+                                                        train::Labels labels);
+
+/// "each row begins at a random token, with replacement; 1,000 steps draw 2.5 times the data".
+[[nodiscard]] std::string sampling_text(const train::Dataset& data,
+                                        std::int64_t rows_per_step,
+                                        std::int64_t steps);
+
+}  // namespace elixir::tools
