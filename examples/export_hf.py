@@ -225,10 +225,11 @@ class InitRecorder:
         if name == "normal_":
             return {"kind": "normal", "mean": float(a["mean"]), "std": float(a["std"])}
         if name == "trunc_normal_":
-            # Bounds are absolute; all models in use have them a hundred deviations away.
+            recipe = {"kind": "normal", "mean": float(a["mean"]), "std": float(a["std"])}
+            # Bounds are absolute; most models have them a hundred deviations away.
             if min(a["mean"] - a["a"], a["b"] - a["mean"]) < 5 * a["std"]:
-                return None
-            return {"kind": "normal", "mean": float(a["mean"]), "std": float(a["std"])}
+                recipe.update(kind="truncated_normal", low=float(a["a"]), high=float(a["b"]))
+            return recipe
         if name == "uniform_":
             return {"kind": "uniform", "low": float(a["a"]), "high": float(a["b"])}
         if name in ("constant_", "zeros_", "ones_"):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +23,12 @@ ParameterStore::ParameterStore(Device& device,
                                const plan::Plan& plan,
                                const BufferStore& buffers,
                                const std::vector<ParameterLayout>& layouts)
-    : device_(device), program_(program), plan_(plan), buffers_(buffers), layouts_(layouts) {}
+    : device_(device),
+      program_(program),
+      plan_(plan),
+      buffers_(buffers),
+      layouts_(layouts),
+      pool_(at::get_num_threads()) {}
 
 std::size_t ParameterStore::position(const std::string& parameter) const {
   for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
@@ -70,6 +76,7 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
                                             : std::string("nothing")));
   }
   const c10::ScalarType wanted = capture::scalar_type(ref.dtype);
+  if (value.scalar_type() == wanted && value.strides().equals(ref.strides)) return value;
   const auto laid_out = [&](c10::ScalarType dtype) {
     at::Tensor tensor = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(dtype));
     tensor.copy_(value);
@@ -79,12 +86,11 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
   // LibTorch rounds ties to even; parameters round ties away from zero.
   const at::Tensor wide = laid_out(c10::kFloat);
   at::Tensor rounded = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(wanted));
-  kernels::ThreadPool alone(1);
   kernels::convert_cpu(rounded.mutable_data_ptr(),
                        kernels::Element::kBFloat16,
                        wide.const_data_ptr<float>(),
                        static_cast<std::size_t>(wide.numel()),
-                       alone);
+                       pool_);
   return rounded;
 }
 
@@ -99,29 +105,49 @@ at::Tensor ParameterStore::get(const std::string& parameter, const std::string& 
   return tensor;
 }
 
+void ParameterStore::write(const Found& to, const at::Tensor& value) {
+  device_.copy_now(to.memory, value.const_data_ptr(), to.ref.bytes());
+}
+
+void ParameterStore::widen(const Found& master, const Found& parameter, const at::Tensor& value) {
+  constexpr std::size_t kPieceElements = std::size_t{4} << 20;
+  const kernels::Element type = element_of(parameter.ref.dtype);
+  const auto n = static_cast<std::size_t>(value.numel());
+  wide_.resize(std::max(wide_.size(), std::min(n, kPieceElements)));
+  for (std::size_t done = 0; done < n; done += kPieceElements) {
+    const std::size_t count = std::min(kPieceElements, n - done);
+    kernels::upcast_cpu(
+        wide_.data(), kernels::element_at(value.const_data_ptr(), type, done), type, count, pool_);
+    device_.copy_now(static_cast<float*>(master.memory) + done,
+                     wide_.data(),
+                     static_cast<std::int64_t>(count * sizeof(float)));
+  }
+}
+
 void ParameterStore::set(const std::string& parameter,
                          const std::string& what,
                          const at::Tensor& value) {
   const std::size_t p = position(parameter);
-  const auto write = [&](const std::string& kind, const at::Tensor& source) -> at::Tensor {
-    const Found found = find(p, kind);
-    if (!found.memory) return {};
-    at::Tensor tensor;
-    try {
-      tensor = converted(source, found.ref);
-    } catch (Error& error) {
-      throw error.note(fmt::format("{} of {}", kind, parameter));
-    }
-    device_.copy_now(found.memory, tensor.const_data_ptr(), found.ref.bytes());
-    return tensor;
-  };
-  const at::Tensor written = write(what, value);
-  if (!written.defined()) {
+  const Found found = find(p, what);
+  if (!found.memory) {
     throw Error(ErrorCode::kBadCheckpoint,
                 fmt::format("{} has no optimizer state in this run", parameter));
   }
-  if (what == "parameter") write("master", written);
-  if (what == "master") write("parameter", written);
+  at::Tensor written;
+  try {
+    written = converted(value, found.ref);
+  } catch (Error& error) {
+    throw error.note(fmt::format("{} of {}", what, parameter));
+  }
+  write(found, written);
+  // Parameter and master go together; in fp32 they are one.
+  if (what == "parameter") {
+    const Found master = find(p, "master");
+    if (master.memory && master.memory != found.memory) widen(master, found, written);
+  } else if (what == "master") {
+    const Found narrow = find(p, "parameter");
+    if (narrow.memory != found.memory) write(narrow, converted(written, narrow.ref));
+  }
 }
 
 }  // namespace elixir::runtime

@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/thread_pool.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "runtime/buffer_store.h"
@@ -39,13 +40,19 @@ class ParameterStore {
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
   [[nodiscard]] Found find(std::size_t parameter, const std::string& what) const;
   /// `value` on the CPU in `ref`'s geometry and dtype, rounded as the design says.
-  [[nodiscard]] static at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
+  /// May be `value` itself.
+  [[nodiscard]] at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
+  void write(const Found& to, const at::Tensor& value);
+  /// The fp32 master of a parameter whose data is `value`, piece by piece.
+  void widen(const Found& master, const Found& parameter, const at::Tensor& value);
 
   Device& device_;
   const program::Program& program_;
   const plan::Plan& plan_;
   const BufferStore& buffers_;
   const std::vector<ParameterLayout>& layouts_;
+  kernels::ThreadPool pool_;
+  std::vector<float> wide_;  ///< a piece of a master on its way
 };
 
 }  // namespace elixir::runtime

@@ -3,6 +3,7 @@
 #include "runtime/trainer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,8 @@
 
 #include "capture/host_cpu.h"
 #include "core/error.h"
+#include "core/interrupt.h"
+#include "core/log.h"
 #include "core/units.h"
 #include "program/loss_scale.h"
 #include "replay/program_replay.h"
@@ -24,11 +27,29 @@
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
+#include "schedule/evaluation.h"
+#include "schedule/operator_memory.h"
 
 namespace elixir::runtime {
 namespace {
 
 using schedule::BufferRole;
+
+/// Memory that takes seconds to touch and lock.
+constexpr std::int64_t kWorthAWord = 8_GiB;
+
+/// What a start spends its time on (--verbose).
+class Stopwatch {
+ public:
+  void log(const std::string& what) const {
+    const std::chrono::duration<double, std::nano> passed =
+        std::chrono::steady_clock::now() - start_;
+    elixir::log::verbose(fmt::format("{} in {}", what, format_ns(passed.count())));
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
   plan::check_against(plan, program);
@@ -143,15 +164,20 @@ struct Trainer::State {
   void fill(const TensorSource& source);
   void write_buffer(const program::Buffer& buffer, const at::Tensor& value);
   [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
-  /// Memory of a constant of the training program with the same content; nullptr when it has none.
-  [[nodiscard]] void* constant_like(const program::Storage& wanted) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
 };
 
 void Trainer::State::build() {
   schedule::LoweringOptions lowering;
   lowering.clip_gradients = options.optimizer.clip_norm > 0;
+  const Stopwatch watch;
   schedule::Schedule schedule = lower_checked(replay, plan, lowering);
+  watch.log("plan lowered and checked");
+  const Stopwatch allocation;
+  const std::int64_t host_bytes = schedule::buffer_bytes(schedule, schedule::Arena::kHost);
+  if (options.device == DeviceKind::kCuda && host_bytes >= kWorthAWord) {
+    log::info(fmt::format("locking {} of host memory for the GPU", format_bytes(host_bytes)));
+  }
   device = make_device(plan, options);
   buffers = std::make_unique<BufferStore>(*device, schedule.buffers, nullptr);
   const std::vector<void*> scratch =
@@ -159,6 +185,8 @@ void Trainer::State::build() {
                        {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
                         static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
   optimizer.set_memory(static_cast<float*>(scratch[0]), static_cast<std::uint32_t*>(scratch[1]));
+  allocation.log(
+      fmt::format("memory allocated, {} of it on the host", format_bytes(device->host_bytes())));
   parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
   if (options.poison_evicted) {
     std::int64_t largest = 0;
@@ -173,14 +201,23 @@ void Trainer::State::build() {
 }
 
 void Trainer::State::fill(const TensorSource& source) {
+  const Stopwatch watch;
+  double total_bytes = 1, done_bytes = 0;
   for (const program::Parameter& parameter : replay.program().parameters) {
+    total_bytes += static_cast<double>(parameter.tensor.bytes());
+  }
+  for (const program::Parameter& parameter : replay.program().parameters) {
+    throw_if_interrupted();
+    if (options.on_fill) options.on_fill(done_bytes / total_bytes, parameter.name);
     const at::Tensor value = source(parameter.name);
     if (value.defined()) parameters->set(parameter.name, "parameter", value);
+    done_bytes += static_cast<double>(parameter.tensor.bytes());
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
     const at::Tensor value = source(buffer.name);
     if (value.defined()) write_buffer(buffer, value);
   }
+  watch.log("weights filled");
 }
 
 void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tensor& value) {
@@ -211,16 +248,6 @@ at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
       .clone();
 }
 
-void* Trainer::State::constant_like(const program::Storage& wanted) const {
-  for (const program::Storage& ours : program().storages) {
-    const bool same = !wanted.content_digest.empty() && ours.bytes == wanted.bytes &&
-                      ours.content_digest == wanted.content_digest;
-    void* memory = same ? buffers->find(BufferRole::kConstant, ours.id) : nullptr;
-    if (memory) return memory;
-  }
-  return nullptr;
-}
-
 Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
   std::unique_ptr<Evaluation>& kept = evaluations[program::fingerprint(captured.program)];
   if (kept) return *kept;
@@ -232,20 +259,15 @@ Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
   schedule::Schedule schedule = lower_checked(made->replay, plan, lowering);
   // Chunks, blocks and module buffers are the training program's; inputs and constants are too
   // where they fit.
-  std::map<std::pair<BufferRole, std::int32_t>, std::size_t> ordinals;
+  const std::vector<schedule::BufferId> lent =
+      schedule::lend_buffers(executor->schedule(), replay.program(), schedule, program);
   const auto lend = [&](const schedule::Buffer& wanted) -> void* {
-    if (wanted.role == BufferRole::kConstant) return constant_like(program.storages[wanted.chunk]);
-    if (wanted.role == BufferRole::kModuleBuffer) {
-      const program::Buffer& buffer = program.buffers.at(wanted.chunk);
+    if (wanted.role == BufferRole::kModuleBuffer) {  // several may share a storage
+      const program::Buffer& buffer = program.buffers.at(static_cast<std::size_t>(wanted.chunk));
       return executor->storage_of(buffer_named(replay.program(), buffer.name)).mutable_data();
     }
-    const std::size_t ordinal = ordinals[{wanted.role, wanted.chunk}]++;
-    for (const schedule::Buffer& ours : executor->schedule().buffers) {
-      const bool same = ours.role == wanted.role && ours.chunk == wanted.chunk;
-      if (same && ours.bytes >= wanted.bytes)
-        return buffers->find(wanted.role, wanted.chunk, ordinal);
-    }
-    return nullptr;
+    const schedule::BufferId id = lent.at(static_cast<std::size_t>(wanted.id));
+    return id == schedule::kOwnBuffer ? nullptr : buffers->at(id);
   };
   made->buffers = std::make_unique<BufferStore>(*device, schedule.buffers, lend);
   made->executor = std::make_unique<Executor>(ExecutorParts{*device,
@@ -294,6 +316,10 @@ StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
   }
   state.steps_done = step;
   return report;
+}
+
+void Trainer::prepare_evaluation(const capture::Captured& evaluation) {
+  state_->evaluation_of(evaluation);
 }
 
 double Trainer::evaluate(const capture::Captured& evaluation,

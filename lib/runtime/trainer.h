@@ -33,6 +33,10 @@ struct OptimizerOptions {
   double clip_norm = 0.0;             ///< 0: off
 };
 
+/// Told while parameters are filled, on the calling thread: the share of bytes done, and the name of
+/// the parameter that comes next.
+using FillProgress = std::function<void(double done_fraction, const std::string& parameter)>;
+
 struct TrainerOptions {
   DeviceKind device = DeviceKind::kCpu;
   OptimizerOptions optimizer;
@@ -41,6 +45,7 @@ struct TrainerOptions {
   bool poison_evicted = false;   ///< fill evicted blocks and released memory with NaN
   bool deterministic = false;    ///< deterministic operators only
   bool keep_task_times = false;  ///< fill StepReport::tasks
+  FillProgress on_fill;          ///< may be empty
 };
 
 /// Data of one parameter or buffer, asked for by name once at start: a dense CPU tensor of the
@@ -84,6 +89,9 @@ class Trainer {
   /// Mean loss of one micro-batch without update, through the same chunks. `evaluation` is a
   /// forward-only capture with the same parameters (mode eval); captured once and kept.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
+  /// Allocates what evaluate() would allocate the first time (schedule/evaluation.h says how much),
+  /// so that every step has the same memory around it. kOutOfMemory.
+  void prepare_evaluation(const capture::Captured& evaluation);
 
   [[nodiscard]] std::int64_t steps_done() const;
   [[nodiscard]] const plan::Plan& plan() const;

@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include <cmath>
-#include <cstring>
-#include <numbers>
+// The recipe of an archive, and weights drawn by it (kernels/random.h says how).
+#include <optional>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include "capture/record/scalar_type.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "kernels/random.h"
 #include "runtime/micro_batch_seed.h"
 #include "train/weights.h"
 
 namespace elixir::train {
 namespace {
 
-/// In (0, 1]: never 0, so that its logarithm is finite.
-double unit_of(std::uint64_t bits) {
-  return static_cast<double>((bits >> 11) + 1) * 0x1p-53;
-}
-
 std::uint64_t key_of(const std::string& name, std::uint64_t seed) {
   const std::string digest = sha256_hex(name);
   return runtime::mix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
+}
+
+std::optional<kernels::Element> floating_element(program::DType dtype) {
+  switch (dtype) {
+    case program::DType::kFloat32:
+      return kernels::Element::kFloat32;
+    case program::DType::kBFloat16:
+      return kernels::Element::kBFloat16;
+    case program::DType::kFloat16:
+      return kernels::Element::kFloat16;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -46,13 +54,25 @@ InitializationRecipe parse_recipe(const std::string& json, const std::string& na
   InitializationRecipe recipe;
   for (const JsonCursor& entry : root.at("parameters").items()) {
     Initializer rule;
-    const std::string kind = entry.at("kind").choice({"constant", "normal", "uniform"});
+    const std::string kind =
+        entry.at("kind").choice({"constant", "normal", "truncated_normal", "uniform"});
     if (kind == "constant") {
       entry.only_keys({"name", "kind", "value"});
       rule = {Initializer::Kind::kConstant, entry.at("value").number(), 0};
-    } else if (kind == "normal") {
-      entry.only_keys({"name", "kind", "mean", "std"});
+    } else if (kind == "normal" || kind == "truncated_normal") {
+      const bool truncated = kind == "truncated_normal";
       rule = {Initializer::Kind::kNormal, entry.at("mean").number(), entry.at("std").number()};
+      if (truncated) {
+        entry.only_keys({"name", "kind", "mean", "std", "low", "high"});
+        rule.kind = Initializer::Kind::kTruncatedNormal;
+        rule.low = entry.at("low").number();
+        rule.high = entry.at("high").number();
+        if (rule.high < rule.low) {
+          entry.at("high").fail(ErrorCode::kJsonBadValue, "must not be below `low`");
+        }
+      } else {
+        entry.only_keys({"name", "kind", "mean", "std"});
+      }
       if (rule.second < 0) entry.at("std").fail(ErrorCode::kJsonBadValue, "must not be negative");
     } else {
       entry.only_keys({"name", "kind", "low", "high"});
@@ -79,40 +99,20 @@ Initializer default_initializer(const program::Parameter& parameter) {
 at::Tensor initialize(const Initializer& rule,
                       const std::string& name,
                       std::uint64_t seed,
-                      const std::vector<std::int64_t>& sizes) {
-  at::Tensor tensor = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
-  auto* out = tensor.mutable_data_ptr<float>();
-  const std::int64_t n = tensor.numel();
-  const std::uint64_t key = key_of(name, seed);
-  const auto draw = [key](std::int64_t index) {
-    return unit_of(runtime::mix64(key + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15U));
-  };
-  switch (rule.kind) {
-    case Initializer::Kind::kConstant:
-      std::fill_n(out, n, static_cast<float>(rule.first));
-      break;
-    case Initializer::Kind::kUniform:
-      at::parallel_for(0, n, 32768, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          out[i] = static_cast<float>(rule.first + (rule.second - rule.first) * draw(i));
-        }
-      });
-      break;
-    case Initializer::Kind::kNormal:
-      at::parallel_for(0, (n + 1) / 2, 16384, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t pair = begin; pair < end; ++pair) {
-          const double radius = std::sqrt(-2.0 * std::log(draw(2 * pair)));
-          const double angle = 2.0 * std::numbers::pi * draw(2 * pair + 1);
-          out[2 * pair] = static_cast<float>(rule.first + rule.second * radius * std::cos(angle));
-          if (2 * pair + 1 < n) {
-            out[2 * pair + 1] =
-                static_cast<float>(rule.first + rule.second * radius * std::sin(angle));
-          }
-        }
-      });
-      break;
-  }
-  return tensor;
+                      const std::vector<std::int64_t>& sizes,
+                      program::DType dtype,
+                      kernels::ThreadPool& pool) {
+  const std::optional<kernels::Element> element = floating_element(dtype);
+  at::Tensor tensor = at::empty(
+      sizes, at::TensorOptions().dtype(element ? capture::scalar_type(dtype) : at::kFloat));
+  kernels::fill_random_cpu(tensor.mutable_data_ptr(),
+                           element.value_or(kernels::Element::kFloat32),
+                           static_cast<std::size_t>(tensor.numel()),
+                           rule,
+                           key_of(name, seed),
+                           kernels::best_isa(),
+                           pool);
+  return tensor.to(capture::scalar_type(dtype));
 }
 
 }  // namespace elixir::train

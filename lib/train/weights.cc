@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
@@ -93,7 +95,9 @@ kernels::Element element_of(program::DType dtype) {
 
 /// `value` in the geometry of `want`. fp32 -> bf16 and fp16 round as the optimizer does (DESIGN,
 /// Arithmetic).
-at::Tensor converted(const at::Tensor& value, const program::TensorRef& want) {
+at::Tensor converted(const at::Tensor& value,
+                     const program::TensorRef& want,
+                     kernels::ThreadPool& pool) {
   at::Tensor source = value;
   const bool narrow =
       want.dtype == program::DType::kBFloat16 || want.dtype == program::DType::kFloat16;
@@ -101,7 +105,6 @@ at::Tensor converted(const at::Tensor& value, const program::TensorRef& want) {
     const at::Tensor wide = source.to(at::kFloat).contiguous();
     at::Tensor rounded =
         at::empty_like(wide, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
-    static kernels::ThreadPool pool(1);
     kernels::convert_cpu(rounded.mutable_data_ptr(),
                          element_of(want.dtype),
                          wide.const_data_ptr<float>(),
@@ -109,10 +112,41 @@ at::Tensor converted(const at::Tensor& value, const program::TensorRef& want) {
                          pool);
     source = rounded;
   }
+  if (source.scalar_type() == capture::scalar_type(want.dtype) &&
+      source.sizes().equals(want.sizes) && source.strides().equals(want.strides)) {
+    return source;
+  }
   at::Tensor result = at::empty_strided(
       want.sizes, want.strides, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
   result.copy_(source);
   return result;
+}
+
+/// An archive has the weights of all parameters, or of none (saved from the meta device): anything
+/// between is damage, and drawing the rest would hide it. kWeightsMismatch.
+void require_all_or_none(const program::Program& program,
+                         const ArchiveData& archive,
+                         const NameMatch& match) {
+  std::vector<std::string> missing;
+  bool some = false;
+  for (const program::Parameter& parameter : program.parameters) {
+    if (match.file_name.count(parameter.name) != 0) continue;
+    if (archive.has(parameter.name)) {
+      some = true;
+    } else {
+      missing.push_back(parameter.name);
+    }
+  }
+  if (!some || missing.empty()) return;
+  ErrorInfo info;
+  info.code = ErrorCode::kWeightsMismatch;
+  info.message = fmt::format("the model has no data for {} of its {} parameters: {}",
+                             missing.size(),
+                             program.parameters.size(),
+                             listed(missing));
+  info.where = SourcePos{archive.path, "", std::nullopt, std::nullopt};
+  info.help = {"export the model again, pass --weights, or --init to initialise every parameter"};
+  throw Error(std::move(info));
 }
 
 }  // namespace
@@ -311,6 +345,7 @@ ChosenWeights choose_weights(const program::Program& program,
   auto entries = std::make_shared<std::map<std::string, Entry>>();
   std::vector<std::string> initialized;
   std::int64_t by_default = 0;
+  if (options.missing == MissingWeights::kRefuse) require_all_or_none(program, archive, match);
   for (const program::Parameter& parameter : program.parameters) {
     Entry entry;
     entry.tensor = parameter.tensor;
@@ -385,19 +420,24 @@ ChosenWeights choose_weights(const program::Program& program,
       std::make_shared<std::map<std::string, std::string>>(std::move(match.file_name));
   const std::uint64_t seed = options.seed;
   const auto read_archive = archive.read;
-  chosen.source = [entries, files, file_names, seed, read_archive](const std::string& name) {
+  const auto pool = std::make_shared<std::optional<kernels::ThreadPool>>();
+  chosen.source = [entries, files, file_names, seed, read_archive, pool](const std::string& name) {
     const auto found = entries->find(name);
     require(found != entries->end(), "weights asked for a name that the program does not have");
+    if (!*pool) pool->emplace(at::get_num_threads());
     const Entry& entry = found->second;
     switch (entry.from) {
       case From::kFile:
-        return converted(files->read(file_names->at(name)), entry.tensor);
+        return converted(files->read(file_names->at(name)), entry.tensor, **pool);
       case From::kArchive:
-        return converted(read_archive(name), entry.tensor);
+        return converted(read_archive(name), entry.tensor, **pool);
       case From::kRecipe:
         break;
     }
-    return converted(initialize(entry.rule, name, seed, entry.tensor.sizes), entry.tensor);
+    return converted(
+        initialize(entry.rule, name, seed, entry.tensor.sizes, entry.tensor.dtype, **pool),
+        entry.tensor,
+        **pool);
   };
   return chosen;
 }

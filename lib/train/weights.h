@@ -17,28 +17,29 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/random.h"
+#include "kernels/thread_pool.h"
 #include "program/program.h"
 #include "train/safetensors.h"
 
 namespace elixir::train {
 
 /// One parameter's rule of a recipe (docs/formats/initialization.md).
-struct Initializer {
-  enum class Kind : std::uint8_t { kConstant, kNormal, kUniform } kind = Kind::kNormal;
-  double first = 0.0;    ///< constant: value; normal: mean; uniform: low
-  double second = 0.02;  ///< normal: standard deviation; uniform: high
-};
+using Initializer = kernels::Distribution;
 
 /// Rules by parameter name. kJson… errors name the archive's file.
 using InitializationRecipe = std::map<std::string, Initializer>;
 [[nodiscard]] InitializationRecipe parse_recipe(const std::string& json, const std::string& name);
 /// Without a rule: 1 for a one-dimensional `weight`, 0 for a `bias`, else normal(0, 0.02).
 [[nodiscard]] Initializer default_initializer(const program::Parameter& parameter);
-/// float32, contiguous, of `sizes`; depends on seed, name and element alone.
+/// Contiguous, of `sizes` and `dtype`; depends on seed, name and element alone, never on threads,
+/// machine or device. Drawn in `dtype` by all threads of `pool`.
 [[nodiscard]] at::Tensor initialize(const Initializer& rule,
                                     const std::string& name,
                                     std::uint64_t seed,
-                                    const std::vector<std::int64_t>& sizes);
+                                    const std::vector<std::int64_t>& sizes,
+                                    program::DType dtype,
+                                    kernels::ThreadPool& pool);
 
 /// The tensors of a checkpoint in the field's sense: one safetensors file, or `*.index.json` with a
 /// `weight_map` from names to files beside it.
@@ -92,7 +93,7 @@ struct ArchiveData {
 };
 
 /// Data by first name, dense, on the CPU, with the program's dtype, sizes and strides (trainer.h's
-/// TensorSource).
+/// TensorSource). Uses as many threads as LibTorch; one caller at a time.
 using WeightSource = std::function<at::Tensor(const std::string& name)>;
 
 struct ChosenWeights {

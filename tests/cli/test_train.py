@@ -48,6 +48,24 @@ class Runs(CommonBehaviour, TrainTest):
         self.assertGreater(summary["measured"]["traffic"]["fetches"], 0)
         self.assertGreater(summary["measured"]["traffic"]["evictions"], 0)
 
+    def test_evaluation_is_part_of_the_predicted_memory(self):
+        extra = {"eval_data": self.shared / "held-out.txt", "eval_every": 2, "hardware": self.shared / "hardware.json"}
+        self.succeeds(*self.flags("tight", **extra))
+        summary = json.loads((self.directory / "run/summary.json").read_text())
+        for figure in ("peak_device_bytes", "host_bytes"):
+            self.assertEqual(summary["measured"][figure], summary["predicted"][figure], figure)
+
+    def test_what_does_not_fit_is_refused_before_anything_is_written(self):
+        needed = json.loads((self.shared / "tight.json").read_text())["predicted"]["host_bytes"]
+        plan = self.plan(budgets__host_memory_bytes=needed - 1)
+        result = self.run_tool("--json", *self.flags(plan))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        document = json.loads(result.stdout)["document"]
+        self.assertEqual((document["binding_limit"], document["needed_by"]), ("host_memory", "training"))
+        self.assertEqual((document["shortfall_bytes"], document["minimum_host_memory_bytes"]), (1, needed))
+        self.assertTrue(document["remedies"])
+        self.assertFalse((self.directory / "run").exists())
+
     def test_trace_shows_the_same_tasks_predicted_and_measured(self):
         self.succeeds(*self.flags(hardware=self.shared / "hardware.json"))
         events = json.loads((self.directory / "run/trace.json").read_text())["traceEvents"]

@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "replay/counting_allocator.h"
 #include "runtime/training.h"
+#include "schedule/evaluation.h"
 
 namespace elixir::runtime {
 namespace {
@@ -260,6 +261,45 @@ TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   EXPECT_TRUE(train(kAllOnHost, /*evaluates=*/true, on_host) == alone);
   EXPECT_EQ(on_device, on_host);
   EXPECT_NE(on_device.front(), on_device.back());
+}
+
+/// Of the training's shapes, and of three times the rows, which need inputs of their own.
+TEST_F(TrainerTest, EvaluationTakesTheBytesThatAreCountedBeforehand) {
+  for (const std::int64_t batch : {0, 12}) {
+    capture::Options options;
+    options.target = kCpu;
+    options.mode = "eval";
+    options.backward = false;
+    if (batch > 0) options.batch = batch;
+    const TestModel evaluation(model_path("gpt2-tiny"), 512, options);
+    for (const Placement& placement : {kAllOnDevice, kAllOnHost}) {
+      plan::Plan plan = model_.plan(placement);
+      const schedule::Schedule training = model_.lower(plan, false);
+      const schedule::Schedule forward =
+          schedule::lower(evaluation.program(), evaluation.lifetimes(), plan, {.training = false});
+      const schedule::EvaluationMemory memory = schedule::evaluation_memory(
+          training,
+          forward,
+          schedule::lend_buffers(training, model_.program(), forward, evaluation.program()),
+          evaluation.simulate(plan, forward).device.bytes);
+      EXPECT_EQ(memory.own_device_bytes > 0, batch > 0);
+      const std::int64_t training_bytes =
+          plan.predicted.peak_allocated_bytes + memory.own_device_bytes;
+      plan.budgets.gpu_memory_bytes = std::max(training_bytes, memory.peak_device_bytes);
+
+      const auto trainer = make(plan);
+      trainer->prepare_evaluation(evaluation.captured());
+      EXPECT_EQ(step(*trainer).memory.peak_device_bytes, training_bytes);
+      const std::vector<at::Tensor> inputs = evaluation.batch(100, 1)[0];
+      trainer->evaluate(evaluation.captured(), inputs);
+      EXPECT_EQ(replay::DeviceAccount::instance().peak_bytes(), memory.peak_device_bytes);
+      EXPECT_EQ(step(*trainer).memory.peak_device_bytes, training_bytes);
+
+      trainer->set_device_limit_for_test(memory.peak_device_bytes - 1);
+      EXPECT_EQ(code_of([&] { trainer->evaluate(evaluation.captured(), inputs); }),
+                ErrorCode::kOutOfMemory);
+    }
+  }
 }
 
 TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {

@@ -52,14 +52,27 @@ std::string bits_of(float loss) {
   return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss));
 }
 
+namespace {
+
+capture::Options options_for(program::Target target, std::optional<std::int64_t> batch) {
+  capture::Options options;
+  options.target = target;
+  options.batch = batch;
+  return options;
+}
+
+}  // namespace
+
 TestModel::TestModel(const std::string& path,
                      std::int64_t integer_range,
                      program::Target target,
                      std::optional<std::int64_t> batch)
+    : TestModel(path, integer_range, options_for(target, batch)) {}
+
+TestModel::TestModel(const std::string& path,
+                     std::int64_t integer_range,
+                     const capture::Options& options)
     : path_(path), model_(capture::Model::load(path)) {
-  capture::Options options;
-  options.target = target;
-  options.batch = batch;
   captured_ = capture::capture(model_, options);
   lifetimes_ = program::analyse_lifetimes(captured_.program);
   for (const program::Input& input : captured_.program.inputs) {

@@ -57,6 +57,8 @@ class TestModel {
             program::Target target,
             std::optional<std::int64_t> batch = {});
 
+  TestModel(const std::string& path, std::int64_t integer_range, const capture::Options& options);
+
   [[nodiscard]] const capture::Captured& captured() const { return captured_; }
   [[nodiscard]] const program::Program& program() const { return captured_.program; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }

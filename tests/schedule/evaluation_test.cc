@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/plans.h"
+#include "schedule/run_memory.h"
 #include "schedule/simulate.h"
 
 namespace elixir::schedule {
@@ -112,6 +114,46 @@ TEST(Evaluation, AModuleBufferThatTrainingLacksIsABug) {
   const Case training = lowered(layer(10, "d1"), true);
   const Case evaluation = lowered(layer(10, "d1", "other"), false);
   EXPECT_THROW(static_cast<void>(lend(training, evaluation)), Error);
+}
+
+RunMemory run_of(const program::Program& program,
+                 const program::Program* evaluation,
+                 std::int64_t training_peak_bytes,
+                 bool cuda = false) {
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  plan::Plan plan = fakes::lay_out(program, {});
+  plan.budgets.gpu_context_bytes = cuda ? 1_GiB : 0;
+  return run_memory(plan,
+                    program,
+                    lower(program, lifetimes, plan, {}),
+                    training_peak_bytes,
+                    evaluation,
+                    hardware::CostModel(fakes::machine(cuda)),
+                    Workspaces::kNotCounted);
+}
+
+TEST(RunMemory, CountsWhatEvaluationTakesBesideTraining) {
+  const program::Program training = layer(10, "d1"), evaluation = layer(100, "d1");
+  const std::int64_t buffers =
+      buffer_bytes(lowered(layer(10, "d1"), true).schedule, Arena::kDevice);
+  EXPECT_EQ(run_of(training, nullptr, 5000).training_gpu_bytes, 5000);
+  EXPECT_EQ(run_of(training, nullptr, 5000).evaluation_gpu_bytes, 0);
+  const RunMemory memory = run_of(training, &evaluation, 5000);
+  EXPECT_EQ(memory.training_gpu_bytes, 5000 + 12288);
+  // Two results of 100 * 20 * 4 bytes at once, rounded up.
+  EXPECT_EQ(memory.evaluation_gpu_bytes, buffers + 12288 + 2 * 8192);
+}
+
+TEST(RunMemory, OnAGpuItIsWhatTheAllocatorReserves) {
+  program::Program training = layer(10, "d1"), evaluation = layer(100, "d1");
+  training.target = evaluation.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  const std::int64_t buffers =
+      buffer_bytes(lowered(layer(10, "d1"), true).schedule, Arena::kDevice);
+  const RunMemory memory = run_of(training, &evaluation, 5000, /*cuda=*/true);
+  const std::int64_t reserved = memory.evaluation_gpu_bytes - 1_GiB - buffers - 12288;
+  EXPECT_GT(reserved, 0);
+  EXPECT_EQ(reserved % 2_MiB, 0) << "whole segments";
+  EXPECT_EQ((memory.training_gpu_bytes - 1_GiB - buffers - 12288) % 2_MiB, 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "train/weights.h"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -209,6 +210,18 @@ TEST(Weights, BuffersWithoutDataAreNamed) {
   EXPECT_NE(info.message.find("model.rope.inv_freq"), std::string::npos);
 }
 
+TEST(Weights, AnArchiveWithDataForSomeParametersIsRefusedWithoutInit) {
+  ArchiveData archive = empty_archive();
+  archive.has = [](const std::string& name) { return name != "model.norm.weight"; };
+  archive.read = [](const std::string&) { return filled({2}, 7); };
+  const ErrorInfo info = error_of([&] { (void)choose_weights(model(), archive, {}); });
+  EXPECT_EQ(info.code, ErrorCode::kWeightsMismatch);
+  EXPECT_NE(info.message.find("`model.norm.weight`"), std::string::npos);
+  WeightOptions options;
+  options.missing = MissingWeights::kInitialize;
+  EXPECT_EQ(choose_weights(model(), archive, options).initialized, 3);
+}
+
 TEST(Initialization, FollowsTheRecipeByAnyNameAndElseTheDefault) {
   ArchiveData archive = empty_archive();
   archive.recipe_json = R"({"schema":"elixir.initialization","schema_version":"1.0","parameters":[)"
@@ -220,26 +233,75 @@ TEST(Initialization, FollowsTheRecipeByAnyNameAndElseTheDefault) {
   EXPECT_EQ(chosen.initialized, 3);
 }
 
+at::Tensor drawn(const Initializer& rule,
+                 const std::string& name,
+                 std::uint64_t seed,
+                 const std::vector<std::int64_t>& sizes,
+                 DType dtype = DType::kFloat32,
+                 int threads = 2) {
+  kernels::ThreadPool pool(threads);
+  return initialize(rule, name, seed, sizes, dtype, pool);
+}
+
 TEST(Initialization, DependsOnSeedAndNameAlone) {
   const Initializer normal{Initializer::Kind::kNormal, 0, 1};
-  const at::Tensor a = initialize(normal, "a", 1, {1001});
-  EXPECT_TRUE(at::equal(a, initialize(normal, "a", 1, {1001})));
-  EXPECT_TRUE(at::equal(a.slice(0, 0, 500), initialize(normal, "a", 1, {500})));
-  EXPECT_FALSE(at::equal(a, initialize(normal, "b", 1, {1001})));
-  EXPECT_FALSE(at::equal(a, initialize(normal, "a", 2, {1001})));
+  const at::Tensor a = drawn(normal, "a", 1, {1001});
+  EXPECT_TRUE(at::equal(a, drawn(normal, "a", 1, {1001})));
+  EXPECT_TRUE(at::equal(a.slice(0, 0, 500), drawn(normal, "a", 1, {500})));
+  EXPECT_TRUE(at::equal(a, drawn(normal, "a", 1, {1001}, DType::kFloat32, 1)));
+  EXPECT_FALSE(at::equal(a, drawn(normal, "b", 1, {1001})));
+  EXPECT_FALSE(at::equal(a, drawn(normal, "a", 2, {1001})));
+}
+
+TEST(Initialization, IsDrawnInTheDestinationsDtype) {
+  const Initializer normal{Initializer::Kind::kNormal, 0, 1};
+  const at::Tensor wide = drawn(normal, "a", 1, {3, 100});
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    const at::Tensor narrow = drawn(normal, "a", 1, {3, 100}, dtype);
+    EXPECT_TRUE(narrow.to(at::kFloat).allclose(wide, 1.0 / 256, 0));
+  }
+  EXPECT_EQ(drawn(normal, "a", 1, {3, 100}, DType::kBFloat16).scalar_type(), at::kBFloat16);
+  EXPECT_EQ(drawn(normal, "a", 1, {3, 100}, DType::kFloat64).scalar_type(), at::kDouble);
+}
+
+/// The element's index is that of the shape: strides change where a value lies, not which it is.
+TEST(Initialization, StridesChangeNoValue) {
+  program::Program plain = model();
+  program::Program turned = model();
+  turned.parameters[0].tensor.strides = {1, 4};
+  WeightOptions options;
+  options.seed = 3;
+  const std::string name = "model.wte.weight";
+  const at::Tensor a = choose_weights(plain, empty_archive(), options).source(name);
+  const at::Tensor b = choose_weights(turned, empty_archive(), options).source(name);
+  EXPECT_TRUE(at::equal(a, b));
+  EXPECT_EQ(b.strides(), (at::IntArrayRef{1, 4}));
 }
 
 TEST(Initialization, DrawsHaveTheirMoments) {
   const at::Tensor normal =
-      initialize({Initializer::Kind::kNormal, 2, 0.5}, "n", 0, {1 << 20}).to(at::kDouble);
+      drawn({Initializer::Kind::kNormal, 2, 0.5}, "n", 0, {1 << 20}).to(at::kDouble);
   EXPECT_NEAR(normal.mean().item<double>(), 2, 0.005);
   EXPECT_NEAR(normal.std().item<double>(), 0.5, 0.005);
   EXPECT_TRUE(normal.isfinite().all().item<bool>());
   const at::Tensor uniform =
-      initialize({Initializer::Kind::kUniform, -1, 3}, "u", 0, {1 << 20}).to(at::kDouble);
+      drawn({Initializer::Kind::kUniform, -1, 3}, "u", 0, {1 << 20}).to(at::kDouble);
   EXPECT_NEAR(uniform.mean().item<double>(), 1, 0.01);
-  EXPECT_GT(uniform.min().item<double>(), -1.0);
+  EXPECT_GE(uniform.min().item<double>(), -1.0);
   EXPECT_LE(uniform.max().item<double>(), 3.0);
+}
+
+TEST(Initialization, ATruncatedNormalIsARecipeToo) {
+  ArchiveData archive = empty_archive();
+  archive.recipe_json =
+      R"({"schema":"elixir.initialization","schema_version":"1.0","parameters":[)"
+      R"({"name":"model.wte.weight","kind":"truncated_normal","mean":0,"std":1,"low":-1,"high":0}]})";
+  program::Program large = model();
+  large.parameters[0] = parameter({"model.wte.weight"}, {64, 64});
+  const at::Tensor drawn = choose_weights(large, archive, {}).source("model.wte.weight");
+  EXPECT_LE(drawn.max().item<float>(), 0.0F);
+  EXPECT_GE(drawn.min().item<float>(), -1.0F);
+  EXPECT_GT(drawn.std().item<float>(), 0.2F);
 }
 
 TEST(Initialization, BadRecipesAreRefusedWithAPointer) {
@@ -256,6 +318,9 @@ TEST(Initialization, BadRecipesAreRefusedWithAPointer) {
   EXPECT_EQ(parse(R"({"name":"a","kind":"normal","mean":0})").code, ErrorCode::kJsonMissingKey);
   EXPECT_EQ(parse(R"({"name":"a","kind":"normal","mean":0,"std":-1})").code,
             ErrorCode::kJsonBadValue);
+  EXPECT_EQ(parse(R"({"name":"a","kind":"truncated_normal","mean":0,"std":1,"low":1,"high":0})")
+                .where->pointer,
+            "/parameters/0/high");
   EXPECT_EQ(parse(R"({"name":"a","kind":"constant","value":0,"x":1})").code,
             ErrorCode::kJsonUnknownKey);
   EXPECT_EQ(error_of([] { (void)parse_recipe(R"({"schema":"elixir.plan"})", "x"); }).code,

@@ -28,8 +28,11 @@
 #include "report/trace/schedule_trace.h"
 #include "runtime/machine.h"
 #include "runtime/trainer.h"
+#include "schedule/run_memory.h"
 #include "tools/train/comparison.h"
 #include "tools/train/data_notes.h"
+#include "tools/train/memory_check.h"
+#include "tools/train/slow_progress.h"
 #include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/export.h"
@@ -111,6 +114,7 @@ class TrainRun {
   train::LearningRate learning_rate_;
   std::optional<train::FoundCheckpoint> resumed_from_;
   StepFigures predicted_;
+  schedule::RunMemory memory_;
   std::optional<schedule::Simulation> simulation_;
   double flops_per_step_ = 0;
 
@@ -351,14 +355,35 @@ void TrainRun::predict() {
       if (hardware::fingerprint(profile) == plan_.hardware.fingerprint) found = std::move(profile);
     }
   }
-  if (!found) return;
   schedule::LoweringOptions lowering;
   lowering.clip_gradients = options_.clip_norm > 0;
   const schedule::Schedule schedule =
       schedule::lower(captured_->program, lifetimes_, plan_, lowering);
-  simulation_ = schedule::simulate(
-      schedule, captured_->program, lifetimes_, plan_, hardware::CostModel(*found));
-  predicted_ = predicted_by(*simulation_);
+  if (found) {
+    simulation_ = schedule::simulate(
+        schedule, captured_->program, lifetimes_, plan_, hardware::CostModel(*found));
+    predicted_ = predicted_by(*simulation_);
+  }
+  const bool known = found.has_value();
+  if (!known) {
+    const bool cuda = device_ == runtime::DeviceKind::kCuda;
+    found = hardware::load_hardware(cuda ? "h200" : "cpu");
+    if (evaluation_ && !cuda) {
+      log::info(
+          "memory of evaluation is counted without operators' workspaces: only the plan's "
+          "--hardware knows them");
+    }
+  }
+  memory_ = schedule::run_memory(
+      plan_,
+      captured_->program,
+      schedule,
+      plan_.predicted.peak_allocated_bytes,
+      evaluation_ ? &evaluation_->program : nullptr,
+      hardware::CostModel(*found),
+      known ? schedule::Workspaces::kOfHardware : schedule::Workspaces::kNotCounted);
+  predicted_.peak_device_bytes += memory_.evaluation.own_device_bytes;
+  predicted_.host_bytes += memory_.evaluation.own_host_bytes;
 }
 
 void TrainRun::announce() {
@@ -449,11 +474,18 @@ void TrainRun::start() {
   if (resumed_from_) wanted.cpu_threads = resumed_from_->info.cpu_threads;
   runtime::TensorSource source = weights_.source;
   if (resumed_from_) source = train::without_checkpointed(captured_->program, std::move(source));
-  trainer_ =
-      std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, [&](const std::string& name) {
-        throw_if_interrupted();
-        return source(name);
-      });
+  {
+    SlowProgress progress(context_);
+    wanted.on_fill = [&progress](double done_fraction, const std::string& parameter) {
+      progress.update(done_fraction, "filling weights: " + parameter);
+    };
+    trainer_ =
+        std::make_unique<runtime::Trainer>(*captured_, plan_, wanted, [&](const std::string& name) {
+          throw_if_interrupted();
+          return source(name);
+        });
+  }
+  if (evaluation_) trainer_->prepare_evaluation(*evaluation_);
   if (resumed_from_) {
     train::restore_checkpoint(*resumed_from_, train::training_state_of(*trainer_));
     trainer_->set_steps_done(resumed_from_->info.step);
@@ -785,6 +817,7 @@ Answer TrainRun::run() {
   predict();
   if (options_.resume) resume_state();
   announce();
+  if (check_memory(plan_, memory_, context_) == Answer::kNo) return Answer::kNo;
   if (options_.dry_run) {
     context_.document() = summary("dry-run");
     return Answer::kYes;
