@@ -328,8 +328,6 @@ bool is_text_or_object(const c10::Type& type) {
     case c10::TypeKind::FutureType:
     case c10::TypeKind::AwaitType:
     case c10::TypeKind::QuantizerType:
-    case c10::TypeKind::StorageType:
-    case c10::TypeKind::VarType:
       return true;
     default:
       break;

@@ -12,6 +12,10 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/custom_operator.h>
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 
@@ -112,16 +116,6 @@ void replace_readers(const char* name) {
   }
 }
 
-/// LibTorch looks this one up by name alone, and asks it for what to do at each node.
-constexpr const char* kToList = "prim::tolist";
-std::shared_ptr<Operator>& original_to_list() {
-  static std::shared_ptr<Operator> original;
-  return original;
-}
-Operation to_list(const torch::jit::Node* node) {
-  return read_constant(kToList, original_to_list()->getOperation(node));
-}
-
 /// The interpreter's integers are divided as the processor does it, which ends the process.
 void check_division(const Stack& stack, const char* name) {
   if (stack.size() < 2) return;
@@ -147,13 +141,28 @@ void replace_divisions(const char* name) {
   }
 }
 
-void replace_to_list() {
-  const std::vector<std::shared_ptr<Operator>> found = operators_named(kToList);
-  require(found.size() == 1, "prim::tolist is not one operator");
-  original_to_list() = found.front();
-  const c10::AliasAnalysisKind aliases = found.front()->aliasAnalysisKind();
-  torch::jit::deregisterOperator(found.front()->schema());
-  torch::jit::registerOperator(Operator(c10::Symbol::fromQualString(kToList), &to_list, aliases));
+/// tolist() is an instruction of the interpreter: a call before each looks at its tensor.
+const c10::Symbol kReadsTensor = c10::Symbol::fromQualString("elixir::reads_tensor");
+const torch::jit::RegisterOperators kGuards({torch::jit::Operator(
+    "elixir::reads_tensor(Tensor tensor) -> ()",
+    [](Stack& stack) {
+      const at::Tensor tensor = torch::jit::pop(stack).toTensor();
+      Session* session = Session::current();
+      if (session != nullptr && tensor.is_meta()) session->refuse_data_dependent("prim::tolist");
+    },
+    c10::AliasAnalysisKind::CONSERVATIVE)});
+
+void guard_lists_in(torch::jit::Graph& graph) {
+  std::vector<torch::jit::Block*> open{graph.block()};
+  while (!open.empty()) {
+    torch::jit::Block* block = open.back();
+    open.pop_back();
+    for (torch::jit::Node* node : block->nodes()) {
+      for (torch::jit::Block* inner : node->blocks()) open.push_back(inner);
+      if (node->kind() != c10::prim::tolist) continue;
+      graph.create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
+    }
+  }
 }
 
 }  // namespace
@@ -164,7 +173,6 @@ void install_script_operators() {
     replace_makers("aten::as_tensor");
     replace_makers("aten::_list_to_tensor");
     replace_readers("aten::_tensor_to_list");
-    replace_to_list();
     for (const char* name : {"aten::floordiv",
                              "aten::remainder",
                              "aten::fmod",
@@ -178,6 +186,13 @@ void install_script_operators() {
     return true;
   }();
   static_cast<void>(installed);
+}
+
+void guard_lists(const torch::jit::Module& module) {
+  for (torch::jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
+    torch::jit::GraphFunction* graph = torch::jit::tryToGraphFunction(*function);
+    if (graph != nullptr) guard_lists_in(*graph->graph());
+  }
 }
 
 }  // namespace elixir::capture
