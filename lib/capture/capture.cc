@@ -3,10 +3,12 @@
 #include "capture/capture.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <c10/util/Exception.h>
 
+#include "capture/record/arithmetic_trap.h"
 #include "capture/record/fallbacks.h"
 #include "capture/record/graph_edit.h"
 #include "capture/record/meta_storage.h"
@@ -80,11 +82,17 @@ void declare(Session& session, const Step& step, Program& program) {
 at::Tensor run(Session& session, const Step& step, const Options& options) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
+  const ArithmeticTrap trap;
   try {
     torch::jit::Module module = step.loaded.module;
     at::Tensor loss;
     {
-      const c10::IValue returned = module.forward(step.inputs.arguments);
+      // What the model forks runs here and now: on another thread nobody would record it.
+      const auto inline_tasks = [](const std::function<void()>& task) { task(); };
+      const auto future =
+          module.get_method("forward").run_async(step.inputs.arguments, {}, inline_tasks);
+      future->waitAndThrow();
+      const c10::IValue returned = future->value();
       loss = make_loss(returned, options, step.inputs);
     }
     if (options.backward) {

@@ -13,6 +13,11 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include "capture/archive/source_check.h"
+#include "capture/record/allowed_operators.h"
+#include "capture/record/arithmetic_trap.h"
+#include "capture/record/load_scope.h"
+#include "capture/record/script_operators.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -34,6 +39,11 @@ class Replacer {
         memory.storage(), original.storage_offset(), original.sizes(), original.strides());
     if (original.requires_grad()) loaded.tensor.requires_grad_(true);
     return loaded;
+  }
+
+  /// Whether a parameter or buffer that was replaced lay in the tensor's memory.
+  [[nodiscard]] bool has_memory_for(const at::Tensor& tensor) const {
+    return memory_.count(tensor.storage().unsafeGetStorageImpl()) != 0;
   }
 
   /// Fetches the data of a tensor that is neither parameter nor buffer: it stays real.
@@ -80,6 +90,51 @@ class Replacer {
   std::unordered_map<const c10::StorageImpl*, at::Tensor> memory_;
 };
 
+/// Numbers and texts: nothing to look for in a list of them.
+bool is_plain(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::IntType || type.kind() == c10::TypeKind::FloatType ||
+         type.kind() == c10::TypeKind::BoolType || type.kind() == c10::TypeKind::StringType;
+}
+
+using Replacement = std::function<at::Tensor(const at::Tensor&)>;
+
+/// Every tensor that can be reached from `root` by attributes, lists, dictionaries and tuples gives
+/// way to its replacement, in place: scripted recurrent layers hold their weights in a list
+/// besides. A worklist, since a file can nest objects as deep as it likes.
+void replace_tensors(const c10::IValue& root, const Replacement& replacement) {
+  std::vector<c10::IValue> open{root};
+  std::unordered_set<const void*> seen;
+  const auto replaced = [&](const c10::IValue& value) -> c10::IValue {
+    if (value.isTensor()) return value.toTensor().defined() ? replacement(value.toTensor()) : value;
+    if (value.isObject() || value.isTuple() || value.isList() || value.isGenericDict()) {
+      open.push_back(value);
+    }
+    return value;
+  };
+  while (!open.empty()) {
+    const c10::IValue value = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert(value.internalToPointer()).second) continue;
+    if (value.isObject()) {
+      const c10::intrusive_ptr<c10::ivalue::Object> object = value.toObject();
+      for (std::size_t i = 0; i < object->slots().size(); ++i) {
+        object->setSlot(i, replaced(object->getSlot(i)));
+      }
+    } else if (value.isTuple()) {
+      const c10::intrusive_ptr<c10::ivalue::Tuple> tuple = value.toTuple();
+      for (std::size_t i = 0; i < tuple->elements().size(); ++i) {
+        tuple->unsafeSetElement(i, replaced(tuple->elements()[i]));
+      }
+    } else if (value.isList()) {
+      c10::List<c10::IValue> list = value.toList();
+      if (is_plain(*list.elementType())) continue;
+      for (std::size_t i = 0; i < list.size(); ++i) list.set(i, replaced(list.get(i)));
+    } else {
+      for (const auto& entry : value.toGenericDict()) entry.setValue(replaced(entry.value()));
+    }
+  }
+}
+
 }  // namespace
 
 LoadedModule load_module(const std::shared_ptr<Archive>& archive,
@@ -87,7 +142,14 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
                          std::optional<at::ScalarType> floating) {
   LoadedModule loaded;
   try {
+    refuse_code_that_runs_on_loading(archive);
+    const LoadScope scope;
+    const ArithmeticTrap trap;
     loaded.module = torch::jit::load(archive, c10::kCPU);
+    refuse_what_is_not_allowed(loaded.module);
+    guard_lists(loaded.module);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
     throw Error(ErrorCode::kTruncatedArchive,
@@ -119,25 +181,20 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
     take(buffer.name, buffer.value, false);
   }
 
-  std::unordered_set<const void*> visited;
-  for (torch::jit::Module module : loaded.module.modules()) {
-    if (!visited.insert(module._ivalue().get()).second) continue;
-    for (const auto& attribute : module.named_attributes(/*recurse=*/false)) {
-      if (!attribute.value.isTensor()) {
-        attribute.value.visit([&](const c10::IValue& value) {
-          if (value.isObject()) return true;  // submodules have their own turn
-          if (value.isTensor()) replacer.fill(value.toTensor());
-          return false;
-        });
-        continue;
-      }
-      const auto found = known.find(attribute.value.toTensor().unsafeGetTensorImpl());
-      if (found == known.end()) continue;
+  const auto replacement = [&](const at::Tensor& tensor) -> at::Tensor {
+    const auto found = known.find(tensor.unsafeGetTensorImpl());
+    if (found != known.end()) {
       const auto& [is_parameter, position] = found->second;
-      module.setattr(attribute.name,
-                     (is_parameter ? loaded.parameters : loaded.buffers)[position].tensor);
+      return (is_parameter ? loaded.parameters : loaded.buffers)[position].tensor;
     }
-  }
+    if (tensor.has_storage() && replacer.has_memory_for(tensor)) {
+      originals.push_back(tensor);
+      return replacer.replace(tensor, false).tensor;
+    }
+    replacer.fill(tensor);
+    return tensor;
+  };
+  replace_tensors(loaded.module._ivalue(), replacement);
   archive->forget_buffers();
   return loaded;
 }

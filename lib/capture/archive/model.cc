@@ -7,8 +7,9 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 
-#include "capture/record/meta_storage.h"
 #include "capture/archive/model_state.h"
+#include "capture/record/meta_storage.h"
+#include "capture/record/script_operators.h"
 #include "capture/record/values.h"
 #include "core/error.h"
 
@@ -63,6 +64,7 @@ const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
 
 Model Model::load(const std::string& path) {
   install_meta_allocator();
+  install_script_operators();
   Model model;
   model.state_ = std::make_shared<State>();
   model.state_->archive = Archive::open(path);

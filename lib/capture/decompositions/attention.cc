@@ -39,6 +39,13 @@ struct Attention {
         grouped(a[7].toBool()) {
     if (tensor_or_undefined(a[3]).defined()) mask = a[3].toTensor();
     if (!a[6].isNone()) scale = a[6].toDouble();
+    // LibTorch divides by them.
+    TORCH_CHECK(!grouped || query.dim() < 3 || key.dim() < 3 || value.dim() < 3 ||
+                    (key.size(-3) > 0 && value.size(-3) > 0),
+                "Number of heads in key and value must divide the number of heads in query, got ",
+                key.sizes(),
+                " and ",
+                value.sizes());
   }
 
   [[nodiscard]] bool batches_match() const {
@@ -46,7 +53,8 @@ struct Attention {
   }
   [[nodiscard]] bool heads_match() const {
     return key.size(1) == value.size(1) &&
-           (grouped ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
+           (grouped ? key.size(1) > 0 && query.size(1) % key.size(1) == 0
+                    : query.size(1) == key.size(1));
   }
   /// A mask without gradient that broadcasts in two or four dimensions; or none.
   [[nodiscard]] bool mask_fits() const {

@@ -64,7 +64,7 @@ bool takes_cudnn_rnn(const Target&, const Values& a) {
 }
 
 Values call_cudnn_lstm(const Target&, const Values& a) {
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const Result result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
   return {result.output, result.hidden, result.memory};
 }

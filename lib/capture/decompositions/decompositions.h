@@ -78,6 +78,8 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Values& arguments);
+/// An LSTM's states, of which there must be two.
+[[nodiscard]] std::vector<at::Tensor> lstm_states(const c10::IValue& states);
 /// CUDA's kernels for the gates of one step.
 [[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);

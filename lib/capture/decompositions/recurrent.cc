@@ -24,10 +24,43 @@ namespace elixir::capture {
 
 using program::Target;
 
+std::vector<at::Tensor> lstm_states(const c10::IValue& states) {
+  std::vector<at::Tensor> both = states.toTensorVector();
+  TORCH_CHECK(both.size() == 2, "lstm expects two hidden states");
+  return both;
+}
+
+namespace {
+
+/// LibTorch's check of the weights of all layers: `each` in every layer and direction.
+void check_weights(const Values& a, std::size_t given, std::size_t each) {
+  const std::int64_t layers = a[4].toInt();
+  const std::size_t a_layer = each * (a[7].toBool() ? 2U : 1U);
+  TORCH_CHECK(
+      layers > 0 && given % a_layer == 0 && given / a_layer == static_cast<std::size_t>(layers),
+      "got an incorrect number of RNN parameters: ",
+      given,
+      " for ",
+      layers,
+      " layers");
+}
+
+std::vector<at::Tensor> chunks(const at::Tensor& gates, std::int64_t count) {
+  std::vector<at::Tensor> parts = gates.unsafe_chunk(count, 1);
+  TORCH_CHECK(static_cast<std::int64_t>(parts.size()) == count,
+              "expected the gates of a recurrent layer to be ",
+              count,
+              ", but got sizes ",
+              gates.sizes());
+  return parts;
+}
+
+}  // namespace
+
 // lstm.input: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
 bool takes_onednn_lstm(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const bool projections = state[0].size(2) != state[1].size(2);
   return input.numel() != 0 && !projections &&
          (input.scalar_type() == at::kFloat || input.scalar_type() == at::kBFloat16);
@@ -35,7 +68,7 @@ bool takes_onednn_lstm(const Target&, const Values& a) {
 
 Values call_onednn_lstm(const Target&, const Values& a) {
   constexpr std::int64_t kLstmMode = 2;
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const std::vector<at::Tensor> weights = a[2].toTensorVector();
   const bool biases = a[3].toBool();
   const std::int64_t layers = a[4].toInt();
@@ -45,6 +78,7 @@ Values call_onednn_lstm(const Target&, const Values& a) {
   const bool batch_first = a[8].toBool();
   const std::int64_t directions = both_ways ? 2 : 1;
   const std::size_t weights_each = biases ? 4 : 2;
+  check_weights(a, weights.size(), weights_each);
 
   at::Tensor input = a[0].toTensor();
   input = (batch_first ? input.transpose(0, 1) : input).contiguous();
@@ -126,7 +160,7 @@ State step(Cell cell, const at::Tensor& input, const State& state, const Weights
     case Cell::kRelu:
       return {at::relu(hidden().add_(input)), {}};
     case Cell::kLstm: {
-      const std::vector<at::Tensor> gates = hidden().add_(input).unsafe_chunk(4, 1);
+      const std::vector<at::Tensor> gates = chunks(hidden().add_(input), 4);
       const at::Tensor in = gates[0].sigmoid_();
       const at::Tensor forget = gates[1].sigmoid_();
       const at::Tensor candidate = gates[2].tanh_();
@@ -140,8 +174,8 @@ State step(Cell cell, const at::Tensor& input, const State& state, const Weights
     case Cell::kGru:
       break;
   }
-  const std::vector<at::Tensor> of_input = input.unsafe_chunk(3, 1);
-  const std::vector<at::Tensor> of_hidden = hidden().unsafe_chunk(3, 1);
+  const std::vector<at::Tensor> of_input = chunks(input, 3);
+  const std::vector<at::Tensor> of_hidden = chunks(hidden(), 3);
   const at::Tensor reset = of_hidden[0].add_(of_input[0]).sigmoid_();
   const at::Tensor update = of_hidden[1].add_(of_input[1]).sigmoid_();
   const at::Tensor candidate = of_input[2].add(of_hidden[2].mul_(reset)).tanh_();
@@ -211,10 +245,14 @@ struct Stack {
         layers(a[4].toInt()),
         dropout(a[5].toDouble()),
         train(a[6].toBool()),
-        both_ways(a[7].toBool()) {}
+        both_ways(a[7].toBool()) {
+    const std::size_t each = 2 + (a[3].toBool() ? 2U : 0U) + (projections ? 1U : 0U);
+    check_weights(a, a[2].toTensorVector().size(), each);
+  }
 
   /// The last layer's output; `states` become the last ones.
   [[nodiscard]] at::Tensor run(at::Tensor input, std::vector<State>& states) const {
+    TORCH_CHECK(states.size() == weights.size(), "Expected more hidden states in stacked_rnn");
     std::size_t i = 0;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       input = both_ways ? run_both_ways(cell, input, &states[i], &weights[i])
@@ -253,11 +291,12 @@ Values one_state(Cell cell, const Values& a) {
 }
 
 Result run_lstm(const Values& a) {
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const at::Tensor input = steps_first(a);
   const std::vector<at::Tensor> hidden = state[0].unbind(0);
   const std::vector<at::Tensor> memory = state[1].unbind(0);
   std::vector<State> states;
+  TORCH_CHECK(hidden.size() == memory.size(), "Expected as many cell states as hidden states");
   for (std::size_t i = 0; i < hidden.size(); ++i) states.push_back({hidden[i], memory[i]});
   const bool projections = state[0].size(2) != state[1].size(2);
   const at::Tensor output = Stack(Cell::kLstm, a, projections).run(input, states);
@@ -292,7 +331,7 @@ Values call_stepwise_lstm(const Target&, const Values& a) {
 // On CUDA the gates of a cell are one kernel. lstm_cell and gru_cell: input, hx, w_ih, w_hh, b_ih,
 // b_hh.
 Values call_fused_lstm_cell(const Target&, const Values& a) {
-  const std::vector<at::Tensor> state = a[1].toTensorVector();
+  const std::vector<at::Tensor> state = lstm_states(a[1]);
   const at::Tensor of_input = at::matmul(a[0].toTensor(), a[2].toTensor().t());
   const at::Tensor of_hidden = at::matmul(state[0], a[3].toTensor().t());
   const auto [hidden, memory, workspace] = at::_thnn_fused_lstm_cell(

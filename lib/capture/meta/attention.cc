@@ -8,6 +8,7 @@
 
 #include <ATen/OpMathType.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 #include "core/units.h"
 
@@ -17,6 +18,7 @@ namespace {
 using program::Target;
 
 at::Tensor sequence_major(at::IntArrayRef seen, const at::Tensor& like) {
+  check_count(seen.size(), 4, "the sizes of an attention's tensors");
   return new_empty({seen[0], seen[2], seen[1], seen[3]}, like).transpose(1, 2);
 }
 at::Tensor gradient_of(const at::Tensor& tensor) {
@@ -59,6 +61,7 @@ Values efficient_backward(const Target&, const Values& a) {
   const at::Tensor bias = tensor_or_undefined(a[4]);
   at::Tensor bias_gradient;
   if (bias.defined() && a[10].toBoolList()[3]) {
+    check_at_least(bias, 1, "attn_bias");
     Sizes sizes = bias.sizes().vec();
     sizes.back() = round_up(sizes.back(), kColumns);
     bias_gradient = new_empty(sizes, bias).narrow(-1, 0, bias.size(-1));
@@ -71,6 +74,7 @@ Values efficient_backward(const Target&, const Values& a) {
 
 /// The query with another width, dense, its dimensions in the same order in memory.
 at::Tensor with_width(const at::Tensor& query, std::int64_t width) {
+  check_dim(query, 4, "query");
   if (query.size(3) == width) return preserved_like(query);
   const Sizes sizes{query.size(0), query.size(1), query.size(2), width};
   const auto stride = [&](std::size_t dimension) {

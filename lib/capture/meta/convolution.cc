@@ -5,8 +5,9 @@
 
 #include <ATen/native/ConvUtils.h>
 
-#include "capture/meta/meta_kernels.h"
+#include "capture/meta/checks.h"
 #include "capture/meta/mask.h"
+#include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
 namespace {
@@ -21,18 +22,51 @@ struct Parameters {
   bool transposed;
   std::int64_t groups;
 
-  Parameters(const Values& a, std::size_t first, std::int64_t dimensions)
-      : stride(expanded(a[first], dimensions)),
-        padding(expanded(a[first + 1], dimensions)),
-        dilation(expanded(a[first + 2], dimensions)),
-        output_padding(expanded(a[first + 4], dimensions)),
+  Parameters(const Values& a, std::size_t first, const at::Tensor& input, const at::Tensor& weight)
+      : stride(expanded(a[first], input, "stride")),
+        padding(expanded(a[first + 1], input, "padding")),
+        dilation(expanded(a[first + 2], input, "dilation")),
+        output_padding(expanded(a[first + 4], input, "output_padding")),
         transposed(a[first + 3].toBool()),
-        groups(a[first + 5].toInt()) {}
+        groups(a[first + 5].toInt()) {
+    check_none_negative(padding, "padding");
+    check_none_negative(output_padding, "output_padding");
+    for (const std::int64_t value : stride) {
+      TORCH_CHECK(value > 0, "non-positive stride is not supported");
+    }
+    check_all_positive(dilation, "dilation");
+    TORCH_CHECK(groups > 0, "non-positive groups is not supported");
+    TORCH_CHECK(input.dim() == weight.dim(),
+                "Expected ",
+                weight.dim(),
+                "D input to convolution, but got input of size: ",
+                input.sizes());
+    TORCH_CHECK(weight.size(0) >= groups,
+                "Given groups=",
+                groups,
+                ", expected weight to be at least ",
+                groups,
+                " at dimension 0, but got weight of size ",
+                weight.sizes(),
+                " instead");
+  }
 
  private:
-  static Sizes expanded(const c10::IValue& value, std::int64_t dimensions) {
+  static Sizes expanded(const c10::IValue& value, const at::Tensor& input, const char* name) {
+    TORCH_CHECK(input.dim() >= 3,
+                "Expected at least 3D input to convolution, but got input of size: ",
+                input.sizes());
     const Sizes values = value.toIntVector();
-    const auto spatial = static_cast<std::size_t>(dimensions - 2);
+    const auto spatial = static_cast<std::size_t>(input.dim() - 2);
+    TORCH_CHECK(values.size() == 1 || values.size() == spatial,
+                "expected ",
+                name,
+                " to be a single integer value or a list of ",
+                spatial,
+                " values to match the convolution dimensions, but got ",
+                name,
+                "=",
+                values);
     return values.size() == 1 ? Sizes(spatial, values[0]) : values;
   }
 };
@@ -102,12 +136,7 @@ at::Tensor made(Sizes sizes, const at::Tensor& like, MemoryFormat format) {
 Values convolution(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::Tensor weight = a[1].toTensor();
-  const Parameters p(a, 3, input.dim());
-  TORCH_CHECK(input.dim() == weight.dim(),
-              "Expected ",
-              weight.dim(),
-              "D input to convolution, but got input of size: ",
-              input.sizes());
+  const Parameters p(a, 3, input, weight);
   const std::int64_t channels = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
   TORCH_CHECK(input.size(1) == channels,
               "Given groups=",
@@ -145,7 +174,7 @@ Values convolution(const Target& target, const Values& a) {
 Values convolution_backward(const Target& target, const Values& a) {
   const at::Tensor input = a[1].toTensor();
   const at::Tensor weight = a[2].toTensor();
-  const Parameters p(a, 4, input.dim());
+  const Parameters p(a, 4, input, weight);
   const MemoryFormat format = format_as_image(target, input, weight, p);
   return by_mask(a[10],
                  {[&] { return made(input.sizes().vec(), input, format); },

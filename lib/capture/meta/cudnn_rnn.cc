@@ -3,6 +3,7 @@
 // Geometry of cuDNN's recurrent layers (ATen/native/cudnn/RNN.cpp).
 #include <vector>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 #include "operators/cudnn_rnn.h"
 
@@ -35,6 +36,7 @@ struct Layers {
     rnn.batch = input.size(batch_first ? 0 : 1);
     rnn.input_width = input.size(2);
     training = a[mode + 6].toBool();
+    check(a[1].toTensorVector().size(), a[2].toInt());
   }
 
   /// (step, sequence, width) in memory, seen with the sequence first if the layers want it so.
@@ -44,6 +46,27 @@ struct Layers {
   }
   [[nodiscard]] at::Tensor states(std::int64_t width, const at::Tensor& like) const {
     return new_empty({rnn.layers * rnn.directions, rnn.batch, width}, like);
+  }
+
+ private:
+  /// As many layers as there are weights: what follows counts on it, and loops over them.
+  void check(std::size_t weights, std::int64_t each) const {
+    constexpr std::int64_t kMostEach = 5;
+    constexpr std::int64_t kModes = 4;
+    const auto mode = static_cast<std::int64_t>(rnn.mode);
+    TORCH_CHECK(mode >= 0 && mode < kModes, "Unrecognized cuDNN RNN mode ", mode);
+    TORCH_CHECK(rnn.hidden_width > 0 && rnn.projection_width >= 0,
+                "hidden_size must be positive, got ",
+                rnn.hidden_width);
+    TORCH_CHECK(each >= 2 && each <= kMostEach && rnn.layers > 0 &&
+                    weights % static_cast<std::size_t>(each * rnn.directions) == 0 &&
+                    weights / static_cast<std::size_t>(each * rnn.directions) ==
+                        static_cast<std::size_t>(rnn.layers),
+                "got an incorrect number of RNN parameters: ",
+                weights,
+                " for ",
+                rnn.layers,
+                " layers");
   }
 };
 

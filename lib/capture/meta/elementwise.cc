@@ -4,6 +4,7 @@
 #include <ATen/ops/result_type.h>
 
 #include "capture/meta/meta_kernels.h"
+#include "core/error.h"
 
 namespace elixir::capture {
 namespace {
@@ -90,12 +91,20 @@ Values fused_dropout(const Target&, const Values& a) {
   return {preserved_like(input), preserved_like(input, at::kByte)};
 }
 
-/// Without data two tensors are equal when they are one.
-Values identical(const Target&, const Values& a) {
-  return {a[0].toTensor().is_same(a[1].toTensor())};
+Values equal(const Target&, const Values& a) {
+  const std::optional<bool> known = known_equal(a[0].toTensor(), a[1].toTensor());
+  if (!known) throw Error(ErrorCode::kDataDependent, "aten::equal compares values of the step");
+  return {*known};
 }
 
 }  // namespace
+
+std::optional<bool> known_equal(const at::Tensor& first, const at::Tensor& second) {
+  if (first.sizes() != second.sizes()) return false;
+  const bool one = first.is_alias_of(second) && first.storage_offset() == second.storage_offset() &&
+                   first.strides() == second.strides() && first.dtype() == second.dtype();
+  return one || first.numel() == 0 ? std::optional<bool>(true) : std::nullopt;
+}
 
 const Rules kElementwiseRules = {
     {"aten::_fused_dropout", &fused_dropout},
@@ -103,7 +112,7 @@ const Rules kElementwiseRules = {
     {"aten::_prelu_kernel_backward", &prelu_backward},
     {"aten::abs", &real_part},
     {"aten::angle", &angle},
-    {"aten::equal", &identical},
+    {"aten::equal", &equal},
     {"aten::flip", &preserved_as_first},
     {"aten::floor_divide", &binary},
     {"aten::floor_divide.Scalar", &tensor_and_scalar},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Geometry of bags of embeddings.
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -34,6 +35,11 @@ struct Bag {
     TORCH_CHECK(weight.dim() == 2,
                 "weight has to be a 2D Tensor, but got Tensor of dimension ",
                 weight.dim());
+    check_dim(offsets, 1, "offsets");
+    check_dim(indices, 1, "input");
+    TORCH_CHECK(mode == Mode::kSum || mode == Mode::kMean || mode == Mode::kMax,
+                "embedding_bag: mode has to be 0, 1 or 2, but got ",
+                a[4].toInt());
     TORCH_CHECK(bags >= 0, "include_last_offset: numBags should be at least 1");
     TORCH_CHECK(!sample_weights.defined() || mode == Mode::kSum,
                 "embedding_bag: per_sample_weights was not None. per_sample_weights is only "

@@ -8,6 +8,7 @@
 
 #include <ATen/WrapDimUtils.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -17,7 +18,12 @@ using program::Target;
 
 Sizes wrapped(const at::Tensor& tensor, const c10::IValue& value) {
   Sizes dimensions = value.toIntVector();
+  check_at_least(tensor, 1, "FFT");
   for (std::int64_t& d : dimensions) d = at::maybe_wrap_dim(d, tensor.dim());
+  Sizes unique = dimensions;
+  std::sort(unique.begin(), unique.end());
+  TORCH_CHECK(std::adjacent_find(unique.begin(), unique.end()) == unique.end(),
+              "FFT dims must be unique");
   return dimensions;
 }
 
@@ -68,6 +74,7 @@ Values complex_to_complex(const Target&, const Values& a) {
 Values real_to_complex(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const Sizes dimensions = wrapped(input, a[1]);
+  TORCH_CHECK(!dimensions.empty(), "FFT: expected at least one dimension to transform");
   TORCH_CHECK(input.is_floating_point(),
               "_fft_r2c expects a real floating point input, got ",
               input.scalar_type());
@@ -84,6 +91,7 @@ Values complex_to_real(const Target&, const Values& a) {
   at::Tensor input = a[0].toTensor();
   Sizes dimensions = wrapped(input, a[1]);
   TORCH_CHECK(input.is_complex(), "_fft_c2r expects a complex input, got ", input.scalar_type());
+  TORCH_CHECK(!dimensions.empty(), "FFT: expected at least one dimension to transform");
   const std::int64_t last = dimensions.back();
   dimensions.pop_back();
   Sizes sizes = input.sizes().vec();

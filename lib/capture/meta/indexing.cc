@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/result_type.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -61,13 +63,13 @@ Values triangle(const Values& a, bool upper) {
   const std::int64_t rows = a[0].toInt();
   const std::int64_t columns = a[1].toInt();
   const std::int64_t offset = a[2].toInt();
-  std::int64_t below =
-      0;  // elements on or below the diagonal `offset` (lower), or above the one before (upper)
-  const std::int64_t last = upper ? offset - 1 : offset;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    below += std::clamp<std::int64_t>(row + last + 1, 0, columns);
-  }
-  const std::int64_t count = upper ? rows * columns - below : below;
+  TORCH_CHECK(rows >= 0, "row must be non-negative, got", rows);
+  TORCH_CHECK(columns >= 0, "col must be non-negative, got", columns);
+  const std::int64_t elements = product_of(rows, columns, "a triangle's elements");
+  const std::int64_t bounded = std::clamp(offset, -rows - 1, columns + 1);
+  const std::int64_t count = upper
+                                 ? elements - at::native::get_tril_size(rows, columns, bounded - 1)
+                                 : at::native::get_tril_size(rows, columns, bounded);
   const at::ScalarType dtype = a[3].isNone() ? at::kLong : a[3].toScalarType();
   return {at::empty({2, count}, at::TensorOptions().device(c10::kMeta).dtype(dtype))};
 }
@@ -83,13 +85,14 @@ Values triu_indices(const Target&, const Values& a) {
 at::Tensor rolled(const at::Tensor& self, const Sizes& shifts, const Sizes& dimensions) {
   if (self.numel() == 0) return preserved_like(self);
   if (dimensions.empty()) return rolled(self.contiguous().view(-1), shifts, {0}).view(self.sizes());
-  const std::int64_t d = at::maybe_wrap_dim(dimensions[0], self.dim());
-  const std::int64_t size = self.size(d);
-  const std::int64_t start = ((size - shifts[0]) % size + size) % size;
-  at::Tensor once = at::cat({self.narrow(d, start, size - start), self.narrow(d, 0, start)}, d);
-  if (dimensions.size() == 1) return once;
-  return rolled(
-      once, {shifts.begin() + 1, shifts.end()}, {dimensions.begin() + 1, dimensions.end()});
+  at::Tensor once = self;
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const std::int64_t d = at::maybe_wrap_dim(dimensions[i], self.dim());
+    const std::int64_t size = self.size(d);
+    const std::int64_t start = ((size - shifts[i] % size) % size + size) % size;
+    once = at::cat({once.narrow(d, start, size - start), once.narrow(d, 0, start)}, d);
+  }
+  return once;
 }
 Values roll(const Target& target, const Values& a) {
   const at::Tensor self = a[0].toTensor();

@@ -11,6 +11,7 @@
 #include <ATen/ops/_linalg_svd.h>
 #include <ATen/ops/empty_strided.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -26,12 +27,15 @@ Values number_of_same_dtype(const Target&, const Values& a) {
 at::Tensor column_major(Sizes sizes,
                         const at::Tensor& like,
                         std::optional<at::ScalarType> dtype = std::nullopt) {
+  TORCH_CHECK(sizes.size() >= 2, "expected matrices or batches of them, but got sizes ", sizes);
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
   return new_empty(sizes, like, dtype).transpose(-2, -1);
 }
 
 /// Sizes without the last two dimensions, broadcast.
 Sizes common_batch(const at::Tensor& first, const at::Tensor& second) {
+  check_at_least(first, 2, "the first tensor");
+  check_at_least(second, 2, "the second tensor");
   const auto batch = [](const at::Tensor& tensor) {
     return tensor.sizes().slice(0, static_cast<std::size_t>(tensor.dim() - 2));
   };
@@ -108,6 +112,7 @@ Values svd(const Target& target, const Values& a) {
 /// self, mat2, dtype of the result
 Values product_in_dtype(const Target&, const Values& a) {
   const at::Tensor left = a[0].toTensor();
+  check_at_least(left, 2, "self");
   Sizes sizes = left.sizes().vec();
   sizes.back() = a[1].toTensor().size(-1);
   return {new_empty(sizes, left, a[2].toScalarType())};
@@ -169,8 +174,9 @@ Values cdist_backward(const Target&, const Values& a) {
 /// self (N, M): the N (N - 1) / 2 distances of its rows
 Values pdist(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
+  check_dim(input, 2, "pdist");
   const std::int64_t rows = input.size(0);
-  return {new_empty({rows <= 1 ? 0 : rows * (rows - 1) / 2}, input)};
+  return {new_empty({rows <= 1 ? 0 : product_of(rows, rows - 1, "pdist") / 2}, input)};
 }
 
 /// v, g, dim: the norms are kept in fp32 or better.

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Reduction.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -57,10 +58,17 @@ Values ctc_loss(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const Sizes input_lengths = a[2].toIntVector();
   const Sizes target_lengths = a[3].toIntVector();
+  check_dim(input, 3, "log_probs");
+  check_none_negative(target_lengths, "target length");
+  TORCH_CHECK(static_cast<std::int64_t>(input_lengths.size()) == input.size(1),
+              "input_lengths must be of size batch_size");
+  TORCH_CHECK(static_cast<std::int64_t>(target_lengths.size()) == input.size(1),
+              "target_lengths must be of size batch_size");
   const std::int64_t longest =
       target_lengths.empty() ? 0 : *std::max_element(target_lengths.begin(), target_lengths.end());
   return {new_empty({input.size(1)}, input),
-          new_empty({input.size(1), input.size(0), 2 * longest + 1}, input)};
+          new_empty({input.size(1), input.size(0), product_of(2, longest, "target length") + 1},
+                    input)};
 }
 
 /// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it

@@ -90,6 +90,10 @@ extern const Rules kSamplingRules;
 /// Sizes after a reduction over `dimensions` (all when there are none).
 [[nodiscard]] Sizes reduced_sizes(const at::Tensor& tensor, Sizes dimensions, bool keep);
 
+/// What `equal` says of two tensors where no value is looked at: nothing unless they are one, or
+/// differ in size.
+[[nodiscard]] std::optional<bool> known_equal(const at::Tensor& first, const at::Tensor& second);
+
 // --- Rules that several topics share
 // ----------------------------------------------------------------------------------
 /// The first argument itself: operators that write to it.

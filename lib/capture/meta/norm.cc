@@ -7,8 +7,9 @@
 
 #include <ATen/AccumulateType.h>
 
-#include "capture/meta/meta_kernels.h"
+#include "capture/meta/checks.h"
 #include "capture/meta/mask.h"
+#include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
 namespace {
@@ -50,7 +51,9 @@ Values layer_norm_backward(const Target&, const Values& a) {
 Values rms_norm(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   Sizes sizes = input.sizes().vec();
-  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(a[1].toIntVector().size()), sizes.end(), 1);
+  const Sizes normalized = a[1].toIntVector();
+  check_at_least(input, static_cast<std::int64_t>(normalized.size()), "rms_norm");
+  std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized.size()), sizes.end(), 1);
   return {contiguous_like(input),
           new_empty(sizes, input, statistics_dtype(target, input, tensor_or_undefined(a[2])))};
 }
@@ -130,6 +133,12 @@ at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input
 Values group_norm(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::Tensor weight = tensor_or_undefined(a[1]);
+  TORCH_CHECK(a[6].toInt() > 0, "Expected num groups to be greater than 0, got ", a[6].toInt());
+  TORCH_CHECK(a[4].toInt() % a[6].toInt() == 0,
+              "Expected number of channels in input to be divisible by num_groups, but got ",
+              a[4].toInt(),
+              " channels and num_groups=",
+              a[6].toInt());
   const bool mixed = weight.defined() && weight.scalar_type() != input.scalar_type();
   const at::ScalarType dtype = mixed ? at::kFloat : input.scalar_type();
   const Sizes groups{a[3].toInt(), a[6].toInt()};

@@ -5,6 +5,7 @@
 
 #include <ATen/native/Pool.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -26,6 +27,7 @@ Sizes with_spatial(const at::Tensor& input,
               batched,
               "D tensor, but got ",
               input.sizes());
+  check_count(spatial.size(), static_cast<std::size_t>(batched - 2), "output_size");
   Sizes sizes = input.sizes().vec();
   std::copy(
       spatial.begin(), spatial.end(), sizes.end() - static_cast<std::ptrdiff_t>(spatial.size()));
@@ -48,20 +50,27 @@ Values adaptive_average_3d(const Target&, const Values& a) {
   return {new_empty(with_spatial(input, a[1].toIntVector(), 5, "adaptive_avg_pool3d()"), input)};
 }
 
-Sizes expanded(const c10::IValue& value, const Sizes& otherwise) {
+Sizes expanded(const c10::IValue& value, const Sizes& otherwise, const char* name) {
   constexpr std::size_t kDimensions = 3;
   Sizes values = value.toIntVector();
-  if (values.empty()) return otherwise;
+  if (values.empty() && !otherwise.empty()) return otherwise;
+  TORCH_CHECK(values.size() == 1 || values.size() == kDimensions,
+              "max_pool3d: ",
+              name,
+              " must either be a single int, or a tuple of three ints");
   return values.size() == 1 ? Sizes(kDimensions, values[0]) : values;
 }
 
 /// self, kernel_size, stride, padding, dilation, ceil_mode
 Values max_3d(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
-  const Sizes kernel = expanded(a[1], {});
-  const Sizes stride = expanded(a[2], kernel);
-  const Sizes padding = expanded(a[3], {});
-  const Sizes dilation = expanded(a[4], {});
+  const Sizes kernel = expanded(a[1], {}, "kernel_size");
+  const Sizes stride = expanded(a[2], kernel, "stride");
+  const Sizes padding = expanded(a[3], {}, "padding");
+  const Sizes dilation = expanded(a[4], {}, "dilation");
+  check_all_positive(kernel, "kernel size");
+  check_all_positive(stride, "stride");
+  check_all_positive(dilation, "dilation");
   Sizes spatial;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t size = input.size(input.dim() - 3 + static_cast<std::int64_t>(i));

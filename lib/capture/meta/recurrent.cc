@@ -7,6 +7,7 @@
 #include <ATen/ops/mkldnn_rnn_layer.h>
 #include <ATen/ops/zeros.h>
 
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -53,7 +54,46 @@ std::int64_t workspace_bytes(const Values& a) {
   return found->second;
 }
 
+/// oneDNN's kernel reads as much as the sizes of its layer say, of whatever it is given.
+void check_layer(const Values& a) {
+  constexpr std::int64_t kLstmMode = 2;
+  constexpr std::int64_t kGates = 4;
+  constexpr std::int64_t kMostWidth = std::int64_t{1} << 40;
+  const at::Tensor input = a[0].toTensor();
+  const std::int64_t hidden = a[kHidden].toInt();
+  check_dim(input, 3, "mkldnn_rnn_layer input");
+  TORCH_CHECK(a[9].toInt() == kLstmMode, "mkldnn_rnn_layer: unsupported mode ", a[9].toInt());
+  TORCH_CHECK(hidden > 0 && hidden < kMostWidth, "hidden_size must be positive, got ", hidden);
+  const std::int64_t gates = kGates * hidden;
+  const auto check = [&](std::size_t i, at::IntArrayRef sizes, const char* what) {
+    TORCH_CHECK(a[i].toTensor().sizes() == sizes,
+                "mkldnn_rnn_layer: expected ",
+                what,
+                " of size ",
+                sizes,
+                ", got ",
+                a[i].toTensor().sizes());
+  };
+  check(1, {gates, input.size(2)}, "weights of the input");
+  check(2, {gates, hidden}, "weights of the hidden state");
+  for (const std::size_t bias : {3, 4}) {
+    check_at_least(a[bias].toTensor(), 1, "mkldnn_rnn_layer bias");
+    TORCH_CHECK(a[bias].toTensor().size(0) == gates, "mkldnn_rnn_layer: wrong size of a bias");
+  }
+  for (const std::size_t state : {5, 6}) {
+    check_at_least(a[state].toTensor(), 2, "mkldnn_rnn_layer state");
+    TORCH_CHECK(a[state].toTensor().numel() == product_of(input.size(1), hidden, "a state"),
+                "Expected hidden size ",
+                input.size(1),
+                " by ",
+                hidden,
+                ", got ",
+                a[state].toTensor().sizes());
+  }
+}
+
 Values rnn_layer(const Target&, const Values& a) {
+  check_layer(a);
   const at::Tensor input = a[0].toTensor();
   return {new_empty({input.size(0), input.size(1), a[kHidden].toInt()}, input),
           contiguous_like(a[5].toTensor()),
@@ -69,6 +109,7 @@ Values rnn_layer_backward(const Target&, const Values& a) {
   for (std::size_t i = 0; i < kGradients; ++i) {
     const at::Tensor tensor = a[i].toTensor();
     const bool bias = i == 3 || i == 4;
+    check_at_least(tensor, 1, "mkldnn_rnn_layer_backward");
     gradients.emplace_back(
         new_empty(bias ? Sizes{tensor.size(0)} : tensor.sizes().vec(), tensor, at::kFloat));
   }
@@ -94,7 +135,8 @@ Values fused_lstm_cell_backward(const Target&, const Values& a) {
 Values fused_gru_cell(const Target&, const Values& a) {
   constexpr std::int64_t kKept = 5;
   const at::Tensor state = a[2].toTensor();
-  return {contiguous_like(state), new_empty({state.size(0), state.size(1) * kKept}, state)};
+  return {contiguous_like(state),
+          new_empty({state.size(0), product_of(state.size(1), kKept, "gates")}, state)};
 }
 /// grad_hy, workspace, has_bias
 Values fused_gru_cell_backward(const Target&, const Values& a) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Geometry of grid sampling, patches and shuffled channels.
+#include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -12,6 +13,13 @@ using program::Target;
 Values grid_sampler(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const at::Tensor grid = a[1].toTensor();
+  check_at_least(input, 3, "grid_sampler() input");
+  TORCH_CHECK(input.dim() == grid.dim(),
+              "grid_sampler(): expected input and grid to have same number of dimensions, but got "
+              "input with sizes ",
+              input.sizes(),
+              " and grid with sizes ",
+              grid.sizes());
   TORCH_CHECK(input.size(0) == grid.size(0),
               "grid_sampler(): expected grid and input to have same batch size, but got input with "
               "sizes ",
@@ -39,19 +47,31 @@ struct Window {
   Sizes kernel, dilation, padding, stride;
   /// Positions of the window along dimension `i`.
   [[nodiscard]] std::int64_t count(std::size_t i, std::int64_t size) const {
-    const std::int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
-    return (size + 2 * padding[i] - reach) / stride[i] + 1;
+    const std::int64_t reach = product_of(dilation[i], kernel[i] - 1, "a dilated kernel") + 1;
+    const std::int64_t padded = sum_of(size, product_of(2, padding[i], "padding"), "padding");
+    return (padded - reach) / stride[i] + 1;
   }
   explicit Window(const Values& a, std::size_t first)
-      : kernel(pair(a[first])),
-        dilation(pair(a[first + 1])),
-        padding(pair(a[first + 2])),
-        stride(pair(a[first + 3])) {}
+      : kernel(pair(a[first], "kernel_size")),
+        dilation(pair(a[first + 1], "dilation")),
+        padding(pair(a[first + 2], "padding")),
+        stride(pair(a[first + 3], "stride")) {
+    check_all_positive(kernel, "kernel size");
+    check_all_positive(dilation, "dilation");
+    check_none_negative(padding, "padding");
+    check_all_positive(stride, "stride");
+  }
+  /// Elements of a window, in bounds.
+  [[nodiscard]] std::int64_t elements() const {
+    return product_of(kernel[0], kernel[1], "kernel size");
+  }
 
  private:
-  static Sizes pair(const c10::IValue& value) {
+  static Sizes pair(const c10::IValue& value, const char* name) {
     Sizes values = value.toIntVector();
     if (values.size() == 1) values.push_back(values[0]);
+    TORCH_CHECK(
+        values.size() == 2, "It is expected ", name, " equals to 2, but got size ", values.size());
     return values;
   }
 };
@@ -63,8 +83,10 @@ Values im2col(const Target&, const Values& a) {
   TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
               "Expected 3D or 4D (batch mode) tensor for input, but got: ",
               input.sizes());
-  const std::int64_t blocks = window.count(0, input.size(-2)) * window.count(1, input.size(-1));
-  TORCH_CHECK(blocks > 0,
+  const std::int64_t down = window.count(0, input.size(-2));
+  const std::int64_t across = window.count(1, input.size(-1));
+  const std::int64_t blocks = product_of(down, across, "sliding blocks");
+  TORCH_CHECK(down > 0 && across > 0,
               "Given input with spatial size (",
               input.size(-2),
               ", ",
@@ -72,7 +94,7 @@ Values im2col(const Target&, const Values& a) {
               "), calculated shape of the array of sliding blocks as its components must be at "
               "least one");
   Sizes sizes = input.sizes().slice(0, static_cast<std::size_t>(input.dim() - 3)).vec();
-  sizes.push_back(input.size(-3) * window.kernel[0] * window.kernel[1]);
+  sizes.push_back(product_of(input.size(-3), window.elements(), "channels"));
   sizes.push_back(blocks);
   return {resized_from(input, sizes)};
 }
@@ -82,7 +104,17 @@ Values col2im(const Target&, const Values& a) {
   const at::Tensor input = a[0].toTensor();
   const Sizes output = a[1].toIntVector();
   const Window window(a, 2);
-  const std::int64_t blocks = window.count(0, output[0]) * window.count(1, output[1]);
+  check_count(output.size(), 2, "output_size");
+  check_all_positive(output, "output_size");
+  TORCH_CHECK(input.dim() == 2 || input.dim() == 3,
+              "Expected 2D or 3D (batch mode) tensor for input, but got: ",
+              input.sizes());
+  TORCH_CHECK(input.size(-2) % window.elements() == 0,
+              "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+              "but got input.size(1)=",
+              input.size(-2));
+  const std::int64_t blocks =
+      product_of(window.count(0, output[0]), window.count(1, output[1]), "sliding blocks");
   TORCH_CHECK(input.size(-1) == blocks,
               "Given output_size=",
               c10::IntArrayRef(output),
@@ -92,7 +124,7 @@ Values col2im(const Target&, const Values& a) {
               ", but got input.size(2)=",
               input.size(-1));
   Sizes sizes = input.sizes().slice(0, static_cast<std::size_t>(input.dim() - 2)).vec();
-  sizes.push_back(input.size(-2) / (window.kernel[0] * window.kernel[1]));
+  sizes.push_back(input.size(-2) / window.elements());
   sizes.insert(sizes.end(), output.begin(), output.end());
   return {resized_from(input, sizes)};
 }
@@ -100,6 +132,19 @@ Values col2im(const Target&, const Values& a) {
 /// self, groups
 Values channel_shuffle(const Target& target, const Values& a) {
   const at::Tensor input = a[0].toTensor();
+  const std::int64_t groups = a[1].toInt();
+  TORCH_CHECK(input.dim() > 2,
+              "channel_shuffle expects input with > 2 dims, but got input with sizes ",
+              input.sizes());
+  TORCH_CHECK(groups > 0,
+              "Number of groups to divide channels in must be positive. Value of groups:",
+              groups);
+  TORCH_CHECK(input.size(1) % groups == 0,
+              "Number of channels must be divisible by groups. Got ",
+              input.size(1),
+              " channels and ",
+              groups,
+              " groups.");
   return {is_cuda(target) ? contiguous_like(input) : suggested_like(input)};
 }
 

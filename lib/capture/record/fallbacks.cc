@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "capture/record/allowed_operators.h"
+#include "capture/record/arithmetic_trap.h"
 #include "capture/record/missing_kernel.h"
 #include "capture/record/session.h"
 #include "capture/record/values.h"
@@ -77,8 +80,49 @@ void refuse_fixed_dtype(Session& session,
   throw error;
 }
 
+/// Looked up once an operator and thread. Calls that LibTorch makes inside others come by here too.
+void check_allowed(const c10::OperatorHandle& op, Session* session) {
+  static thread_local std::unordered_map<c10::OperatorName, bool> known;
+  const auto [found, fresh] = known.try_emplace(op.operator_name(), false);
+  if (fresh) found->second = is_allowed(op.schema());
+  note_operator(found->first.name.c_str());
+  if (found->second) return;
+  const Error error =
+      refused_operator(found->first.name, session == nullptr ? "its code" : session->place());
+  if (session != nullptr) session->keep_failure(error);
+  throw error;
+}
+
+/// TorchScript's dtypes, layouts and memory formats are plain integers, which LibTorch takes as
+/// they come.
+void check_enumerations(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> values) {
+  const auto& arguments = op.schema().arguments();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].isInt()) continue;
+    const std::string& name = arguments[i].name();
+    // LibTorch's channel shuffle divides by it unseen.
+    TORCH_CHECK(name != "groups" || values[i].toInt() > 0,
+                "groups must be positive, but got ",
+                values[i].toInt());
+    std::int64_t count = 0;
+    if (name == "dtype" || name == "out_dtype") {
+      count = static_cast<std::int64_t>(c10::ScalarType::Undefined);
+    } else if (name == "layout") {
+      count = static_cast<std::int64_t>(c10::Layout::NumOptions);
+    } else if (name == "memory_format") {
+      count = static_cast<std::int64_t>(c10::MemoryFormat::NumOptions);
+    } else {
+      continue;
+    }
+    const std::int64_t value = values[i].toInt();
+    TORCH_CHECK(value >= 0 && value < count, "there is no ", name, " ", value);
+  }
+}
+
 void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   Session* session = Session::current();
+  check_allowed(op, session);
+  check_enumerations(op, arguments_of(op, *stack));
   if (session == nullptr) {
     op.redispatchBoxed(after(keys, kChooseKey), stack);
     return;
@@ -112,19 +156,10 @@ void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
 // --- Below autograd
 // -------------------------------------------------------------------------------------------------
 
-[[noreturn]] void data_dependent(Session& session, const std::string& op) {
-  ErrorInfo info;
-  info.code = ErrorCode::kDataDependent;
-  info.message = "the step depends on a value of its data: " + op + " in " + session.place();
-  info.help.emplace_back(
-      "a program is exact for shapes alone; compute the value outside the model, or replace it by "
-      "a constant");
-  for (const Session::MissingKernel& missing : session.missing) {
-    info.notes.push_back("until there, no kernel for " + missing.op + " in " + missing.place);
-  }
-  Error error(std::move(info));
-  session.keep_failure(error);
-  throw error;
+/// Tensors that are one, or of different sizes, are compared without a look at their values.
+bool compared_by_geometry(const Session::OperatorFacts& facts, const Values& arguments) {
+  return facts.name == "aten::equal" &&
+         known_equal(arguments[0].toTensor(), arguments[1].toTensor()).has_value();
 }
 
 /// Runs one call on meta. CPU tensors stay real (constants, shape arithmetic); beside a meta tensor
@@ -176,7 +211,9 @@ void run_on_meta(Session& session,
     return;
   }
   const bool outermost = session.depth == 1;
-  if (facts.reads_data && outermost) data_dependent(session, facts.name);
+  if (facts.reads_data && outermost && !compared_by_geometry(facts, arguments)) {
+    session.refuse_data_dependent(facts.name);
+  }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].isDevice()) arguments[i] = c10::Device(c10::kMeta);
     const auto* alias = op.schema().arguments()[i].alias_info();

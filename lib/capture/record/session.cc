@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
@@ -16,7 +17,7 @@ namespace {
 thread_local Session* current_session = nullptr;
 
 /// Operators whose result, or the size of it, is a value of the step's data.
-constexpr std::array<std::string_view, 14> kReadsData{"aten::_local_scalar_dense",
+constexpr std::array<std::string_view, 15> kReadsData{"aten::_local_scalar_dense",
                                                       "aten::nonzero",
                                                       "aten::nonzero_numpy",
                                                       "aten::masked_select",
@@ -29,6 +30,7 @@ constexpr std::array<std::string_view, 14> kReadsData{"aten::_local_scalar_dense
                                                       "aten::bincount",
                                                       "aten::is_nonzero",
                                                       "aten::item",
+                                                      "aten::equal",
                                                       "aten::argwhere"};
 
 }  // namespace
@@ -100,6 +102,21 @@ void Session::keep_failure(const Error& error) {
 
 void Session::keep_message(const std::string& text) {
   if (message.empty()) message = text;
+}
+
+void Session::refuse_data_dependent(const std::string& op) {
+  ErrorInfo info;
+  info.code = ErrorCode::kDataDependent;
+  info.message = "the step depends on a value of its data: " + op + " in " + place();
+  info.help.emplace_back(
+      "a program is exact for shapes alone; compute the value outside the model, or replace it by "
+      "a constant");
+  for (const MissingKernel& kernel : missing) {
+    info.notes.push_back("until there, no kernel for " + kernel.op + " in " + kernel.place);
+  }
+  Error error(std::move(info));
+  keep_failure(error);
+  throw error;
 }
 
 std::string Session::place() const {

@@ -48,6 +48,8 @@ class Session {
   /// Keeps the first failure: TorchScript and autograd wrap exceptions on their way out.
   void keep_failure(const Error& error);
   void keep_message(const std::string& message);
+  /// kDataDependent: `op` needs a value that is not there.
+  [[noreturn]] void refuse_data_dependent(const std::string& op);
   /// Path of the module that runs now, for messages: "module 'h.0'" or "the root module".
   [[nodiscard]] std::string place() const;
   /// Of the call that is about to be recorded; -1 when unknown.

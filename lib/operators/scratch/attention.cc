@@ -138,7 +138,7 @@ void safe_softmax(ScriptBuilder& script) {
   if (scores == nullptr || scores->sizes.empty()) return;
   const std::int64_t elements = scores->numel();
   script.temporary(elements);
-  script.temporary(elements / scores->sizes.back());
+  script.temporary(elements == 0 ? 0 : elements / scores->sizes.back());
   script.temporary(program::element_bytes(scores->dtype));
 }
 

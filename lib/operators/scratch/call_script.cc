@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "operators/scratch/script_builder.h"
-#include "operators/scratch/rules.h"
+#include "core/error.h"
 #include "operators/operator_key.h"
+#include "operators/scratch/rules.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::operators {
 namespace {
@@ -92,6 +95,17 @@ void estimate_library_call(ScriptBuilder& script) {
   program::for_each_tensor(script.op().arguments,
                            [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
   script.temporary(bytes);
+}
+
+/// Rules read sizes with bounds: a document may hold a call that LibTorch would refuse.
+void write_by_rule(void (*rule)(ScriptBuilder&), ScriptBuilder& script) {
+  try {
+    rule(script);
+  } catch (const std::out_of_range&) {
+    throw Error(ErrorCode::kUnsupportedModel,
+                "operator " + std::to_string(script.op().id) + " (" + script.op().name +
+                    ") has tensors with too few dimensions");
+  }
 }
 
 /// What the first call of its kind makes and the process keeps: the library handles' workspaces at
@@ -187,7 +201,7 @@ std::vector<CallScript> call_scripts(const Program& program,
     if (library && !measured) {
       estimate_library_call(builder);
     } else if (!library && rule != rules().end()) {
-      rule->second(builder);
+      write_by_rule(rule->second, builder);
     }
     CallScript script = builder.finish();
     if (measured) script.source = ScriptSource::kMeasured;

@@ -71,8 +71,9 @@ void sum_by_index(
   constexpr std::int64_t kMostThreads = 1024;
   constexpr std::int64_t kWarp = 32;
   constexpr std::int64_t kBlocksWorthTwoSteps = 4;  ///< a multiprocessor
-  script.temporary(count * kIndexBytes);            // starts of segments of equal indices
-  script.temporary(kIndexBytes);                    // how many
+  if (count <= 0 || rows <= 0 || width <= 0) return;
+  script.temporary(count * kIndexBytes);  // starts of segments of equal indices
+  script.temporary(kIndexBytes);          // how many
   const int keys = script.temporary(count * kIndexBytes);
   script.release(script.temporary(scan_bytes(count)));
   script.release(keys);

@@ -132,6 +132,7 @@ void native_batch_norm_backward(ScriptBuilder& script) {
   const auto* saved = script.tensor(kSavedDeviation);
   const program::Bools mask = script.booleans(kMask);
   if (input == nullptr || gradient == nullptr || saved == nullptr || mask.size() != 3) return;
+  if (input->sizes.size() < 2) return;
   const bool reduces = script.flag(kTraining) || mask[1] || mask[2];
   if (reduces && mask[0] && !channels_last(*input)) return;
   const std::int64_t bytes = input->sizes[1] * kFloatBytes;

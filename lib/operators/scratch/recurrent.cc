@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "operators/scratch/rules.h"
 #include "operators/cudnn_rnn.h"
+#include "operators/scratch/rules.h"
 
 namespace elixir::operators {
 namespace {
@@ -36,6 +36,12 @@ CudnnRnn layers_of(const ScriptBuilder& script, std::size_t mode, const program:
   return rnn;
 }
 
+/// What follows loops over the layers; a document may say any number.
+bool has_plausible_layers(const CudnnRnn& rnn) {
+  constexpr std::int64_t kMost = 1 << 20;
+  return rnn.layers > 0 && rnn.layers <= kMost;
+}
+
 /// Scratch memory for a copy with the steps first in memory; none where the tensor is so already.
 int steps_first(ScriptBuilder& script, program::TensorRef tensor, std::size_t mode) {
   if (batch_first(script, mode)) {
@@ -59,6 +65,7 @@ void cudnn_rnn(ScriptBuilder& script) {
   const auto* input = script.tensor(0);
   if (input == nullptr || input->sizes.size() != 3) return;
   const CudnnRnn rnn = layers_of(script, kForwardMode, *input);
+  if (!has_plausible_layers(rnn)) return;
   const bool training = script.flag(kForwardMode + 6);
   note_source(script, rnn, training);
   steps_first(script, *input, kForwardMode);
@@ -86,6 +93,7 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   if (input == nullptr || input->sizes.size() != 3 || hidden == nullptr || output == nullptr)
     return;
   const CudnnRnn rnn = layers_of(script, kBackwardMode, *input);
+  if (!has_plausible_layers(rnn)) return;
   note_source(script, rnn, true);
   const std::int64_t workspace_bytes = rnn.workspace_bytes(CudnnRnn::Pass::kBackward);
   const std::array<const program::TensorRef*, 3> forward = {output, hidden, memory};

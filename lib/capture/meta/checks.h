@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Checks of arguments that rules and choices share. A rule may index, divide and multiply only what
+// it has checked: a model's arguments are anything at all. The words are LibTorch's.
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "capture/record/values.h"
+
+namespace elixir::capture {
+
+inline void check_dim(const at::Tensor& tensor, std::int64_t dimensions, const char* what) {
+  TORCH_CHECK(tensor.dim() == dimensions,
+              what,
+              ": expected a tensor with ",
+              dimensions,
+              " dimensions, but got one with sizes ",
+              tensor.sizes());
+}
+
+inline void check_at_least(const at::Tensor& tensor, std::int64_t dimensions, const char* what) {
+  TORCH_CHECK(tensor.dim() >= dimensions,
+              what,
+              ": expected a tensor with at least ",
+              dimensions,
+              " dimensions, but got one with sizes ",
+              tensor.sizes());
+}
+
+inline void check_count(std::size_t count, std::size_t expected, const char* what) {
+  TORCH_CHECK(count == expected, what, " should have ", expected, " elements, but has ", count);
+}
+
+inline void check_all_positive(at::IntArrayRef values, const char* what) {
+  for (const std::int64_t value : values) {
+    TORCH_CHECK(value > 0, what, " should be greater than zero, but got ", values);
+  }
+}
+
+inline void check_none_negative(at::IntArrayRef values, const char* what) {
+  for (const std::int64_t value : values) {
+    TORCH_CHECK(value >= 0, "negative ", what, " is not supported, but got ", values);
+  }
+}
+
+/// Of numbers that a model chose; c10::Error where the result does not fit.
+[[nodiscard]] inline std::int64_t product_of(std::int64_t a, std::int64_t b, const char* what) {
+  std::int64_t result = 0;
+  TORCH_CHECK(!__builtin_mul_overflow(a, b, &result), what, ": ", a, " times ", b, " overflows");
+  return result;
+}
+[[nodiscard]] inline std::int64_t sum_of(std::int64_t a, std::int64_t b, const char* what) {
+  std::int64_t result = 0;
+  TORCH_CHECK(!__builtin_add_overflow(a, b, &result), what, ": ", a, " plus ", b, " overflows");
+  return result;
+}
+
+}  // namespace elixir::capture

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Scripted models: what their code may do, what it may not, and that neither ends the process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include "capture/archive/source_check.h"
+#include "capture/capture.h"
+#include "capture/record/allowed_operators.h"
+#include "capture/record/arithmetic_trap.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "difference.h"
+
+namespace elixir::capture {
+namespace {
+
+using testing::HasSubstr;
+
+class UntrustedModel : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    directory_ =
+        std::filesystem::temp_directory_path() / ("elixir-untrusted-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  [[nodiscard]] std::string path(const char* name) const { return directory_ / name; }
+
+  /// A module with a weight (2, 2) and `forward`.
+  Model model(const std::string& forward) {
+    torch::jit::Module module("Net");
+    module.register_parameter("weight", at::ones({2, 2}).requires_grad_(true), false);
+    module.define(forward);
+    return saved(module);
+  }
+  Model saved(const torch::jit::Module& module) {
+    module.save(path("model.pt"));
+    return Model::load(path("model.pt"));
+  }
+
+  std::filesystem::path directory_;
+};
+
+Options options_for(const char* target, const char* input = "x:float32[2,2]") {
+  Options options;
+  options.target = *program::Target::parse(target);
+  options.inputs = {*InputSpec::parse(input)};
+  return options;
+}
+
+ErrorInfo error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.info();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+std::vector<std::string> names_of(const program::Program& program) {
+  std::vector<std::string> names;
+  for (const program::Operator& op : program.operators) names.push_back(op.name);
+  return names;
+}
+
+TEST_P(UntrustedModel, TensorsOfNumbersAreConstants) {
+  for (const char* numbers : {"torch.tensor([1., 2.])",
+                              "torch.tensor([[1., 2.], [3., 4.]])",
+                              "torch.tensor([1, 2], dtype=x.dtype)",
+                              "torch.tensor([1., 2.], device=x.device)",
+                              "torch.as_tensor([1., 2.])"}) {
+    SCOPED_TRACE(numbers);
+    const Model net = model("def forward(self, x):\n  return (torch.matmul(x, self.weight) * " +
+                            std::string(numbers) + ").sum()\n");
+    const Captured captured = capture(net, options_for(GetParam()));
+    ASSERT_EQ(captured.constants.size(), 1U);
+    const at::Tensor constant = captured.constants.begin()->second.flatten();
+    EXPECT_EQ(constant[0].item<double>(), 1);
+    EXPECT_EQ(constant[1].item<double>(), 2);
+    if (std::string(GetParam()) == "cpu") {
+      EXPECT_EQ(difference(lines_of(captured.program),
+                           lines_of(capture_on_device(net, options_for("cpu")).program)),
+                "");
+    }
+  }
+}
+
+TEST_P(UntrustedModel, AListOfStepDataDependsOnData) {
+  const Model net = model(
+      "def forward(self, x):\n"
+      "  values: List[float] = x[0].tolist()\n"
+      "  return torch.matmul(x, self.weight).sum() * values[0]\n");
+  const ErrorInfo error =
+      error_of([&] { static_cast<void>(capture(net, options_for(GetParam()))); });
+  EXPECT_EQ(error.code, ErrorCode::kDataDependent);
+  EXPECT_THAT(error.message, HasSubstr("tolist"));
+}
+
+TEST_P(UntrustedModel, AListOfAConstantIsComputed) {
+  const Model net = model(
+      "def forward(self, x):\n"
+      "  values: List[int] = torch.tensor([1, 3]).tolist()\n"
+      "  return torch.matmul(x, self.weight).sum() * values[1]\n");
+  const Captured captured = capture(net, options_for(GetParam()));
+  EXPECT_THAT(names_of(captured.program), testing::Contains("aten::mul"));
+}
+
+TEST_P(UntrustedModel, EqualityOfStepDataDependsOnData) {
+  const auto net = [&](const char* condition) {
+    return model("def forward(self, x):\n  if " + std::string(condition) +
+                 ":\n    x = x + 1\n  return torch.matmul(x, self.weight).sum()\n");
+  };
+  const Model compares = net("torch.equal(x, x + 1)");
+  EXPECT_EQ(error_of([&] { static_cast<void>(capture(compares, options_for(GetParam()))); }).code,
+            ErrorCode::kDataDependent);
+  EXPECT_NO_THROW(static_cast<void>(capture(net("torch.equal(x, x)"), options_for(GetParam()))));
+  EXPECT_NO_THROW(static_cast<void>(capture(net("torch.equal(x, x[0])"), options_for(GetParam()))));
+}
+
+/// As torch.nn's scripted layers: weights in a list besides, states made inside.
+TEST_P(UntrustedModel, RecurrentLayersTrainTheWeightsInTheirList) {
+  struct Layer {
+    const char* name;
+    std::int64_t gates;
+    const char* call;
+  };
+  for (const Layer& layer :
+       {Layer{
+            "lstm", 4, "torch.lstm(x, [h, h + 0.0], self.flat, True, 1, 0.0, True, False, False)"},
+        Layer{"gru", 3, "torch.gru(x, h, self.flat, True, 1, 0.0, True, False, False)"},
+        Layer{"rnn", 1, "torch.rnn_tanh(x, h, self.flat, True, 1, 0.0, True, False, False)"}}) {
+    SCOPED_TRACE(layer.name);
+    torch::jit::Module module("Net");
+    c10::List<at::Tensor> flat;
+    const std::vector<std::pair<const char*, std::vector<std::int64_t>>> shapes{
+        {"weight_ih", {layer.gates * 4, 8}},
+        {"weight_hh", {layer.gates * 4, 4}},
+        {"bias_ih", {layer.gates * 4}},
+        {"bias_hh", {layer.gates * 4}}};
+    for (const auto& [name, sizes] : shapes) {
+      const at::Tensor weight = at::ones(sizes).requires_grad_(true);
+      module.register_parameter(name, weight, false);
+      flat.push_back(weight);
+    }
+    module.register_attribute("flat", c10::ListType::ofTensors(), flat);
+    module.define(
+        "def forward(self, x):\n"
+        "  h = torch.zeros([1, x.size(1), 4], dtype=x.dtype, device=x.device)\n"
+        "  return " +
+        std::string(layer.call) + "[0].sum()\n");
+    const Model net = saved(module);
+    const Options options = options_for(GetParam(), "x:float32[5,3,8]");
+    const Captured captured = capture(net, options);
+    ASSERT_EQ(captured.program.parameters.size(), 4U);
+    for (const program::Parameter& parameter : captured.program.parameters) {
+      EXPECT_TRUE(parameter.gradient.has_value()) << parameter.name;
+    }
+    if (std::string(GetParam()) == "cpu") {
+      EXPECT_EQ(
+          difference(lines_of(captured.program), lines_of(capture_on_device(net, options).program)),
+          "");
+    }
+  }
+}
+
+TEST_P(UntrustedModel, MayNotOpenFiles) {
+  const std::string victim = path("victim");
+  write_file(victim, "0123456789abcdef", Overwrite::kAllow);
+  for (const std::string& call : {"torch.from_file(\"" + victim + "\", True, 4).fill_(1.0).sum()",
+                                  "torch.from_file(\"" + victim + "\", False, 4).sum()"}) {
+    const ErrorInfo error = error_of([&] {
+      static_cast<void>(
+          capture(model("def forward(self, x):\n  return torch.matmul(x, self.weight).sum() + " +
+                        call + "\n"),
+                  options_for(GetParam())));
+    });
+    EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+    EXPECT_THAT(error.message, HasSubstr("aten::from_file"));
+  }
+  const ErrorInfo error = error_of([&] {
+    static_cast<void>(capture(model("def forward(self, x):\n  torch.save(x, \"" + victim +
+                                    "\")\n  return torch.matmul(x, self.weight).sum()\n"),
+                              options_for(GetParam())));
+  });
+  EXPECT_THAT(error.message, HasSubstr("aten::save"));
+  EXPECT_EQ(read_file(victim), "0123456789abcdef");
+}
+
+TEST_P(UntrustedModel, DivisionsByZeroOfItsIntegersAreErrors) {
+  for (const char* quotient : {"5 % (n - 2)",
+                               "5 // (n - 2)",
+                               "(-9223372036854775807 - n + 1) // (n - 3)",
+                               "(-9223372036854775807 - n + 1) % (n - 3)"}) {
+    SCOPED_TRACE(quotient);
+    const Model net = model(
+        "def forward(self, x):\n  n = x.size(0)\n  return torch.matmul(x, self.weight).sum() * (" +
+        std::string(quotient) + ")\n");
+    EXPECT_EQ(error_of([&] { static_cast<void>(capture(net, options_for(GetParam()))); }).code,
+              ErrorCode::kModelRejectsInput);
+  }
+}
+
+TEST(ArithmeticTrap, NamesTheOperatorAndEndsWithTheExitCodeOfInput) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto trap = [] {
+    const ArithmeticTrap scope;
+    note_operator("aten::channel_shuffle");
+    static_cast<void>(::raise(SIGFPE));
+  };
+  EXPECT_EXIT(trap(), testing::ExitedWithCode(2), "EX0304.*aten::channel_shuffle");
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets,
+                         UntrustedModel,
+                         testing::Values("cpu", "cuda:sm_90"),
+                         [](const auto& info) {
+                           return std::string(info.param) == "cpu" ? "cpu" : "cuda";
+                         });
+
+ErrorInfo source_error(const std::string& text) {
+  return error_of([&] { check_source("code/net.py", text); });
+}
+
+TEST(SourceCheck, RefusesCodeThatLoadingWouldRun) {
+  EXPECT_THAT(
+      source_error("class A(Module):\n  a : int\n  def __setstate__(self, x: int) -> None:\n"
+                   "    return None\n")
+          .message,
+      HasSubstr("__setstate__"));
+  EXPECT_THAT(
+      source_error("op_version_set = 1\ndef f(x: Tensor=torch.from_file(\"a\", True, 4)) -> "
+                   "Tensor:\n  return x\n")
+          .message,
+      HasSubstr("'x' of f"));
+  EXPECT_THAT(source_error("class A(Module):\n  a : Final[int] = ops.aten.len([1])\n").message,
+              HasSubstr("'a'"));
+  EXPECT_THAT(source_error("class A(Module):\n  a : __torch__.torch.classes.quantized.B\n").message,
+              HasSubstr("C++ class"));
+}
+
+TEST(SourceCheck, TakesWhatExportersWrite) {
+  check_source("code/net.py",
+               "class A(Module):\n"
+               "  __parameters__ = [\"weight\", ]\n"
+               "  __buffers__ = []\n"
+               "  weight : Tensor\n"
+               "  training : bool\n"
+               "  __annotations__[\"0\"] = Tensor\n"
+               "  size : Final[int] = -3\n"
+               "  names : Final[List[str]] = [\"a\", \"b\"]\n"
+               "  def forward(self: A,\n"
+               "    x: Tensor,\n"
+               "    scale: float=1.5,\n"
+               "    other: Optional[Tensor]=None,\n"
+               "    flag: bool=True) -> Tensor:\n"
+               "    return torch.mul(x, scale)\n"
+               "class B(NamedTuple):\n"
+               "  a : int = 3\n");
+}
+
+/// Nothing that LibTorch adds is allowed unseen: it takes tensors and numbers alone, or is listed.
+TEST(AllowedOperators, NoneTakesATextToOpenSomething) {
+  int allowed = 0;
+  int refused = 0;
+  const auto check = [&](const c10::FunctionSchema& schema) {
+    (is_allowed(schema) ? allowed : refused) += 1;
+    const std::string& name = schema.name();
+    const std::string space = name.substr(0, name.find(':'));
+    if (space != "aten" && space != "prim" && space != "elixir") {
+      EXPECT_FALSE(is_allowed(schema)) << name;
+    }
+    for (const char* word : {"file",
+                             "save",
+                             "load",
+                             "path",
+                             "url",
+                             "socket",
+                             "store",
+                             "process",
+                             "rpc",
+                             "symm_mem",
+                             "nccl",
+                             "_print",
+                             "pin_memory"}) {
+      const bool tells = name.find(word) != std::string::npos;
+      if (tells && name != "aten::index_put_" && name.find("Store") == std::string::npos) {
+        EXPECT_FALSE(is_allowed(schema)) << name;
+      }
+    }
+    if (space == "elixir") return;  // ours
+    for (const c10::Argument& argument : schema.arguments()) {
+      for (const char* word : {"file", "path", "dir", "url", "library", "group_name"}) {
+        if (argument.name().find(word) != std::string::npos &&
+            argument.type()->annotation_str().find("str") != std::string::npos) {
+          EXPECT_FALSE(is_allowed(schema)) << name << " takes " << argument.name();
+        }
+      }
+    }
+  };
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (const auto op = c10::Dispatcher::singleton().findSchema(name)) check(op->schema());
+  }
+  for (const auto& op : torch::jit::getAllOperators()) {
+    if (!op->isC10Op()) check(op->schema());
+  }
+  EXPECT_GT(allowed, 3000);
+  EXPECT_GT(refused, 250);
+}
+
+}  // namespace
+}  // namespace elixir::capture
