@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -138,7 +139,7 @@ TEST(Data, NextLabelsAreTheTokensAfterTheInputs) {
   std::set<std::int64_t> firsts;
   for (int step = 1; step <= 300; ++step) {
     const BatchInputs batch = data->training(7, step, 0);
-    EXPECT_TRUE(at::equal(batch[0] + 1, batch[1])) << "the stream counts";
+    EXPECT_TRUE(at::equal(at::add(batch[0], 1), batch[1])) << "the stream counts";
     firsts.insert(batch[0][0][0].item<std::int64_t>());
   }
   EXPECT_EQ(*firsts.rbegin(), 15) << "the last row's last label is the last token";
