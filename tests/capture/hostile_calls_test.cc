@@ -170,7 +170,7 @@ TEST_P(HostileCalls, OfAnyArgumentsEndInAResultOrAnError) {
   int taken = 0;
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
-    const auto& schema_arguments = operator_named(name).schema().arguments();
+    const auto schema_arguments = operator_named(name).schema().arguments();
     for (int draw = 0; draw < kDraws; ++draw) {
       Random random(std::hash<std::string>{}(name) + static_cast<std::uint64_t>(draw));
       Values arguments;
@@ -188,7 +188,7 @@ TEST_P(HostileCalls, WithOneArgumentChangedEndInAResultOrAnError) {
   int taken = 0;
   for (const RandomCall& call : all_random_calls()) {
     SCOPED_TRACE(call.op);
-    const auto& schema_arguments = operator_named(call.op).schema().arguments();
+    const auto schema_arguments = operator_named(call.op).schema().arguments();
     for (int draw = 0; draw < kDraws; ++draw) {
       Random random(std::hash<std::string>{}(call.op) + static_cast<std::uint64_t>(draw));
       Values arguments;

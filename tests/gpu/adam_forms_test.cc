@@ -102,7 +102,7 @@ TEST_F(CudaAdamForms, FoundInfinityInDeviceMemoryLeavesEveryStateUntouched) {
 }
 
 /// Of one pass over `host` with gradients of 1e-4, `report` in device memory.
-std::uint32_t report_of(const AdamProblem& host) {
+std::uint32_t report_of(AdamProblem& host) {
   DeviceProblem device(host);
   const DeviceValue<std::uint32_t> report(0);
   adam_cuda(device.arrays(), scalars_of(kHyper, 1, 1, 1.0F), nullptr, {nullptr, report.get()});
@@ -141,7 +141,8 @@ TEST_F(CudaAdamForms, ReportWhatIsNotFinite) {
 
 TEST_F(CudaAdamForms, ReportIntoHostMemory) {
   std::uint32_t* report = nullptr;
-  ASSERT_EQ(cudaHostAlloc(&report, sizeof *report, cudaHostAllocMapped), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&report), sizeof *report, cudaHostAllocMapped),
+            cudaSuccess);
   *report = 0;
   const AdamForm form = {Element::kFloat32, std::nullopt, false, Element::kFloat32};
   AdamProblem host(form, 5003, 1);

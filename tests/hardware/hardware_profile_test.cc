@@ -23,7 +23,10 @@ HardwareProfile sample() {
   HardwareProfile p;
   p.name = "sample";
   p.device_kind = "cuda";
-  p.machine = {"A CPU", 16, 15, std::int64_t{125} << 30};
+  p.machine = {.cpu = "A CPU",
+               .logical_cpus = 16,
+               .threads = 15,
+               .host_memory_bytes = std::int64_t{125} << 30};
   p.gpus = {{"NVIDIA H200", 90, 150109880320, 623706112}};
   p.links.host_to_device = {{1, figure(55e9), figure(5000)}, {2, figure(100e9), figure(6000)}};
   p.links.device_to_host = {{1, figure(55e9), figure(5000)}};

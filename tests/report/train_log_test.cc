@@ -63,8 +63,7 @@ TEST(TrainLog, AHeldOutLossStandsInTheLineOfItsStepAlone) {
 TEST(TrainLog, TimeAndSpeedAreMeansSinceTheLineBefore) {
   TrainLog log({10, 2, 1000.0, 1e12});
   EXPECT_FALSE(log.add(at(1, 100e6)));
-  EXPECT_THAT(log.add(at(2, 300e6)).value_or(""),
-              HasSubstr("200 ms  5,000 tokens/s  5.0 TFLOP/s"));
+  EXPECT_THAT(log.add(at(2, 300e6)).value_or(""), HasSubstr("200 ms  5,000 tokens/s  5.0 TFLOP/s"));
   EXPECT_FALSE(log.add(at(3, 1e6)));
   EXPECT_THAT(log.add(at(4, 3e6)).value_or(""), HasSubstr("2.00 ms"));
 }

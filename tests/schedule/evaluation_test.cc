@@ -76,7 +76,8 @@ TEST(Evaluation, TheSameProgramNeedsNoBufferOfItsOwn) {
                         buffer_bytes(evaluation.schedule.buffers, Arena::kDevice) + 4096);
   EXPECT_EQ(memory.own_device_bytes, 0);
   EXPECT_EQ(memory.own_host_bytes, 0);
-  EXPECT_EQ(memory.peak_device_bytes, buffer_bytes(training.schedule.buffers, Arena::kDevice) + 4096);
+  EXPECT_EQ(memory.peak_device_bytes,
+            buffer_bytes(training.schedule.buffers, Arena::kDevice) + 4096);
 }
 
 TEST(Evaluation, LargerInputsAndOtherConstantsAreCounted) {

@@ -7,6 +7,7 @@
 #include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
+#include "schedule/buffers.h"
 #include "schedule/plans.h"
 #include "schedule/simulate.h"
 
@@ -56,7 +57,7 @@ TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
                                          hardware::CostModel(fakes::machine(true)),
                                          OperatorCosts(made.program.operators.size()));
   const std::int64_t dynamic =
-      simulation.device.bytes - buffer_bytes(made.schedule, Arena::kDevice);
+      simulation.device.bytes - buffer_bytes(made.schedule.buffers, Arena::kDevice);
   EXPECT_TRUE(memory.settled);
   EXPECT_GE(memory.peak_allocated_bytes, dynamic);
   EXPECT_GE(memory.peak_reserved_bytes, kLayers * 12_MiB);

@@ -17,11 +17,8 @@
 #include "capture/record/allowed_operators.h"
 #include "capture/record/arithmetic_trap.h"
 #include "capture/record/load_scope.h"
-<<<<<<< ours
-#include "core/deep_stack.h"
-=======
 #include "capture/record/script_operators.h"
->>>>>>> theirs
+#include "core/deep_stack.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -144,37 +141,11 @@ void replace_tensors(const c10::IValue& root, const Replacement& replacement) {
   }
 }
 
-<<<<<<< ours
 /// Takes parameters and buffers out of the module and puts theirs on `device` in.
 void put_on_device(LoadedModule& loaded,
                    const Archive& archive,
                    c10::Device device,
                    std::optional<at::ScalarType> floating) {
-=======
-}  // namespace
-
-LoadedModule load_module(const std::shared_ptr<Archive>& archive,
-                         c10::Device device,
-                         std::optional<at::ScalarType> floating) {
-  LoadedModule loaded;
-  try {
-    refuse_code_that_runs_on_loading(archive);
-    const LoadScope scope;
-    const ArithmeticTrap trap;
-    loaded.module = torch::jit::load(archive, c10::kCPU);
-    refuse_what_is_not_allowed(loaded.module);
-    guard_lists(loaded.module);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-    throw Error(ErrorCode::kTruncatedArchive,
-                "the TorchScript archive " + archive->path() + " is damaged",
-                {"export the model again with torch 2.11 or older"})
-        .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
-  }
-
->>>>>>> theirs
   const c10::AutoGradMode no_gradients(false);
   Replacer replacer(archive, device, floating);
   // Keyed by TensorImpl: a tied weight is one TensorImpl with several names.
@@ -227,6 +198,7 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
       const ArithmeticTrap trap;
       loaded.module = torch::jit::load(archive, c10::kCPU);
       refuse_what_is_not_allowed(loaded.module);
+      guard_lists(loaded.module);
     });
     put_on_device(loaded, *archive, device, floating);
   } catch (const Error&) {

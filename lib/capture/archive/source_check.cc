@@ -36,7 +36,7 @@ bool is_name(const Expr& expression) {
 bool spells_constant(const Expr& callee, bool& first_is_type) {
   first_is_type = false;
   if (callee.kind() == torch::jit::TK_VAR) {
-    const std::string& name = torch::jit::Var(callee).name().name();
+    const std::string name = torch::jit::Var(callee).name().name();
     first_is_type = name == "annotate";
     return first_is_type || name == "float" || name == "int" || name == "bool" ||
            name == "complex" || name == "str";
@@ -101,7 +101,7 @@ bool is_literal(const Expr& expression) {
 }
 
 void check_function(const std::string& record, const torch::jit::Def& function) {
-  const std::string& name = function.name().name();
+  const std::string name = function.name().name();
   if (name == "__setstate__") throw runs_on_loading(record, "a method __setstate__");
   for (const torch::jit::Param& parameter : function.decl().params()) {
     const auto value = parameter.defaultValue();

@@ -61,7 +61,6 @@ class Checker {
             fmt::format(text, std::forward<Args>(args)...));
   }
 
-
   // --- Structure and order -----------------------------------------------------------------------
   bool structure_is_sound();
   void make_clocks();
@@ -73,18 +72,15 @@ class Checker {
   /// One parameter's part of a gradient or landing buffer.
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
 
-
   // --- The program's own rules, read again from its operators ------------------------------------
   [[nodiscard]] bool runs(const program::Operator& op) const;
   void read_program();
   void read_plan();
 
-
   // --- Buffers -----------------------------------------------------------------------------------
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
   void expect(BufferRole role, std::int32_t chunk, plan::Home home, std::int64_t bytes);
   void check_buffers();
-
 
   // --- Tasks -------------------------------------------------------------------------------------
   void visit(const Task& task);
@@ -109,7 +105,6 @@ class Checker {
   void update(const Task& task);
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
-
 
   // --- End of the step ---------------------------------------------------------------------------
   void check_end();
