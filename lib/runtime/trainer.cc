@@ -27,6 +27,7 @@
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
+#include "schedule/buffers.h"
 #include "schedule/evaluation.h"
 #include "schedule/operator_memory.h"
 
@@ -174,7 +175,7 @@ void Trainer::State::build() {
   schedule::Schedule schedule = lower_checked(replay, plan, lowering);
   watch.log("plan lowered and checked");
   const Stopwatch allocation;
-  const std::int64_t host_bytes = schedule::buffer_bytes(schedule, schedule::Arena::kHost);
+  const std::int64_t host_bytes = schedule::buffer_bytes(schedule.buffers, schedule::Arena::kHost);
   if (options.device == DeviceKind::kCuda && host_bytes >= kWorthAWord) {
     log::info(fmt::format("locking {} of host memory for the GPU", format_bytes(host_bytes)));
   }

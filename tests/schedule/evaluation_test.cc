@@ -136,7 +136,7 @@ RunMemory run_of(const program::Program& program,
 TEST(RunMemory, CountsWhatEvaluationTakesBesideTraining) {
   const program::Program training = layer(10, "d1"), evaluation = layer(100, "d1");
   const std::int64_t buffers =
-      buffer_bytes(lowered(layer(10, "d1"), true).schedule, Arena::kDevice);
+      buffer_bytes(lowered(layer(10, "d1"), true).schedule.buffers, Arena::kDevice);
   EXPECT_EQ(run_of(training, nullptr, 5000).training_gpu_bytes, 5000);
   EXPECT_EQ(run_of(training, nullptr, 5000).evaluation_gpu_bytes, 0);
   const RunMemory memory = run_of(training, &evaluation, 5000);
@@ -149,7 +149,7 @@ TEST(RunMemory, OnAGpuItIsWhatTheAllocatorReserves) {
   program::Program training = layer(10, "d1"), evaluation = layer(100, "d1");
   training.target = evaluation.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
   const std::int64_t buffers =
-      buffer_bytes(lowered(layer(10, "d1"), true).schedule, Arena::kDevice);
+      buffer_bytes(lowered(layer(10, "d1"), true).schedule.buffers, Arena::kDevice);
   const RunMemory memory = run_of(training, &evaluation, 5000, /*cuda=*/true);
   const std::int64_t reserved = memory.evaluation_gpu_bytes - 1_GiB - buffers - 12288;
   EXPECT_GT(reserved, 0);
