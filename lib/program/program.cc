@@ -94,7 +94,8 @@ std::string Target::text() const {
 
 bool Target::goes_with(const Target& other) const {
   const bool unsaid = isa == CpuIsa::kUnsaid || other.isa == CpuIsa::kUnsaid;
-  return kind == other.kind && sm == other.sm && (unsaid || isa == other.isa);
+  const bool same_chip = kind == Kind::kCuda ? sm == other.sm : unsaid || isa == other.isa;
+  return kind == other.kind && same_chip;
 }
 
 std::optional<Target> Target::parse(std::string_view text) {

@@ -241,7 +241,7 @@ TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
   }
   const ErrorInfo error = load_error(path);
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
-  EXPECT_THAT(error.message, HasSubstr("record 'data/1' holds"));
+  EXPECT_THAT(error.message, HasSubstr("record 'data/1' has 16383 bytes"));
 }
 
 TEST_F(BadInput, AnArchiveWithARecordOfItsOwnStillLoads) {

@@ -106,6 +106,7 @@ void Archive::find_records() {
       }
     }
     verify_checksums(reader);
+    require_code();
     check_contents(reader);
   } catch (const Error&) {
     throw;
@@ -118,6 +119,9 @@ void Archive::find_records() {
   std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
     return a.offset < b.offset;
   });
+}
+
+void Archive::require_code() const {
   const bool has_code = std::any_of(records_.begin(), records_.end(), [](const auto& record) {
     return record.first.rfind("code/", 0) == 0;
   });

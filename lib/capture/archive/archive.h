@@ -63,6 +63,8 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
  private:
   Archive(std::string path, int descriptor, std::size_t size);
   void find_records();
+  /// kNotTorchScript.
+  void require_code() const;
   /// Of pickles and code, before LibTorch's loader trusts them.
   void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
   [[noreturn]] void refuse(const RecordProblem& problem) const;
