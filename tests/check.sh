@@ -65,7 +65,8 @@ check_format() {
 
 check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
-# Every header compiles alone, with the flags of the half it belongs to.
+# Every header compiles alone, with the flags of the half it belongs to. The build has checked those that a source of
+# their own includes first; the others are compiled here.
 check_headers() {
   local torch torch_flags=() files
   torch=$("$python" build-aux/torch/locate.py | sed -n 1p)
@@ -73,7 +74,8 @@ check_headers() {
   local cuda="$(dirname "$torch")/nvidia/cu13/include"
   [ ! -d "$cuda" ] || torch_flags+=(-idirafter "$cuda")
   files=$(sources '^(lib|kernels|tools)/.*\.h$')
-  xargs -P "$cores" -I{} \
+  files=$("$python" build-aux/lonely_headers.py "$root" <<<"$files")
+  xargs -r -P "$cores" -I{} \
     "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-pragma-once-outside-header -Ilib -I. -Ibuild \
     "${torch_flags[@]}" -x c++ {} <<<"$files"
 }

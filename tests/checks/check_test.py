@@ -14,7 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CXX = sys.argv[1]
 COPIED = (
-    ".clang-format", ".clang-tidy", "meson_options.txt", "build-aux/check_includes.py", "build-aux/list_sources.py",
+    ".clang-format", ".clang-tidy", "meson_options.txt", "build-aux/check_includes.py", "build-aux/list_sources.py", "build-aux/lonely_headers.py",
     "tests/check.sh", "tests/check_schemas.py",
 )  # fmt: skip
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -139,6 +139,13 @@ class Headers(Tree):
         for place in ("lib/operators/scratch/alone.h", "lib/replay/alone.h", "kernels/alone.h", "tools/a/b/alone.h"):
             self.write(place, SPDX + "#pragma once\nstd::string alone();\n")
         self.fails("headers", "lib/operators/scratch/alone.h:3", "lib/replay/alone.h:3", "kernels/alone.h:3", "tools/a/b/alone.h:3")
+
+    def test_only_a_source_that_includes_its_header_first_proves_it(self):
+        self.write("lib/core/proven.h", SPDX + "#pragma once\nstd::string proven();\n")
+        self.write("lib/core/proven.cc", SPDX + '#include "core/proven.h"\n\n#include <string>\n')
+        self.passes("headers")  # the build is what fails here
+        self.write("lib/core/proven.cc", SPDX + '#include <string>\n\n#include "core/proven.h"\n')
+        self.fails("headers", "lib/core/proven.h:3")
 
     def test_no_libtorch_is_a_failure(self):
         self.write("build-aux/torch/locate.py", HASH_SPDX + "raise SystemExit('no torch here')\n")

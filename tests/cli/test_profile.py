@@ -349,7 +349,7 @@ class Compare(ProfileTest):
         added = [op for op in comparison["operators"] if op["presence"] == "new"]
         self.assertIn(("blocks.3", "forward"), {(op["module"], op["phase"]) for op in added})
         text = self.succeeds("grown.pt", "--target", "cpu", "-o", "x", "--compare", "old.json").out
-        self.assertRegex(text, r"modules that differ: \d+ \(.*1 new, 0 gone\)")
+        self.assertRegex(text, r"modules that differ: \d+ \(.*1 new, 0 gone[,)]")
         self.assertIn("blocks.3", text)
 
     def test_another_batch_says_so(self):

@@ -59,8 +59,8 @@ class Runs(CommonBehaviour, TrainTest):
         needed = json.loads((self.shared / "tight.json").read_text())["predicted"]["host_bytes"]
         plan = self.plan(budgets__host_memory_bytes=needed - 1)
         result = self.run_tool("--json", *self.flags(plan))
-        self.assertEqual(result.returncode, 1, result.stderr)
-        document = json.loads(result.stdout)["document"]
+        self.assertEqual(result.code, 1, result.err)
+        document = json.loads(result.out)["document"]
         self.assertEqual((document["binding_limit"], document["needed_by"]), ("host_memory", "training"))
         self.assertEqual((document["shortfall_bytes"], document["minimum_host_memory_bytes"]), (1, needed))
         self.assertTrue(document["remedies"])

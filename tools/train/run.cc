@@ -584,6 +584,7 @@ std::optional<double> TrainRun::evaluate() {
 }
 
 void TrainRun::show_checkpoint(std::int64_t step, double share) {
+  if (!progress_) return;  // a log has no line that is written over
   progress_->update(
       static_cast<double>(step) / static_cast<double>(options_.steps),
       fmt::format(
