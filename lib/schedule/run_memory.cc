@@ -42,9 +42,14 @@ RunMemory run_memory(const plan::Plan& plan,
   if (evaluation == nullptr) return memory;
   const program::Lifetimes lifetimes = program::analyse_lifetimes(*evaluation);
   const Schedule schedule = lower(*evaluation, lifetimes, plan, {.training = false});
-  const OperatorCosts costs = workspaces == Workspaces::kOfHardware
-                                  ? operator_costs(*evaluation, lifetimes, cost)
-                                  : OperatorCosts(evaluation->operators.size());
+  OperatorCosts costs(evaluation->operators.size());
+  if (workspaces == Workspaces::kOfHardware) {
+    costs = operator_costs(*evaluation, lifetimes, cost);
+    // An estimated workspace is an upper bound: it must not refuse a run that may well fit.
+    for (hardware::OperatorCost& each : costs) {
+      if (each.source != hardware::OperatorCost::Source::kMeasured) each.workspace_bytes = 0;
+    }
+  }
   const Simulation simulation = simulate(schedule, *evaluation, lifetimes, plan, cost, costs);
   memory.evaluation = evaluation_memory(training,
                                         schedule,

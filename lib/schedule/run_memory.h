@@ -27,8 +27,8 @@ enum class Workspaces : std::uint8_t { kOfHardware, kNotCounted };
 
 /// `training` is the lowered plan and `training_peak_bytes` its predicted device peak; `evaluation`
 /// is the forward-only program, nullptr without. On the CPU device the workspaces of evaluation are
-/// those of `cost`; a machine other than the plan's does not know them, and then the answer is a
-/// lower bound.
+/// those that `cost` measured; where some were not, or on a machine other than the plan's, the
+/// answer is a lower bound.
 [[nodiscard]] RunMemory run_memory(const plan::Plan& plan,
                                    const program::Program& program,
                                    const Schedule& training,

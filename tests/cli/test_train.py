@@ -422,7 +422,7 @@ class BadInput(TrainTest):
         (self.directory / "run/notes.txt").write_text("mine")
         error = self.fails(2, "EX0203", *self.flags(), mentions="--force")
         self.assertNotIn("--resume", error)  # there is no run to go on with
-        self.fails(2, "EX0204", *self.flags(output="/nonexistent/run"))
+        self.fails(2, "EX0204", *self.flags(output="run/notes.txt/deeper"))
         self.fails(2, "EX0204", *self.flags(output="/proc/run"))
         (self.directory / "out.safetensors").write_text("mine")
         self.fails(2, "EX0203", *self.flags(output="other", export="out.safetensors"))
@@ -437,7 +437,8 @@ class BadInput(TrainTest):
             shutil.copy(self.shared / name, inputs)
         run = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs)
         self.succeeds(*run, "--export", inputs / "first.safetensors")
-        before = {path: path.read_bytes() for path in self.directory.rglob("*") if path.is_file()}
+        # The lock names the process that holds it.
+        before = {p: p.read_bytes() for p in self.directory.rglob("*") if p.is_file() and p.name != "lock"}
         weights = next((self.directory / "run/checkpoints").iterdir()) / "model.safetensors"
         self.fails(2, "EX0104", *run, "--weights", weights, "--force",
                    mentions=["-o would remove", "checkpoints", "--weights reads"])
@@ -447,8 +448,9 @@ class BadInput(TrainTest):
         sampled = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs, data_format="safetensors")
         self.fails(2, "EX0104", *sampled, "--export", "link.safetensors", "--force", mentions="--data reads")
         (inputs / "index.json").write_text(json.dumps({"weight_map": {"wte.weight": "first.safetensors"}}))
-        self.fails(2, "EX0104", *run, "--weights", inputs / "index.json", "--init", "--export", inputs / "first.safetensors",
-                   "--force", mentions="--weights reads")
+        text_alone = self.flags(inputs / "tight.json", model=inputs / "model.pt", data=inputs / "text.txt")
+        self.fails(2, "EX0104", *text_alone, "--weights", inputs / "index.json", "--init", "--export",
+                   inputs / "first.safetensors", "--force", mentions="--weights reads")
         self.fails(2, "EX0104", "--resume", "run", "--export", inputs / "model.pt", "--force", mentions="the resumed run reads")
         self.assertEqual({path: path.read_bytes() for path in before}, before)
 
