@@ -36,10 +36,10 @@ int main(int argc, char** argv) {
   };
   info.declare = [&options](elixir::tools::Flags& flags) { declare_profile_flags(flags, options); };
   info.details =
-      "Memory is that of eager autograd on the target: exact bytes as LibTorch's allocator counts "
-      "them (allocated), without the workspaces of libraries, from the second step on. Reserved "
-      "memory is modelled for CUDA targets: LibTorch's caching allocator simulated over the first "
-      "steps, with the workspaces, on a device of any size.\n\n"
+      "Memory is that of eager autograd on the target, from the second step on. Allocated is what "
+      "LibTorch's allocator counts: tensors and, on CUDA targets, the scratch memory that calls "
+      "take; on the CPU libraries take theirs elsewhere. Reserved is for CUDA targets alone: "
+      "LibTorch's caching allocator simulated over the first steps, on a device of any size.\n\n"
       "--gpu-memory compares with process memory where it is known, else with reserved, else with "
       "allocated memory, and says which. The largest batch is found by capturing again.";
   return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {

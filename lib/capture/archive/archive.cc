@@ -169,7 +169,7 @@ void Archive::verify_checksums(caffe2::serialize::PyTorchStreamReader& reader) {
     const auto damaged = [&](const std::string& how) {
       return archive_error(ErrorCode::kTruncatedArchive,
                            path_,
-                           "record '" + name + "' is damaged: " + how,
+                           fmt::format("record '{}' is damaged: {}", name, how),
                            static_cast<long long>(found->second.offset));
     };
     if (entry.bytes != found->second.bytes) throw damaged("the archive lists it with two sizes");
