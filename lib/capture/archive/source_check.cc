@@ -83,7 +83,7 @@ bool is_literal(const Expr& expression) {
       case torch::jit::TK_APPLY: {
         const torch::jit::Apply call(next);
         bool first_is_type = false;
-        if (!spells_constant(call.callee(), first_is_type) || call.attributes().size() != 0) {
+        if (!spells_constant(call.callee(), first_is_type) || !call.attributes().empty()) {
           return false;
         }
         bool skip = first_is_type;
