@@ -90,6 +90,8 @@ std::vector<std::shared_ptr<Operator>> operators_named(const char* name) {
 }
 
 void replace(const Operator& original, Operation operation) {
+  // A copy: deregistering destroys the original.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const c10::FunctionSchema schema = original.schema();
   const c10::AliasAnalysisKind aliases = original.aliasAnalysisKind();
   torch::jit::deregisterOperator(schema);
