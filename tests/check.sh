@@ -156,9 +156,10 @@ check_sanitizers() {
   local fixed_addresses=()
   configure build-asan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=address || return 1
   configure build-tsan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=thread || return 1
+  # Fuzzers run under sanitizers for as long as one likes by tests/fuzz/libfuzzer.sh.
   # g++ 13 misaligns vectors on the stack while it looks for uses after return (GCC bug 110027).
   ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
-    "$meson" test -C build-asan --quiet --print-errorlogs
+    "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz
   # Kernels that scatter addresses widely put memory where g++ 12's ThreadSanitizer expects none.
   ! setarch "$(uname -m)" -R true 2>/dev/null || fixed_addresses=(setarch "$(uname -m)" -R)
   TSAN_OPTIONS=second_deadlock_stack=1 "${fixed_addresses[@]}" "$meson" test -C build-tsan --quiet --print-errorlogs lanes thread-pool
