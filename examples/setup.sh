@@ -260,13 +260,24 @@ elif [ ${#requirements[@]} -gt 1 ]; then
 fi
 export PATH
 
+# Kernels for the GPUs of this machine. Without one: for all that are known, unless only tests are wanted, which do not
+# launch any.
+architectures=()
+if has_gpu; then
+  found=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' | sort -un | paste -sd,)
+  [[ ! $found =~ ^[0-9]+(,[0-9]+)*$ ]] || architectures=("-Dgpu_architectures=$found")
+elif [ "$want_tests" = yes ]; then
+  architectures=(-Dgpu_architectures=90)
+fi
+
 configured=$(cat "$build/elixir-configured.stamp" 2>/dev/null || true)
 wanted="$python ${nvcc:-} $cuda $compiler"
 if [ ! -f "$build/build.ninja" ] || [ "$configured" != "$wanted" ]; then
   begun=$SECONDS
   step "Configuring build/"
   log=$(mktemp)
-  arguments=(setup "$build" "$root" "-Dpython=$python" "-Dcuda=$cuda")
+  # Headers take most of the time of a compilation: sources are compiled a dozen at a time.
+  arguments=(setup "$build" "$root" "-Dpython=$python" "-Dcuda=$cuda" "${architectures[@]}" --unity=on -Dunity_size=12)
   if [ -f "$build/build.ninja" ]; then
     arguments+=(--wipe)
   elif [ -d "$build" ]; then

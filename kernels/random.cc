@@ -8,7 +8,7 @@
 namespace elixir::kernels {
 namespace {
 
-constexpr std::size_t kGrainElements = 256 * kRandomBlockElements;
+constexpr std::size_t kFillGrainElements = 256 * kRandomBlockElements;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void fill_random_cpu(void* out,
                      Isa isa,
                      ThreadPool& pool) {
   const KernelTable& table = kernel_table(isa);
-  pool.parallel_for(n, kGrainElements, [&](std::size_t begin, std::size_t end) {
+  pool.parallel_for(n, kFillGrainElements, [&](std::size_t begin, std::size_t end) {
     table.fill_random(element_at(out, type, begin), type, begin, end - begin, what, key);
   });
 }

@@ -7,7 +7,7 @@
 namespace elixir::kernels {
 namespace {
 
-constexpr std::size_t kGrainElements = 16384;
+constexpr std::size_t kSplitGrainElements = 16384;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void split_master_cpu(const float* master,
                       std::size_t n,
                       ThreadPool& pool) {
   const KernelTable& table = kernel_table(best_isa());
-  pool.parallel_for(n, kGrainElements, [&](std::size_t begin, std::size_t end) {
+  pool.parallel_for(n, kSplitGrainElements, [&](std::size_t begin, std::size_t end) {
     table.split(master + begin, upper + begin, lower + begin, end - begin);
   });
 }
@@ -28,7 +28,7 @@ void join_master_cpu(const std::uint16_t* upper,
                      std::size_t n,
                      ThreadPool& pool) {
   const KernelTable& table = kernel_table(best_isa());
-  pool.parallel_for(n, kGrainElements, [&](std::size_t begin, std::size_t end) {
+  pool.parallel_for(n, kSplitGrainElements, [&](std::size_t begin, std::size_t end) {
     table.join(upper + begin, lower + begin, master + begin, end - begin);
   });
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 #
-# Checks what the tests do not see: formatting, include rules, headers that compile alone, schemas, shell scripts,
-# clang-tidy, a build with clang++, and tests under AddressSanitizer, UBSan and ThreadSanitizer.
+# Checks what the tests do not see: formatting, include rules, sources and headers that compile alone (with clang++), schemas,
+# shell scripts, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer.
 #
 #   tests/check.sh              all checks
 #   tests/check.sh format tidy  only these; `--list` names them
@@ -14,7 +14,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-all_checks=(format includes headers schemas scripts clang tidy sanitizers)
+all_checks=(format includes alone schemas scripts tidy sanitizers)
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${all_checks[@]}"
@@ -65,19 +65,16 @@ check_format() {
 
 check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
-# Every header compiles alone, with the flags of the half it belongs to. The build has checked those that a source of
-# their own includes first; the others are compiled here.
-check_headers() {
-  local torch torch_flags=() files
-  torch=$("$python" build-aux/torch/locate.py | sed -n 1p)
-  torch_flags=(-idirafter "$torch/include" -idirafter "$torch/include/torch/csrc/api/include")
-  local cuda="$(dirname "$torch")/nvidia/cu13/include"
-  [ ! -d "$cuda" ] || torch_flags+=(-idirafter "$cuda")
-  files=$(sources '^(lib|kernels|tools)/.*\.h$')
-  files=$("$python" build-aux/lonely_headers.py "$root" <<<"$files")
-  xargs -r -P "$cores" -I{} \
-    "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-pragma-once-outside-header -Ilib -I. -Ibuild \
-    "${torch_flags[@]}" -x c++ {} <<<"$files"
+# Every source and every header of lib/, kernels/ and tools/ compiles alone, with clang++: the build compiles sources a
+# dozen at a time, where an include that is missing in one may stand in another. A header that a source of its own includes
+# first is checked with it; the others one by one.
+check_alone() {
+  need clang++-14 clang-14 || return $?
+  CXX=clang++-14 configure build-clang --buildtype=plain || return 1
+  "$ninja" -C build-clang --quiet build.ninja  # sources may have come or gone since the folder was made
+  local headers
+  headers=$(sources '^(lib|kernels|tools)/.*\.h$')
+  "$python" build-aux/compile_alone.py "$root" build-clang "$cores" <<<"$headers"
 }
 
 check_schemas() { "$python" tests/check_schemas.py "$root"; }
@@ -111,58 +108,39 @@ configure() {
   fi
 }
 
-# Everything but CUDA, without optimisation: the second compiler's opinion, and the compile commands for clang-tidy.
-check_clang() {
-  need clang++-14 clang-14 || return $?
-  CXX=clang++-14 configure build-clang --buildtype=plain -Dcuda=disabled || return 1
-  "$ninja" -C build-clang -j "$cores" --quiet
+# Our code under AddressSanitizer and UBSan (LibTorch is not instrumented), by the second compiler.
+configure_asan() {
+  CXX=clang++-14 configure build-asan --unity=on -Dunity_size=12 --buildtype=plain -Doptimization=1 -Dcuda=disabled -Dsanitizer=address
 }
 
-# tidy_sources planning|libtorch: the sources of one half, from the compile commands; fails when there are none at all.
-tidy_sources() {
-  "$python" - "$root" "$1" <<'PY'
-import json, pathlib, sys
-root = pathlib.Path(sys.argv[1])
-halves = {"planning": [], "libtorch": []}
-for entry in json.load(open(root / "build-clang/compile_commands.json")):
-    path = (root / "build-clang" / entry["file"]).resolve()
-    if path.is_relative_to(root) and path.relative_to(root).parts[0] in ("lib", "kernels", "tools"):
-        halves["libtorch" if "torch/include" in entry["command"] else "planning"].append(path)
-if not any(halves.values()):
-    sys.exit("no compile commands of lib/, kernels/, tools/: nothing would be checked")
-print(*halves[sys.argv[2]], sep="\n")
-PY
-}
-
+# clang-tidy reads sources a dozen at a time, as they are compiled; clang's analyzer looks into sources that another includes.
 # Findings go to stdout; stderr only counts suppressed ones. The path-sensitive analysis is for the planning half alone:
 # with LibTorch's headers it takes most of a minute a file.
 check_tidy() {
-  local status=0 planning libtorch
+  local status=0 half checks
   need clang-tidy-14 || return $?
   need clang++-14 clang-14 || return $?
-  CXX=clang++-14 configure build-clang --buildtype=plain -Dcuda=disabled || return 1
-  # Sources may have come or gone since the folder was made.
-  "$ninja" -C build-clang --quiet build.ninja
-  planning=$(tidy_sources planning)
-  libtorch=$(tidy_sources libtorch)
-  xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet <<<"$planning" 2>/dev/null || status=1
-  xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-clang --quiet '--checks=-clang-analyzer-*' <<<"$libtorch" 2>/dev/null || status=1
+  configure_asan || return 1
+  "$ninja" -C build-asan --quiet build.ninja
+  for half in planning libtorch; do
+    checks=-bugprone-suspicious-include
+    [ "$half" = planning ] || checks+=',-clang-analyzer-*'
+    files=$("$python" build-aux/tidy_sources.py "$root" build-asan "$half") || return 1
+    xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-asan --quiet "--checks=$checks" \
+      '--header-filter=(lib|kernels|tools)/.*\.(h|cc)$' <<<"$files" 2>/dev/null || status=1
+  done
   return $status
 }
 
-# The planning half's tests under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer; `meson test` builds
-# what the tests need and no more.
+# The tests of the libraries under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer; `meson test` builds
+# what the tests need and no more. Fuzzers run under sanitizers for as long as one likes by tests/fuzz/libfuzzer.sh.
 check_sanitizers() {
-  local fixed_addresses=()
-  configure build-asan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=address || return 1
-  configure build-tsan --buildtype=debugoptimized -Dtorch=disabled -Dsanitizer=thread || return 1
-  # Fuzzers run under sanitizers for as long as one likes by tests/fuzz/libfuzzer.sh.
-  # g++ 13 misaligns vectors on the stack while it looks for uses after return (GCC bug 110027).
-  ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
-    "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz
-  # Kernels that scatter addresses widely put memory where g++ 12's ThreadSanitizer expects none.
-  ! setarch "$(uname -m)" -R true 2>/dev/null || fixed_addresses=(setarch "$(uname -m)" -R)
-  TSAN_OPTIONS=second_deadlock_stack=1 "${fixed_addresses[@]}" "$meson" test -C build-tsan --quiet --print-errorlogs lanes thread-pool
+  need clang++-14 clang-14 || return $?
+  configure_asan || return 1
+  CXX=clang++-14 configure build-tsan --unity=on -Dunity_size=12 --buildtype=plain -Doptimization=1 -Dtorch=disabled -Dsanitizer=thread || return 1
+  ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
+    UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz
+  TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs lanes thread-pool
 }
 
 failed=()

@@ -721,6 +721,10 @@ void require_finite(const Json& value) {
 
 }  // namespace
 
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
 std::string dump(const Json& value) {
   require_finite(value);
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -25,6 +25,14 @@ namespace elixir {
 
 using Json = nlohmann::ordered_json;
 
+/// The value, or null.
+template <class T>
+[[nodiscard]] Json value_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+/// The text, or null when it is empty.
+[[nodiscard]] Json text_or_null(const std::string& text);
+
 /// A checked view of one value inside a parsed document. Two pointers: cheap to copy; valid while
 /// its document lives. The JSON pointer is searched for only when something is wrong.
 class JsonCursor {

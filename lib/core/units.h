@@ -23,6 +23,11 @@ constexpr std::int64_t operator""_GiB(unsigned long long n) {
   return std::int64_t(n) << 30;
 }
 
+/// `value` / `divisor` (> 0), rounded up.
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
 /// `value` rounded up to a multiple of `multiple` (> 0).
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

@@ -36,7 +36,7 @@ void append_ints(std::string& out, const std::vector<std::int64_t>& values) {
   fmt::format_to(std::back_inserter(out), "{}", fmt::join(values, ","));
 }
 
-struct Writer {
+struct ArgumentWriter {
   std::string& out;
   void operator()(const None& /*none*/) const { out += "None"; }
   void operator()(bool value) const { out += value ? "True" : "False"; }
@@ -100,7 +100,7 @@ void append_canonical(std::string& out, const TensorRef& tensor) {
 }
 
 void append_canonical(std::string& out, const Argument& argument) {
-  std::visit(Writer{out}, argument);
+  std::visit(ArgumentWriter{out}, argument);
 }
 
 std::string canonical_text(const Operator& op) {

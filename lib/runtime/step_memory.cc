@@ -20,6 +20,7 @@
 #include "memory/step/optimizer_state.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
+#include "runtime/device/cuda_status.h"
 
 namespace elixir::runtime {
 namespace {
@@ -29,24 +30,18 @@ using memory::RecordedEvent;
 using program::Program;
 using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
 
-constexpr c10::DeviceIndex kDevice = 0;
+constexpr c10::DeviceIndex kMeasuredDevice = 0;
 constexpr std::size_t kMostEvents = 5'000'000;
 
 const at::TensorOptions kBytesOnGpu = at::TensorOptions().device(at::kCUDA).dtype(at::kByte);
 
-void check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw Error(ErrorCode::kDeviceFailure, fmt::format("{}: {}", what, cudaGetErrorString(status)));
-}
-
 void synchronize() {
-  check(cudaDeviceSynchronize(), "waiting for the GPU");
+  check_cuda(cudaDeviceSynchronize(), "waiting for the GPU");
 }
 
 cudaDeviceProp properties_of_gpu() {
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
+  check_cuda(cudaGetDeviceProperties(&properties, kMeasuredDevice), "asking the GPU");
   return properties;
 }
 
@@ -88,11 +83,11 @@ class Recording {
     synchronize();
     MeasuredMemory measured;
     measured.device = properties_of_gpu().name;
-    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kMeasuredDevice);
     measured.peak_allocated_bytes = stats.allocated_bytes[0].peak;
     measured.peak_reserved_bytes = stats.reserved_bytes[0].peak;
     std::size_t free_bytes = 0, total_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+    check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
     measured.used_bytes = static_cast<std::int64_t>(total_bytes - free_bytes);
     measured.events = events();
     return measured;
@@ -113,7 +108,7 @@ class Recording {
     std::vector<RecordedEvent> events;
     std::map<std::size_t, std::int64_t> live;
     std::int64_t count = 0;
-    for (const TraceEntry& entry : snapshot.device_traces.at(kDevice)) {
+    for (const TraceEntry& entry : snapshot.device_traces.at(kMeasuredDevice)) {
       if (entry.action_ == TraceEntry::ALLOC) {
         live[entry.addr_] = count;
         events.push_back({.kind = RecordedEvent::Kind::kAllocate,

@@ -17,10 +17,13 @@
 #include "capture/capture.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "fakes/error_of.h"
 #include "models.h"
 
 namespace elixir::capture {
 namespace {
+
+using tests::error_of;
 
 using testing::AllOf;
 using testing::AnyOf;
@@ -66,21 +69,11 @@ class BadInput : public testing::Test {
   std::filesystem::path directory_;
 };
 
-ErrorInfo error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
-
 ErrorInfo load_error(const std::string& path) {
   return error_of([&] { Model::load(path); });
 }
 
-Options for_cpu() {
+Options cpu_options() {
   Options options;
   options.target = *program::Target::parse("cpu");
   return options;
@@ -287,7 +280,7 @@ TEST_F(BadInput, APipeIsRefusedWithoutWaiting) {
 }
 
 TEST_F(BadInput, SizesBeyondAnyMemory) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.inputs = {*InputSpec::parse("input_ids:int64[4611686018427387904,4]")};
   const ErrorInfo error = capture_error("gpt2", options);
   EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
@@ -295,7 +288,7 @@ TEST_F(BadInput, SizesBeyondAnyMemory) {
 }
 
 TEST_F(BadInput, UnknownInputNamesTheNearest) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.inputs = {*InputSpec::parse("input_id:int64[2,8]")};
   const ErrorInfo error = capture_error("gpt2", options);
   EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
@@ -303,13 +296,13 @@ TEST_F(BadInput, UnknownInputNamesTheNearest) {
 }
 
 TEST_F(BadInput, AScriptedModelWithoutShapesAsksForThem) {
-  const ErrorInfo error = capture_error("control-flow", for_cpu());
+  const ErrorInfo error = capture_error("control-flow", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kBadInputSpec);
   EXPECT_THAT(error.message, HasSubstr("'x'"));
 }
 
 TEST_F(BadInput, WrongShapesGiveTheModelsOwnMessageAndItsModule) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.inputs = {*InputSpec::parse("x:float32[2,33]"), *InputSpec::parse("labels:int64[2]")};
   const ErrorInfo error = capture_error("control-flow", options);
   EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
@@ -318,7 +311,7 @@ TEST_F(BadInput, WrongShapesGiveTheModelsOwnMessageAndItsModule) {
 }
 
 TEST_F(BadInput, WrongDtypeGivesTheModelsOwnMessage) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.inputs = {*InputSpec::parse("input_ids:float32[2,8]")};
   const ErrorInfo error = capture_error("gpt2", options);
   EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
@@ -326,13 +319,13 @@ TEST_F(BadInput, WrongDtypeGivesTheModelsOwnMessage) {
 }
 
 TEST_F(BadInput, NoScalarLoss) {
-  const ErrorInfo error = capture_error("no-loss", for_cpu());
+  const ErrorInfo error = capture_error("no-loss", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kNoScalarLoss);
   EXPECT_THAT(error.help, Contains(HasSubstr("--loss")));
 }
 
 TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.inputs = inputs_of("branching", "float32");
   const ErrorInfo error = capture_error("branching", options);
   EXPECT_EQ(error.code, ErrorCode::kDataDependent);
@@ -340,7 +333,7 @@ TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
 }
 
 TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
-  const ErrorInfo error = capture_error("missing-kernels", for_cpu());
+  const ErrorInfo error = capture_error("missing-kernels", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kMissingKernel);
   EXPECT_THAT(error.notes, Contains(HasSubstr("aten::segment_reduce in module 'inner'")));
   EXPECT_THAT(error.notes, Contains(HasSubstr("aten::histogram.bin_ct in the root module")));
@@ -348,16 +341,17 @@ TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
 
 /// LibTorch takes cuDNN's kernel for int32 targets on the host, which no rule knows.
 TEST_F(BadInput, CtcLossThatCudnnWouldRun) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.target = *program::Target::parse("cuda:sm_90");
   const ErrorInfo error = capture_error("host-targets", options);
   EXPECT_EQ(error.code, ErrorCode::kMissingKernel);
   EXPECT_THAT(error.notes, Contains(HasSubstr("aten::_cudnn_ctc_loss in the root module")));
-  EXPECT_NO_THROW(static_cast<void>(capture(Model::load(test_model("host-targets")), for_cpu())));
+  EXPECT_NO_THROW(
+      static_cast<void>(capture(Model::load(test_model("host-targets")), cpu_options())));
 }
 
 TEST_F(BadInput, APrecisionThatTheGraphContradicts) {
-  Options options = for_cpu();
+  Options options = cpu_options();
   options.precision = "bf16";
   const ErrorInfo error = capture_error("llama", options);
   EXPECT_EQ(error.code, ErrorCode::kDtypeFixedByGraph);

@@ -19,7 +19,7 @@ at::Tensor positive(Random& random) {
                        : matrix.mul(0.01).add(at::eye(n));
 }
 
-Sizes some_dimensions(Random& random, const Sizes& sizes) {
+Sizes at_least_one_dimension(Random& random, const Sizes& sizes) {
   Sizes some;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (random.coin()) some.push_back(static_cast<std::int64_t>(d));
@@ -158,19 +158,19 @@ RandomCalls random_algebra_calls() {
          const Sizes sizes = random.any_sizes(1, 4, 6);
          const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
          return Values{
-             random.tensor(sizes, dtype), some_dimensions(random, sizes), 0, random.coin()};
+             random.tensor(sizes, dtype), at_least_one_dimension(random, sizes), 0, random.coin()};
        }},
       {"aten::_fft_c2c",
        [](Random& random) {
          const Sizes sizes = random.any_sizes(1, 4, 6);
          return Values{random.tensor(sizes, at::kComplexFloat),
-                       some_dimensions(random, sizes),
+                       at_least_one_dimension(random, sizes),
                        0,
                        random.coin()};
        }},
       {"aten::_fft_c2r", [](Random& random) {
          const Sizes sizes = random.any_sizes(1, 4, 6);
-         const Sizes dimensions = some_dimensions(random, sizes);
+         const Sizes dimensions = at_least_one_dimension(random, sizes);
          const std::int64_t half = sizes[static_cast<std::size_t>(dimensions.back())];
          return Values{random.tensor(sizes, at::kComplexFloat),
                        dimensions,

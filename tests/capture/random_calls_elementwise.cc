@@ -24,7 +24,7 @@ RandomCall unary(const std::string& op, bool integers) {
             return Values{random.tensor(random.any_sizes(0, 5), dtype)};
           }};
 }
-RandomCall binary(const std::string& op, const Values& rest = {}) {
+RandomCall of_two(const std::string& op, const Values& rest = {}) {
   return {op, [rest](Random& random) {
             Values values = pair(random, random.any_dtype(), random.any_dtype());
             values.insert(values.end(), rest.begin(), rest.end());
@@ -57,9 +57,9 @@ RandomCalls random_elementwise_calls() {
   calls.push_back(unary("aten::log_sigmoid_forward", false));
   for (const char* op :
        {"aten::logical_and", "aten::logical_or", "aten::logical_xor", "aten::floor_divide"}) {
-    calls.push_back(binary(op));
+    calls.push_back(of_two(op));
   }
-  calls.push_back(binary("aten::rsub.Tensor", {1}));
+  calls.push_back(of_two("aten::rsub.Tensor", {1}));
   for (const char* op : {"aten::mish_backward", "aten::hardswish_backward"}) {
     calls.push_back(backward(op));
   }

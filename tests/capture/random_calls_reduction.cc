@@ -7,7 +7,7 @@
 namespace elixir::capture {
 namespace {
 
-std::int64_t dimension_of(Random& random, const Sizes& sizes) {
+std::int64_t dimension_or_zero(Random& random, const Sizes& sizes) {
   const auto count = static_cast<std::int64_t>(sizes.size());
   return count == 0 ? 0 : random.number(-count, count - 1);
 }
@@ -28,7 +28,7 @@ RandomCall along(const std::string& op) {
   return {op, [](Random& random) {
             const Sizes sizes = random.any_sizes(0, 4);
             return Values{random.tensor(sizes, random.any_dtype()),
-                          dimension_of(random, sizes),
+                          dimension_or_zero(random, sizes),
                           random.coin()};
           }};
 }
@@ -115,13 +115,13 @@ RandomCalls random_reduction_calls() {
           const Sizes sizes = random.any_sizes(0, 4);
           return Values{random.tensor(sizes, random.any_dtype()),
                         1,
-                        dimension_of(random, sizes),
+                        dimension_or_zero(random, sizes),
                         random.coin()};
         }},
        {"aten::_logcumsumexp",
         [](Random& random) {
           const Sizes sizes = random.any_sizes(1, 4);
-          return Values{random.tensor(sizes, random.floating()), dimension_of(random, sizes)};
+          return Values{random.tensor(sizes, random.floating()), dimension_or_zero(random, sizes)};
         }},
        {"aten::histc", [](Random& random) {
           return Values{

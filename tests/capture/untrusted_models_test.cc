@@ -26,9 +26,12 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "difference.h"
+#include "fakes/error_of.h"
 
 namespace elixir::capture {
 namespace {
+
+using tests::error_of;
 
 using testing::HasSubstr;
 
@@ -63,16 +66,6 @@ Options options_for(const char* target, const char* input = "x:float32[2,2]") {
   options.target = *program::Target::parse(target);
   options.inputs = {*InputSpec::parse(input)};
   return options;
-}
-
-ErrorInfo error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 std::vector<std::string> names_of(const program::Program& program) {

@@ -16,9 +16,12 @@
 #include <vector>
 
 #include "core/error.h"
+#include "fakes/error_of.h"
 
 namespace elixir {
 namespace {
+
+using tests::error_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -46,17 +49,6 @@ class FilesTest : public testing::Test {
   }
   std::string directory_;
 };
-
-template <class Function>
-ErrorInfo error_of(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 TEST_F(FilesTest, WritesAndReadsBack) {
   const std::string bytes("a\0b\n", 4);

@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "core/files.h"
+#include "fakes/error_of.h"
 
 namespace elixir {
 namespace {
+
+using tests::error_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -21,17 +24,6 @@ using ::testing::IsEmpty;
 
 std::shared_ptr<const JsonDocument> parse(std::string text) {
   return JsonDocument::parse(std::move(text), "x.json");
-}
-
-template <class Function>
-ErrorInfo error_of(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
 }
 
 ErrorInfo parse_error(const std::string& text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include "hardware/operator_cost.h"
+#include "fakes/hardware.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 
 namespace elixir::hardware {
 namespace {
+
+using fakes::figure;
 
 using operators::operator_key;
 
@@ -35,10 +38,6 @@ Operator matrix_product(DType dtype) {
   op.outputs = {tensor(2, {64, 16}, dtype)};
   op.flops = 2LL * 64 * 32 * 16;
   return op;
-}
-
-Figure figure(double median) {
-  return {median, 0, 1, "test"};
 }
 
 HardwareProfile cpu_profile() {

@@ -174,8 +174,8 @@ void run_reference(State& s,
   return ::testing::AssertionSuccess();
 }
 
-const reference::Hyper kHyper = {3e-4, 0.9, 0.95, 1e-8, 0.1};
-AdamScalars scalars_of(const reference::Hyper& h, int step, int micro_batches, float clip) {
+const reference::Hyper kHyperparameters = {3e-4, 0.9, 0.95, 1e-8, 0.1};
+AdamScalars plain_scalars_of(const reference::Hyper& h, int step, int micro_batches, float clip) {
   return make_adam_scalars(
       {h.lr, h.beta1, h.beta2, h.eps, h.weight_decay}, step, micro_batches, clip);
 }
@@ -186,10 +186,10 @@ TEST(Adam, EqualsTheReferenceForEveryShortLengthTypeAndInstructionSet) {
       const State start =
           make_state(n, c.gradient, Values::kWithSpecial, static_cast<std::uint32_t>(n));
       State expected = start;
-      run_reference(expected, c, 0, kHyper, 3, 1.0F, 1.0F);
+      run_reference(expected, c, 0, kHyperparameters, 3, 1.0F, 1.0F);
       for (const Isa isa : available_isas()) {
         State got = start;
-        adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 3, 1, 1.0F), isa);
+        adam_cpu(arrays_of(got, c, 0), plain_scalars_of(kHyperparameters, 3, 1, 1.0F), isa);
         ASSERT_TRUE(same(got, expected, c.parameter))
             << "isa " << static_cast<int>(isa) << " n " << n;
       }
@@ -203,10 +203,12 @@ TEST(Adam, DividesByMicroBatchesAndClips) {
     for (const int micro_batches : {1, 3}) {
       for (const float clip : {1.0F, 0.37F}) {
         State expected = start;
-        run_reference(expected, c, 0, kHyper, 7, static_cast<float>(micro_batches), clip);
+        run_reference(expected, c, 0, kHyperparameters, 7, static_cast<float>(micro_batches), clip);
         for (const Isa isa : available_isas()) {
           State got = start;
-          adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 7, micro_batches, clip), isa);
+          adam_cpu(arrays_of(got, c, 0),
+                   plain_scalars_of(kHyperparameters, 7, micro_batches, clip),
+                   isa);
           ASSERT_TRUE(same(got, expected, c.parameter)) << static_cast<int>(isa);
         }
       }
@@ -219,10 +221,10 @@ TEST(Adam, AlignmentDoesNotChangeBitsAndNothingBeforeIsTouched) {
     for (std::size_t offset = 1; offset <= 33; offset += 4) {
       const State start = make_state(700, c.gradient, Values::kOrdinary, 5);
       State expected = start;
-      run_reference(expected, c, offset, kHyper, 1, 1.0F, 1.0F);
+      run_reference(expected, c, offset, kHyperparameters, 1, 1.0F, 1.0F);
       for (const Isa isa : available_isas()) {
         State got = start;
-        adam_cpu(arrays_of(got, c, offset), scalars_of(kHyper, 1, 1, 1.0F), isa);
+        adam_cpu(arrays_of(got, c, offset), plain_scalars_of(kHyperparameters, 1, 1, 1.0F), isa);
         ASSERT_TRUE(same(got, expected, c.parameter))
             << static_cast<int>(isa) << " offset " << offset;
       }
@@ -235,7 +237,8 @@ TEST(Adam, ManyStepsOnALargeRangeWithStreamingStoresAndThreads) {
   const Case c = {Element::kBFloat16, Parameter::kBFloat16};
   const State start = make_state(kLarge, c.gradient, Values::kWithSpecial, 77);
   State expected = start;
-  for (int step = 1; step <= 3; ++step) run_reference(expected, c, 0, kHyper, step, 2.0F, 0.9F);
+  for (int step = 1; step <= 3; ++step)
+    run_reference(expected, c, 0, kHyperparameters, step, 2.0F, 0.9F);
   for (const Isa isa : available_isas()) {
     for (int threads = 1; threads <= 4; ++threads) {
       // An aligned home for the parameters, so that the streaming variant runs.
@@ -247,7 +250,7 @@ TEST(Adam, ManyStepsOnALargeRangeWithStreamingStoresAndThreads) {
       AdamArrays arrays = arrays_of(got, c, 0);
       arrays.parameter = aligned;
       for (int step = 1; step <= 3; ++step) {
-        adam_cpu(arrays, scalars_of(kHyper, step, 2, 0.9F), isa, pool);
+        adam_cpu(arrays, plain_scalars_of(kHyperparameters, step, 2, 0.9F), isa, pool);
       }
       std::copy(aligned, aligned + kLarge, got.parameter16.begin());
       ASSERT_TRUE(same(got, expected, c.parameter))
@@ -264,12 +267,12 @@ TEST(Adam, IgnoresTheThreadsFlushToZeroMode) {
   std::fill(start.moment2.begin(), start.moment2.end(), 1e-42F);
   std::fill(start.gradient32.begin(), start.gradient32.end(), 1e-40F);
   State expected = start;
-  run_reference(expected, c, 0, kHyper, 1, 1.0F, 1.0F);
+  run_reference(expected, c, 0, kHyperparameters, 1, 1.0F, 1.0F);
   const unsigned before = __builtin_ia32_stmxcsr();
   for (const Isa isa : available_isas()) {
     State got = start;
     __builtin_ia32_ldmxcsr(before | 0x8040);  // flush to zero, denormals are zero
-    adam_cpu(arrays_of(got, c, 0), scalars_of(kHyper, 1, 1, 1.0F), isa);
+    adam_cpu(arrays_of(got, c, 0), plain_scalars_of(kHyperparameters, 1, 1, 1.0F), isa);
     const unsigned during = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(before);
     EXPECT_EQ(during & 0x8040U, 0x8040U) << "the caller's mode is restored";

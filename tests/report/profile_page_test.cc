@@ -18,7 +18,7 @@ using program::Profile;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Profile profile_of(program::Program program) {
+Profile page_profile(program::Program program) {
   Profile profile;
   profile.model_path = "somewhere/model.pt";
   profile.program = std::move(program);
@@ -38,14 +38,14 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(ProfilePage, IsTheSameForTheSameProfileWhateverItsMeta) {
-  Profile profile = profile_of(fakes::transformer({}));
+  Profile profile = page_profile(fakes::transformer({}));
   const std::string page = page_of(profile);
   profile.meta = {{"started_at", "later"}};
   EXPECT_EQ(page_of(profile), page);
 }
 
 TEST(ProfilePage, ShowsReservedAndProcessOnceTheyAreKnown) {
-  Profile profile = profile_of(fakes::transformer({}));
+  Profile profile = page_profile(fakes::transformer({}));
   EXPECT_EQ(count(page_of(profile), "not computed"), 2U);
   profile.memory.peak_reserved_bytes = 7_MiB;
   EXPECT_EQ(count(page_of(profile), "not computed"), 1U);
@@ -61,7 +61,7 @@ TEST(ProfilePage, NamesReachItEscaped) {
   const auto weight = builder.parameter(evil + ".weight", {4});
   builder.set_module(evil);
   builder.call(evil, {x, weight}, {4});
-  Profile profile = profile_of(builder.build());
+  Profile profile = page_profile(builder.build());
   profile.model_path = evil;
   profile.optimizer = evil;
   const std::string page = page_of(profile);
@@ -76,17 +76,17 @@ TEST(ProfilePage, AHostileNameDoesNotMakeItLarge) {
     builder.set_module(std::to_string(i) + std::string(100000, 'x'));
     builder.call(std::string(100000, 'y') + std::to_string(i), {}, {128});
   }
-  EXPECT_LT(page_of(profile_of(builder.build())).size(), 300000U);
+  EXPECT_LT(page_of(page_profile(builder.build())).size(), 300000U);
 }
 
 TEST(ProfilePage, OfNoOperatorsHasNoPicture) {
-  const std::string page = page_of(profile_of(fakes::ProgramBuilder().build()));
+  const std::string page = page_of(page_profile(fakes::ProgramBuilder().build()));
   EXPECT_THAT(page, HasSubstr("The program has no operators."));
   EXPECT_THAT(page, Not(HasSubstr("<svg")));
 }
 
 TEST(ProfilePage, AsksNothingOfTheNetwork) {
-  const std::string page = page_of(profile_of(fakes::transformer({})));
+  const std::string page = page_of(page_profile(fakes::transformer({})));
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   for (const char* part : {" src=", " href=", "url(http", "@import", "fetch(", "XMLHttp"}) {
     EXPECT_THAT(page, Not(HasSubstr(part)));

@@ -47,26 +47,26 @@ program::Program layer(std::int64_t rows,
   return program;
 }
 
-struct Case {
+struct EvaluationCase {
   program::Program program;
   program::Lifetimes lifetimes;
   Schedule schedule;
 };
-Case lowered(program::Program program, bool training) {
-  Case made{std::move(program), {}, {}};
+EvaluationCase lowered(program::Program program, bool training) {
+  EvaluationCase made{std::move(program), {}, {}};
   made.lifetimes = program::analyse_lifetimes(made.program);
   const plan::Plan plan = fakes::lay_out(made.program, {});
   made.schedule = lower(made.program, made.lifetimes, plan, {.training = training});
   return made;
 }
 
-std::vector<BufferId> lend(const Case& training, const Case& evaluation) {
+std::vector<BufferId> lend(const EvaluationCase& training, const EvaluationCase& evaluation) {
   return lend_buffers(training.schedule, training.program, evaluation.schedule, evaluation.program);
 }
 
 TEST(Evaluation, TheSameProgramNeedsNoBufferOfItsOwn) {
-  const Case training = lowered(layer(10, "d1"), true);
-  const Case evaluation = lowered(layer(10, "d1"), false);
+  const EvaluationCase training = lowered(layer(10, "d1"), true);
+  const EvaluationCase evaluation = lowered(layer(10, "d1"), false);
   const std::vector<BufferId> lent = lend(training, evaluation);
   EXPECT_THAT(lent, Each(Ne(kOwnBuffer)));
   const EvaluationMemory memory =
@@ -81,8 +81,8 @@ TEST(Evaluation, TheSameProgramNeedsNoBufferOfItsOwn) {
 }
 
 TEST(Evaluation, LargerInputsAndOtherConstantsAreCounted) {
-  const Case training = lowered(layer(10, "d1"), true);
-  const Case evaluation = lowered(layer(100, "d2"), false);
+  const EvaluationCase training = lowered(layer(10, "d1"), true);
+  const EvaluationCase evaluation = lowered(layer(100, "d2"), false);
   const std::vector<BufferId> lent = lend(training, evaluation);
   const EvaluationMemory memory =
       evaluation_memory(training.schedule,
@@ -99,21 +99,21 @@ TEST(Evaluation, LargerInputsAndOtherConstantsAreCounted) {
 }
 
 TEST(Evaluation, SmallerInputsUseTheTrainingsBuffer) {
-  const Case training = lowered(layer(10, "d1"), true);
-  const Case evaluation = lowered(layer(4, "d1"), false);
+  const EvaluationCase training = lowered(layer(10, "d1"), true);
+  const EvaluationCase evaluation = lowered(layer(4, "d1"), false);
   EXPECT_THAT(lend(training, evaluation), Not(Contains(kOwnBuffer)));
 }
 
 TEST(Evaluation, AConstantWithoutDigestIsNeverShared) {
-  const Case training = lowered(layer(10, ""), true);
-  const Case evaluation = lowered(layer(10, ""), false);
+  const EvaluationCase training = lowered(layer(10, ""), true);
+  const EvaluationCase evaluation = lowered(layer(10, ""), false);
   const std::vector<BufferId> lent = lend(training, evaluation);
   EXPECT_EQ(std::count(lent.begin(), lent.end(), kOwnBuffer), 1);
 }
 
 TEST(Evaluation, AModuleBufferThatTrainingLacksIsABug) {
-  const Case training = lowered(layer(10, "d1"), true);
-  const Case evaluation = lowered(layer(10, "d1", "other"), false);
+  const EvaluationCase training = lowered(layer(10, "d1"), true);
+  const EvaluationCase evaluation = lowered(layer(10, "d1", "other"), false);
   EXPECT_THROW(static_cast<void>(lend(training, evaluation)), Error);
 }
 

@@ -29,26 +29,26 @@ program::Program awkward_sizes() {
   return program;
 }
 
-struct Case {
+struct MemoryCase {
   program::Program program;
   program::Lifetimes lifetimes;
   plan::Plan plan;
   Schedule schedule;
 };
-Case lowered(program::Program program, const fakes::LayoutOptions& options = {}) {
-  Case made{std::move(program), {}, {}, {}};
+MemoryCase lowered(program::Program program, const fakes::LayoutOptions& options = {}) {
+  MemoryCase made{std::move(program), {}, {}, {}};
   made.lifetimes = program::analyse_lifetimes(made.program);
   made.plan = fakes::lay_out(made.program, options);
   made.schedule = lower(made.program, made.lifetimes, made.plan, {});
   return made;
 }
 
-memory::TrainingEvents events_of(const Case& of, int steps = 2) {
+memory::TrainingEvents events_of(const MemoryCase& of, int steps = 2) {
   return operator_events(of.schedule, of.program, of.lifetimes, replay_scripts(of.program), steps);
 }
 
 TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
-  const Case made = lowered(awkward_sizes());
+  const MemoryCase made = lowered(awkward_sizes());
   const OperatorMemory memory = operator_memory(events_of(made));
   const Simulation simulation = simulate(made.schedule,
                                          made.program,
@@ -67,10 +67,10 @@ TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
 
 TEST(OperatorMemory, EveryRequestIsReleasedWithinItsStep) {
   for (const int micro_batches : {1, 3}) {
-    const Case made = lowered(fakes::transformer({.tokens = 16}),
-                              {.gradients = plan::Home::kHost,
-                               .optimizer = plan::Home::kHost,
-                               .accumulation_steps = micro_batches});
+    const MemoryCase made = lowered(fakes::transformer({.tokens = 16}),
+                                    {.gradients = plan::Home::kHost,
+                                     .optimizer = plan::Home::kHost,
+                                     .accumulation_steps = micro_batches});
     const memory::TrainingEvents events = operator_events(
         made.schedule, made.program, made.lifetimes, operators::plain_scripts(made.program), 2);
     ASSERT_EQ(events.step_ends.size(), 2U);
@@ -96,7 +96,7 @@ TEST(OperatorMemory, LastingWorkspacesComeOnceHoweverManyMicroBatches) {
   program::Program program = fakes::transformer({.tokens = 16});
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
   const auto lasting = [&](int micro_batches) {
-    const Case made = lowered(program, {.accumulation_steps = micro_batches});
+    const MemoryCase made = lowered(program, {.accumulation_steps = micro_batches});
     std::vector<operators::CallScript> scripts = operators::plain_scripts(made.program);
     for (operators::CallScript& script : scripts) {
       script.steps.push_back({.kind = operators::ScriptStep::Kind::kPersistent, .bytes = 1000});

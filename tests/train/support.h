@@ -15,9 +15,12 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "fakes/error_of.h"
 #include "program/program.h"
 
 namespace elixir::test {
+
+using tests::error_of;
 
 class TemporaryDirectory {
  public:
@@ -45,18 +48,6 @@ class TemporaryDirectory {
 inline std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// The code that `body` throws; fails the test when it throws nothing.
-template <class Body>
-ErrorInfo error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return {};
 }
 
 inline program::TensorRef tensor(program::StorageId storage,

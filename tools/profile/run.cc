@@ -29,20 +29,12 @@
 namespace elixir::tools {
 namespace {
 
-Json nullable(const std::optional<std::int64_t>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json nullable(const std::optional<std::string>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 /// What the document says of one profile.
 Json summary(const program::Profile& profile, const std::string& output) {
   const program::MemorySummary& memory = profile.memory;
   return {{"profile", output},
           {"fingerprint", program::fingerprint(profile.program)},
-          {"batch", nullable(Steps::batch_of(profile.program))},
+          {"batch", value_or_null(Steps::batch_of(profile.program))},
           {"parameter_count", profile.program.parameter_count()},
           {"operators", profile.program.operators.size()},
           {"unattributed_operators", profile.unattributed_operators},
@@ -53,8 +45,8 @@ Json summary(const program::Profile& profile, const std::string& output) {
             {"optimizer_bytes", memory.optimizer_bytes},
             {"activations_peak_bytes", memory.activations_peak_bytes},
             {"peak_allocated_bytes", memory.peak_allocated_bytes},
-            {"peak_reserved_bytes", nullable(memory.peak_reserved_bytes)},
-            {"process_peak_bytes", nullable(memory.process_peak_bytes)}}}};
+            {"peak_reserved_bytes", value_or_null(memory.peak_reserved_bytes)},
+            {"process_peak_bytes", value_or_null(memory.process_peak_bytes)}}}};
 }
 
 class ProfileRun {
@@ -123,8 +115,8 @@ class ProfileRun {
     write_reports(step);
 
     context_.document() = summary(profile, output);
-    context_.document()["html"] = nullable(options_.html);
-    context_.document()["snapshot"] = nullable(options_.snapshot);
+    context_.document()["html"] = value_or_null(options_.html);
+    context_.document()["snapshot"] = value_or_null(options_.snapshot);
     context_.document()["gpu_memory"] = nullptr;
     context_.document()["comparison"] = nullptr;
     context_.document()["measured"] = nullptr;

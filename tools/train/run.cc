@@ -53,11 +53,6 @@ std::int64_t wall_clock_ns() {
       .count();
 }
 
-template <class T>
-Json nullable(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 class TrainRun {
  public:
   TrainRun(const TrainOptions& flags, Context& context) : options_(flags), context_(context) {}
@@ -644,9 +639,9 @@ void TrainRun::one_step(std::int64_t step) {
   line["time_ns"] = wall_clock_ns();
   line["loss"] = report.loss;
   line["learning_rate"] = rate;
-  line["grad_norm"] = nullable(report.gradient_norm);
+  line["grad_norm"] = value_or_null(report.gradient_norm);
   line["step_time_ns"] = std::llround(report.step_ns);
-  line["tokens_per_s"] = nullable(rate_of_tokens);
+  line["tokens_per_s"] = value_or_null(rate_of_tokens);
   line["model_flop_per_s"] =
       report.step_ns > 0 ? Json(flops_per_step_ / (report.step_ns * 1e-9)) : Json();
   line["peak_device_bytes"] = report.memory.peak_device_bytes;
@@ -655,7 +650,7 @@ void TrainRun::one_step(std::int64_t step) {
   line["device_to_host_bytes"] = report.traffic.device_to_host_bytes;
   line["fetches"] = report.traffic.fetches;
   line["evictions"] = report.traffic.evictions;
-  line["held_out_loss"] = nullable(held_out);
+  line["held_out_loss"] = value_or_null(held_out);
   directory_->append_metrics(line);
 
   tell({step,
@@ -728,10 +723,10 @@ Json TrainRun::summary(const char* how) const {
   json["steps"] = options_.steps;
   json["steps_done"] = trainer_ ? trainer_->steps_done() : 0;
   json["parameters"] = captured_->program.parameter_count();
-  json["first_loss"] = nullable(first_loss_);
-  json["last_loss"] = nullable(last_loss_);
-  json["first_held_out_loss"] = nullable(first_held_out_);
-  json["held_out_loss"] = nullable(held_out_);
+  json["first_loss"] = value_or_null(first_loss_);
+  json["last_loss"] = value_or_null(last_loss_);
+  json["first_held_out_loss"] = value_or_null(first_held_out_);
+  json["held_out_loss"] = value_or_null(held_out_);
   json["loss_unit"] = loss_unit().empty() ? Json() : Json(loss_unit().substr(1));
   json["predicted"] = to_json(predicted());
   json["measured"] = nullptr;
@@ -741,7 +736,7 @@ Json TrainRun::summary(const char* how) const {
   if (!measurements_.empty()) {
     const StepFigures figures = measurements_.figures();
     json["measured"] = to_json(figures);
-    json["tokens_per_s"] = nullable(tokens_per_s(figures.step_ns));
+    json["tokens_per_s"] = value_or_null(tokens_per_s(figures.step_ns));
     json["model_flop_per_s"] = flops_per_step_ / (figures.step_ns * 1e-9);
     json["promises_broken"] = compare(predicted(), figures, device_).broken;
   }

@@ -14,8 +14,8 @@ namespace elixir::capture {
 namespace {
 
 constexpr std::uint64_t kMostCodeBytes = 64_MiB;
-constexpr std::uint64_t kMostTextBytes = 256_MiB;  // with pickles, debug records, extra files
-constexpr std::uint64_t kMostTensorBytes = 1_GiB;  // that are read: constants, traced inputs
+constexpr std::uint64_t kMostTextBytes = 256_MiB;        // with pickles, debug records, extra files
+constexpr std::uint64_t kMostTensorRecordBytes = 1_GiB;  // that are read: constants, traced inputs
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -81,7 +81,8 @@ std::optional<RecordProblem> check_record_sizes(const std::vector<ZipEntry>& ent
     }
     if (weights) continue;  // only read where a weight of that size is wanted
     if (holds_tensor(name)) {
-      if (auto problem = add(tensors, entry, name, kMostTensorBytes, "constants and inputs")) {
+      if (auto problem =
+              add(tensors, entry, name, kMostTensorRecordBytes, "constants and inputs")) {
         return problem;
       }
       continue;

@@ -17,15 +17,15 @@ namespace {
 using program::Target;
 using Mode = operators::CudnnRnn::Mode;
 
-struct Result {
+struct CudnnResult {
   at::Tensor output, hidden, memory;
 };
 
 // Layers: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first.
-Result call_cudnn(Mode mode,
-                  const Values& a,
-                  const at::Tensor& hidden,
-                  const std::optional<at::Tensor>& memory) {
+CudnnResult call_cudnn(Mode mode,
+                       const Values& a,
+                       const at::Tensor& hidden,
+                       const std::optional<at::Tensor>& memory) {
   const bool projects = memory && memory->size(2) != hidden.size(2);
   const std::int64_t weights_each = (a[3].toBool() ? 4 : 2) + (projects ? 1 : 0);
   const auto [output, last_hidden, last_memory, reserve, weights] =
@@ -49,7 +49,7 @@ Result call_cudnn(Mode mode,
 }
 
 Values with_one_state(Mode mode, const Values& a) {
-  const Result result = call_cudnn(mode, a, a[1].toTensor(), std::nullopt);
+  const CudnnResult result = call_cudnn(mode, a, a[1].toTensor(), std::nullopt);
   return {result.output, result.hidden};
 }
 
@@ -66,7 +66,7 @@ bool takes_cudnn_rnn(const Target& target, const Values& a) {
 
 Values call_cudnn_lstm(const Target&, const Values& a) {
   const std::vector<at::Tensor> state = lstm_states(a[1]);
-  const Result result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
+  const CudnnResult result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
   return {result.output, result.hidden, result.memory};
 }
 Values call_cudnn_gru(const Target&, const Values& a) {

@@ -270,11 +270,11 @@ at::Tensor steps_first(const Values& a) {
   return a[8].toBool() ? input.transpose(0, 1) : input;
 }
 
-struct Result {
+struct StackResult {
   at::Tensor output, hidden, memory;
 };
 
-Result run_with_one_state(Cell cell, const Values& a) {
+StackResult run_with_one_state(Cell cell, const Values& a) {
   const at::Tensor input = steps_first(a);
   std::vector<State> states;
   for (const at::Tensor& hidden : a[1].toTensor().unbind(0)) states.push_back({hidden, {}});
@@ -286,12 +286,12 @@ Result run_with_one_state(Cell cell, const Values& a) {
 }
 
 Values one_state(Cell cell, const Values& a) {
-  Result result = run_with_one_state(cell, a);
+  StackResult result = run_with_one_state(cell, a);
   if (a[8].toBool()) result.output.transpose_(0, 1);
   return {result.output, result.hidden};
 }
 
-Result run_lstm(const Values& a) {
+StackResult run_lstm(const Values& a) {
   const std::vector<at::Tensor> state = lstm_states(a[1]);
   const at::Tensor input = steps_first(a);
   const std::vector<at::Tensor> hidden = state[0].unbind(0);
@@ -324,7 +324,7 @@ Values call_stepwise_relu(const Target&, const Values& a) {
   return one_state(Cell::kRelu, a);
 }
 Values call_stepwise_lstm(const Target&, const Values& a) {
-  const Result result = run_lstm(a);
+  const StackResult result = run_lstm(a);
   return {
       a[8].toBool() ? result.output.transpose(0, 1) : result.output, result.hidden, result.memory};
 }

@@ -9,14 +9,14 @@ namespace {
 
 using program::Target;
 
-enum class Mode { kSum = 0, kMean = 1, kMax = 2 };
+enum class BagMode { kSum = 0, kMean = 1, kMax = 2 };
 
 /// weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
 /// include_last_offset, padding_idx. Results: bags; the bag of each index; bag sizes; where maxima
 /// came from.
 struct Bag {
   at::Tensor weight, indices, offsets, sample_weights;
-  Mode mode;
+  BagMode mode;
   bool last_offset;
   std::int64_t padding;
   at::ScalarType index_dtype;
@@ -27,7 +27,7 @@ struct Bag {
         indices(a[1].toTensor()),
         offsets(a[2].toTensor()),
         sample_weights(tensor_or_undefined(a[6])),
-        mode(static_cast<Mode>(a[4].toInt())),
+        mode(static_cast<BagMode>(a[4].toInt())),
         last_offset(a[7].toBool()),
         padding(a[8].toInt()),
         index_dtype(c10::promoteTypes(indices.scalar_type(), offsets.scalar_type())),
@@ -37,11 +37,11 @@ struct Bag {
                 weight.dim());
     check_dim(offsets, 1, "offsets");
     check_dim(indices, 1, "input");
-    TORCH_CHECK(mode == Mode::kSum || mode == Mode::kMean || mode == Mode::kMax,
+    TORCH_CHECK(mode == BagMode::kSum || mode == BagMode::kMean || mode == BagMode::kMax,
                 "embedding_bag: mode has to be 0, 1 or 2, but got ",
                 a[4].toInt());
     TORCH_CHECK(bags >= 0, "include_last_offset: numBags should be at least 1");
-    TORCH_CHECK(!sample_weights.defined() || mode == Mode::kSum,
+    TORCH_CHECK(!sample_weights.defined() || mode == BagMode::kSum,
                 "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
                 "supported for mode='sum'");
   }
@@ -62,15 +62,15 @@ Values results(const Target& target, const Values& a, bool forward_only) {
   const Bag bag(a);
   const std::int64_t width = bag.weight.size(1);
   const at::Tensor output = new_empty({bag.bags, width}, bag.weight);
-  const Sizes maxima = bag.mode == Mode::kMax ? Sizes{bag.bags, width} : Sizes{0};
+  const Sizes maxima = bag.mode == BagMode::kMax ? Sizes{bag.bags, width} : Sizes{0};
   if (is_cuda(target)) {
     return {output,
             bag.integers({bag.indices.size(0)}),
             bag.integers(bag.offsets.sizes()),
             bag.integers(maxima)};
   }
-  const bool listed = bag.mode != Mode::kSum || !bag.summed_directly();
-  const bool counted = !forward_only || bag.mode != Mode::kSum;
+  const bool listed = bag.mode != BagMode::kSum || !bag.summed_directly();
+  const bool counted = !forward_only || bag.mode != BagMode::kSum;
   const std::int64_t given = bag.offsets.size(0);
   const at::Tensor sizes = bag.integers({given}).narrow(0, 0, counted ? bag.bags : given);
   // The list is made with one element more than it has in the end.
@@ -78,7 +78,7 @@ Values results(const Target& target, const Values& a, bool forward_only) {
   return {output,
           listed ? bag.integers({count + 1}).narrow(0, 0, count) : bag.integers({0}),
           sizes,
-          bag.integers(bag.mode == Mode::kMax ? at::IntArrayRef(maxima) : sizes.sizes())};
+          bag.integers(bag.mode == BagMode::kMax ? at::IntArrayRef(maxima) : sizes.sizes())};
 }
 Values embedding_bag(const Target& target, const Values& a) {
   return results(target, a, /*forward_only=*/false);
@@ -89,7 +89,7 @@ Values embedding_bag_forward_only(const Target& target, const Values& a) {
 
 /// CUDA scatters the gradients of maxima in a kernel that LibTorch does not build for bfloat16.
 void check_maxima(const Target& target, const at::Tensor& gradient, const c10::IValue& mode) {
-  TORCH_CHECK(!is_cuda(target) || static_cast<Mode>(mode.toInt()) != Mode::kMax ||
+  TORCH_CHECK(!is_cuda(target) || static_cast<BagMode>(mode.toInt()) != BagMode::kMax ||
                   gradient.scalar_type() != at::kBFloat16,
               "\"embedding_bag_backward_cuda_max\" not implemented for '",
               gradient.scalar_type(),

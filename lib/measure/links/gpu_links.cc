@@ -15,7 +15,6 @@
 namespace elixir::measure {
 namespace {
 
-constexpr int kPattern = 0x5A, kOther = 0x3C;
 constexpr std::size_t kCheckedBytes = 65536;
 
 /// The first and last bytes of what arrived.

@@ -14,6 +14,9 @@
 
 namespace elixir::measure {
 
+/// A copy so small that it takes nothing but the latency of the link.
+inline constexpr std::size_t kLatencyBytes = 4096;
+
 enum class Traffic { kUp, kDown, kBoth };
 
 /// Seconds in which each of the first `gpus` GPUs moves `copies` times `bytes` in every direction

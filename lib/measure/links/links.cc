@@ -24,7 +24,6 @@ using hardware::Figure;
 using hardware::HardwareProfile;
 using hardware::LinkRate;
 
-constexpr std::size_t kLatencyBytes = 4096;
 constexpr int kGroupCopies = 4;  // queued on each GPU
 
 /// Large enough that no cache holds both sides, small enough for the memory there is. Virtual

@@ -10,8 +10,6 @@
 namespace elixir::measure {
 namespace {
 
-constexpr std::size_t kLatencyBytes = 4096;
-
 const Registration kPeers({
     "peer-to-peer",
     "bytes per second from one GPU's memory to another's, for every ordered pair",

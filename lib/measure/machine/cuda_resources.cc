@@ -23,7 +23,6 @@ namespace {
 
 /// About a millisecond at 2 GHz.
 constexpr std::int64_t kHoldCycles = 2'000'000;
-constexpr int kBusIdLength = 32;
 
 }  // namespace
 

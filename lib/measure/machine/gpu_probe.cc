@@ -22,9 +22,7 @@ namespace elixir::measure {
 namespace {
 
 /// How long the GPU is kept busy while work is queued behind: about 0.3 ms at 2 GHz.
-constexpr std::int64_t kHoldCycles = 600'000;
-constexpr int kBusIdLength = 32;
-constexpr int kPattern = 0x5A, kOther = 0x3C;
+constexpr std::int64_t kProbeHoldCycles = 600'000;
 
 /// Copies go from a pattern to memory of another value; afterwards the destination must hold the
 /// pattern.
@@ -145,7 +143,7 @@ double gpu_work_seconds_once(const std::function<void()>& prepare,
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
   CudaEvent start, end;
   prepare();
-  at::cuda::sleep(kHoldCycles);
+  at::cuda::sleep(kProbeHoldCycles);
   start.record(stream);
   work();
   end.record(stream);

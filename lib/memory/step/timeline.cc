@@ -21,10 +21,6 @@ std::int64_t rounded(std::int64_t bytes) {
 
 namespace {
 
-std::size_t index_of(Category category) {
-  return static_cast<std::size_t>(category);
-}
-
 /// Constants that stay on the host are not device memory.
 bool on_device(const Storage& storage) {
   return !storage.on_host;

@@ -19,6 +19,9 @@ namespace elixir::memory {
 
 inline constexpr int kCategoryCount = 8;
 using ByCategory = std::array<std::int64_t, kCategoryCount>;  ///< bytes, by program::Category
+[[nodiscard]] constexpr std::size_t index_of(program::Category category) {
+  return static_cast<std::size_t>(category);
+}
 
 /// Rounding of LibTorch's caching allocator (kMinBlockSize).
 inline constexpr std::int64_t kRoundingBytes = 512;

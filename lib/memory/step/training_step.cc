@@ -20,10 +20,6 @@ using Action = PlacedEvent::Action;
 
 namespace {
 
-std::size_t index_of(Category category) {
-  return static_cast<std::size_t>(category);
-}
-
 class TimelineBuilder {
  public:
   TimelineBuilder(const Program& program,

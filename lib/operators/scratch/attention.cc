@@ -9,7 +9,6 @@
 namespace elixir::operators {
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4;
 /// cuDNN's attention rounds what it asks for up by this much (measured, cuDNN 9.19).
 constexpr std::int64_t kCudnnSlackBytes = 256;
 /// In it wider heads than these were never recorded, nor values of another width.

@@ -13,12 +13,7 @@ namespace {
 
 constexpr std::int64_t kCubAlignment = 256;
 constexpr std::int64_t kIndexBytes = 8;
-constexpr std::int64_t kFloatBytes = 4;
 constexpr std::int64_t kCubTile = 4608;  ///< items of a block, keys of 8 bytes
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Radix sort of pairs of 8 bytes. What one block sorts by itself needs nothing, but asks for a
 /// byte. One sweep: bins of eight passes, look-back of each tile, the other halves of both double

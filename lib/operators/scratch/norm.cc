@@ -10,8 +10,6 @@
 namespace elixir::operators {
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4;
-
 /// Copies what is not contiguous first.
 void native_layer_norm(ScriptBuilder& script) {
   if (const auto* input = script.tensor(0); input != nullptr && !is_contiguous(*input)) {

@@ -22,10 +22,6 @@ struct Dimension {
   std::int64_t input_stride = 0, output_stride = 0;  ///< elements; output's is 0 where reduced
 };
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 std::int64_t power_of_two_up_to(std::int64_t n) {
   return static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));

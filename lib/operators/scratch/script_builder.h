@@ -13,6 +13,8 @@
 
 namespace elixir::operators {
 
+inline constexpr std::int64_t kFloatBytes = 4;
+
 class ScriptBuilder {
  public:
   /// `fresh`: storages that the call allocates, in the order of its outputs.

@@ -101,14 +101,6 @@ std::string culprits_table(const check::Culprits& culprits) {
   return text + table.text();
 }
 
-Json optional_json(const std::optional<std::int64_t>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json check_json(const check::Check& check) {
   const check::QuantityInfo& info = check::info_of(check.quantity);
   const SourcePos& place = check.origin.place;
@@ -118,14 +110,14 @@ Json check_json(const check::Check& check) {
       {"quantity", info.key},
       {"unit", unit_name(info.measure)},
       {"verdict", name_of(check.verdict)},
-      {"value", optional_json(check.value)},
-      {"limit", optional_json(check.limit)},
+      {"value", value_or_null(check.value)},
+      {"limit", value_or_null(check.limit)},
       {"overshoot",
        check.verdict == check::Verdict::kOver ? Json(check.overshoot()) : Json(nullptr)},
       {"overshoot_percent", percent ? Json(*percent) : Json(nullptr)},
       {"max_increase_percent",
        check.max_increase_percent ? Json(*check.max_increase_percent) : Json(nullptr)},
-      {"baseline_value", optional_json(check.baseline_value)},
+      {"baseline_value", value_or_null(check.baseline_value)},
       {"reason", text_or_null(check.reason)},
       {"origin",
        {{"flag", text_or_null(check.origin.flag)},
@@ -141,7 +133,7 @@ Json culprits_json(const check::Culprits& culprits) {
     entries.push_back({{"name", culprit.name},
                        {"count", culprit.count},
                        {"value", culprit.value},
-                       {"baseline_value", optional_json(culprit.before)}});
+                       {"baseline_value", value_or_null(culprit.before)}});
   }
   return {{"what", culprits.what},
           {"share", culprits.share},

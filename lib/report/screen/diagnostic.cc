@@ -52,10 +52,6 @@ std::string labelled(std::string_view label, std::string_view text, const Style&
   return result + '\n';
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 }  // namespace
 
 Diagnostic diagnostic_of(const ErrorInfo& info) {

@@ -24,6 +24,7 @@
 #include "kernels/cuda_kernels.h"
 #include "replay/dropout_state.h"
 #include "replay/replay_call.h"
+#include "runtime/device/cuda_status.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
 #include "runtime/device/launch_errors.h"
@@ -39,20 +40,13 @@ using schedule::Stream;
 
 constexpr c10::DeviceIndex kDevice = 0;
 
-void check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw Error(
-      status == cudaErrorMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kDeviceFailure,
-      fmt::format("{}: {}", what, cudaGetErrorString(status)));
-}
-
 class CudaOperations final : public StreamOperations {
  public:
   explicit CudaOperations(cudaStream_t stream) : stream_(stream) {}
   void copy(void* to, const void* from, std::int64_t bytes) override {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_),
-          "copying");
+    check_cuda(
+        cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_),
+        "copying");
   }
   void poison(void* memory, std::int64_t bytes) override {
     kernels::poison_cuda(memory, static_cast<std::size_t>(bytes), stream_);
@@ -99,7 +93,7 @@ class CudaDevice final : public Device {
         device_to_host_operations_(device_to_host_.stream()),
         cpu_operations_(make_host_operations(options.cpu_threads)),
         copies_(options.cpu_threads) {
-    check(cudaEventCreate(&step_begin_), "creating an event");
+    check_cuda(cudaEventCreate(&step_begin_), "creating an event");
     limit_operators();
   }
   ~CudaDevice() override {
@@ -150,13 +144,14 @@ class CudaDevice final : public Device {
   void* allocate_uncharged(std::int64_t bytes) override {
     void* memory = nullptr;
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    check(cudaMalloc(&memory, size), "allocating static buffers");
+    check_cuda(cudaMalloc(&memory, size), "allocating static buffers");
     device_slabs_.push_back(memory);
     copies_.clear(memory, size);
     return memory;
   }
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
-    check(cudaDeviceSynchronize(), "waiting for the GPU");  // what was issued before comes first
+    check_cuda(cudaDeviceSynchronize(),
+               "waiting for the GPU");  // what was issued before comes first
     copies_.copy(to, from, static_cast<std::size_t>(bytes), *cpu_operations_);
   }
 
@@ -183,8 +178,8 @@ class CudaDevice final : public Device {
   void begin_step(std::size_t tasks) override {
     while (events_.size() < tasks) {
       TaskEvents events;
-      check(cudaEventCreate(&events.begin), "creating an event");
-      check(cudaEventCreate(&events.end), "creating an event");
+      check_cuda(cudaEventCreate(&events.begin), "creating an event");
+      check_cuda(cudaEventCreate(&events.end), "creating an event");
       events_.push_back(events);
     }
     board_.reset(tasks);
@@ -193,7 +188,7 @@ class CudaDevice final : public Device {
     c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
     guard_.emplace(compute_);
     below_.emplace();
-    check(cudaEventRecord(step_begin_, compute_.stream()), "beginning a step");
+    check_cuda(cudaEventRecord(step_begin_, compute_.stream()), "beginning a step");
     start_ = Clock::now();
   }
 
@@ -255,7 +250,7 @@ class CudaDevice final : public Device {
   /// LibTorch's allocator gets what statics leave of the limit.
   void limit_operators() const {
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
+    check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
     // One byte more, because the allocator cuts the product with this share down to whole bytes.
     const double share = static_cast<double>(limit_bytes_ - static_bytes_ + 1) /
                          static_cast<double>(properties.totalGlobalMem);
@@ -294,9 +289,10 @@ class CudaDevice final : public Device {
         board_.wait(id);
         if (streams_[id] == Stream::kCpu) continue;  // settled means finished
         if (on_host) {
-          check(cudaEventSynchronize(events_[id].end), "waiting for the GPU");
+          check_cuda(cudaEventSynchronize(events_[id].end), "waiting for the GPU");
         } else {
-          check(cudaStreamWaitEvent(stream_of(task.stream), events_[id].end), "ordering streams");
+          check_cuda(cudaStreamWaitEvent(stream_of(task.stream), events_[id].end),
+                     "ordering streams");
         }
       }
       if (board_.failed()) return;
@@ -305,9 +301,10 @@ class CudaDevice final : public Device {
         body(*cpu_operations_);
         host_times_[task.id] = {start_ns, now_ns()};
       } else {
-        check(cudaEventRecord(events_[task.id].begin, stream_of(task.stream)), "starting a task");
+        check_cuda(cudaEventRecord(events_[task.id].begin, stream_of(task.stream)),
+                   "starting a task");
         with_launch_errors([&] { body(operations_of(task.stream)); });
-        check(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
+        check_cuda(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
       }
       board_.settle(task.id);
     } catch (const TaskBoard::Abandoned&) {  // another lane has told
@@ -327,7 +324,7 @@ class CudaDevice final : public Device {
   }
   void synchronize() {
     for (const auto& stream : {compute_, host_to_device_, device_to_host_}) {
-      check(cudaStreamSynchronize(stream.stream()), "finishing a step");
+      check_cuda(cudaStreamSynchronize(stream.stream()), "finishing a step");
     }
   }
   void leave_step() noexcept {
@@ -371,7 +368,7 @@ void check_machine(const DeviceOptions& options) {
                 {"train on the CPU with a plan for it (--device cpu)"});
   }
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
+  check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
   const int sm = properties.major * 10 + properties.minor;
   if (options.sm != 0 && options.sm != sm) {
     throw Error(ErrorCode::kWrongMachineKind,

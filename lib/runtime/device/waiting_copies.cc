@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "runtime/device/cuda_status.h"
 
 namespace elixir::runtime {
 namespace {
@@ -17,17 +18,11 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 /// Less than this is left to the driver.
 constexpr std::size_t kWorthStagingBytes = std::size_t{1} << 20;
 
-void check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw Error(ErrorCode::kDeviceFailure, fmt::format("{}: {}", what, cudaGetErrorString(status)));
-}
-
 enum class Place { kPageable, kPinned, kDevice };
 
 Place place_of(const void* memory) {
   cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, memory), "asking where memory is");
+  check_cuda(cudaPointerGetAttributes(&attributes, memory), "asking where memory is");
   switch (attributes.type) {
     case cudaMemoryTypeUnregistered:
       return Place::kPageable;
@@ -41,9 +36,9 @@ Place place_of(const void* memory) {
 }  // namespace
 
 WaitingCopies::WaitingCopies(int threads) : threads_(threads) {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
   for (CUevent_st*& event : done_) {
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
   }
 }
 
@@ -53,7 +48,7 @@ WaitingCopies::~WaitingCopies() {
 }
 
 void WaitingCopies::wait() {
-  check(cudaStreamSynchronize(stream_), "waiting for a copy");
+  check_cuda(cudaStreamSynchronize(stream_), "waiting for a copy");
 }
 
 char* WaitingCopies::piece(std::size_t index) {
@@ -62,7 +57,7 @@ char* WaitingCopies::piece(std::size_t index) {
 }
 
 void WaitingCopies::clear(void* device_memory, std::size_t bytes) {
-  check(cudaMemsetAsync(device_memory, 0, bytes, stream_), "clearing memory");
+  check_cuda(cudaMemsetAsync(device_memory, 0, bytes, stream_), "clearing memory");
   wait();
 }
 
@@ -76,7 +71,7 @@ void WaitingCopies::copy(void* to, const void* from, std::size_t bytes, StreamOp
   } else if (destination == Place::kPageable && bytes >= kWorthStagingBytes) {
     copy_to_pageable(static_cast<char*>(to), static_cast<const char*>(from), bytes, host);
   } else {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copying");
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copying");
   }
   wait();
 }
@@ -89,10 +84,11 @@ void WaitingCopies::copy_from_pageable(char* to,
   for (std::size_t done = 0; done < bytes; done += kPieceBytes, next = (next + 1) % kPieces) {
     const std::size_t count = std::min(kPieceBytes, bytes - done);
     // The piece's last transfer; one that was never recorded is complete.
-    check(cudaEventSynchronize(done_[next]), "waiting for a copy");
+    check_cuda(cudaEventSynchronize(done_[next]), "waiting for a copy");
     host.copy(piece(next), from + done, static_cast<std::int64_t>(count));
-    check(cudaMemcpyAsync(to + done, piece(next), count, cudaMemcpyDefault, stream_), "copying");
-    check(cudaEventRecord(done_[next], stream_), "copying");
+    check_cuda(cudaMemcpyAsync(to + done, piece(next), count, cudaMemcpyDefault, stream_),
+               "copying");
+    check_cuda(cudaEventRecord(done_[next], stream_), "copying");
   }
 }
 
@@ -103,15 +99,15 @@ void WaitingCopies::copy_to_pageable(char* to,
   const auto fetch = [&](std::size_t begin, std::size_t index) {
     if (begin >= bytes) return;
     const std::size_t count = std::min(kPieceBytes, bytes - begin);
-    check(cudaMemcpyAsync(piece(index), from + begin, count, cudaMemcpyDefault, stream_),
-          "copying");
-    check(cudaEventRecord(done_[index], stream_), "copying");
+    check_cuda(cudaMemcpyAsync(piece(index), from + begin, count, cudaMemcpyDefault, stream_),
+               "copying");
+    check_cuda(cudaEventRecord(done_[index], stream_), "copying");
   };
   fetch(0, 0);
   std::size_t now = 0;
   for (std::size_t done = 0; done < bytes; done += kPieceBytes, now = (now + 1) % kPieces) {
     fetch(done + kPieceBytes, (now + 1) % kPieces);  // beside the host's copy of this one
-    check(cudaEventSynchronize(done_[now]), "waiting for a copy");
+    check_cuda(cudaEventSynchronize(done_[now]), "waiting for a copy");
     host.copy(
         to + done, piece(now), static_cast<std::int64_t>(std::min(kPieceBytes, bytes - done)));
   }

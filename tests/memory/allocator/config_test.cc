@@ -15,7 +15,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-ErrorInfo error_of(const std::string& text) {
+ErrorInfo error_in_config(const std::string& text) {
   try {
     static_cast<void>(AllocatorConfig::parse(text, "--allocator"));
   } catch (const Error& error) {
@@ -102,14 +102,15 @@ TEST(AllocatorConfig, PrintsAnyDivisionsSoThatTheyAreReadBack) {
 }
 
 TEST(AllocatorConfig, NamesAnUnknownOptionItsPlaceAndTheNearest) {
-  const ErrorInfo error = error_of("expandable_segments:True,max_split_size_m:64");
+  const ErrorInfo error = error_in_config("expandable_segments:True,max_split_size_m:64");
   EXPECT_EQ(error.code, ErrorCode::kBadAllocatorConfig);
   EXPECT_EQ(exit_code_of(error.code), 2);
   EXPECT_EQ(error.message, "unknown allocator option `max_split_size_m`");
   EXPECT_EQ(error.where->file, "--allocator");
   EXPECT_EQ(error.where->byte_offset, 25);
   EXPECT_THAT(error.help, testing::ElementsAre("did you mean `max_split_size_mb`?"));
-  EXPECT_THAT(error_of("speed:fast").help, testing::ElementsAre(HasSubstr("max_split_size_mb")));
+  EXPECT_THAT(error_in_config("speed:fast").help,
+              testing::ElementsAre(HasSubstr("max_split_size_mb")));
 }
 
 TEST(AllocatorConfig, SaysWhatAValueShouldBe) {
@@ -146,7 +147,7 @@ TEST(AllocatorConfig, SaysWhatAValueShouldBe) {
       {",expandable_segments:True", "unknown allocator option `,`", "knows", 0},
   };
   for (const auto& c : kCases) {
-    const ErrorInfo error = error_of(c.text);
+    const ErrorInfo error = error_in_config(c.text);
     EXPECT_THAT(error.message, HasSubstr(c.message)) << c.text;
     ASSERT_EQ(error.help.size(), 1U) << c.text;
     EXPECT_THAT(error.help[0], HasSubstr(c.help)) << c.text;

@@ -19,7 +19,7 @@
 namespace elixir::tests {
 namespace {
 
-struct Case {
+struct TrainingCase {
   const char* name;
   const char* config;
   std::int64_t capacity_mib;
@@ -27,7 +27,7 @@ struct Case {
   int streams;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const TrainingCase& c, std::ostream* out) {
   *out << c.name;
 }
 
@@ -66,10 +66,10 @@ void train(AllocatorPair& pair, int streams, std::uint64_t seed) {
   static_cast<void>(pair.allocate(sizes.front(), 0));
 }
 
-class LibTorchTraces : public testing::TestWithParam<Case> {};
+class LibTorchTraces : public testing::TestWithParam<TrainingCase> {};
 
 TEST_P(LibTorchTraces, AreTheCommittedOnes) {
-  const Case& c = GetParam();
+  const TrainingCase& c = GetParam();
   PairOptions options;
   options.config = c.config;
   options.capacity_bytes = c.capacity_mib << 20;
@@ -91,17 +91,18 @@ TEST_P(LibTorchTraces, AreTheCommittedOnes) {
 INSTANTIATE_TEST_SUITE_P(
     Configurations,
     LibTorchTraces,
-    testing::Values(Case{"default", "", 81920, 1024, 1},
-                    Case{"streams", "", 81920, 1024, 3},
-                    Case{"limit", "", 81920, 1, 1},
-                    Case{"device-full", "", 90, 1024, 1},
-                    Case{"max-split", "max_split_size_mb:20", 81920, 1, 1},
-                    Case{"garbage", "garbage_collection_threshold:0.5", 81920, 2, 1},
-                    Case{"divisions", "roundup_power2_divisions:[1:4,8:2,>:8]", 81920, 1024, 1},
-                    Case{"large-segment", "large_segment_size_mb:32", 81920, 1, 1},
-                    Case{"expandable", "expandable_segments:True", 81920, 1024, 2},
-                    Case{"expandable-limit", "expandable_segments:True", 81920, 1, 1}),
-    [](const testing::TestParamInfo<Case>& info) {
+    testing::Values(TrainingCase{"default", "", 81920, 1024, 1},
+                    TrainingCase{"streams", "", 81920, 1024, 3},
+                    TrainingCase{"limit", "", 81920, 1, 1},
+                    TrainingCase{"device-full", "", 90, 1024, 1},
+                    TrainingCase{"max-split", "max_split_size_mb:20", 81920, 1, 1},
+                    TrainingCase{"garbage", "garbage_collection_threshold:0.5", 81920, 2, 1},
+                    TrainingCase{
+                        "divisions", "roundup_power2_divisions:[1:4,8:2,>:8]", 81920, 1024, 1},
+                    TrainingCase{"large-segment", "large_segment_size_mb:32", 81920, 1, 1},
+                    TrainingCase{"expandable", "expandable_segments:True", 81920, 1024, 2},
+                    TrainingCase{"expandable-limit", "expandable_segments:True", 81920, 1, 1}),
+    [](const testing::TestParamInfo<TrainingCase>& info) {
       std::string name = info.param.name;
       for (char& letter : name) {
         if (letter == '-') letter = '_';

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-ErrorInfo error_of(const std::string& text) {
+ErrorInfo error_in_trace(const std::string& text) {
   try {
     static_cast<void>(read_recorded_trace(text, "step.trace"));
   } catch (const Error& error) {
@@ -94,7 +94,7 @@ TEST(RecordedTrace, NamesTheLineOfAMistake) {
       {std::string(kHeader) + "g @0 0 small 512f\na 5\n", "after the final segments", 7},
   };
   for (const auto& c : kCases) {
-    const ErrorInfo error = error_of(c.text);
+    const ErrorInfo error = error_in_trace(c.text);
     EXPECT_EQ(error.code, ErrorCode::kBadRecordedTrace) << c.text;
     EXPECT_THAT(error.message, HasSubstr(c.message)) << c.text;
     EXPECT_EQ(error.where->file, "step.trace");
