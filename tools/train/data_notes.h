@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "program/program.h"
-#include "train/data.h"
-#include "train/label_use.h"
+#include "train/data/dataset.h"
+#include "train/data/label_use.h"
 
 namespace elixir::tools {
 

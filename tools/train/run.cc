@@ -33,14 +33,14 @@
 #include "tools/train/data_notes.h"
 #include "tools/train/memory_check.h"
 #include "tools/train/slow_progress.h"
-#include "train/checkpoint.h"
-#include "train/data.h"
-#include "train/export.h"
-#include "train/learning_rate.h"
-#include "train/run_directory.h"
-#include "train/token_entropy.h"
-#include "train/training_state.h"
-#include "train/weights.h"
+#include "train/data/dataset.h"
+#include "train/data/token_entropy.h"
+#include "train/run/checkpoint.h"
+#include "train/run/export.h"
+#include "train/run/learning_rate.h"
+#include "train/run/run_directory.h"
+#include "train/run/training_state.h"
+#include "train/weights/weights.h"
 
 namespace elixir::tools {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/weights.h"
+#include "train/weights/weights.h"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 
-#include "support.h"
+#include "train/support.h"
 
 namespace elixir::train {
 namespace {

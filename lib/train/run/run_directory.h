@@ -13,7 +13,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
-#include "train/run_lock.h"
+#include "train/run/run_lock.h"
 
 namespace elixir::train {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run_directory.h"
+#include "train/run/run_directory.h"
 
 #include <fcntl.h>
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/learning_rate.h"
+#include "train/run/learning_rate.h"
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@
 #include "kernels/random.h"
 #include "kernels/thread_pool.h"
 #include "program/program.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace elixir::train {
 

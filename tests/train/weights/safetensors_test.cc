@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 #include <cstring>
 
@@ -9,7 +9,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
-#include "support.h"
+#include "train/support.h"
 
 namespace elixir::train {
 namespace {

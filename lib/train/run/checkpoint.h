@@ -20,7 +20,7 @@
 
 #include "core/json.h"
 #include "program/program.h"
-#include "train/learning_rate.h"
+#include "train/run/learning_rate.h"
 
 namespace elixir::train {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/data.h"
+#include "train/data/dataset.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/file_error.h"
 #include "runtime/micro_batch_seed.h"
-#include "train/data_kinds.h"
+#include "train/data/dataset_kinds.h"
 
 namespace elixir::train {
 namespace {

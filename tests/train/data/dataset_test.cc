@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/data.h"
+#include "train/data/dataset.h"
 
 #include <sys/resource.h>
 
@@ -15,10 +15,10 @@
 #include <ATen/ops/ones.h>
 #include <fmt/format.h>
 
-#include "support.h"
-#include "train/label_use.h"
-#include "train/safetensors.h"
-#include "train/token_entropy.h"
+#include "train/data/label_use.h"
+#include "train/data/token_entropy.h"
+#include "train/support.h"
+#include "train/weights/safetensors.h"
 
 namespace elixir::train {
 namespace {

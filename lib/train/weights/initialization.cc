@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "kernels/random.h"
 #include "runtime/micro_batch_seed.h"
-#include "train/weights.h"
+#include "train/weights/weights.h"
 
 namespace elixir::train {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/token_entropy.h"
+#include "train/data/token_entropy.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "train/input_file.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace elixir::train {
 namespace {

@@ -14,8 +14,8 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
-#include "train/data_kinds.h"
-#include "train/safetensors.h"
+#include "train/data/dataset_kinds.h"
+#include "train/weights/safetensors.h"
 
 namespace elixir::train {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/training_state.h"
+#include "train/run/training_state.h"
 
 #include <set>
 #include <string>

@@ -5,7 +5,7 @@
 // written.
 
 #include "runtime/trainer.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 namespace elixir::train {
 

@@ -25,7 +25,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "program/program.h"
-#include "train/label_use.h"
+#include "train/data/label_use.h"
 
 namespace elixir::train {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/weights.h"
+#include "train/weights/weights.h"
 
 #include <algorithm>
 #include <filesystem>

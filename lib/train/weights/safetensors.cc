@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 #include <algorithm>
 #include <bit>

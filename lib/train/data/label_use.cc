@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/label_use.h"
+#include "train/data/label_use.h"
 
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "train/element_flow.h"
+#include "train/data/element_flow.h"
 
 namespace elixir::train {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/element_flow.h"
+#include "train/data/element_flow.h"
 
 #include <set>
 

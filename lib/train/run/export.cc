@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/export.h"
+#include "train/run/export.h"
 
 #include <filesystem>
 #include <map>
@@ -12,7 +12,7 @@
 
 #include "capture/record/scalar_type.h"
 #include "core/error.h"
-#include "train/safetensors.h"
+#include "train/weights/safetensors.h"
 
 namespace elixir::train {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -15,9 +15,9 @@
 
 #include "core/files.h"
 #include "core/interrupt.h"
-#include "support.h"
-#include "train/run_directory.h"
-#include "train/training_state.h"
+#include "train/run/run_directory.h"
+#include "train/run/training_state.h"
+#include "train/support.h"
 
 namespace elixir::train {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/files.h"
 #include "program/program.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 namespace elixir::train {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "train/data.h"
+#include "train/data/dataset.h"
 
 namespace elixir::train {
 

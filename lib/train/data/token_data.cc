@@ -15,9 +15,9 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/units.h"
-#include "train/data_kinds.h"
+#include "train/data/dataset_kinds.h"
+#include "train/data/token_entropy.h"
 #include "train/input_file.h"
-#include "train/token_entropy.h"
 
 namespace elixir::train {
 namespace {

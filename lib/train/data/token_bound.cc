@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "train/data.h"
-#include "train/element_flow.h"
+#include "train/data/dataset.h"
+#include "train/data/element_flow.h"
 
 namespace elixir::train {
 namespace {
