@@ -45,8 +45,8 @@ struct DataFiles {
 [[nodiscard]] DataFiles find_data(const std::vector<std::string>& paths,
                                   std::optional<DataFormat> format);
 
-/// One batch: CPU tensors in Program::inputs order, one vector a micro-batch (trainer.h's
-/// MicroBatches).
+/// One batch: CPU tensors in Program::inputs order, one vector a micro-batch
+/// (step_report.h's MicroBatches).
 using BatchInputs = std::vector<at::Tensor>;
 
 class Dataset {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The recipe of an archive, and weights drawn by it (kernels/random.h says how).
+#include "train/weights/initialization.h"
+
 #include <optional>
 
 #include <ATen/ops/empty.h>
@@ -12,7 +13,6 @@
 #include "core/json.h"
 #include "kernels/random.h"
 #include "runtime/micro_batch_seed.h"
-#include "train/weights/weights.h"
 
 namespace elixir::train {
 namespace {

@@ -21,6 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors are little endian");
 
+constexpr std::int64_t kLengthBytes = 8;                   // of the header's length, before it
 constexpr std::int64_t kMaximumHeaderBytes = 100'000'000;  // the format's own limit
 constexpr std::size_t kWritePieceBytes = std::size_t{8} << 20;
 
@@ -77,9 +78,9 @@ std::string file_dtype_name(program::DType dtype) {
 
 /// Errors of the JSON reader, as errors of this file.
 template <class Body>
-auto in_header(const std::string& path, Body body) {
+void in_header(const std::string& path, Body body) {
   try {
-    return body();
+    body();
   } catch (const Error& error) {
     ErrorInfo info = error.info();
     if (info.code != ErrorCode::kBadSafetensors) {
@@ -89,27 +90,25 @@ auto in_header(const std::string& path, Body body) {
     if (!info.where) info.where = SourcePos{};
     info.where->file = path;
     info.where->line.reset();
-    info.where->byte_offset = 8;
+    info.where->byte_offset = kLengthBytes;
     throw Error(std::move(info));
   }
 }
 
-}  // namespace
-
-std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
-  auto result = std::make_shared<Safetensors>();
-  result->file_ = InputFile::open(path);
-  const std::int64_t file_bytes = result->file_->size_bytes();
-  if (file_bytes < 8) {
-    bad(path,
+/// The JSON text, with the checks that need no JSON.
+std::string read_header(const InputFile& file) {
+  const std::int64_t file_bytes = file.size_bytes();
+  if (file_bytes < kLengthBytes) {
+    bad(file.path(),
         0,
         fmt::format("not a safetensors file: {} bytes, but the header's length alone takes 8",
                     file_bytes));
   }
   std::uint64_t header_bytes = 0;
-  result->file_->read(0, &header_bytes, sizeof header_bytes);
-  if (header_bytes > static_cast<std::uint64_t>(std::min(kMaximumHeaderBytes, file_bytes - 8))) {
-    bad(path,
+  file.read(0, &header_bytes, sizeof header_bytes);
+  const std::int64_t most_bytes = std::min(kMaximumHeaderBytes, file_bytes - kLengthBytes);
+  if (header_bytes > static_cast<std::uint64_t>(most_bytes)) {
+    bad(file.path(),
         0,
         fmt::format("not a safetensors file, or a truncated one: it announces a header of {} bytes "
                     "and has {} bytes",
@@ -117,83 +116,82 @@ std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
                     file_bytes));
   }
   std::string header(header_bytes, '\0');
-  result->file_->read(8, header.data(), header.size());
+  file.read(kLengthBytes, header.data(), header.size());
   if (header.empty() || header.front() != '{') {
-    bad(path, 8, "not a safetensors file: its header does not start with `{`");
+    bad(file.path(), kLengthBytes, "not a safetensors file: its header does not start with `{`");
   }
-  const std::int64_t data_begin = 8 + static_cast<std::int64_t>(header_bytes);
-  const std::int64_t data_bytes = file_bytes - data_begin;
+  return header;
+}
 
-  in_header(path, [&] {
-    const auto document = JsonDocument::parse(std::move(header), path);
-    for (const auto& member : document->root().members()) {
-      const std::string& name = member.first;
-      const JsonCursor& value = member.second;
-      if (name == "__metadata__") {
-        for (const auto& entry : value.members()) {
-          result->metadata_.emplace(entry.first, entry.second.string());
-        }
-        continue;
-      }
-      value.only_keys({"dtype", "shape", "data_offsets"});
-      SafetensorsEntry entry;
-      entry.name = name;
-      entry.dtype_text = value.at("dtype").string();
-      const FileDType* type = file_dtype(entry.dtype_text);
-      if (type == nullptr) {
-        value.at("dtype").fail(ErrorCode::kBadSafetensors,
-                               "unknown dtype `" + entry.dtype_text + "`");
-      }
-      entry.dtype = type->dtype;
-      std::int64_t expected_bytes = type->bytes;
-      bool empty = false;
-      for (const JsonCursor& size : value.at("shape").items()) {
-        entry.sizes.push_back(size.non_negative());
-        if (entry.sizes.back() == 0) empty = true;
-      }
-      if (empty) expected_bytes = 0;
-      for (std::size_t i = 0; !empty && i < entry.sizes.size(); ++i) {
-        if (__builtin_mul_overflow(expected_bytes, entry.sizes[i], &expected_bytes)) {
-          value.at("shape").fail(ErrorCode::kBadSafetensors, "shape has too many elements");
-        }
-      }
-      const auto offsets = value.at("data_offsets").items();
-      if (offsets.size() != 2) {
-        value.at("data_offsets").fail(ErrorCode::kBadSafetensors, "wants [begin, end]");
-      }
-      const std::int64_t begin = offsets[0].non_negative();
-      const std::int64_t end = offsets[1].non_negative();
-      if (begin > end || end > data_bytes) {
-        value.at("data_offsets")
-            .fail(ErrorCode::kBadSafetensors,
-                  fmt::format("[{}, {}] is outside the file's {} bytes of data; is the file "
-                              "truncated?",
-                              begin,
-                              end,
-                              data_bytes));
-      }
-      if (end - begin != expected_bytes) {
-        value.fail(ErrorCode::kBadSafetensors,
-                   fmt::format("`{}` has {} bytes of data, its shape and dtype need {}",
-                               name,
-                               end - begin,
-                               expected_bytes));
-      }
-      entry.offset_bytes = data_begin + begin;
-      entry.bytes = end - begin;
-      result->entries_.push_back(std::move(entry));
+std::vector<std::int64_t> read_shape(const JsonCursor& shape) {
+  std::vector<std::int64_t> sizes;
+  for (const JsonCursor& size : shape.items()) sizes.push_back(size.non_negative());
+  return sizes;
+}
+
+/// Bytes of a tensor, 0 when one of its sizes is.
+std::int64_t bytes_of(const std::vector<std::int64_t>& sizes,
+                      std::int64_t element_bytes,
+                      const JsonCursor& shape) {
+  if (std::count(sizes.begin(), sizes.end(), 0) != 0) return 0;
+  std::int64_t bytes = element_bytes;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(bytes, size, &bytes)) {
+      shape.fail(ErrorCode::kBadSafetensors, "shape has too many elements");
     }
-    return 0;
-  });
+  }
+  return bytes;
+}
 
-  std::stable_sort(result->entries_.begin(),
-                   result->entries_.end(),
-                   [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-                     return std::pair(a.offset_bytes, a.bytes) < std::pair(b.offset_bytes, b.bytes);
-                   });
+/// One member of the header: a tensor's dtype, shape and place, which must agree.
+SafetensorsEntry read_entry(const std::string& name,
+                            const JsonCursor& value,
+                            std::int64_t data_begin,
+                            std::int64_t file_bytes) {
+  value.only_keys({"dtype", "shape", "data_offsets"});
+  SafetensorsEntry entry;
+  entry.name = name;
+  entry.dtype_text = value.at("dtype").string();
+  const FileDType* type = file_dtype(entry.dtype_text);
+  if (type == nullptr) {
+    value.at("dtype").fail(ErrorCode::kBadSafetensors, "unknown dtype `" + entry.dtype_text + "`");
+  }
+  entry.dtype = type->dtype;
+  entry.sizes = read_shape(value.at("shape"));
+  const std::int64_t expected_bytes = bytes_of(entry.sizes, type->bytes, value.at("shape"));
+  const JsonCursor place = value.at("data_offsets");
+  const auto offsets = place.items();
+  if (offsets.size() != 2) place.fail(ErrorCode::kBadSafetensors, "wants [begin, end]");
+  const std::int64_t begin = offsets[0].non_negative();
+  const std::int64_t end = offsets[1].non_negative();
+  const std::int64_t data_bytes = file_bytes - data_begin;
+  if (begin > end || end > data_bytes) {
+    place.fail(ErrorCode::kBadSafetensors,
+               fmt::format("[{}, {}] is outside the file's {} bytes of data; is the file "
+                           "truncated?",
+                           begin,
+                           end,
+                           data_bytes));
+  }
+  if (end - begin != expected_bytes) {
+    value.fail(ErrorCode::kBadSafetensors,
+               fmt::format("`{}` has {} bytes of data, its shape and dtype need {}",
+                           name,
+                           end - begin,
+                           expected_bytes));
+  }
+  entry.offset_bytes = data_begin + begin;
+  entry.bytes = end - begin;
+  return entry;
+}
+
+/// `entries`, in the order of their data, take every byte behind the header once.
+void check_coverage(const std::vector<SafetensorsEntry>& entries,
+                    const std::string& path,
+                    std::int64_t data_begin,
+                    std::int64_t file_bytes) {
   std::int64_t covered = data_begin;
-  for (std::size_t i = 0; i < result->entries_.size(); ++i) {
-    const SafetensorsEntry& entry = result->entries_[i];
+  for (const SafetensorsEntry& entry : entries) {
     if (entry.offset_bytes != covered) {
       bad(path,
           std::min(entry.offset_bytes, covered),
@@ -203,12 +201,44 @@ std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
                                                    : "leaves a hole before it"));
     }
     covered += entry.bytes;
-    result->by_name_.emplace(entry.name, i);
   }
   if (covered != file_bytes) {
     bad(path,
         covered,
         fmt::format("{} bytes after the last tensor belong to none", file_bytes - covered));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Safetensors> Safetensors::open(const std::string& path) {
+  auto result = std::make_shared<Safetensors>();
+  result->file_ = InputFile::open(path);
+  std::string header = read_header(*result->file_);
+  const std::int64_t data_begin = kLengthBytes + static_cast<std::int64_t>(header.size());
+  const std::int64_t file_bytes = result->file_->size_bytes();
+
+  in_header(path, [&] {
+    const auto document = JsonDocument::parse(std::move(header), path);
+    for (const auto& [name, value] : document->root().members()) {
+      if (name == "__metadata__") {
+        for (const auto& entry : value.members()) {
+          result->metadata_.emplace(entry.first, entry.second.string());
+        }
+      } else {
+        result->entries_.push_back(read_entry(name, value, data_begin, file_bytes));
+      }
+    }
+  });
+
+  std::stable_sort(result->entries_.begin(),
+                   result->entries_.end(),
+                   [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+                     return std::pair(a.offset_bytes, a.bytes) < std::pair(b.offset_bytes, b.bytes);
+                   });
+  check_coverage(result->entries_, path, data_begin, file_bytes);
+  for (std::size_t i = 0; i < result->entries_.size(); ++i) {
+    result->by_name_.emplace(result->entries_[i].name, i);
   }
   return result;
 }

@@ -8,6 +8,9 @@
 #include <ATen/ops/full.h>
 
 #include "train/support.h"
+#include "train/weights/initialization.h"
+#include "train/weights/name_match.h"
+#include "train/weights/weight_files.h"
 
 namespace elixir::train {
 namespace {
