@@ -84,4 +84,16 @@ void export_torchscript(const std::string& path,
   });
 }
 
+void export_model(const std::string& path,
+                  const std::string& model_path,
+                  const program::Program& program,
+                  const std::vector<StateTensor>& model,
+                  Overwrite overwrite) {
+  if (export_format_of(path) == ExportFormat::kSafetensors) {
+    export_safetensors(path, model, overwrite);
+  } else {
+    export_torchscript(path, model_path, program, model, overwrite);
+  }
+}
+
 }  // namespace elixir::train

@@ -31,4 +31,11 @@ void export_torchscript(const std::string& path,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite);
 
+/// Either, by the suffix of `path`.
+void export_model(const std::string& path,
+                  const std::string& model_path,
+                  const program::Program& program,
+                  const std::vector<StateTensor>& model,
+                  Overwrite overwrite);
+
 }  // namespace elixir::train

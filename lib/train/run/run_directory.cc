@@ -148,6 +148,7 @@ RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       run_id_(std::move(other.run_id_)),
       lock_(std::move(other.lock_)),
+      begun_(other.begun_),
       device_(other.device_),
       inode_(other.inode_),
       metrics_(std::exchange(other.metrics_, -1)) {}
@@ -234,6 +235,7 @@ RunDirectory RunDirectory::open(const std::string& path) {
   check_run(path);
   check_writable(path);
   RunDirectory directory(path, RunLock::acquire(path));
+  directory.begun_ = true;
   directory.run_id_ = JsonDocument::load(directory.file("config.json"))
                           ->root("elixir.config", 1)
                           .at("run_id")
@@ -266,6 +268,25 @@ void RunDirectory::check_present() const {
 
 void RunDirectory::write(const std::string& name, std::string_view bytes) const {
   write_file(file(name), bytes, Overwrite::kAllow);
+}
+
+void RunDirectory::write_config(const Json& meta,
+                                const std::string& program_fingerprint,
+                                const Json& choices) {
+  Json config = Json::object();
+  config["schema"] = "elixir.config";
+  config["schema_version"] = kSchemaVersion;
+  config["meta"] = meta;
+  config["run_id"] = run_id_;
+  config["program_fingerprint"] = program_fingerprint;
+  config["options"] = choices;
+  try {
+    write("config.json", dump(config));
+  } catch (const Error&) {
+    if (!begun_) abandon();
+    throw;
+  }
+  begun_ = true;
 }
 
 void RunDirectory::append_metrics(const Json& line) {

@@ -51,6 +51,9 @@ class RunDirectory {
   /// enough for every step.
   void check_present() const;
   void write(const std::string& name, std::string_view bytes) const;
+  /// config.json: which run this is, and `choices` as its options. A new run that cannot write it
+  /// leaves no directory behind (an older one's notes stay).
+  void write_config(const Json& meta, const std::string& program_fingerprint, const Json& choices);
   /// Appends one line, with the run's id in front. kDiskFull, kIoError; as check_present().
   void append_metrics(const Json& line);
   /// Drops every line beyond `step`, and a cut last one. kMixedRuns when a line is another run's.
@@ -62,6 +65,7 @@ class RunDirectory {
   RunDirectory(std::string path, RunLock lock);
   std::string path_, run_id_;
   RunLock lock_;
+  bool begun_ = false;  ///< it has a config.json
   std::uint64_t device_ = 0, inode_ = 0;
   int metrics_ = -1;
 };
