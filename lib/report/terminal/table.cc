@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/error.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 

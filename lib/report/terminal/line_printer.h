@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 
