@@ -192,8 +192,8 @@ TEST_F(TrainingRunTest, ACheckpointOfAnotherProgramIsRefused) {
   train(directory, watcher);
   inputs_.fingerprint = std::string(64, 'f');
   const ErrorInfo info = error_of([&] {
-    (void)find_resume_point(directory.checkpoints(), directory.run_id(), inputs_, [](const auto&) {
-    });
+    (void)find_resume_point(
+        directory.checkpoints(), directory.run_id(), inputs_, [](const auto&) {});
   });
   EXPECT_EQ(info.code, ErrorCode::kPlanOfAnotherProgram);
 }
