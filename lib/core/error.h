@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Errors are payloads, never text built at the throw site: an Error carries a stable code, a
-// message, a place, notes and help; `report/screen/diagnostic.h` alone renders them and
+// message, a place, notes and help; `report/terminal/diagnostic.h` alone renders them and
 // `tools/common/run_tool.h` alone maps them to exit codes. Exceptions are for broken input,
 // environment and bugs. An answer such as "no plan fits" is a value. Every code has a section in
 // docs/errors.md (a test compares the two).

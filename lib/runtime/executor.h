@@ -18,7 +18,7 @@
 #include "runtime/device/device.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
-#include "runtime/trainer.h"
+#include "runtime/step_report.h"
 #include "schedule/schedule.h"
 
 namespace elixir::runtime {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plan/plan.h"
-#include "runtime/trainer.h"
+#include "runtime/trainer_options.h"
 
 namespace elixir::runtime {
 

@@ -13,7 +13,7 @@
 
 #include "runtime/device/stream_operations.h"
 #include "runtime/parameter_layout.h"
-#include "runtime/trainer.h"
+#include "runtime/trainer_options.h"
 
 namespace elixir::runtime {
 

@@ -27,6 +27,7 @@
 #include "runtime/optimizer_pass.h"
 #include "runtime/parameter_layout.h"
 #include "runtime/parameter_store.h"
+#include "runtime/trainer_internals.h"
 #include "schedule/buffers.h"
 #include "schedule/evaluation.h"
 #include "schedule/operator_memory.h"
@@ -342,13 +343,6 @@ const schedule::Schedule& Trainer::schedule() const {
   return state_->executor->schedule();
 }
 
-void Trainer::replace_schedule_for_test(schedule::Schedule schedule) {
-  state_->executor->replace_schedule(std::move(schedule));
-}
-void Trainer::set_device_limit_for_test(std::int64_t bytes) {
-  state_->device->set_memory_limit(bytes);
-}
-
 at::Tensor Trainer::state(const std::string& parameter, const std::string& what) const {
   return state_->parameters->get(parameter, what);
 }
@@ -365,6 +359,13 @@ void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
 }
 void Trainer::set_steps_done(std::int64_t steps) {
   state_->steps_done = steps;
+}
+
+void TrainerInternals::replace_schedule(Trainer& trainer, schedule::Schedule schedule) {
+  trainer.state_->executor->replace_schedule(std::move(schedule));
+}
+void TrainerInternals::set_device_limit(Trainer& trainer, std::int64_t bytes) {
+  trainer.state_->device->set_memory_limit(bytes);
 }
 
 }  // namespace elixir::runtime

@@ -7,7 +7,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "fuzz.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;

@@ -15,6 +15,7 @@
 #include "../capture/equality.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "runtime/trainer_internals.h"
 #include "runtime/training.h"
 
 namespace elixir::runtime {
@@ -204,7 +205,7 @@ TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
   // The task stays, so that whoever waits for it goes on; it brings nothing.
   fetch->kind = schedule::TaskKind::kLoadInputs;
   fetch->micro_batch = 0;
-  trainer.replace_schedule_for_test(broken);
+  TrainerInternals::replace_schedule(trainer, broken);
   try {
     trainer.step(model_->batch(2, 1), run_.learning_rate);
     ADD_FAILURE() << "the loss is finite";
@@ -223,7 +224,7 @@ TEST_P(RuntimeOnGpu, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   plan.budgets.gpu_memory_bytes = 8_GiB;
   Trainer trainer(model.captured(), plan, options(), model.weights());
   trainer.step(model.batch(1, 1), run_.learning_rate);
-  trainer.set_device_limit_for_test(1);
+  TrainerInternals::set_device_limit(trainer, 1);
   const MicroBatches batch = model.batch(2, 1);
   try {
     trainer.step(batch, run_.learning_rate);
@@ -232,7 +233,7 @@ TEST_P(RuntimeOnGpu, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
     EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
   }
   EXPECT_EQ(trainer.steps_done(), 1);
-  trainer.set_device_limit_for_test(8_GiB);
+  TrainerInternals::set_device_limit(trainer, 8_GiB);
   EXPECT_GT(trainer.step(batch, run_.learning_rate).loss, 0.0);
 }
 

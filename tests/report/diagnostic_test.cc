@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/diagnostic.h"
+#include "report/terminal/diagnostic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 
 #include <gtest/gtest.h>
 

@@ -11,6 +11,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "runtime/trainer_internals.h"
 #include "runtime/training.h"
 
 namespace elixir::runtime {
@@ -145,7 +146,7 @@ TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
   });
   ASSERT_NE(fetch, broken.tasks.end());
   broken.tasks.erase(fetch);
-  trainer.replace_schedule_for_test(broken);
+  TrainerInternals::replace_schedule(trainer, broken);
   try {
     trainer.step(model_->batch(2, 1), run_.learning_rate);
     ADD_FAILURE() << "the loss is finite";

@@ -19,6 +19,7 @@
 
 #include "core/error.h"
 #include "replay/counting_allocator.h"
+#include "runtime/trainer_internals.h"
 #include "runtime/training.h"
 #include "schedule/evaluation.h"
 
@@ -109,9 +110,9 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   const auto troubled = make(plan);
   const std::int64_t statics = replay::DeviceAccount::instance().charged_bytes();
   const std::int64_t room = plan.predicted.peak_allocated_bytes + one_trainer;
-  troubled->set_device_limit_for_test(room);
+  TrainerInternals::set_device_limit(*troubled, room);
   EXPECT_EQ(step(*troubled).loss, expected[0]);
-  troubled->set_device_limit_for_test(room - 1);
+  TrainerInternals::set_device_limit(*troubled, room - 1);
   try {
     step(*troubled);
     ADD_FAILURE() << "no error";
@@ -123,7 +124,7 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   }
   EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), statics);
   EXPECT_EQ(troubled->steps_done(), 1);
-  troubled->set_device_limit_for_test(room);
+  TrainerInternals::set_device_limit(*troubled, room);
   EXPECT_EQ(step(*troubled).loss, expected[1]);
   EXPECT_EQ(step(*troubled).loss, expected[2]);
   EXPECT_TRUE(weights_of(*troubled) == weights);
@@ -295,7 +296,7 @@ TEST_F(TrainerTest, EvaluationTakesTheBytesThatAreCountedBeforehand) {
       EXPECT_EQ(replay::DeviceAccount::instance().peak_bytes(), memory.peak_device_bytes);
       EXPECT_EQ(step(*trainer).memory.peak_device_bytes, training_bytes);
 
-      trainer->set_device_limit_for_test(memory.peak_device_bytes - 1);
+      TrainerInternals::set_device_limit(*trainer, memory.peak_device_bytes - 1);
       EXPECT_EQ(code_of([&] { trainer->evaluate(evaluation.captured(), inputs); }),
                 ErrorCode::kOutOfMemory);
     }

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 
 namespace elixir::tools {
 namespace {

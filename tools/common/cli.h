@@ -212,7 +212,15 @@ class Flags {
             const std::string& help,
             std::function<void(const std::string&)> set);
   Flag* find(const std::string& name);
+  /// Of all that --help shows and that are flags.
+  [[nodiscard]] std::vector<std::string> shown_names() const;
+  void refuse_misread(const std::vector<std::string>& arguments);
+  [[nodiscard]] std::vector<std::string> words_among(
+      const std::vector<std::string>& remaining) const;
+  static void assign(Flag& flag, int times, const std::vector<std::string>& values);
   void assign_positionals(const std::vector<std::string>& words);
+  [[noreturn]] void fail_unexpected(const std::string& word, bool takes_positionals) const;
+  void check_exclusive() const;
 
   std::string group_ = "Options";
   std::deque<Flag> flags_;  // a deque: references to its elements stay valid

@@ -58,9 +58,9 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "report/screen/diagnostic.h"
-#include "report/screen/line_printer.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/diagnostic.h"
+#include "report/terminal/line_printer.h"
+#include "report/terminal/terminal.h"
 #include "tools/common/claimed_files.h"
 #include "tools/common/cli.h"
 

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "report/screen/byte_unit.h"
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 #include "tools/common/subprocess.h"
 
 namespace elixir::tools {

@@ -20,7 +20,7 @@
 #include "report/screen/byte_unit.h"
 #include "report/screen/comparison_screen.h"
 #include "report/screen/profile_screen.h"
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 #include "report/trace/memory_snapshot.h"
 #include "tools/profile/gpu_memory.h"
 #include "tools/profile/measured.h"

@@ -12,7 +12,8 @@
 
 #include "core/json.h"
 #include "report/screen/step_comparison.h"
-#include "runtime/trainer.h"
+#include "runtime/step_report.h"
+#include "runtime/trainer_options.h"
 
 namespace elixir::tools {
 

@@ -79,4 +79,9 @@ std::string sampling_text(const train::Dataset& data,
       times < 10 ? fmt::format("{:.2g}", times) : fmt::format("{:.0f}", times));
 }
 
+std::string loss_unit(const train::Dataset& data, train::DataFormat format) {
+  if (format == train::DataFormat::kBytes) return " nats/byte";
+  return data.tokens_per_row() ? " nats/token" : "";
+}
+
 }  // namespace elixir::tools

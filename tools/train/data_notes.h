@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a run's header says of its data: what the labels are, and how rows are drawn. A run whose
-// labels repeat its inputs looks perfect and learns nothing, so it is said before the first step.
+// What is said of a run's data: what the labels are, how rows are drawn, what a loss is counted
+// in. A run whose labels repeat its inputs looks perfect and learns nothing, so it is said before
+// the first step.
 
 #include <cstdint>
 #include <optional>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "program/program.h"
-#include "train/data.h"
-#include "train/label_use.h"
+#include "train/data/dataset.h"
+#include "train/data/label_use.h"
 
 namespace elixir::tools {
 
@@ -34,5 +35,8 @@ struct LabelWarning {
 [[nodiscard]] std::string sampling_text(const train::Dataset& data,
                                         std::int64_t rows_per_step,
                                         std::int64_t steps);
+
+/// " nats/token", to stand behind a loss; empty for samples.
+[[nodiscard]] std::string loss_unit(const train::Dataset& data, train::DataFormat format);
 
 }  // namespace elixir::tools

@@ -116,9 +116,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   return options;
 }
 
-}  // namespace
-
-void declare_train_flags(Flags& flags, TrainOptions& options) {
+void declare_inputs(Flags& flags, TrainOptions& options) {
   flags.group("Inputs");
   flags.text("--plan", "PLAN.json", &options.plan, "the plan to carry out (elixir-search)")
       .reads()
@@ -157,7 +155,9 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
             "go on with a run from its newest valid checkpoint; its other flags are remembered")
       .reads()
       .brief();
+}
 
+void declare_training(Flags& flags, TrainOptions& options) {
   flags.group("Training");
   flags.choice("--device", {"auto", "cpu", "cuda"}, &options.device, "auto: the plan's");
   flags.integer("--steps", "N", &options.steps, kPositive, "optimizer steps of the whole run")
@@ -194,7 +194,9 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
   flags.toggle("--deterministic",
                &options.deterministic,
                "deterministic operators only, so that any two plans give the same bits on CUDA");
+}
 
+void declare_checkpoints_and_evaluation(Flags& flags, TrainOptions& options) {
   flags.group("Checkpoints and evaluation");
   flags
       .integer("--checkpoint-every",
@@ -232,7 +234,9 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
   flags.toggle("--dry-run",
                &options.dry_run,
                "check everything, say what would be done and predicted, and stop");
+}
 
+void declare_capture(Flags& flags, TrainOptions& options) {
   flags.group("Model capture (as for elixir-profile)");
   flags.texts("--input",
               "NAME:DTYPE[D0,D1,...]",
@@ -246,7 +250,9 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
               &options.loss,
               "loss of output and last input, when the model returns none")
       .default_text("the model's");
+}
 
+void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
   flags.choice(
       "--optimizer", {"adamw", "adam", "sgd", "none"}, &options.optimizer, "must be the plan's");
@@ -260,6 +266,16 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
             &options.hardware,
             "hardware document the plan was made with, for the predicted timeline of trace.json")
       .reads();
+}
+
+}  // namespace
+
+void declare_train_flags(Flags& flags, TrainOptions& options) {
+  declare_inputs(flags, options);
+  declare_training(flags, options);
+  declare_checkpoints_and_evaluation(flags, options);
+  declare_capture(flags, options);
+  declare_decided_by_plan(flags, options);
 }
 
 Json to_json(const TrainOptions& options) {

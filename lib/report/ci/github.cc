@@ -9,7 +9,7 @@
 
 #include "core/files.h"
 #include "report/screen/check_screen.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/screen/check_screen.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 namespace {

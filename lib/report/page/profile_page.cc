@@ -38,7 +38,7 @@ constexpr std::size_t kTensorsShown = 40;
 /// Tensors that together take less than the peak divided by this are counted, not listed.
 constexpr std::int64_t kLightestShare = 5000;
 constexpr std::size_t kOperatorsShown = 25;
-constexpr std::size_t kModulesShown = 2500;
+constexpr std::size_t kModulesOnPage = 2500;
 
 std::string name(const std::string& text) {
   return escape_html(shortened(text));
@@ -257,7 +257,7 @@ class Page {
         "<section><h2>Modules " + unit_note() +
         "</h2>\n<p class=\"tools\" id=\"tree-tools\" hidden><button id=\"open-all\">open "
         "all</button> <button id=\"close-all\">close all</button></p>\n<div class=\"scroll\">" +
-        module_table(memory::module_memory(program_, timeline_), unit_, kModulesShown) +
+        module_table(memory::module_memory(program_, timeline_), unit_, kModulesOnPage) +
         "</div></section>\n";
   }
 

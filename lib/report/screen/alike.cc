@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 

@@ -8,8 +8,8 @@
 
 #include "core/units.h"
 #include "report/screen/alike.h"
-#include "report/screen/table.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/table.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 namespace {

@@ -15,8 +15,8 @@
 #include "program/alike.h"
 #include "program/labels.h"
 #include "report/screen/alike.h"
-#include "report/screen/table.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/table.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 namespace {

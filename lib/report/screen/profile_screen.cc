@@ -18,11 +18,11 @@
 #include "program/labels.h"
 #include "report/screen/byte_unit.h"
 #include "report/screen/layers.h"
-#include "report/screen/line_printer.h"
 #include "report/screen/live_tensors.h"
 #include "report/screen/module_rows.h"
 #include "report/screen/peak_basis.h"
-#include "report/screen/table.h"
+#include "report/terminal/line_printer.h"
+#include "report/terminal/table.h"
 
 namespace elixir::report {
 namespace {

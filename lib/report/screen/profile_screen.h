@@ -8,7 +8,7 @@
 
 #include "memory/step/training_step.h"
 #include "program/document.h"
-#include "report/screen/terminal.h"
+#include "report/terminal/terminal.h"
 
 namespace elixir::report {
 

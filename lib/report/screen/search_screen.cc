@@ -10,7 +10,7 @@
 
 #include "core/units.h"
 #include "program/labels.h"
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 
 namespace elixir::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
-#include "report/screen/table.h"
+#include "report/terminal/table.h"
 
 namespace elixir::report {
 namespace {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// One step from outside: the batch that goes in, the report that comes out. A report is measured,
+// by clocks and allocators; nothing in it is taken from the schedule.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "plan/plan.h"
+#include "schedule/schedule.h"
+#include "schedule/simulate.h"
+
+namespace elixir::runtime {
+
+/// One batch: CPU tensors in Program::inputs order, one vector a micro-batch.
+using MicroBatches = std::vector<std::vector<at::Tensor>>;
+
+struct MemoryUse {
+  std::int64_t peak_device_bytes = 0;  ///< measured by the device's allocator, 512-byte rounding
+  std::int64_t host_bytes = 0;         ///< host arena
+};
+
+struct StepReport {
+  double loss = 0;                      ///< mean over micro-batches
+  std::vector<float> micro_losses;      ///< as computed, one a micro-batch
+  std::optional<double> gradient_norm;  ///< with clipping
+  double step_ns = 0;                   ///< wall clock
+  std::array<double, schedule::kStreamCount> busy_ns{};
+  MemoryUse memory;
+  plan::Traffic traffic;  ///< counted where bytes move
+  std::vector<schedule::TaskTime> tasks;
+};
+
+}  // namespace elixir::runtime

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "train/run/checkpoint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/file_error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "train/input_file.h"
+#include "train/weights/safetensors.h"
+
+namespace elixir::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kStateFile = "state.json";
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kUnfinished = ".unfinished-";
+constexpr std::string_view kRemoved = ".removed-";
+
+[[noreturn]] void bad(const std::string& path,
+                      std::string message,
+                      std::vector<std::string> notes = {}) {
+  throw file_error(ErrorCode::kBadCheckpoint,
+                   path,
+                   std::move(message),
+                   {.byte_offset = {}, .notes = std::move(notes), .help = {}});
+}
+
+[[noreturn]] void fail_io(const std::string& path, const std::error_code& error) {
+  const bool full = error.value() == ENOSPC || error.value() == EDQUOT;
+  const bool denied = error.value() == EACCES || error.value() == EROFS || error.value() == EPERM;
+  throw Error(full     ? ErrorCode::kDiskFull
+              : denied ? ErrorCode::kOutputUnwritable
+                       : ErrorCode::kIoError,
+              fmt::format("cannot write `{}`: {}", path, error.message()));
+}
+
+/// Counts bytes of tensors as they are written.
+class Written {
+ public:
+  Written(const TrainingState& state, const std::function<void(double)>& progress)
+      : progress_(progress) {
+    for (const auto* tensors : {&state.model, &state.optimizer}) {
+      for (const StateTensor& each : *tensors) total_bytes_ += bytes_of(each);
+    }
+  }
+  /// Before the tensor is read: what came before it is written.
+  void begin(const StateTensor& tensor) {
+    if (progress_) progress_(static_cast<double>(bytes_) / static_cast<double>(total_bytes_));
+    bytes_ += bytes_of(tensor);
+  }
+
+ private:
+  static std::int64_t bytes_of(const StateTensor& tensor) {
+    std::int64_t bytes = program::element_bytes(tensor.dtype);
+    for (const std::int64_t size : tensor.sizes) bytes *= size;
+    return bytes;
+  }
+  const std::function<void(double)>& progress_;
+  std::int64_t bytes_ = 0, total_bytes_ = 1;
+};
+
+std::vector<SafetensorsSource> sources_of(const std::vector<StateTensor>& tensors,
+                                          Written& written) {
+  std::vector<SafetensorsSource> sources;
+  sources.reserve(tensors.size());
+  for (const StateTensor& each : tensors) {
+    sources.push_back({each.name, each.dtype, each.sizes, [&each, &written] {
+                         written.begin(each);
+                         return each.read();
+                       }});
+  }
+  return sources;
+}
+
+/// Makes `directory`, lastingly.
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  const bool made = fs::create_directories(directory, error);
+  if (error) fail_io(directory.string(), error);
+  if (made) sync_directory(fs::absolute(directory).lexically_normal().parent_path().string());
+}
+
+/// Names of finished checkpoints, newest first.
+std::vector<std::string> finished(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
+       walk.increment(error)) {
+    const std::string name = walk->path().filename().string();
+    if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    fail_in_file(ErrorCode::kFileUnreadable,
+                 directory,
+                 fmt::format("cannot read directory `{}`: {}", directory, error.message()));
+  }
+  std::sort(names.rbegin(), names.rend());
+  return names;
+}
+
+void remove_checkpoint(const fs::path& directory, const std::string& name) {
+  const fs::path hidden = directory / (std::string(kRemoved) + name);
+  std::error_code error;
+  fs::remove_all(hidden, error);
+  // Renamed first: a kill in the middle of the removal must not leave half a checkpoint under its
+  // name.
+  fs::rename(directory / name, hidden, error);
+  if (error) fail_io((directory / name).string(), error);
+  fs::remove_all(hidden, error);
+  if (error) fail_io(hidden.string(), error);
+}
+
+/// Digest of state.json's own content.
+std::string digest_of(Json document) {
+  document.erase("digest");
+  return sha256_hex(dump(document));
+}
+
+Json state_document(const CheckpointInfo& info, const std::string& directory, const Json& meta) {
+  Json document;
+  document["schema"] = "elixir.checkpoint";
+  document["schema_version"] = kSchemaVersion;
+  document["meta"] = meta;
+  document["run_id"] = info.run_id;
+  document["step"] = info.step;
+  document["program_fingerprint"] = info.program_fingerprint;
+  document["device"] = info.device;
+  document["cpu_threads"] = info.cpu_threads;
+  document["learning_rate"] = {{"schedule", name_of(info.learning_rate.schedule)},
+                               {"base", info.learning_rate.base},
+                               {"warmup_steps", info.learning_rate.warmup_steps},
+                               {"steps", info.learning_rate.steps}};
+  document["loss_scale"] = nullptr;
+  document["random"] = {{"seed", info.seed}, {"next_step", info.step + 1}};
+  document["data"] = {{"format", info.data_format},
+                      {"rows_per_step", info.rows_per_step},
+                      {"next_row", info.step * info.rows_per_step}};
+  document["files"] = Json::array();
+  for (const char* name : {kModelFile, kOptimizerFile}) {
+    const std::string path = (fs::path(directory) / name).string();
+    document["files"].push_back({{"name", name},
+                                 {"bytes", fs::file_size(path)},
+                                 {"digest", digest_of_file(path, OnInterrupt::kGoOn)}});
+  }
+  document["digest"] = digest_of(document);
+  return document;
+}
+
+CheckpointInfo read_state(const std::string& directory) {
+  const auto document = JsonDocument::load(directory + "/" + kStateFile);
+  const JsonCursor root = document->root("elixir.checkpoint", 1);
+  root.only_keys({"schema",
+                  "schema_version",
+                  "meta",
+                  "run_id",
+                  "step",
+                  "program_fingerprint",
+                  "device",
+                  "cpu_threads",
+                  "learning_rate",
+                  "loss_scale",
+                  "random",
+                  "data",
+                  "files",
+                  "digest"});
+  if (root.at("digest").string() != digest_of(root.raw())) {
+    bad(document->name(), "the document does not have its digest");
+  }
+  CheckpointInfo info;
+  info.run_id = root.at("run_id").string();
+  info.step = root.at("step").non_negative();
+  info.program_fingerprint = root.at("program_fingerprint").string();
+  info.device = root.at("device").choice({"cpu", "cuda"});
+  constexpr std::int64_t kMostThreads = 8192;
+  const std::int64_t threads = root.at("cpu_threads").integer();
+  if (threads < 1 || threads > kMostThreads) {
+    root.at("cpu_threads")
+        .fail(ErrorCode::kJsonBadValue,
+              fmt::format("{} threads: 1 to {} are possible", threads, kMostThreads));
+  }
+  info.cpu_threads = static_cast<int>(threads);
+  const JsonCursor rate = root.at("learning_rate");
+  info.learning_rate.schedule =
+      *schedule_named(rate.at("schedule").choice({"constant", "linear", "cosine"}));
+  info.learning_rate.base = rate.at("base").number();
+  info.learning_rate.warmup_steps = rate.at("warmup_steps").non_negative();
+  info.learning_rate.steps = rate.at("steps").non_negative();
+  info.seed = static_cast<std::uint64_t>(root.at("random").at("seed").non_negative());
+  info.data_format = root.at("data").at("format").string();
+  info.rows_per_step = root.at("data").at("rows_per_step").non_negative();
+  std::set<std::string> names;
+  for (const JsonCursor& file : root.at("files").items()) {
+    const std::string name = file.at("name").choice({kModelFile, kOptimizerFile});
+    const std::string path = (fs::path(directory) / name).string();
+    names.insert(name);
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error) bad(path, "`" + path + "` is missing");
+    if (bytes != static_cast<std::uintmax_t>(file.at("bytes").non_negative())) {
+      bad(path,
+          fmt::format("`{}` has {} bytes, its checkpoint wrote {}",
+                      path,
+                      bytes,
+                      file.at("bytes").non_negative()));
+    }
+    if (digest_of_file(path, OnInterrupt::kThrow) != file.at("digest").string()) {
+      bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
+    }
+  }
+  if (names.size() != 2) root.at("files").fail(ErrorCode::kBadCheckpoint, "two files belong here");
+  return info;
+}
+
+void restore_file(const std::string& path, const std::vector<StateTensor>& tensors) {
+  const auto file = Safetensors::open(path);
+  for (const StateTensor& tensor : tensors) {
+    const SafetensorsEntry* entry = file->find(tensor.name);
+    if (entry == nullptr) bad(path, "no tensor `" + tensor.name + "` in the checkpoint");
+    if (entry->dtype != tensor.dtype || entry->sizes != tensor.sizes) {
+      bad(path, fmt::format("`{}` has another dtype or shape in the checkpoint", tensor.name));
+    }
+  }
+  if (file->entries().size() != tensors.size()) {
+    bad(path,
+        fmt::format(
+            "the checkpoint has {} tensors, this run {}", file->entries().size(), tensors.size()));
+  }
+  for (const StateTensor& tensor : tensors) {
+    throw_if_interrupted();
+    tensor.write(file->tensor(*file->find(tensor.name)));
+  }
+}
+
+}  // namespace
+
+std::string write_checkpoint(const std::string& directory,
+                             const CheckpointInfo& info,
+                             const TrainingState& state,
+                             int keep,
+                             const Json& meta,
+                             const std::function<void(double)>& progress) {
+  const fs::path root(directory);
+  make_directory(root);
+  std::error_code error;
+  Written written(state, progress);
+  const std::string name = fmt::format("{}{:010}", kPrefix, info.step);
+  const fs::path unfinished = root / (std::string(kUnfinished) + name);
+  fs::remove_all(unfinished, error);
+  fs::create_directory(unfinished, error);
+  if (error) fail_io(unfinished.string(), error);
+  try {
+    write_safetensors((unfinished / kModelFile).string(),
+                      sources_of(state.model, written),
+                      {},
+                      Overwrite::kRefuse);
+    write_safetensors((unfinished / kOptimizerFile).string(),
+                      sources_of(state.optimizer, written),
+                      {},
+                      Overwrite::kRefuse);
+    write_file((unfinished / kStateFile).string(),
+               dump(state_document(info, unfinished.string(), meta)),
+               Overwrite::kRefuse);
+    sync_directory(unfinished.string());
+    // A damaged checkpoint of the same step (the run was resumed from an older one) gives way.
+    if (fs::exists(root / name)) remove_checkpoint(root, name);
+    fs::rename(unfinished, root / name);
+    sync_directory(directory);
+  } catch (const fs::filesystem_error& failure) {
+    std::error_code ignored;
+    fs::remove_all(unfinished, ignored);
+    fail_io(unfinished.string(), failure.code());
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+  const std::vector<std::string> all = finished(directory);
+  for (std::size_t i = static_cast<std::size_t>(std::max(1, keep)); i < all.size(); ++i) {
+    remove_checkpoint(root, all[i]);
+  }
+  return (root / name).string();
+}
+
+std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
+                                                 const std::string& run_id) {
+  FoundCheckpoint found;
+  const std::vector<std::string> names = finished(directory);
+  for (const std::string& name : names) {
+    found.path = (fs::path(directory) / name).string();
+    try {
+      found.info = read_state(found.path);
+    } catch (const Error& failure) {
+      if (failure.info().code == ErrorCode::kIoError) throw;
+      found.rejected.push_back(fmt::format("{}: {}", name, failure.info().message));
+      continue;
+    }
+    if (found.info.run_id != run_id) {
+      fail_in_file(ErrorCode::kMixedRuns,
+                   found.path,
+                   fmt::format("checkpoint `{}` is of another run", found.path),
+                   {"put each run's files into a directory of its own"});
+    }
+    return found;
+  }
+  if (names.empty()) return std::nullopt;
+  bad(directory, "every checkpoint is damaged", found.rejected);
+}
+
+void restore_checkpoint(const FoundCheckpoint& checkpoint, const TrainingState& state) {
+  restore_file(checkpoint.path + "/" + kModelFile, state.model);
+  restore_file(checkpoint.path + "/" + kOptimizerFile, state.optimizer);
+}
+
+void remove_leftovers(const std::string& directory) {
+  std::vector<fs::path> leftovers;
+  std::error_code error;
+  for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
+       walk.increment(error)) {
+    const std::string name = walk->path().filename().string();
+    if (name.rfind(kUnfinished, 0) == 0 || name.rfind(kRemoved, 0) == 0) {
+      leftovers.push_back(walk->path());
+    }
+  }
+  for (const fs::path& path : leftovers) {
+    fs::remove_all(path, error);
+    if (error) fail_io(path.string(), error);
+  }
+}
+
+}  // namespace elixir::train

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The loss of held-out data: without update, and with the same rows each time.
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/trainer.h"
+#include "train/run/run_setup.h"
+
+namespace elixir::train {
+
+/// Mean over at most `most_batches` batches, spread over the data; nullopt when it was interrupted.
+[[nodiscard]] std::optional<double> evaluate(runtime::Trainer& trainer,
+                                             const HeldOut& held_out,
+                                             std::int64_t most_batches);
+
+}  // namespace elixir::train

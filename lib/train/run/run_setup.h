@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a training run needs before its first step: what is trained on what (RunInputs), and how
+// (RunOptions). Whoever fills them has read and checked the files that they come from; a run reads
+// weights and rows of data, nothing else.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "plan/plan.h"
+#include "program/lifetimes.h"
+#include "runtime/trainer_options.h"
+#include "train/data/dataset.h"
+#include "train/run/learning_rate.h"
+
+namespace elixir::train {
+
+/// Data that is never trained on, and the program that tells its loss.
+struct HeldOut {
+  capture::Captured program;  ///< forward only, mode eval, with the training program's parameters
+  std::unique_ptr<const Dataset> data;
+};
+
+struct RunInputs {
+  plan::Plan plan;
+  capture::Captured captured;
+  std::string fingerprint;  ///< of captured.program
+  /// Of one step, all micro-batches (flops_of_step()).
+  double flops_per_step = 0;
+  runtime::DeviceKind device = runtime::DeviceKind::kCpu;
+  /// The first weights. A run that goes on from a checkpoint asks only for what that lacks.
+  runtime::TensorSource weights;
+  DataFormat data_format = DataFormat::kBytes;
+  std::unique_ptr<const Dataset> data;
+  std::optional<HeldOut> held_out;
+
+  [[nodiscard]] std::int64_t rows_per_step() const;
+  /// nullopt when rows are samples.
+  [[nodiscard]] std::optional<std::int64_t> tokens_per_step() const;
+};
+
+/// Floating-point operations of the operators that run, in all `micro_batches` of a step.
+[[nodiscard]] double flops_of_step(const program::Program& program,
+                                   const program::Lifetimes& lifetimes,
+                                   int micro_batches);
+
+struct CheckpointPolicy {
+  /// Steps between checkpoints. nullopt: one at the end. 0: none, unless the run is interrupted.
+  std::optional<std::int64_t> every;
+  int keep = 2;  ///< newest ones that stay
+};
+
+struct RunOptions {
+  std::int64_t steps = 100;  ///< of the whole run, those before a checkpoint included
+  LearningRate learning_rate;
+  runtime::OptimizerOptions optimizer;
+  std::uint64_t seed = 0;
+  bool deterministic = false;
+  CheckpointPolicy checkpoints;
+  std::int64_t evaluate_every = 0;  ///< steps; 0: before the first and after the last alone
+  std::int64_t evaluation_batches = 16;
+  /// Who trains, for the `meta` of documents.
+  std::string tool = "libelixir";
+  std::vector<std::string> argv;
+};
+
+}  // namespace elixir::train

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "train/run/training_run.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "train/run/evaluation.h"
+#include "train/run/metrics.h"
+#include "train/run/training_state.h"
+
+namespace elixir::train {
+
+TrainingRun::TrainingRun(const RunInputs& inputs,
+                         RunOptions options,
+                         const std::optional<FoundCheckpoint>& from,
+                         RunObserver& observer)
+    : inputs_(inputs), options_(std::move(options)), observer_(observer) {
+  fill(from);
+  if (inputs_.held_out) trainer_->prepare_evaluation(inputs_.held_out->program);
+  if (from) {
+    restore_checkpoint(*from, training_state_of(*trainer_));
+    trainer_->set_steps_done(from->info.step);
+    result_.checkpoint_step = from->info.step;
+  }
+}
+
+void TrainingRun::fill(const std::optional<FoundCheckpoint>& from) {
+  runtime::TrainerOptions wanted;
+  wanted.device = inputs_.device;
+  wanted.optimizer = options_.optimizer;
+  wanted.seed = options_.seed;
+  wanted.deterministic = options_.deterministic;
+  wanted.keep_task_times = true;
+  if (from) wanted.cpu_threads = from->info.cpu_threads;
+  wanted.on_fill = [this](double done_fraction, const std::string& parameter) {
+    observer_.filling(done_fraction, parameter);
+  };
+  runtime::TensorSource source = inputs_.weights;
+  if (from) source = without_checkpointed(inputs_.captured.program, std::move(source));
+  trainer_.emplace(inputs_.captured, inputs_.plan, wanted, [&](const std::string& name) {
+    throw_if_interrupted();
+    return source(name);
+  });
+  observer_.filled();
+}
+
+void TrainingRun::begin(RunDirectory& directory, const Json& choices) {
+  directory_ = &directory;
+  directory.cut_metrics(trainer_->steps_done());
+  directory.write_config(make_meta(options_.tool, options_.argv), inputs_.fingerprint, choices);
+  checkpoints_.emplace(directory, inputs_, options_, result_.checkpoint_step);
+}
+
+RunResult TrainingRun::train() {
+  require(checkpoints_.has_value(), "a run trains before it has a directory");
+  if (inputs_.held_out && trainer_->steps_done() == 0) {
+    result_.first_held_out_loss = result_.held_out_loss = evaluate();
+    if (result_.held_out_loss) observer_.evaluated_untrained(*result_.held_out_loss);
+  }
+  try {
+    train_steps();
+  } catch (Error& error) {
+    checkpoints_->note_newest(error);
+    throw;
+  }
+  result_.steps_done = trainer_->steps_done();
+  result_.checkpoint_step = checkpoints_->newest_step();
+  return std::move(result_);
+}
+
+void TrainingRun::train_steps() {
+  while (trainer_->steps_done() < options_.steps && !interrupted()) {
+    const std::int64_t step = trainer_->steps_done() + 1;
+    one_step(step);
+    if (checkpoints_->due_after(step)) write_checkpoint();
+  }
+  result_.all_steps_done = trainer_->steps_done() >= options_.steps;
+  if (!result_.all_steps_done) observer_.stopping(trainer_->steps_done());
+  if (checkpoints_->due_at_end(result_.all_steps_done)) write_checkpoint();
+}
+
+void TrainingRun::one_step(std::int64_t step) {
+  runtime::MicroBatches batch;
+  for (int micro = 0; micro < inputs_.plan.accumulation_steps; ++micro) {
+    batch.push_back(inputs_.data->training(options_.seed, step, micro));
+  }
+  StepRecord record;
+  record.step = step;
+  record.learning_rate = options_.learning_rate.at(step);
+  record.report = trainer_->step(batch, record.learning_rate);
+  result_.last_loss = record.report.loss;
+  if (!result_.first_loss) result_.first_loss = record.report.loss;
+  if (evaluates_after(step)) {
+    record.held_out_loss = evaluate();
+    if (record.held_out_loss) result_.held_out_loss = record.held_out_loss;
+  }
+  directory_->append_metrics(metrics_line(record, inputs_));
+  observer_.step_done(record);
+  result_.last_tasks = std::move(record.report.tasks);
+}
+
+bool TrainingRun::evaluates_after(std::int64_t step) const {
+  if (!inputs_.held_out) return false;
+  const std::int64_t every = options_.evaluate_every;
+  return step == options_.steps || (every > 0 && step % every == 0);
+}
+
+void TrainingRun::write_checkpoint() {
+  const std::int64_t step = trainer_->steps_done();
+  checkpoints_->write(
+      *trainer_, [&](double done_fraction) { observer_.writing_checkpoint(step, done_fraction); });
+}
+
+std::optional<double> TrainingRun::evaluate() {
+  if (!inputs_.held_out) return std::nullopt;
+  return train::evaluate(*trainer_, *inputs_.held_out, options_.evaluation_batches);
+}
+
+}  // namespace elixir::train

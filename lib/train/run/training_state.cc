@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "train/run/training_state.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+namespace elixir::train {
+namespace {
+
+StateTensor of_parameter(runtime::Trainer& trainer,
+                         const program::Parameter& parameter,
+                         const std::string& what,
+                         const std::string& name,
+                         program::DType dtype) {
+  const std::string parameter_name = parameter.name;
+  return {name,
+          dtype,
+          parameter.tensor.sizes,
+          [&trainer, parameter_name, what] { return trainer.state(parameter_name, what); },
+          [&trainer, parameter_name, what](const at::Tensor& value) {
+            trainer.set_state(parameter_name, what, value);
+          }};
+}
+
+}  // namespace
+
+TrainingState training_state_of(runtime::Trainer& trainer) {
+  TrainingState state;
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    state.model.push_back(
+        of_parameter(trainer, parameter, "parameter", parameter.name, parameter.tensor.dtype));
+  }
+  for (const program::Buffer& buffer : trainer.program().buffers) {
+    if (!buffer.mutated) continue;
+    const std::string name = buffer.name;
+    state.model.push_back(
+        {name,
+         buffer.tensor.dtype,
+         buffer.tensor.sizes,
+         [&trainer, name] { return trainer.buffer(name); },
+         [&trainer, name](const at::Tensor& value) { trainer.set_buffer(name, value); }});
+  }
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    const bool trained = parameter.requires_grad && parameter.gradient.has_value();
+    if (!trained || trainer.plan().optimizer == "none") continue;
+    const auto add = [&](const std::string& what) {
+      state.optimizer.push_back(of_parameter(
+          trainer, parameter, what, parameter.name + "/" + what, program::DType::kFloat32));
+    };
+    // After the parameter in time: setting the parameter sets a master that lost its low bits.
+    if (parameter.tensor.dtype != program::DType::kFloat32) add("master");
+    add("moment1");
+    add("moment2");
+  }
+  return state;
+}
+
+runtime::TensorSource without_checkpointed(const program::Program& program,
+                                           runtime::TensorSource source) {
+  std::set<std::string> held;
+  for (const program::Parameter& parameter : program.parameters) held.insert(parameter.name);
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.mutated) held.insert(buffer.name);
+  }
+  return [held = std::move(held), source = std::move(source)](const std::string& name) {
+    return held.count(name) != 0 ? at::Tensor() : source(name);
+  };
+}
+
+}  // namespace elixir::train

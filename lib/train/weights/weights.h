@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Where the first weights come from: a safetensors file or a sharded index (`--weights`), the
+// archive's own data, or an initialisation recipe. The result is a source that gives one parameter
+// or buffer at a time, in the program's dtype and strides, so that a model larger than memory can
+// be filled. Order for a parameter: weights file, archive (unless kInitialize), recipe. For a
+// buffer: weights file, archive; one without data is kBufferWithoutData, named.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "program/program.h"
+#include "runtime/trainer_options.h"
+
+namespace elixir::train {
+
+enum class MissingWeights : std::uint8_t { kRefuse, kInitialize };
+
+struct WeightOptions {
+  std::optional<std::string> weights_path;
+  /// kInitialize (`--init`): the recipe makes what the weights file lacks, and replaces the
+  /// archive's own data.
+  MissingWeights missing = MissingWeights::kRefuse;
+  std::uint64_t seed = 0;
+};
+
+/// What the archive itself offers; functions, so that tests need no archive.
+struct ArchiveData {
+  std::string path;
+  std::function<bool(const std::string&)> has;
+  std::function<at::Tensor(const std::string&)> read;
+  std::optional<std::string> recipe_json;
+};
+
+struct ChosenWeights {
+  /// By first name. Uses as many threads as LibTorch; one caller at a time.
+  runtime::TensorSource source;
+  /// For people: what was stripped, what was not used, what is initialised.
+  std::vector<std::string> messages;
+  std::vector<std::string> files;                                 ///< of --weights, all shards
+  std::int64_t from_file = 0, from_archive = 0, initialized = 0;  ///< parameters
+};
+/// Checks names, sizes and dtypes before anything large is read: kWeightsMismatch (lists every
+/// missing and unexpected name and every other shape), kBufferWithoutData.
+[[nodiscard]] ChosenWeights choose_weights(const program::Program& program,
+                                           const ArchiveData& archive,
+                                           const WeightOptions& options);
+
+}  // namespace elixir::train

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/announcement.h"
+
+#include <algorithm>
+#include <string>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "core/units.h"
+#include "tools/train/data_notes.h"
+
+namespace elixir::tools {
+namespace {
+
+std::string model_and_plan(const TrainOptions& options, const train::RunInputs& run) {
+  const plan::Plan& plan = run.plan;
+  const auto moved =
+      std::count_if(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
+        return chunk.parameter_home == plan::Home::kHost;
+      });
+  std::string text = fmt::format("model      {}: {} parameters, program {}\n",
+                                 options.model,
+                                 format_count(run.captured.program.parameter_count()),
+                                 run.fingerprint.substr(0, 12));
+  text += fmt::format("plan       {}: {}, {} chunks, {} of them on the host, {} blocks of {}\n",
+                      options.plan,
+                      plan.strategy,
+                      plan.chunks.size(),
+                      moved,
+                      plan.cache.blocks,
+                      format_bytes(plan.cache.block_bytes));
+  text += fmt::format("budgets    device {}, host {}\n",
+                      format_bytes(plan.budgets.gpu_memory_bytes),
+                      format_bytes(plan.budgets.host_memory_bytes));
+  return text;
+}
+
+std::string data_text(const TrainOptions& options, const TrainInputs& inputs) {
+  const train::Dataset& data = *inputs.run.data;
+  const auto tokens_per_row = data.tokens_per_row();
+  const train::DataFiles& files = inputs.data_files;
+  const std::int64_t rows_per_step = inputs.run.rows_per_step();
+  std::string text =
+      fmt::format("data       {} {} ({}) in {} file{}; {} rows{} a step\n",
+                  format_count(data.size()),
+                  tokens_per_row ? "tokens" : "samples",
+                  train::name_of(files.format),
+                  files.files.size(),
+                  files.files.size() == 1 ? "" : "s",
+                  rows_per_step,
+                  tokens_per_row ? fmt::format(" of {} tokens", *tokens_per_row) : "");
+  text += fmt::format(
+      "labels     {}\n",
+      labels_text(inputs.run.captured.program, inputs.label_use, files.format, inputs.labels));
+  text += fmt::format("sampling   {}\n", sampling_text(data, rows_per_step, options.steps));
+  return text;
+}
+
+std::string training_text(const TrainOptions& options,
+                          const train::RunInputs& run,
+                          std::int64_t first_step) {
+  const int threads = at::get_num_threads();
+  return fmt::format(
+      "training   {} to step {}, {}, lr {} {}, clip {}, seed {}, {}\n",
+      first_step == 1              ? std::string("from the start")
+      : first_step > options.steps ? std::string("finished before: nothing left")
+                                   : fmt::format("from step {}", first_step),
+      options.steps,
+      run.plan.optimizer,
+      options.lr,
+      options.lr_schedule,
+      options.clip_norm,
+      options.seed,
+      run.device == runtime::DeviceKind::kCuda
+          ? std::string("on the GPU")
+          : fmt::format("on the CPU with {} thread{}", threads, threads == 1 ? "" : "s"));
+}
+
+std::string predicted_text(const report::StepFigures& predicted) {
+  return fmt::format(
+      "predicted  {} a step, device peak {}, host {}, {} fetches and {} evictions a step\n",
+      format_ns(predicted.step_ns),
+      format_bytes(predicted.peak_device_bytes),
+      format_bytes(predicted.host_bytes),
+      predicted.traffic.fetches,
+      predicted.traffic.evictions);
+}
+
+void log_lines(const std::string& text) {
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    log::info(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+void announce(const TrainOptions& options,
+              const TrainInputs& inputs,
+              const Prediction& prediction,
+              std::int64_t first_step,
+              Context& context) {
+  const std::string text = model_and_plan(options, inputs.run) + data_text(options, inputs) +
+                           training_text(options, inputs.run, first_step) +
+                           predicted_text(prediction.figures);
+  if (const auto warning =
+          label_warning(inputs.label_use, inputs.data_files.format, inputs.labels)) {
+    context.warn(warning->message, warning->help);
+  }
+  if (options.dry_run) {
+    context.print(report::fit(text, context.out_style()));
+  } else {
+    log_lines(text);
+  }
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/inputs.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capture/capture.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "plan/plan.h"
+#include "program/dtype_names.h"
+#include "program/loss_scale.h"
+#include "runtime/machine.h"
+#include "train/weights/weights.h"
+
+namespace elixir::tools {
+namespace {
+
+SourcePos in_file(const std::string& path) {
+  return SourcePos{path, "", std::nullopt, std::nullopt};
+}
+
+plan::Plan load_plan(const TrainOptions& options) {
+  plan::Plan plan = plan::load_plan(options.plan);
+  const auto contradict = [&](const char* flag,
+                              const std::string& given,
+                              const std::string& planned) {
+    if (given == planned) return;
+    ErrorInfo info;
+    info.code = ErrorCode::kConflictingFlags;
+    info.message = fmt::format("{} {} contradicts the plan, which has {}", flag, given, planned);
+    info.where = in_file(options.plan);
+    info.help = {fmt::format("leave {} out, or search a plan for it", flag)};
+    throw Error(std::move(info));
+  };
+  if (options.optimizer) contradict("--optimizer", *options.optimizer, plan.optimizer);
+  if (options.precision) contradict("--precision", *options.precision, plan.precision);
+  if (options.accumulation_steps) {
+    contradict("--accumulation-steps",
+               std::to_string(*options.accumulation_steps),
+               std::to_string(plan.accumulation_steps));
+  }
+  return plan;
+}
+
+capture::Options capture_options(const TrainOptions& options, const plan::Plan& plan) {
+  capture::Options wanted;
+  wanted.target.kind = plan.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
+                                                           : program::Target::Kind::kCpu;
+  wanted.target.sm = plan.hardware.sm;
+  wanted.target.isa = plan.hardware.isa;
+  for (const std::string& text : options.inputs) {
+    const auto spec = capture::InputSpec::parse(text);
+    if (!spec) {
+      throw Error(ErrorCode::kBadInputSpec,
+                  "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
+                  {program::help_for_input(text)});
+    }
+    wanted.inputs.push_back(*spec);
+  }
+  wanted.batch = options.batch;
+  wanted.precision = plan.precision;
+  wanted.mode = options.mode;
+  wanted.loss = options.loss;
+  return wanted;
+}
+
+void check_plan_against(const program::Program& program,
+                        const plan::Plan& plan,
+                        const std::string& plan_path) {
+  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
+  try {
+    plan::check_against(plan, program);
+  } catch (Error& error) {
+    if (error.info().code != ErrorCode::kPlanOfAnotherProgram) throw;
+    ErrorInfo info = error.info();
+    if (!info.where) info.where = in_file(plan_path);
+    info.help = {
+        "pass the --model, --input, --batch, --mode and --loss that elixir-profile was "
+        "given, or profile and search again"};
+    throw Error(std::move(info));
+  }
+}
+
+void capture_model(const capture::Model& model,
+                   const TrainOptions& options,
+                   TrainInputs& inputs,
+                   Context& context) {
+  train::RunInputs& run = inputs.run;
+  capture::Options wanted = capture_options(options, run.plan);
+  run.captured = capture::capture(model, wanted);
+  program::Program& program = run.captured.program;
+  // Plans before the instruction set was named are of programs that do not name it either.
+  program.target = wanted.target;
+  for (const std::string& warning : run.captured.warnings) context.warn(warning);
+  run.fingerprint = program::fingerprint(program);
+  check_plan_against(program, run.plan, options.plan);
+  inputs.lifetimes = program::analyse_lifetimes(program);
+  run.flops_per_step = train::flops_of_step(program, inputs.lifetimes, run.plan.accumulation_steps);
+  if (options.eval_data.empty()) return;
+  wanted.mode = "eval";
+  wanted.backward = false;
+  run.held_out.emplace().program = capture::capture(model, wanted);
+}
+
+void open_training_data(const TrainOptions& options,
+                        std::optional<train::DataFormat> format,
+                        TrainInputs& inputs,
+                        Context& context) {
+  inputs.data_files = train::find_data(options.data, format);
+  for (const std::string& path : inputs.data_files.files) context.files().reads("--data", path);
+  if (inputs.data_files.format == train::DataFormat::kSafetensors && context.given("--labels")) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "--labels is for token streams, --data is safetensors",
+                {"leave --labels out: samples bring their labels"});
+  }
+  train::RunInputs& run = inputs.run;
+  const program::Program& program = run.captured.program;
+  run.data_format = inputs.data_files.format;
+  inputs.labels = options.labels == "next" ? train::Labels::kNext : train::Labels::kSame;
+  inputs.label_use = train::label_use(program);
+  run.data =
+      train::Dataset::open(inputs.data_files, program, run.plan.accumulation_steps, inputs.labels);
+}
+
+void open_held_out_data(const TrainOptions& options,
+                        std::optional<train::DataFormat> format,
+                        TrainInputs& inputs,
+                        Context& context) {
+  const train::DataFiles files = train::find_data(options.eval_data, format);
+  for (const std::string& path : files.files) context.files().reads("--eval-data", path);
+  if (files.format != inputs.data_files.format) {
+    throw Error(ErrorCode::kDataMismatch,
+                fmt::format("--eval-data is {}, --data is {}",
+                            train::name_of(files.format),
+                            train::name_of(inputs.data_files.format)));
+  }
+  train::HeldOut& held_out = *inputs.run.held_out;
+  held_out.data = train::Dataset::open(files, held_out.program.program, 1, inputs.labels);
+}
+
+void open_data(const TrainOptions& options, TrainInputs& inputs, Context& context) {
+  std::optional<train::DataFormat> format;
+  if (options.data_format) format = train::data_format_named(*options.data_format);
+  open_training_data(options, format, inputs, context);
+  if (inputs.run.held_out) open_held_out_data(options, format, inputs, context);
+}
+
+runtime::TensorSource choose_weights(const capture::Model& model,
+                                     const program::Program& program,
+                                     const TrainOptions& options,
+                                     Context& context) {
+  train::ArchiveData archive;
+  archive.path = options.model;
+  archive.has = [model](const std::string& name) { return model.has_data(name); };
+  archive.read = [model](const std::string& name) { return model.read(name); };
+  archive.recipe_json = model.extra_file("initialization.json");
+  train::WeightOptions wanted;
+  wanted.weights_path = options.weights;
+  wanted.missing =
+      options.init ? train::MissingWeights::kInitialize : train::MissingWeights::kRefuse;
+  wanted.seed = static_cast<std::uint64_t>(options.seed);
+  const train::ChosenWeights weights = train::choose_weights(program, archive, wanted);
+  for (const std::string& path : weights.files) context.files().reads("--weights", path);
+  if (!options.resume) {  // else the checkpoint has the weights
+    for (const std::string& message : weights.messages) log::info(message);
+  }
+  return weights.source;
+}
+
+}  // namespace
+
+TrainInputs read_inputs(const TrainOptions& options, Context& context) {
+  TrainInputs inputs;
+  inputs.run.plan = load_plan(options);
+  inputs.run.device =
+      runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
+  const capture::Model model = capture::Model::load(options.model);
+  capture_model(model, options, inputs, context);
+  open_data(options, inputs, context);
+  inputs.run.weights = choose_weights(model, inputs.run.captured.program, options, context);
+  return inputs;
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Everything that a run reads, named by flags: plan, model, data, weights. Each is checked against
+// the ones before it, in the order in which mistakes are cheapest to find.
+
+#include "program/lifetimes.h"
+#include "tools/common/run_tool.h"
+#include "tools/train/options.h"
+#include "train/data/dataset.h"
+#include "train/data/label_use.h"
+#include "train/run/run_setup.h"
+
+namespace elixir::tools {
+
+struct TrainInputs {
+  train::RunInputs run;
+  program::Lifetimes lifetimes;  ///< of the run's program
+  train::DataFiles data_files;
+  train::Labels labels = train::Labels::kSame;
+  train::LabelUse label_use;
+};
+
+[[nodiscard]] TrainInputs read_inputs(const TrainOptions& options, Context& context);
+
+}  // namespace elixir::tools

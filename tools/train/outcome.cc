@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/outcome.h"
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/log.h"
+#include "report/screen/train_log.h"
+#include "report/trace/schedule_trace.h"
+#include "tools/train/data_notes.h"
+#include "train/run/export.h"
+#include "train/run/metrics.h"
+#include "train/run/training_state.h"
+
+namespace elixir::tools {
+namespace {
+
+std::string loss_unit_of(const RunFacts& facts) {
+  return loss_unit(*facts.inputs.run.data, facts.inputs.run.data_format);
+}
+
+double flop_per_s(const RunFacts& facts, const StepFigures& measured) {
+  return facts.inputs.run.flops_per_step / (measured.step_ns * 1e-9);
+}
+
+Comparison comparison_of(const RunFacts& facts) {
+  return compare(facts.prediction.figures, facts.measurements.figures(), facts.inputs.run.device);
+}
+
+void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
+  train::export_model(*facts.options.export_path,
+                      facts.options.model,
+                      facts.inputs.run.captured.program,
+                      train::training_state_of(run.trainer()).model,
+                      overwrite_of_export(facts.options, context));
+}
+
+/// A finished run that is resumed keeps the summary of its training.
+void write_summary(const RunFacts& facts, const Json& summary) {
+  const train::RunDirectory& directory = *facts.place.directory;
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(directory.file("summary.json"), ignored);
+  if (!facts.measurements.empty() || !exists) directory.write("summary.json", dump(summary));
+}
+
+void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
+  if (facts.result.last_tasks.empty()) return;
+  const auto& simulation = facts.prediction.simulation;
+  std::vector<report::Timeline> timelines;
+  if (simulation) timelines.push_back({"predicted rank 0", simulation->tasks});
+  timelines.push_back({"measured rank 0", facts.result.last_tasks});
+  write_file_streamed(
+      facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
+        report::write_schedule_trace(schedule, facts.inputs.run.captured.program, timelines, sink);
+      });
+}
+
+void print_comparison(const RunFacts& facts, Context& context) {
+  if (facts.measurements.empty()) return;
+  const Comparison comparison = comparison_of(facts);
+  context.print(report::fit(table_of(comparison), context.out_style()));
+  for (const std::string& broken : comparison.broken) context.warn(broken);
+  const StepFigures& measured = comparison.measured;
+  std::string text =
+      fmt::format("loss {:.4f} -> {:.4f}", *facts.result.first_loss, *facts.result.last_loss);
+  if (const auto rate = train::tokens_per_s(facts.inputs.run, measured.step_ns)) {
+    text += fmt::format(", {} tokens/s", report::format_rate(*rate));
+  }
+  text += fmt::format(", {} of the model", report::format_flop_per_s(flop_per_s(facts, measured)));
+  context.print(text + "\n");
+}
+
+void print_last_words(const RunFacts& facts, Context& context) {
+  const train::RunResult& result = facts.result;
+  if (!result.all_steps_done) {
+    log::info(fmt::format("stopped after step {}; go on with elixir-train --resume {}",
+                          result.steps_done,
+                          facts.place.path));
+    return;
+  }
+  if (facts.options.export_path) {
+    context.print(fmt::format("exported to {}\n", *facts.options.export_path));
+  }
+  if (result.held_out_loss) {
+    context.print(
+        fmt::format("held-out loss {:.4f}{}\n", *result.held_out_loss, loss_unit_of(facts)));
+  }
+}
+
+}  // namespace
+
+Json summary_of(const RunFacts& facts, const char* ended, const Context& context) {
+  const train::RunInputs& run = facts.inputs.run;
+  const train::RunResult& result = facts.result;
+  const std::string unit = loss_unit_of(facts);
+  Json json = Json::object();
+  json["schema"] = "elixir.summary";
+  json["schema_version"] = kSchemaVersion;
+  json["meta"] = make_meta("elixir-train", context.argv());
+  json["ended"] = ended;
+  json["run_id"] = facts.place.run_id.empty() ? Json() : Json(facts.place.run_id);
+  json["run_directory"] = facts.options.dry_run ? Json() : Json(facts.place.path);
+  json["program_fingerprint"] = run.fingerprint;
+  json["device"] = run.device == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
+  json["steps"] = facts.options.steps;
+  json["steps_done"] = result.steps_done;
+  json["parameters"] = run.captured.program.parameter_count();
+  json["first_loss"] = value_or_null(result.first_loss);
+  json["last_loss"] = value_or_null(result.last_loss);
+  json["first_held_out_loss"] = value_or_null(result.first_held_out_loss);
+  json["held_out_loss"] = value_or_null(result.held_out_loss);
+  json["loss_unit"] = unit.empty() ? Json() : Json(unit.substr(1));
+  json["predicted"] = to_json(facts.prediction.figures);
+  json["measured"] = nullptr;
+  json["tokens_per_s"] = nullptr;
+  json["model_flop_per_s"] = nullptr;
+  json["promises_broken"] = Json::array();
+  if (!facts.measurements.empty()) {
+    const Comparison comparison = comparison_of(facts);
+    const StepFigures& measured = comparison.measured;
+    json["measured"] = to_json(measured);
+    json["tokens_per_s"] = value_or_null(train::tokens_per_s(run, measured.step_ns));
+    json["model_flop_per_s"] = flop_per_s(facts, measured);
+    json["promises_broken"] = comparison.broken;
+  }
+  json["checkpoint_step"] = value_or_null(result.checkpoint_step);
+  json["export"] = nullptr;
+  if (facts.options.export_path && result.all_steps_done) {
+    json["export"] = *facts.options.export_path;
+  }
+  return json;
+}
+
+void conclude(RunFacts facts, train::TrainingRun& run, Context& context) {
+  train::RunResult& result = facts.result;
+  const bool finished = result.all_steps_done;
+  if (finished && facts.options.export_path) export_trained(facts, run, context);
+  // A run that was finished before has none yet.
+  if (finished && !result.held_out_loss) result.held_out_loss = run.evaluate();
+  const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
+  context.document() = summary;
+  write_summary(facts, summary);
+  write_trace(facts, run.trainer().schedule());
+  print_comparison(facts, context);
+  print_last_words(facts, context);
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a run leaves behind beside its checkpoints: the exported model, summary.json, trace.json, and
+// the last words on the screen.
+
+#include "core/json.h"
+#include "tools/common/run_tool.h"
+#include "tools/train/comparison.h"
+#include "tools/train/inputs.h"
+#include "tools/train/options.h"
+#include "tools/train/place.h"
+#include "tools/train/prediction.h"
+#include "train/run/training_run.h"
+
+namespace elixir::tools {
+
+/// All that a summary tells of. A dry run has no measurements.
+struct RunFacts {
+  const TrainOptions& options;
+  const RunPlace& place;
+  const TrainInputs& inputs;
+  const Prediction& prediction;
+  Measurements measurements;
+  train::RunResult result;
+};
+
+/// `ended`: "finished", "interrupted" or "dry-run".
+[[nodiscard]] Json summary_of(const RunFacts& facts, const char* ended, const Context& context);
+
+/// Exports a finished run, writes the summary and the trace, compares prediction and measurement.
+void conclude(RunFacts facts, train::TrainingRun& run, Context& context);
+
+}  // namespace elixir::tools

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/place.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "train/run/export.h"
+
+namespace elixir::tools {
+namespace {
+
+RunPlace open_resumed(TrainOptions& options, Context& context) {
+  RunPlace place;
+  place.path = *options.resume;
+  if (context.output()) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "-o and --resume both name the run directory",
+                {"leave -o out: the resumed run's directory is used"});
+  }
+  if (options.dry_run) {
+    train::RunDirectory::check_run(place.path);
+  } else {
+    place.directory.emplace(train::RunDirectory::open(place.path));
+  }
+  const auto config = JsonDocument::load(place.path + "/config.json");
+  const JsonCursor root = config->root("elixir.config", 1);
+  place.run_id = root.at("run_id").string();
+  options = resume_options(
+      options, root.at("options"), [&](const std::string& flag) { return context.given(flag); });
+  return place;
+}
+
+void require_flag(const char* flag, bool given) {
+  if (given) return;
+  throw Error(ErrorCode::kMissingArgument,
+              fmt::format("{} is missing", flag),
+              {"elixir-train --plan PLAN.json --model MODEL.pt --data DATA"});
+}
+
+void check_options(const TrainOptions& options) {
+  require_flag("--plan", !options.plan.empty());
+  require_flag("--model", !options.model.empty());
+  require_flag("--data", !options.data.empty());
+  require_flag("--eval-data", options.eval_every == 0 || !options.eval_data.empty());
+  if (options.warmup_steps > options.steps) {
+    throw Error(
+        ErrorCode::kBadFlagValue,
+        fmt::format(
+            "--warmup-steps {} is more than --steps {}", options.warmup_steps, options.steps));
+  }
+}
+
+/// What --force or a resumed run replaces must not be what it reads.
+void claim_files(const TrainOptions& options, const std::string& run_path, Context& context) {
+  ClaimedFiles& files = context.files();
+  if (options.resume) {
+    const std::string who = "the resumed run";
+    for (const std::string& path : {options.plan, options.model}) files.reads(who, path);
+    for (const auto* paths : {&options.data, &options.eval_data}) {
+      for (const std::string& path : *paths) files.reads(who, path);
+    }
+    for (const auto& path : {options.weights, options.hardware})
+      files.reads(who, path.value_or(""));
+    if (options.export_path && !context.given("--export")) {
+      files.writes("--export", *options.export_path);
+    }
+  }
+  for (const std::string& path : train::RunDirectory::files_of(run_path)) {
+    files.replaces_directory(options.resume ? "--resume" : "-o", path);
+  }
+}
+
+}  // namespace
+
+Overwrite overwrite_of_export(const TrainOptions& options, const Context& context) {
+  const bool own = options.resume && !context.given("--export");
+  return own ? Overwrite::kAllow : context.overwrite();
+}
+
+RunPlace find_place(TrainOptions& options, Context& context) {
+  RunPlace place = options.resume ? open_resumed(options, context) : RunPlace{};
+  check_options(options);
+  if (!options.resume) {
+    const std::string stem = std::filesystem::path(options.model).stem().string();
+    place.path = context.output().value_or(stem + ".run");
+  }
+  claim_files(options, place.path, context);
+  if (!options.resume && (!options.dry_run || context.output())) {
+    train::RunDirectory::check(place.path, context.overwrite());
+  }
+  if (options.export_path) {
+    (void)train::export_format_of(*options.export_path);
+    check_output(*options.export_path, overwrite_of_export(options, context));
+  }
+  return place;
+}
+
+}  // namespace elixir::tools

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/train/prediction.h"
+
+#include <string>
+#include <utility>
+
+#include "core/log.h"
+#include "hardware/hardware_profile.h"
+#include "hardware/operator_cost.h"
+#include "schedule/schedule.h"
+
+namespace elixir::tools {
+namespace {
+
+/// The document of the machine that the plan was made for: --hardware, or a shipped one.
+std::optional<hardware::HardwareProfile> hardware_of(const plan::Plan& plan,
+                                                     const TrainOptions& options,
+                                                     Context& context) {
+  std::optional<hardware::HardwareProfile> found;
+  if (options.hardware) {
+    found = hardware::load_hardware(*options.hardware);
+    if (hardware::fingerprint(*found) != plan.hardware.fingerprint) {
+      context.warn("--hardware is not the document the plan was made with",
+                   {"predictions are for --hardware; search again to plan with it"});
+    }
+    return found;
+  }
+  for (const std::string& name : hardware::shipped_profiles()) {
+    hardware::HardwareProfile profile = hardware::load_hardware(name);
+    if (hardware::fingerprint(profile) == plan.hardware.fingerprint) found = std::move(profile);
+  }
+  return found;
+}
+
+schedule::RunMemory memory_of(const train::RunInputs& run,
+                              const schedule::Schedule& schedule,
+                              const std::optional<hardware::HardwareProfile>& known) {
+  const bool cuda = run.device == runtime::DeviceKind::kCuda;
+  const hardware::HardwareProfile profile =
+      known ? *known : hardware::load_hardware(cuda ? "h200" : "cpu");
+  if (!known && run.held_out && !cuda) {
+    log::info(
+        "memory of evaluation is counted without operators' workspaces: only the plan's "
+        "--hardware knows them");
+  }
+  return schedule::run_memory(
+      run.plan,
+      run.captured.program,
+      schedule,
+      run.plan.predicted.peak_allocated_bytes,
+      run.held_out ? &run.held_out->program.program : nullptr,
+      hardware::CostModel(profile),
+      known ? schedule::Workspaces::kOfHardware : schedule::Workspaces::kNotCounted);
+}
+
+}  // namespace
+
+Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Context& context) {
+  const train::RunInputs& run = inputs.run;
+  Prediction prediction;
+  prediction.figures = report::predicted_by(run.plan);
+  const auto hardware = hardware_of(run.plan, options, context);
+  schedule::LoweringOptions lowering;
+  lowering.clip_gradients = options.clip_norm > 0;
+  const schedule::Schedule schedule =
+      schedule::lower(run.captured.program, inputs.lifetimes, run.plan, lowering);
+  if (hardware) {
+    prediction.simulation = schedule::simulate(
+        schedule, run.captured.program, inputs.lifetimes, run.plan, hardware::CostModel(*hardware));
+    prediction.figures = report::predicted_by(*prediction.simulation);
+  }
+  prediction.memory = memory_of(run, schedule, hardware);
+  prediction.figures.peak_device_bytes += prediction.memory.evaluation.own_device_bytes;
+  prediction.figures.host_bytes += prediction.memory.evaluation.own_host_bytes;
+  return prediction;
+}
+
+}  // namespace elixir::tools
