@@ -24,6 +24,7 @@
 #include "program/dtype_names.h"
 #include "program/lifetimes.h"
 #include "program/loss_scale.h"
+#include "report/screen/profile_screen.h"
 #include "report/screen/train_log.h"
 #include "report/trace/schedule_trace.h"
 #include "runtime/machine.h"
@@ -252,7 +253,6 @@ capture::Options TrainRun::capture_options() const {
 }
 
 void TrainRun::capture_model() {
-  model_ = capture::Model::load(options_.model);
   capture::Options wanted = capture_options();
   captured_ = capture::capture(*model_, wanted);
   // Plans before the instruction set was named are of programs that do not name it either.
@@ -412,6 +412,7 @@ void TrainRun::announce() {
       data_files_.files.size() == 1 ? "" : "s",
       rows_per_step,
       data_->tokens_per_row() ? fmt::format(" of {} tokens", *data_->tokens_per_row()) : "");
+  if (!options_.loss.empty()) text += report::loss_line(program, options_.loss);
   text +=
       fmt::format("labels     {}\n", labels_text(program, label_use_, data_files_.format, labels_));
   text += fmt::format("sampling   {}\n", sampling_text(*data_, rows_per_step, options_.steps));
@@ -805,8 +806,10 @@ void TrainRun::finish(const char* how) {
 
 Answer TrainRun::run() {
   choose_options();
-  check_outputs();
+  // What is no plan or no model says so, whatever lies where the run is to go.
   load_plan();
+  model_ = capture::Model::load(options_.model);
+  check_outputs();
   capture_model();
   open_data();
   choose_weights();
