@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kBlock = 64_KiB;
 
-ErrorInfo failure(const std::function<void()>& action) {
+ErrorInfo disk_failure(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -75,7 +75,7 @@ void move_there_and_back(BlockEngine& engine, const std::filesystem::path& direc
   });
   for (const std::atomic<int>& count : seen) EXPECT_EQ(count.load(), 1);
   // A file that ends too early is an error, not a short measurement.
-  EXPECT_EQ(failure([&] {
+  EXPECT_EQ(disk_failure([&] {
               engine.move(file.descriptor(),
                           Transfer::kRead,
                           end - kBlock,
@@ -137,7 +137,7 @@ TEST_F(DiskTest, FiguresHaveSizesAndSamples) {
 
 TEST_F(DiskTest, DataThatChangedIsAnError) {
   Liar liar;
-  const ErrorInfo info = failure([&] {
+  const ErrorInfo info = disk_failure([&] {
     (void)measure_disk({directory_.string(), 4_MiB, 1_MiB, 60.0}, liar, kBlock, 2);
   });
   EXPECT_EQ(info.code, ErrorCode::kIoError);
@@ -145,7 +145,7 @@ TEST_F(DiskTest, DataThatChangedIsAnError) {
 }
 
 TEST_F(DiskTest, TooLittleRoomIsSaid) {
-  const ErrorInfo info = failure([&] {
+  const ErrorInfo info = disk_failure([&] {
     (void)measure_disk({directory_.string(), std::int64_t{1} << 60, std::int64_t{1} << 58, 1.0},
                        *make_thread_engine(kBlock, 2),
                        kBlock,
@@ -156,14 +156,15 @@ TEST_F(DiskTest, TooLittleRoomIsSaid) {
 }
 
 TEST(DiskDirectory, MustExistAndBeWritable) {
-  EXPECT_EQ(failure([] { check_directory("/no/such/place"); }).code, ErrorCode::kOutputUnwritable);
-  const ErrorInfo info = failure([] { check_directory("/proc/self/status"); });
+  EXPECT_EQ(disk_failure([] { check_directory("/no/such/place"); }).code,
+            ErrorCode::kOutputUnwritable);
+  const ErrorInfo info = disk_failure([] { check_directory("/proc/self/status"); });
   EXPECT_EQ(info.code, ErrorCode::kOutputUnwritable);
   Request request;
   request.only = std::vector<std::string>{"disk"};
   request.device = DeviceChoice::kCpu;
   request.disk_directory = "/no/such/place";
-  EXPECT_EQ(failure([&] { (void)measure(request); }).code, ErrorCode::kOutputUnwritable);
+  EXPECT_EQ(disk_failure([&] { (void)measure(request); }).code, ErrorCode::kOutputUnwritable);
 }
 
 TEST(Disk, IsWaivedUntilADirectoryIsNamed) {
