@@ -12,7 +12,7 @@ OPERATORS = PROGRAM | {"operators"}
 SCHEDULE = OPERATORS | {"memory", "hardware", "plan"}
 SEARCH = SCHEDULE | {"schedule"}
 CHECK = SEARCH | {"search"}
-REPLAY = OPERATORS | {"capture"}
+REPLAY = OPERATORS | {"capture", "kernels"}
 RUNTIME = SEARCH | {"capture", "replay", "kernels"}
 MAY_USE = {
     "core": set(),

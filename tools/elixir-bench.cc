@@ -17,6 +17,7 @@
 #include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
 #include "program/document.h"
+#include "replay/replay_call.h"
 #include "tools/bench/list.h"
 #include "tools/bench/summary.h"
 #include "tools/common/run_tool.h"
@@ -101,6 +102,7 @@ Answer work(const Options& options, Context& context) {
   profiles.reserve(options.operators.size());
   for (const std::string& path : options.operators) {
     profiles.push_back(program::load_profile(path));
+    replay::refuse_what_is_not_allowed(profiles.back().program, path);
     request.programs.push_back(&profiles.back().program);
   }
 

@@ -167,6 +167,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   declare(session, step, program);
   const at::Tensor loss = run(session, step, options);
   if (!session.missing.empty()) throw missing_kernels(session);
+  for (std::string& hint : session.hints()) captured.warnings.push_back(std::move(hint));
 
   Recorder& recorder = session.recorder;
   program.loss = recorder.ref(loss);

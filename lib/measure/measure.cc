@@ -18,6 +18,7 @@
 #include "measure/machine/machine.h"
 #include "measure/operators/kernel_timer.h"
 #include "replay/counting_allocator.h"
+#include "replay/launch_errors.h"
 
 namespace elixir::measure {
 namespace {
@@ -136,7 +137,7 @@ bool run_one(const Measurement& measurement,
   profile.noticed.erase(measurement.name);
   profile.waived.erase(measurement.name);
   try {
-    measurement.run(bench, profile);
+    replay::with_launch_errors([&] { measurement.run(bench, profile); });
   } catch (const Interrupted&) {
     profile.waived[measurement.name] = "interrupted";
     return false;

@@ -35,8 +35,14 @@ std::string label_of(Phase phase) {
   return phase == Phase::kForward ? "forward" : "backward";
 }
 
-std::string in_tflop(std::int64_t flops) {
-  const double value = static_cast<double>(flops) * 1e-12;
+WorkUnit work_unit(std::int64_t most) {
+  if (most >= 1'000'000'000'000) return {"TFLOP", 1e12};
+  if (most >= 1'000'000'000) return {"GFLOP", 1e9};
+  return {"MFLOP", 1e6};
+}
+
+std::string in_unit(std::int64_t flops, const WorkUnit& unit) {
+  const double value = static_cast<double>(flops) / unit.flops;
   if (flops == 0) return "0";
   if (value < 0.001) return "< 0.001";
   return value < 1000 ? fmt::format("{:.4g}", value) : format_count(std::llround(value));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "program/program.h"
 
@@ -25,8 +26,15 @@ namespace elixir::program {
 /// "forward".
 [[nodiscard]] std::string label_of(Phase phase);
 
-/// Work in TFLOP without the unit: "2,214", "0.438".
-[[nodiscard]] std::string in_tflop(std::int64_t flops);
+/// One unit for all the work that is shown together.
+struct WorkUnit {
+  std::string_view name;  ///< "TFLOP"
+  double flops = 1;
+};
+/// TFLOP, GFLOP or MFLOP: the largest of which `most` is at least one.
+[[nodiscard]] WorkUnit work_unit(std::int64_t most);
+/// Without the unit: "2,214", "0.438".
+[[nodiscard]] std::string in_unit(std::int64_t flops, const WorkUnit& unit);
 
 struct StorageLabel {
   std::string tensor;  ///< its geometry, or its bytes when no tensor shows it

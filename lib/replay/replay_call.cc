@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "capture/record/allowed_operators.h"
 #include "core/error.h"
 #include "replay/dropout_state.h"
 
@@ -17,6 +18,19 @@ namespace elixir::replay {
 namespace {
 
 using program::TensorRef;
+
+void check_allowed(const c10::OperatorHandle& handle,
+                   const program::Operator& op,
+                   const std::string& file) {
+  if (capture::is_allowed(handle.schema())) return;
+  ErrorInfo info;
+  info.code = ErrorCode::kUnsupportedModel;
+  info.message =
+      fmt::format("the program calls {}, which could do more than compute on tensors", op.name);
+  info.where = SourcePos{file, fmt::format("/operators/{}/name", op.id), {}, {}};
+  info.help = {"elixir-profile writes no such call: profile the model again"};
+  throw Error(info);
+}
 
 c10::OperatorHandle find(const program::Operator& op) {
   auto handle = c10::Dispatcher::singleton().findSchema({op.name, op.overload});
@@ -27,6 +41,7 @@ c10::OperatorHandle find(const program::Operator& op) {
                             op.overload.empty() ? "" : ".",
                             op.overload));
   }
+  check_allowed(*handle, op, {});
   return *handle;
 }
 
@@ -149,6 +164,13 @@ c10::Storage borrow_storage(void* memory, std::int64_t bytes, c10::Device device
               memory, memory, [](void*) {}, device),
           /*allocator=*/nullptr,
           /*resizable=*/false};
+}
+
+void refuse_what_is_not_allowed(const program::Program& program, const std::string& file) {
+  for (const program::Operator& op : program.operators) {
+    const auto handle = c10::Dispatcher::singleton().findSchema({op.name, op.overload});
+    if (handle) check_allowed(*handle, op, file);
+  }
 }
 
 ReplayCall::ReplayCall(const program::Program& program, program::OperatorId id)

@@ -36,10 +36,15 @@ class ReplayScope {
 /// `StorageImpl::set_data_ptr_noswap` moves every tensor over it.
 [[nodiscard]] c10::Storage borrow_storage(void* memory, std::int64_t bytes, c10::Device device);
 
+/// kUnsupportedModel for the first call of `program` that no model may make (capture/record/
+/// allowed_operators.h), at its place in `file`. A document names operators as it likes.
+void refuse_what_is_not_allowed(const program::Program& program, const std::string& file);
+
 class ReplayCall {
  public:
-  /// Operator `id` of `program`. kMissingKernel when this LibTorch has no such operator, kInternal
-  /// when the recorded arguments do not fit its schema.
+  /// Operator `id` of `program`. kMissingKernel when this LibTorch has no such operator,
+  /// kUnsupportedModel when no model may call it, kInternal when the recorded arguments do not fit
+  /// its schema.
   ReplayCall(const program::Program& program, program::OperatorId id);
 
   /// Calls the operator on `storages` (sized Program::storages) and puts the storages of its fresh

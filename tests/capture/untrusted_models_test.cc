@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include "capture/archive/source_check.h"
@@ -219,6 +220,116 @@ TEST(ArithmeticTrap, NamesTheOperatorAndEndsWithTheExitCodeOfInput) {
     static_cast<void>(::raise(SIGFPE));
   };
   EXPECT_EXIT(trap(), testing::ExitedWithCode(2), "EX0304.*aten::channel_shuffle");
+}
+
+/// torch.nn's scripted layers have both calls behind an `if`: what does not run is not told of.
+TEST_P(UntrustedModel, PackedSequencesAreToldOfWhereTheyRun) {
+  torch::jit::Module module("Net");
+  c10::List<at::Tensor> flat;
+  const std::vector<std::pair<const char*, std::vector<std::int64_t>>> shapes{
+      {"weight_ih", {16, 8}}, {"weight_hh", {16, 4}}, {"bias_ih", {16}}, {"bias_hh", {16}}};
+  for (const auto& [name, sizes] : shapes) {
+    const at::Tensor weight = at::ones(sizes).requires_grad_(true);
+    module.register_parameter(name, weight, false);
+    flat.push_back(weight);
+  }
+  module.register_attribute("flat", c10::ListType::ofTensors(), flat);
+  module.define(
+      "def forward(self, x):\n"
+      "  h = torch.zeros([1, 3, 4], dtype=x.dtype, device=x.device)\n"
+      "  if x.dim() == 2:\n"
+      "    sizes = torch.tensor([3, 3])\n"
+      "    out = torch.lstm(x, sizes, [h, h], self.flat, True, 1, 0.0, True, False)[0]\n"
+      "  else:\n"
+      "    out = torch.lstm(x, [h, h], self.flat, True, 1, 0.0, True, False, False)[0]\n"
+      "  return out.sum()\n");
+  const Model net = saved(module);
+  EXPECT_THAT(capture(net, options_for(GetParam(), "x:float32[5,3,8]")).warnings,
+              testing::IsEmpty());
+  const auto packed = capture(net, options_for(GetParam(), "x:float32[6,8]")).warnings;
+  if (std::string(GetParam()) == "cpu") {
+    EXPECT_THAT(packed, testing::IsEmpty());
+  } else {
+    EXPECT_THAT(packed, testing::ElementsAre(HasSubstr("packed sequences")));
+  }
+}
+
+TEST_P(UntrustedModel, AnExpandedMaskOfAttentionIsToldOf) {
+  const auto warnings = [&](const char* mask) {
+    return capture(model("def forward(self, x):\n"
+                         "  mask = x.new_zeros([2, 1, 8, 1])" +
+                         std::string(mask) +
+                         "\n"
+                         "  a = torch.scaled_dot_product_attention(x, x, x, mask)\n"
+                         "  a = torch.scaled_dot_product_attention(a, x, x, mask)\n"
+                         "  return a.sum() * self.weight.sum()\n"),
+                   options_for(GetParam(), "x:float32[2,4,8,16]"))
+        .warnings;
+  };
+  EXPECT_THAT(warnings(".expand([2, 1, 8, 8]).contiguous()"), testing::IsEmpty());
+  if (std::string(GetParam()) == "cpu") {
+    EXPECT_THAT(warnings(".expand([2, 1, 8, 8])"), testing::IsEmpty());
+  } else {
+    EXPECT_THAT(warnings(".expand([2, 1, 8, 8])"),
+                testing::ElementsAre(
+                    testing::AllOf(HasSubstr("mask.contiguous()"), HasSubstr("first of 2 calls"))));
+  }
+}
+
+TEST_P(UntrustedModel, SparseGradientsAreRefusedWithTheWayOut) {
+  const auto net = [&](const char* call) {
+    return model("def forward(self, x):\n  return " + std::string(call) + ".sum()\n");
+  };
+  const Options options = options_for(GetParam(), "x:int64[2]");
+  for (const char* call : {"torch.embedding(self.weight, x, -1, False, True)",
+                           "torch.embedding_bag(self.weight, x, x, False, 0, True)[0]",
+                           "torch.gather(self.weight, 0, x.unsqueeze(0), sparse_grad=True)"}) {
+    SCOPED_TRACE(call);
+    const ErrorInfo error = error_of([&] { static_cast<void>(capture(net(call), options)); });
+    EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+    EXPECT_THAT(error.message, HasSubstr("sparse"));
+    EXPECT_THAT(error.help,
+                testing::Contains(
+                    testing::AnyOf(HasSubstr("sparse=False"), HasSubstr("sparse_grad=False"))));
+  }
+  EXPECT_NO_THROW(static_cast<void>(
+      capture(net("torch.embedding(self.weight, x, -1, False, False)"), options)));
+}
+
+TEST_P(UntrustedModel, NumbersThatAreNoDtypesLayoutsOrFormatsAreRefused) {
+  for (const char* call : {"torch.tensor([1., 2.], dtype=100)",
+                           "torch.tensor(1.0, dtype=-3)",
+                           "torch.as_tensor([1., 2.], dtype=100)",
+                           "torch.as_tensor(x, dtype=100)",
+                           "torch.zeros([2], dtype=100)",
+                           "torch.zeros([2], layout=57)",
+                           "torch.empty([2], memory_format=99)",
+                           "x.to(100)",
+                           "x.to(x.device, 100)",
+                           "x.sum(dtype=-5)",
+                           "torch.softmax(x, 0, 4711)",
+                           "x.clone(memory_format=9)",
+                           "x.contiguous(memory_format=-1)",
+                           "torch.zeros([2]) * torch.promote_types(100, 6)",
+                           "torch.zeros([2]) * int(torch.can_cast(100, 6))",
+                           "torch.arange(0, 2, dtype=200)",
+                           "torch.zeros([2], device=\"nowhere\")"}) {
+    SCOPED_TRACE(call);
+    // Some are refused when the code is compiled.
+    const ErrorInfo error = error_of([&] {
+      try {
+        static_cast<void>(
+            capture(model("def forward(self, x):\n  y = " + std::string(call) +
+                          "\n  return (torch.matmul(x, self.weight) * y.to(x.device)).sum()\n"),
+                    options_for(GetParam())));
+      } catch (const torch::jit::ErrorReport& compile) {
+        throw Error(ErrorCode::kModelRejectsInput, compile.what());
+      }
+    });
+    EXPECT_THAT(error.code,
+                testing::AnyOf(ErrorCode::kModelRejectsInput, ErrorCode::kUnsupportedModel))
+        << error.message;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets,

@@ -201,6 +201,17 @@ class Bench(CommonBehaviour, ToolTest):
         self.fails(2, "EX0403", *arguments, mentions="--target cpu")
         self.assertEqual(self.files(), ["gpt.profile.json"])
 
+    def test_a_profile_that_calls_what_no_model_may_is_refused_before_anything_is_measured(self):
+        subprocess.run([os.environ["WRITE_PROFILES"], self.directory / "made"], check=True)
+        shutil.copy(self.directory / "made/calling.profile.json", self.directory)
+        shutil.rmtree(self.directory / "made")
+        (self.directory / "victim").write_text("precious", encoding="utf-8")
+        error = self.fails(2, "EX0311", *DEVICE, "--only", "launch", "--operators", "calling.profile.json",
+                           mentions="aten::from_file")
+        self.assertRegex(str(error), r"calling\.profile\.json.*/operators/\d+/name")
+        self.assertEqual(self.files(), ["calling.profile.json", "victim"])
+        self.assertEqual((self.directory / "victim").read_text(encoding="utf-8"), "precious")
+
     def test_list_measures_nothing_and_says_so(self):
         self.fails(2, "EX0104", "--list", "--only", "launch")
 

@@ -245,9 +245,39 @@ class Labels(TrainTest):
         self.assertNotIn("implausibly low", honest.err)
         self.assertGreater(self.metrics("honest")[-1]["loss"], 1)
 
+    def test_which_input_the_loss_takes_for_the_label_is_said(self):
+        import torch
+
+        class Logits(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = torch.nn.Sequential(torch.nn.Embedding(256, 24), torch.nn.Linear(24, 256))
+
+            def forward(self, input_ids, labels):
+                return self.layers(input_ids)
+
+        ids = torch.zeros(ROWS, TOKENS, dtype=torch.int64)
+        torch.jit.trace(Logits(), (ids, ids.clone())).save(str(self.directory / "logits.pt"))
+        tool("ELIXIR_PROFILE", "logits.pt", "--target", "cpu", "--loss", "cross-entropy", cwd=self.directory)
+        tool("ELIXIR_SEARCH", "--profile", "logits.profile.json", "--hardware", self.shared / "hardware.json",
+             "--host-memory", "1GiB", "--gpu-memory", "256MiB", "-o", "logits.json", cwd=self.directory)
+        result = self.succeeds(*self.flags(plan=self.directory / "logits.json", model="logits.pt", loss="cross-entropy"),
+                               "--dry-run")
+        self.assertIn("loss: cross-entropy of the output and input `labels`, the last of 2: it is the label\n", result.out)
+
     def test_next_needs_a_label(self):
         self.fails(2, "EX0503", *self.flags(labels="next"), mentions="no input of the model is a label")
         self.succeeds(*self.flags(), "--dry-run")
+
+
+class InputsBeforeOutputs(TrainTest):
+    def test_what_is_no_model_or_plan_says_so_whatever_lies_where_the_run_is_to_go(self):
+        (self.directory / "run").mkdir()
+        (self.directory / "run/config.json").write_text("{}", encoding="utf-8")
+        (self.directory / "notes.pt").write_text("no model", encoding="utf-8")
+        self.fails(2, "EX0203", *self.flags(), mentions="run")
+        self.fails(2, "EX0301", *self.flags(model=self.directory / "notes.pt"), mentions="notes.pt")
+        self.fails(2, "EX0205", *self.flags(plan=self.directory / "notes.pt"), mentions="notes.pt")
 
 
 class Log(TrainTest):

@@ -8,6 +8,7 @@
 //   grown/gpt.profile.json  as gpt, with a fourth layer
 //   batch/gpt.profile.json  as gpt, with twice the tokens
 //   hostile.profile.json    as gpt, with names that want to be markup and commands
+//   calling.profile.json    as cpu, and its last call opens a file
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -75,5 +76,17 @@ int main(int argc, char** argv) {
     if (module == "h.0.mlp") module = kHostile;
   }
   write(at("hostile.profile.json"), hostile, true);
+  Program calling = gpt;
+  elixir::program::Operator& last = calling.operators.back();
+  last.name = "aten::from_file";
+  last.overload.clear();
+  last.arguments = {std::string("victim"),
+                    true,
+                    std::int64_t{4},
+                    elixir::program::None{},
+                    elixir::program::None{},
+                    elixir::program::None{},
+                    elixir::program::None{}};
+  write(at("calling.profile.json"), calling, false);
   return 0;
 }

@@ -26,6 +26,11 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+/// A target may know better how its inputs are changed, as under libFuzzer.
+extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
+                                                                     std::size_t size,
+                                                                     std::size_t most,
+                                                                     unsigned int seed);
 
 namespace {
 
@@ -81,16 +86,35 @@ void run(const std::string& input) {
   }
 }
 
+// Null where the target has none. Volatile: in a unity build the compiler sees that it has one.
+std::size_t (*const volatile custom_mutator)(std::uint8_t*,
+                                             std::size_t,
+                                             std::size_t,
+                                             unsigned int) = LLVMFuzzerCustomMutator;
+
 class Mutator {
  public:
   explicit Mutator(std::uint64_t seed) : random_(seed) {}
 
   std::string next(const std::vector<std::string>& corpus) {
     std::string input = corpus[below(corpus.size())];
-    const std::size_t changes = 1 + below(6);
-    for (std::size_t i = 0; i < changes; ++i) change(input, corpus);
+    if (custom_mutator != nullptr && input.size() <= kLongestInput) {
+      const std::size_t size = input.size();
+      input.resize(kLongestInput);
+      input.resize(custom_mutator(reinterpret_cast<std::uint8_t*>(input.data()),
+                                  size,
+                                  kLongestInput,
+                                  static_cast<unsigned int>(random_())));
+      return input;
+    }
+    mutate(input, corpus);
     if (input.size() > kLongestInput) input.resize(kLongestInput);
     return input;
+  }
+
+  void mutate(std::string& input, const std::vector<std::string>& corpus) {
+    const std::size_t changes = 1 + below(6);
+    for (std::size_t i = 0; i < changes; ++i) change(input, corpus);
   }
 
  private:
@@ -194,12 +218,25 @@ std::vector<std::string> read_corpus(int count, char** paths) {
   return corpus;
 }
 
+// For LLVMFuzzerMutate.
+Mutator* mutator_in_use = nullptr;
+const std::vector<std::string>* corpus_in_use = nullptr;
+
 std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 }  // namespace
+
+/// libFuzzer's own changes, for a target's mutator.
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most) {
+  std::string input(reinterpret_cast<const char*>(data), size);
+  mutator_in_use->mutate(input, *corpus_in_use);
+  input.resize(std::min(input.size(), most));
+  std::copy(input.begin(), input.end(), data);
+  return input.size();
+}
 
 int main(int argc, char** argv) {
   const std::vector<std::string> corpus = read_corpus(argc - 1, argv + 1);
@@ -216,6 +253,8 @@ int main(int argc, char** argv) {
       std::chrono::steady_clock::now() + std::chrono::seconds(setting("ELIXIR_FUZZ_SECONDS", 20));
   const std::uint64_t runs = one_file ? 0 : setting("ELIXIR_FUZZ_RUNS", UINT64_MAX);
   Mutator mutator(setting("ELIXIR_FUZZ_SEED", 1));
+  mutator_in_use = &mutator;
+  corpus_in_use = &corpus;
   std::uint64_t done = 0;
   while (done < runs && std::chrono::steady_clock::now() < end) {
     run(mutator.next(corpus));

@@ -190,6 +190,28 @@ TEST(ReplayCall, RefusesAnOperatorThatLibTorchLacks) {
   EXPECT_EQ(code_of([&] { replay::ReplayCall(program, 0); }), ErrorCode::kMissingKernel);
 }
 
+TEST(ReplayCall, RefusesWhatNoModelMayCall) {
+  // A document may name any operator of LibTorch; this one opens a file.
+  const Program program = program_of(
+      "aten::from_file",
+      "",
+      {std::string("/etc/passwd"), true, std::int64_t{4}, None{}, None{}, None{}, None{}},
+      {dense(0, {4})});
+  EXPECT_EQ(code_of([&] { replay::ReplayCall(program, 0); }), ErrorCode::kUnsupportedModel);
+  try {
+    refuse_what_is_not_allowed(program, "hostile.profile.json");
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kUnsupportedModel);
+    EXPECT_THAT(error.info().message, testing::HasSubstr("aten::from_file"));
+    ASSERT_TRUE(error.info().where);
+    EXPECT_EQ(error.info().where->file, "hostile.profile.json");
+    EXPECT_EQ(error.info().where->pointer, "/operators/0/name");
+  }
+  EXPECT_NO_THROW(refuse_what_is_not_allowed(
+      program_of("aten::mm", "", {dense(0, {2, 3}), dense(1, {3, 4})}, {dense(2, {2, 4})}), "x"));
+}
+
 TEST(ReplayCall, RefusesArgumentsThatDoNotFitTheSchema) {
   const Program too_few = program_of("aten::mm", "", {dense(0, {2, 3})}, {dense(1, {2, 4})});
   EXPECT_EQ(code_of([&] { replay::ReplayCall(too_few, 0); }), ErrorCode::kInternal);

@@ -54,6 +54,19 @@ TEST(ProfilePage, ShowsReservedAndProcessOnceTheyAreKnown) {
   EXPECT_EQ(count(page_of(profile), "not computed"), 0U);
 }
 
+TEST(ProfilePage, SmallWorkIsInGflop) {
+  Profile profile = page_profile(fakes::transformer({}));
+  for (program::Operator& op : profile.program.operators) op.flops = 0;
+  program::Operator& op = profile.program.operators.front();
+  op.flops = 2'500'000'000;
+  EXPECT_THAT(page_of(profile), HasSubstr("2.5 <small>GFLOP</small>"));
+  EXPECT_THAT(page_of(profile), Not(HasSubstr("TFLOP")));
+  op.flops = 2'500'000;
+  EXPECT_THAT(page_of(profile), HasSubstr("2.5 <small>MFLOP</small>"));
+  op.flops = 2'500'000'000'000;
+  EXPECT_THAT(page_of(profile), HasSubstr("2.5 <small>TFLOP</small>"));
+}
+
 TEST(ProfilePage, NamesReachItEscaped) {
   fakes::ProgramBuilder builder;
   const std::string evil = "<script>alert('x')</script>";

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // A launch that is refused, for lack of a GPU or because no grid is that large, is a failure of the
 // device. Needs no GPU.
-#include "runtime/device/launch_errors.h"
+#include "replay/launch_errors.h"
 
 #include <cstddef>
 
@@ -17,7 +17,7 @@ namespace {
 TEST(LaunchErrors, AreDeviceFailures) {
   constexpr std::size_t kBlocksOfNoGrid = std::size_t{1} << 32;
   try {
-    with_launch_errors([] {
+    replay::with_launch_errors([] {
       kernels::sum_squares_cuda(nullptr,
                                 kernels::Element::kFloat32,
                                 kBlocksOfNoGrid * kernels::kNormBlockElements,
@@ -30,6 +30,19 @@ TEST(LaunchErrors, AreDeviceFailures) {
     EXPECT_EQ(error.info().code, ErrorCode::kDeviceFailure);
     EXPECT_EQ(exit_code_of(error.info().code), 4);
     EXPECT_NE(error.info().message.find("sum_squares_cuda"), std::string::npos);
+  }
+}
+
+TEST(LaunchErrors, OfLibTorchAreToo) {
+  try {
+    replay::with_launch_errors([] {
+      throw c10::AcceleratorError(
+          {"sum", "Sum.cu", 1}, 9, "CUDA error: invalid configuration argument\nSearch for ...");
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kDeviceFailure);
+    EXPECT_EQ(error.info().message, "CUDA error: invalid configuration argument");
   }
 }
 

@@ -20,6 +20,7 @@ struct Scale {
 constexpr Scale kGigabytes = {1e-9, "GB/s"};
 constexpr Scale kGigaparameters = {1e-9, "Gparam/s"};
 constexpr Scale kTeraflops = {1e-12, "TFLOP/s"};
+constexpr Scale kGigaflops = {1e-9, "GFLOP/s"};
 constexpr Scale kMicroseconds = {1e-3, "us"};
 constexpr Scale kFactor = {1, "x"};
 
@@ -109,7 +110,9 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
                 kGigaparameters);
   }
   for (const hardware::ComputeRate& rate : profile.compute) {
-    results.add("matmul " + rate.dtype, rate.matmul_flop_per_s, kTeraflops);
+    results.add("matmul " + rate.dtype,
+                rate.matmul_flop_per_s,
+                rate.matmul_flop_per_s.median < 1e12 ? kGigaflops : kTeraflops);
   }
   results.add("launch", profile.launch_ns, kMicroseconds);
   for (const hardware::Contention& cell : profile.contention) {

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "core/units.h"
+#include "report/screen/profile_screen.h"
 #include "tools/train/data_notes.h"
 
 namespace elixir::tools {
@@ -52,6 +53,9 @@ std::string data_text(const TrainOptions& options, const TrainInputs& inputs) {
                   files.files.size() == 1 ? "" : "s",
                   rows_per_step,
                   tokens_per_row ? fmt::format(" of {} tokens", *tokens_per_row) : "");
+  if (!options.loss.empty()) {
+    text += report::loss_line(inputs.run.captured.program, options.loss);
+  }
   text += fmt::format(
       "labels     {}\n",
       labels_text(inputs.run.captured.program, inputs.label_use, files.format, inputs.labels));

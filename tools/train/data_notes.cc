@@ -59,7 +59,6 @@ std::optional<LabelWarning> label_warning(const train::LabelUse& use,
   std::vector<std::string> help{"export a model that shifts its labels (docs/getting-started.md)"};
   if (!use.labels.empty())
     help.insert(help.begin(), "give each token its successor: --labels next");
-  help.emplace_back("a model that shifts its inputs after the embedding is right as it is");
   return LabelWarning{
       "labels are the inputs, and the loss reads both in the same place: the model "
       "will learn to repeat its input",

@@ -8,10 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "capture/capture.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "plan/plan.h"
 #include "program/dtype_names.h"
 #include "program/loss_scale.h"
 #include "runtime/machine.h"
@@ -174,15 +172,19 @@ runtime::TensorSource choose_weights(const capture::Model& model,
 
 }  // namespace
 
-TrainInputs read_inputs(const TrainOptions& options, Context& context) {
+OpenedFiles open_files(const TrainOptions& options) {
+  plan::Plan plan = load_plan(options);
+  return {.plan = std::move(plan), .model = capture::Model::load(options.model)};
+}
+
+TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, Context& context) {
   TrainInputs inputs;
-  inputs.run.plan = load_plan(options);
+  inputs.run.plan = files.plan;
   inputs.run.device =
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
-  const capture::Model model = capture::Model::load(options.model);
-  capture_model(model, options, inputs, context);
+  capture_model(files.model, options, inputs, context);
   open_data(options, inputs, context);
-  inputs.run.weights = choose_weights(model, inputs.run.captured.program, options, context);
+  inputs.run.weights = choose_weights(files.model, inputs.run.captured.program, options, context);
   return inputs;
 }
 

@@ -4,6 +4,8 @@
 // Everything that a run reads, named by flags: plan, model, data, weights. Each is checked against
 // the ones before it, in the order in which mistakes are cheapest to find.
 
+#include "capture/capture.h"
+#include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
@@ -21,6 +23,15 @@ struct TrainInputs {
   train::LabelUse label_use;
 };
 
-[[nodiscard]] TrainInputs read_inputs(const TrainOptions& options, Context& context);
+/// What says by itself whether it is a plan and a model.
+struct OpenedFiles {
+  plan::Plan plan;
+  capture::Model model;
+};
+[[nodiscard]] OpenedFiles open_files(const TrainOptions& options);
+
+[[nodiscard]] TrainInputs read_inputs(const OpenedFiles& files,
+                                      const TrainOptions& options,
+                                      Context& context);
 
 }  // namespace elixir::tools

@@ -88,6 +88,10 @@ RunPlace find_place(TrainOptions& options, Context& context) {
     place.path = context.output().value_or(stem + ".run");
   }
   claim_files(options, place.path, context);
+  return place;
+}
+
+void check_outputs(const TrainOptions& options, const RunPlace& place, Context& context) {
   if (!options.resume && (!options.dry_run || context.output())) {
     train::RunDirectory::check(place.path, context.overwrite());
   }
@@ -95,7 +99,6 @@ RunPlace find_place(TrainOptions& options, Context& context) {
     (void)train::export_format_of(*options.export_path);
     check_output(*options.export_path, overwrite_of_export(options, context));
   }
-  return place;
 }
 
 }  // namespace elixir::tools

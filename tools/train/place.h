@@ -26,6 +26,9 @@ struct RunPlace {
 /// that every output can be written.
 [[nodiscard]] RunPlace find_place(TrainOptions& options, Context& context);
 
+/// Refuses outputs that exist and are not to be replaced, or that cannot be written.
+void check_outputs(const TrainOptions& options, const RunPlace& place, Context& context);
+
 /// A resumed run may have written its export already.
 [[nodiscard]] Overwrite overwrite_of_export(const TrainOptions& options, const Context& context);
 

@@ -94,7 +94,10 @@ void train_through(const TrainOptions& options,
 Answer train(const TrainOptions& flags, Context& context) {
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
-  const TrainInputs inputs = read_inputs(options, context);
+  // What is no plan or no model says so, whatever lies where the run is to go.
+  const OpenedFiles files = open_files(options);
+  check_outputs(options, place, context);
+  const TrainInputs inputs = read_inputs(files, options, context);
   const Prediction prediction = predict(options, inputs, context);
   std::optional<train::FoundCheckpoint> from;
   if (options.resume) from = resume_point(options, place, inputs.run, context);

@@ -108,10 +108,14 @@ namespace {
 
 /// What all fused CUDA backends want. Models traced by transformers pass a mask expanded with
 /// stride 0 in its last dimension: all of them refuse it, and the math path runs.
-bool fused_on_cuda(const Attention& a) {
+bool fused_but_for_mask(const Attention& a) {
   return a.four_dimensional() && a.query.size(2) > 0 && a.key.size(2) > 0 &&
          a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.batches_match() &&
-         a.heads_match() && (!a.mask || a.mask->stride(-1) == 1);
+         a.heads_match();
+}
+
+bool fused_on_cuda(const Attention& a) {
+  return fused_but_for_mask(a) && (!a.mask || a.mask->stride(-1) == 1);
 }
 
 constexpr int kAmpere = 80;
@@ -209,17 +213,32 @@ Values call_flash_attention(const Target&, const Values& arguments) {
   return {output.size(-1) == width ? output : output.slice(-1, 0, width)};
 }
 
-bool takes_efficient_attention(const Target& target, const Values& arguments) {
+namespace {
+
+/// But for the layout of the mask.
+bool efficient_but_for_mask(const Target& target, const Attention& a) {
   constexpr std::int64_t kAlignmentBytes = 16;
-  const Attention a(arguments);
   const bool older = target.sm < kAmpere;  // without bf16, and without tensor cores for fp32
   if (older && a.query.scalar_type() == at::kBFloat16) return false;
   const std::int64_t alignment =
       older && a.query.scalar_type() == at::kFloat ? 1 : kAlignmentBytes / a.query.element_size();
   // Grouped queries are for cuDNN and flash alone.
-  return fused_on_cuda(a) && a.query.size(1) == a.key.size(1) &&
+  return fused_but_for_mask(a) && a.query.size(1) == a.key.size(1) &&
          a.query.scalar_type() != at::kDouble && a.query.size(3) % alignment == 0 &&
          a.value.size(3) % alignment == 0 && !(a.mask && a.causal);
+}
+
+}  // namespace
+
+bool takes_efficient_attention(const Target& target, const Values& arguments) {
+  const Attention a(arguments);
+  return fused_on_cuda(a) && efficient_but_for_mask(target, a);
+}
+
+bool only_mask_is_expanded(const Target& target, const Values& arguments) {
+  const Attention a(arguments);
+  return a.mask && a.mask->dim() > 0 && a.mask->stride(-1) == 0 && a.mask->size(-1) > 1 &&
+         efficient_but_for_mask(target, a);
 }
 
 Values call_efficient_attention(const Target&, const Values& arguments) {

@@ -124,6 +124,10 @@ bool always(const Target&, const Values&) {
 }
 
 const Choices kCommonChoices = {
+    {nullptr, "aten::embedding", &refuses_sparse_gradient, nullptr},
+    {nullptr, "aten::embedding_bag", &refuses_sparse_gradient_of_bag, nullptr},
+    {nullptr, "aten::embedding_bag.padding_idx", &refuses_sparse_gradient_of_bag, nullptr},
+    {nullptr, "aten::gather", &refuses_sparse_gradient_of_gather, nullptr},
     {nullptr, "aten::reshape", &reshape_aliases, &reshape_alias},
     {nullptr, "aten::ctc_loss.IntList", &divides_by_lengths, &divide_by_constant_lengths},
     {nullptr, "aten::one_hot", &knows_classes, &scatter_ones},

@@ -39,6 +39,18 @@ extern const Choices kCudaChoices;
 [[nodiscard]] std::vector<const Choice*> choices_for(const program::Target& target,
                                                      const std::string& op);
 
+// --- Hints (hints.cc): rows that never match, but tell or refuse ---------------------------
+/// A hint when CUDA's fused attention refuses nothing but a mask of stride 0.
+[[nodiscard]] bool tells_of_expanded_mask(const program::Target& target, const Values& arguments);
+/// A hint: cuDNN takes packed sequences whole.
+[[nodiscard]] bool tells_of_packed_layers(const program::Target& target, const Values& arguments);
+/// kUnsupportedModel when the gradient of the weight would be a sparse tensor.
+[[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target,
+                                                  const Values& arguments);
+[[nodiscard]] bool refuses_sparse_gradient_of_gather(const program::Target& target,
+                                                     const Values& arguments);
+
 // --- Attention (attention.cc) ------------------------------------------------------------
 [[nodiscard]] bool takes_flash_for_cpu(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Values& arguments);
@@ -48,6 +60,8 @@ extern const Choices kCudaChoices;
 [[nodiscard]] Values call_flash_attention(const program::Target& target, const Values& arguments);
 [[nodiscard]] bool takes_efficient_attention(const program::Target& target,
                                              const Values& arguments);
+/// It would take the call if the mask's last dimension were not expanded with stride 0.
+[[nodiscard]] bool only_mask_is_expanded(const program::Target& target, const Values& arguments);
 [[nodiscard]] Values call_efficient_attention(const program::Target& target,
                                               const Values& arguments);
 

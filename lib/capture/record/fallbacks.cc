@@ -12,6 +12,7 @@
 
 #include "capture/record/allowed_operators.h"
 #include "capture/record/arithmetic_trap.h"
+#include "capture/record/enumerations.h"
 #include "capture/record/missing_kernel.h"
 #include "capture/record/session.h"
 #include "capture/record/values.h"
@@ -92,36 +93,10 @@ void check_allowed(const c10::OperatorHandle& op, Session* session) {
   throw error;
 }
 
-/// TorchScript's dtypes, layouts and memory formats are plain integers, which LibTorch takes as
-/// they come.
-void check_enumerations(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> values) {
-  const auto& arguments = op.schema().arguments();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!values[i].isInt()) continue;
-    const std::string& name = arguments[i].name();
-    // LibTorch's channel shuffle divides by it unseen.
-    TORCH_CHECK(name != "groups" || values[i].toInt() > 0,
-                "groups must be positive, but got ",
-                values[i].toInt());
-    std::int64_t count = 0;
-    if (name == "dtype" || name == "out_dtype") {
-      count = static_cast<std::int64_t>(c10::ScalarType::Undefined);
-    } else if (name == "layout") {
-      count = static_cast<std::int64_t>(c10::Layout::NumOptions);
-    } else if (name == "memory_format") {
-      count = static_cast<std::int64_t>(c10::MemoryFormat::NumOptions);
-    } else {
-      continue;
-    }
-    const std::int64_t value = values[i].toInt();
-    TORCH_CHECK(value >= 0 && value < count, "there is no ", name, " ", value);
-  }
-}
-
 void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   Session* session = Session::current();
   check_allowed(op, session);
-  check_enumerations(op, arguments_of(op, *stack));
+  check_enumerations(op.schema(), arguments_of(op, *stack));
   if (session == nullptr) {
     op.redispatchBoxed(after(keys, kChooseKey), stack);
     return;

@@ -119,16 +119,4 @@ bool traced_for_evaluation(const torch::jit::Module& module) {
   return found;
 }
 
-bool has_packed_recurrent_layers(const torch::jit::Module& module) {
-  bool found = false;
-  for_each_node(module, [&](torch::jit::Node& node) {
-    const c10::FunctionSchema* schema = node.maybeSchema();
-    if (schema == nullptr || schema->overload_name() != "data") return;
-    const std::string& name = schema->name();
-    found |= name == "aten::lstm" || name == "aten::gru" || name == "aten::rnn_tanh" ||
-             name == "aten::rnn_relu";
-  });
-  return found;
-}
-
 }  // namespace elixir::capture

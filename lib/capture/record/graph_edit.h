@@ -20,9 +20,6 @@ enum class TrainingMode { kTrain, kEval };
 /// evaluation).
 std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingMode mode);
 
-/// Whether a graph calls recurrent layers (LSTM, GRU, RNN) over packed sequences.
-[[nodiscard]] bool has_packed_recurrent_layers(const torch::jit::Module& module);
-
 /// Whether a graph has dropout or batch norm calls that tracing fixed to evaluation.
 [[nodiscard]] bool traced_for_evaluation(const torch::jit::Module& module);
 

@@ -19,6 +19,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 
+#include "capture/record/enumerations.h"
 #include "capture/record/fallbacks.h"
 #include "capture/record/session.h"
 #include "core/error.h"
@@ -46,7 +47,8 @@ at::Tensor on_device(const Session& session, const at::Tensor& constant, c10::De
 Operation make_constant(const c10::FunctionSchema& schema, Operation original) {
   const auto device_at = position_of(schema, "device");
   const std::size_t count = schema.arguments().size();
-  return [device_at, count, original = std::move(original)](Stack& stack) mutable {
+  return [device_at, count, schema, original = std::move(original)](Stack& stack) mutable {
+    check_enumerations(schema, c10::ArrayRef<c10::IValue>(&stack[stack.size() - count], count));
     const Session* session = Session::current();
     if (session == nullptr) {
       original(stack);

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "capture/record/session.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string_view>
@@ -117,6 +118,27 @@ void Session::refuse_data_dependent(const std::string& op) {
   Error error(std::move(info));
   keep_failure(error);
   throw error;
+}
+
+void Session::hint(const std::string& text) {
+  const auto found = std::find_if(
+      hints_.begin(), hints_.end(), [&](const Hint& hint) { return hint.text == text; });
+  if (found == hints_.end()) {
+    hints_.push_back({text, place(), 1});
+  } else {
+    ++found->calls;
+  }
+}
+
+std::vector<std::string> Session::hints() const {
+  std::vector<std::string> texts;
+  texts.reserve(hints_.size());
+  for (const Hint& hint : hints_) {
+    std::string text = hint.text + " (" + hint.place;
+    if (hint.calls > 1) text += ", first of " + std::to_string(hint.calls) + " calls";
+    texts.push_back(text + ")");
+  }
+  return texts;
 }
 
 std::string Session::place() const {

@@ -50,6 +50,9 @@ class Session {
   void keep_message(const std::string& message);
   /// kDataDependent: `op` needs a value that is not there.
   [[noreturn]] void refuse_data_dependent(const std::string& op);
+  /// A known hint about calls like the one that runs now, told once with their number.
+  void hint(const std::string& text);
+  [[nodiscard]] std::vector<std::string> hints() const;
   /// Path of the module that runs now, for messages: "module 'h.0'" or "the root module".
   [[nodiscard]] std::string place() const;
   /// Of the call that is about to be recorded; -1 when unknown.
@@ -80,6 +83,11 @@ class Session {
   std::unordered_map<const c10::TensorImpl*, std::string> parameter_names;
 
  private:
+  struct Hint {
+    std::string text, place;
+    int calls = 0;
+  };
+  std::vector<Hint> hints_;
   std::unordered_map<c10::OperatorName, OperatorFacts> facts_;
   std::int32_t last_backward_module_ = 0;
   program::OperatorId first_of_backward_ = 0;

@@ -103,12 +103,6 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
     step.warnings.emplace_back(
         "the model was traced for evaluation: dropout and batch norm do not train (--mode train)");
   }
-  if (options.target.kind == program::Target::Kind::kCuda &&
-      has_packed_recurrent_layers(step.loaded.module)) {
-    step.warnings.emplace_back(
-        "recurrent layers over packed sequences are recorded step by step; CUDA fuses them in "
-        "cuDNN, whose memory differs");
-  }
   return step;
 }
 

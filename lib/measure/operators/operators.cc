@@ -23,6 +23,7 @@
 #include "program/lifetimes.h"
 #include "program/reuse.h"
 #include "replay/counting_allocator.h"
+#include "replay/launch_errors.h"
 #include "replay/replay_call.h"
 
 namespace elixir::measure {
@@ -220,7 +221,10 @@ void measure_operators(const Program& program,
       time.flops = work.flops;
       times[key] = std::move(time);
       profile.waived.erase("operator " + key);
+    } catch (const c10::AcceleratorError&) {
+      replay::with_launch_errors([] { throw; });
     } catch (const Error& error) {
+      if (bench.on_cuda()) gpu_synchronize();  // a GPU that gave up says so here
       profile.waived["operator " + key] = error.info().message;
     } catch (const c10::Error& error) {
       profile.waived["operator " + key] = error.what_without_backtrace();

@@ -23,7 +23,11 @@ constexpr std::size_t kOpenRows = 24;
 class Writer {
  public:
   Writer(const std::vector<ModuleMemory>& tree, const ByteUnit& unit, std::size_t limit)
-      : tree_(tree), unit_(unit), shown_(tree.size(), false), open_(tree.size(), false) {
+      : tree_(tree),
+        unit_(unit),
+        work_(program::work_unit(tree[0].flops)),
+        shown_(tree.size(), false),
+        open_(tree.size(), false) {
     choose(limit);
   }
 
@@ -31,7 +35,8 @@ class Writer {
     text_ =
         "<table id=\"modules\" class=\"tree\"><thead><tr><th>module</th><th>parameters</th>"
         "<th>activations made</th><th class=\"bar\"></th><th>peak inside</th><th>calls</th>"
-        "<th>TFLOP</th></tr></thead><tbody>\n";
+        "<th>" +
+        std::string(work_.name) + "</th></tr></thead><tbody>\n";
     write(0, 0);
     return text_ + "</tbody></table>\n";
   }
@@ -114,11 +119,12 @@ class Writer {
         100 * static_cast<double>(activations_bytes) / all,
         in_unit(peak_bytes, unit_),
         format_count(operators),
-        escape_html(program::in_tflop(flops)));
+        escape_html(program::in_unit(flops, work_)));
   }
 
   const std::vector<ModuleMemory>& tree_;
   const ByteUnit& unit_;
+  program::WorkUnit work_;
   std::vector<bool> shown_;
   std::vector<bool> open_;
   std::string text_;

@@ -110,9 +110,16 @@ class Page {
         note);
   }
 
-  void cards() {
+  /// Of the whole step.
+  [[nodiscard]] std::int64_t work() const {
     std::int64_t flops = 0;
     for (const program::Operator& op : program_.operators) flops += op.flops;
+    return flops;
+  }
+
+  void cards() {
+    const std::int64_t flops = work();
+    const program::WorkUnit flop_unit = program::work_unit(flops);
     const auto bytes = [&](std::optional<std::int64_t> value) {
       return value ? figure(*value) : std::string("–");
     };
@@ -138,7 +145,10 @@ class Page {
          format_count(static_cast<std::int64_t>(program_.operators.size())),
          "",
          "forward and backward");
-    card("Work", escape_html(program::in_tflop(flops)), "TFLOP", "matrix work of one step");
+    card("Work",
+         escape_html(program::in_unit(flops, flop_unit)),
+         flop_unit.name,
+         "matrix work of one step");
     text_ += "</section>\n";
   }
 
@@ -262,10 +272,12 @@ class Page {
   }
 
   void operators() {
+    const program::WorkUnit flop_unit = program::work_unit(work());
     text_ += "<section><h2>Operators " + unit_note() +
              "</h2>\n<div class=\"scroll\"><table><thead><tr><th>operator</th><th>calls</th>"
              "<th>made in all</th><th>activations made</th><th>peak while one runs</th>"
-             "<th>TFLOP</th></tr></thead><tbody>\n";
+             "<th>" +
+             std::string(flop_unit.name) + "</th></tr></thead><tbody>\n";
     memory::OperatorMemory rest;
     std::int64_t left_out = 0;
     const auto row = [&](const std::string& label, const memory::OperatorMemory& of) {
@@ -276,7 +288,7 @@ class Page {
           figure(of.made_bytes),
           figure(of.activations_bytes),
           figure(of.peak_bytes),
-          escape_html(program::in_tflop(of.flops)));
+          escape_html(program::in_unit(of.flops, flop_unit)));
     };
     std::size_t shown = 0;
     for (const memory::OperatorMemory& of : memory::operator_memory(program_, timeline_)) {

@@ -23,11 +23,11 @@
 #include "core/units.h"
 #include "kernels/cuda_kernels.h"
 #include "replay/dropout_state.h"
+#include "replay/launch_errors.h"
 #include "replay/replay_call.h"
 #include "runtime/device/cuda_status.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
-#include "runtime/device/launch_errors.h"
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/task_board.h"
 #include "runtime/device/waiting_copies.h"
@@ -303,7 +303,7 @@ class CudaDevice final : public Device {
       } else {
         check_cuda(cudaEventRecord(events_[task.id].begin, stream_of(task.stream)),
                    "starting a task");
-        with_launch_errors([&] { body(operations_of(task.stream)); });
+        replay::with_launch_errors([&] { body(operations_of(task.stream)); });
         check_cuda(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
       }
       board_.settle(task.id);

@@ -3,8 +3,11 @@
 #include "train/data/label_use.h"
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/data/element_flow.h"
 
@@ -52,6 +55,211 @@ Uses uses_of(const program::Program& program, const program::TensorRef& input) {
   return uses;
 }
 
+/// What happens to positions between embeddings and the loss.
+struct Flow {
+  bool reaches_loss = false;
+  bool kept = true;           ///< no call moves one, as far as the calls are known
+  bool cut_in_front = false;  ///< the first ones are left out
+};
+
+/// Calls whose results have each position where their arguments have it.
+bool keeps_positions(const std::string& name) {
+  static const std::set<std::string_view> kKeeps{
+      "_cudnn_rnn",
+      "_fused_rms_norm",
+      "_log_softmax",
+      "_native_batch_norm_legit",
+      "_reshape_alias",
+      "_safe_softmax",
+      "_scaled_dot_product_cudnn_attention",
+      "_scaled_dot_product_efficient_attention",
+      "_scaled_dot_product_flash_attention",
+      "_scaled_dot_product_flash_attention_for_cpu",
+      "_softmax",
+      "_thnn_fused_gru_cell",
+      "_thnn_fused_lstm_cell",
+      "_to_copy",
+      "_unsafe_view",
+      "abs",
+      "add",
+      "add_",
+      "addmm",
+      "alias",
+      "amax",
+      "baddbmm",
+      "bernoulli_",
+      "bmm",
+      "cat",
+      "chunk",
+      "clamp",
+      "clamp_min",
+      "clone",
+      "constant_pad_nd",
+      "contiguous",
+      "cos",
+      "cudnn_batch_norm",
+      "detach",
+      "div",
+      "div_",
+      "dropout",
+      "elu",
+      "empty_like",
+      "erf",
+      "exp",
+      "expand",
+      "expand_as",
+      "flatten",
+      "full_like",
+      "gelu",
+      "gelu_",
+      "gru",
+      "layer_norm",
+      "leaky_relu",
+      "linear",
+      "log",
+      "log_softmax",
+      "lstm",
+      "masked_fill",
+      "masked_fill_",
+      "matmul",
+      "maximum",
+      "mean",
+      "minimum",
+      "mkldnn_rnn_layer",
+      "mm",
+      "mul",
+      "mul_",
+      "narrow",
+      "native_batch_norm",
+      "native_dropout",
+      "native_layer_norm",
+      "neg",
+      "ones_like",
+      "permute",
+      "pow",
+      "reciprocal",
+      "relu",
+      "relu_",
+      "reshape",
+      "rms_norm",
+      "rsqrt",
+      "rsub",
+      "scaled_dot_product_attention",
+      "select",
+      "sigmoid",
+      "sigmoid_",
+      "silu",
+      "silu_",
+      "sin",
+      "slice",
+      "softmax",
+      "softplus",
+      "split",
+      "split_with_sizes",
+      "sqrt",
+      "square",
+      "squeeze",
+      "stack",
+      "sub",
+      "sub_",
+      "sum",
+      "t",
+      "tanh",
+      "tanh_",
+      "to",
+      "transpose",
+      "unbind",
+      "unsqueeze",
+      "var",
+      "var_mean",
+      "view",
+      "where",
+      "zeros_like",
+  };
+  constexpr std::string_view kNamespace = "aten::";
+  return name.rfind(kNamespace, 0) == 0 &&
+         kKeeps.count(std::string_view(name).substr(kNamespace.size())) != 0;
+}
+
+/// The dimension of another size in the result, where that may be one of positions: some were left
+/// out, or put before or behind the others.
+std::optional<std::size_t> changed_positions(const program::TensorRef& from,
+                                             const program::TensorRef& to,
+                                             const program::TensorRef& input) {
+  const auto may_be_positions = [&](std::int64_t size) {
+    return size == input.sizes.back() || size == input.numel();
+  };
+  if (from.sizes.size() != to.sizes.size()) return std::nullopt;
+  for (std::size_t d = 0; d < from.sizes.size(); ++d) {
+    if (from.sizes[d] == to.sizes[d]) continue;
+    if (may_be_positions(from.sizes[d]) || may_be_positions(to.sizes[d])) return d;
+  }
+  return std::nullopt;
+}
+
+/// Whether the call does no more than choose or join parts: others may change sizes as they like.
+bool cuts_or_joins(const std::string& name) {
+  static const std::set<std::string_view> kNames = {"aten::slice",
+                                                    "aten::narrow",
+                                                    "aten::split",
+                                                    "aten::split_with_sizes",
+                                                    "aten::chunk",
+                                                    "aten::cat",
+                                                    "aten::constant_pad_nd"};
+  return kNames.count(name) != 0;
+}
+
+/// Follows what embeddings of the input's tokens make of them, up to the loss.
+Flow flow_of(const program::Program& program, const program::TensorRef& input) {
+  Flow flow;
+  if (input.sizes.empty()) return flow;
+  std::set<program::StorageId> tokens{input.storage};
+  std::set<program::StorageId> derived;
+  for (const program::Operator& op : program.operators) {
+    if (op.phase != program::Phase::kForward) break;
+    const program::TensorRef* first = tensor_at(op, 0);
+    const program::TensorRef* second = tensor_at(op, 1);
+    const auto add_outputs = [&](std::set<program::StorageId>& to) {
+      program::for_each_tensor(op.outputs,
+                               [&](const program::TensorRef& made) { to.insert(made.storage); });
+    };
+    if (op.name == "aten::embedding" && second != nullptr && tokens.count(second->storage) != 0) {
+      add_outputs(derived);
+      continue;
+    }
+    if (copies_elements(op.name) && first != nullptr && tokens.count(first->storage) != 0) {
+      add_outputs(tokens);
+      continue;
+    }
+    std::vector<program::TensorRef> from;
+    program::for_each_tensor(op.arguments, [&](const program::TensorRef& argument) {
+      if (derived.count(argument.storage) != 0) from.push_back(argument);
+    });
+    if (from.empty()) continue;
+    if (is_class_loss(op)) {
+      flow.reaches_loss = true;
+      continue;
+    }
+    if (!keeps_positions(op.name)) flow.kept = false;
+    if (cuts_or_joins(op.name)) {
+      program::for_each_tensor(op.outputs, [&](const program::TensorRef& made) {
+        for (const program::TensorRef& source : from) {
+          const auto changed = changed_positions(source, made, input);
+          if (!changed) continue;
+          flow.kept = false;
+          // The last dimension is of features: rotary embeddings cut it.
+          if (made.storage == source.storage && made.offset > source.offset &&
+              *changed + 1 < made.sizes.size()) {
+            flow.cut_in_front = true;
+          }
+        }
+      });
+    }
+    add_outputs(derived);
+  }
+  return flow;
+}
+
 bool is_called_label(const std::string& name) {
   for (const std::string_view end : {"labels", "label", "targets", "target"}) {
     if (name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0) {
@@ -67,6 +275,8 @@ LabelUse label_use(const program::Program& program) {
   LabelUse use;
   bool whole_target = false;
   bool whole_lookup = false;
+  bool whole_is_kept = true;
+  bool cut_in_front = false;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const Uses uses = uses_of(program, program.inputs[i].tensor);
     const bool named = is_called_label(program.inputs[i].name);
@@ -74,9 +284,16 @@ LabelUse label_use(const program::Program& program) {
     if (uses.target) use.has_class_loss = true;
     if (uses.shifted) use.model_shifts = true;
     if (uses.target && !uses.shifted) whole_target = true;
-    if (uses.looked_up_whole && !named) whole_lookup = true;
+    if (!uses.looked_up) continue;
+    const Flow flow = flow_of(program, program.inputs[i].tensor);
+    cut_in_front |= flow.cut_in_front;
+    if (!uses.looked_up_whole || named) continue;
+    whole_lookup = true;
+    whole_is_kept = whole_is_kept && flow.reaches_loss && flow.kept;
   }
-  use.unshifted = whole_target && whole_lookup && !use.model_shifts;
+  use.unshifted = whole_target && whole_lookup && whole_is_kept && !use.model_shifts;
+  // Both sides without their first position are where they were against each other.
+  if (cut_in_front) use.model_shifts = false;
   return use;
 }
 

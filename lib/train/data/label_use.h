@@ -22,11 +22,12 @@ struct LabelUse {
   std::vector<std::size_t> labels;
   /// Some input is the target of a cross-entropy.
   bool has_class_loss = false;
-  /// The target is read from another than its first element on: the model shifts it.
+  /// The target is read from another than its first element on, and what it is compared with is
+  /// not: the model shifts it.
   bool model_shifts = false;
-  /// Labels reach the loss as they came in, and so do tokens an embedding, both whole. Labels that
-  /// equal those tokens then teach the model to repeat its input, unless it shifts what comes
-  /// after the embedding.
+  /// Labels reach the loss as they came in, tokens an embedding likewise, both whole, and no call
+  /// between that embedding and the loss moves a position. Labels that equal those tokens then
+  /// teach the model to repeat its input. False where a call is not known.
   bool unshifted = false;
 };
 [[nodiscard]] LabelUse label_use(const program::Program& program);

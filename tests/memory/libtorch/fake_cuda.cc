@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <cstring>
 #include <map>
@@ -203,6 +204,17 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name,
   *function = driver_function(name);
   if (found != nullptr) *found = cudaDriverEntryPointSuccess;
   return cudaSuccess;
+}
+
+/// For the process list of an out-of-memory message LibTorch loads the driver's management library,
+/// where there is one, and asks it for the GPU: it knows none of ours. Here there never is one.
+void* dlopen(const char* file, int flags) noexcept {
+  if (file != nullptr && std::string_view(file).find("libnvidia-ml") != std::string_view::npos) {
+    return nullptr;
+  }
+  static const auto real =
+      reinterpret_cast<void* (*)(const char*, int)>(::dlsym(RTLD_NEXT, "dlopen"));
+  return real(file, flags);
 }
 
 }  // extern "C"

@@ -53,7 +53,26 @@ program::Program language_model(std::int64_t vocabulary) {
                     program::None{},
                     std::int64_t{1},
                     std::int64_t{-100}};
-  program.operators = {embedding, clone, loss};
+  program::Operator head;
+  head.name = "aten::linear";
+  head.arguments = {embedding.outputs[0], table.tensor, program::None{}};
+  head.outputs = {test::tensor(5, {2, 4, vocabulary}, DType::kFloat32)};
+  program.operators = {embedding, clone, head, loss};
+  return program;
+}
+
+/// The language model with a call between its embedding and its head.
+program::Program with_call(const std::string& name, const program::Ints& sizes, std::int64_t at) {
+  program::Program program = language_model(256);
+  program.operators[0].outputs = {test::tensor(3, {2, 4, 16}, DType::kFloat32)};
+  program::Operator call;
+  call.name = name;
+  call.arguments = {test::tensor(3, {2, 4, 16}, DType::kFloat32)};
+  program::TensorRef made = test::tensor(name == "aten::slice" ? 3 : 6, sizes, DType::kFloat32);
+  made.offset = at;
+  call.outputs = {made};
+  program.operators[2].arguments[0] = made;
+  program.operators.insert(program.operators.begin() + 1, call);
   return program;
 }
 
@@ -173,6 +192,26 @@ TEST(LabelUse, InputsThatTheModelCutsAreNotRepeated) {
   program::Program program = language_model(256);
   // The embedding looks up input_ids[:, :-1]: a model that puts a first token before them.
   std::get<program::TensorRef>(program.operators[0].arguments[1]).sizes = {2, 3};
+  EXPECT_FALSE(label_use(program).unshifted);
+}
+
+TEST(LabelUse, NothingIsSaidOfAModelThatMovesPositionsAfterItsEmbedding) {
+  EXPECT_TRUE(label_use(with_call("aten::gelu", {2, 4, 16}, 0)).unshifted);
+  EXPECT_TRUE(label_use(with_call("aten::slice", {2, 4, 12}, 4)).unshifted)
+      << "width, no positions";
+  EXPECT_FALSE(label_use(with_call("aten::slice", {2, 3, 16}, 0)).unshifted) << "x[:, :-1]";
+  EXPECT_FALSE(label_use(with_call("aten::constant_pad_nd", {2, 5, 16}, 0)).unshifted);
+  EXPECT_FALSE(label_use(with_call("aten::cat", {2, 5, 16}, 0)).unshifted);
+  EXPECT_FALSE(label_use(with_call("aten::roll", {2, 4, 16}, 0)).unshifted);
+  EXPECT_FALSE(label_use(with_call("aten::nobody_knows", {2, 4, 16}, 0)).unshifted);
+}
+
+TEST(LabelUse, OutputsAndLabelsWithoutTheirFirstPositionAreNotShifted) {
+  program::Program program = with_call("aten::slice", {2, 3, 16}, 16);
+  auto& cut = std::get<program::TensorRef>(program.operators[2].arguments[0]);
+  cut.sizes = {2, 3};
+  cut.offset = 1;
+  EXPECT_FALSE(label_use(program).model_shifts);
   EXPECT_FALSE(label_use(program).unshifted);
 }
 

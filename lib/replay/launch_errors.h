@@ -3,19 +3,27 @@
 #pragma once
 // A kernel that the GPU refuses to launch is a failure of the device (exit code 4), not a bug.
 
+#include <string>
+
+#include <c10/util/Exception.h>
+
 #include "core/error.h"
 #include "kernels/launch_failure.h"
 
-namespace elixir::runtime {
+namespace elixir::replay {
 
-/// Runs `body`; kernels::LaunchFailure becomes kDeviceFailure.
+/// Runs `body`. kernels::LaunchFailure (our kernels) and c10::AcceleratorError (LibTorch's) become
+/// kDeviceFailure.
 template <class Body>
 void with_launch_errors(const Body& body) {
   try {
     body();
   } catch (const kernels::LaunchFailure& failure) {
     throw Error(ErrorCode::kDeviceFailure, failure.what());
+  } catch (const c10::AcceleratorError& failure) {
+    const std::string text = failure.what_without_backtrace();
+    throw Error(ErrorCode::kDeviceFailure, text.substr(0, text.find('\n')));
   }
 }
 
-}  // namespace elixir::runtime
+}  // namespace elixir::replay

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// What is known of a call before it runs: that it will be slow, or that no program can hold it.
+#include <string>
+
+#include <c10/core/GradMode.h>
+
+#include "capture/decompositions/decompositions.h"
+#include "capture/record/session.h"
+#include "core/error.h"
+
+namespace elixir::capture {
+namespace {
+
+using program::Target;
+
+void refuse_sparse(const char* op, const at::Tensor& source, bool sparse, const char* where) {
+  Session* session = Session::current();
+  if (!sparse || session == nullptr || !c10::GradMode::is_enabled() || !source.requires_grad()) {
+    return;
+  }
+  Error error(ErrorCode::kUnsupportedModel,
+              std::string("the gradient of ") + op + " in " + session->place() +
+                  " is sparse, which no program holds",
+              {std::string("export the model with ") + where + ": the gradient is then dense"});
+  session->keep_failure(error);
+  throw error;
+}
+
+}  // namespace
+
+bool tells_of_expanded_mask(const Target& target, const Values& arguments) {
+  Session* session = Session::current();
+  if (session != nullptr && only_mask_is_expanded(target, arguments)) {
+    session->hint(
+        "attention runs unfused on CUDA, since its mask is expanded (stride 0 in the last "
+        "dimension): fused kernels take it after mask.contiguous()");
+  }
+  return false;
+}
+
+bool tells_of_packed_layers(const Target&, const Values&) {
+  if (Session* session = Session::current()) {
+    session->hint(
+        "recurrent layers over packed sequences are recorded step by step; CUDA fuses them in "
+        "cuDNN, whose memory differs");
+  }
+  return false;
+}
+
+// weight, indices, padding_idx, scale_grad_by_freq, sparse
+bool refuses_sparse_gradient(const Target&, const Values& a) {
+  refuse_sparse("aten::embedding", a[0].toTensor(), a[4].toBool(), "nn.Embedding(…, sparse=False)");
+  return false;
+}
+
+// weight, indices, offsets, scale_grad_by_freq, mode, sparse, …
+bool refuses_sparse_gradient_of_bag(const Target&, const Values& a) {
+  refuse_sparse(
+      "aten::embedding_bag", a[0].toTensor(), a[5].toBool(), "nn.EmbeddingBag(…, sparse=False)");
+  return false;
+}
+
+// self, dim, index, sparse_grad
+bool refuses_sparse_gradient_of_gather(const Target&, const Values& a) {
+  refuse_sparse("aten::gather", a[0].toTensor(), a[3].toBool(), "gather(…, sparse_grad=False)");
+  return false;
+}
+
+}  // namespace elixir::capture
