@@ -94,6 +94,7 @@ missing_packages() {
   if [ "$want_checks" = yes ]; then
     local tool
     for tool in clang-14 clang-format-14 clang-tidy-14 help2man; do command -v "$tool" >/dev/null || echo "$tool"; done
+    compgen -G '/usr/lib/llvm-14/lib/clang/*/lib/linux/libclang_rt.asan-*.a' >/dev/null || echo libclang-rt-14-dev  # sanitizers
     # Ubuntu has it as a snap alone; the test that needs it says that it is skipped.
     if grep -q '^ID=debian' /etc/os-release 2>/dev/null; then
       command -v chromium chromium-browser google-chrome >/dev/null || echo chromium

@@ -65,15 +65,25 @@ check_format() {
 
 check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
+# configure_to_read DIRECTORY ARGUMENTS…: a build by clang++ of which only the compile commands are wanted, with the headers
+# that a build generates. Sources may have come or gone since the folder was made.
+configure_to_read() {
+  CXX=clang++-14 configure "$@" --buildtype=plain || return 1
+  "$ninja" -C "$1" --quiet build.ninja || return 1
+  local headers
+  headers=$("$ninja" -C "$1" -t targets all | sed -n 's/^\(.*\.h\): CUSTOM_COMMAND.*/\1/p')
+  # shellcheck disable=SC2086  # a list of files
+  [ -z "$headers" ] || "$ninja" -C "$1" --quiet $headers
+}
+
 # Every source and every header of lib/, kernels/ and tools/ compiles alone, with clang++: the build compiles sources a
 # dozen at a time, where an include that is missing in one may stand in another. A header that a source of its own includes
 # first is checked with it; the others one by one.
 check_alone() {
   need clang++-14 clang-14 || return $?
-  CXX=clang++-14 configure build-clang --buildtype=plain || return 1
-  "$ninja" -C build-clang --quiet build.ninja  # sources may have come or gone since the folder was made
   local headers
   headers=$(sources '^(lib|kernels|tools)/.*\.h$')
+  configure_to_read build-clang || return 1
   "$python" build-aux/compile_alone.py "$root" build-clang "$cores" <<<"$headers"
 }
 
@@ -108,36 +118,32 @@ configure() {
   fi
 }
 
-# Our code under AddressSanitizer and UBSan (LibTorch is not instrumented), by the second compiler.
-configure_asan() {
-  CXX=clang++-14 configure build-asan --unity=on -Dunity_size=12 --buildtype=plain -Doptimization=1 -Dcuda=disabled -Dsanitizer=address
-}
-
 # clang-tidy reads sources a dozen at a time, as they are compiled; clang's analyzer looks into sources that another includes.
 # Findings go to stdout; stderr only counts suppressed ones. The path-sensitive analysis is for the planning half alone:
 # with LibTorch's headers it takes most of a minute a file.
 check_tidy() {
-  local status=0 half checks
+  local status=0 half checks files
   need clang-tidy-14 || return $?
   need clang++-14 clang-14 || return $?
-  configure_asan || return 1
-  "$ninja" -C build-asan --quiet build.ninja
+  configure_to_read build-tidy --unity=on -Dunity_size=12 || return 1
   for half in planning libtorch; do
     checks=-bugprone-suspicious-include
     [ "$half" = planning ] || checks+=',-clang-analyzer-*'
-    files=$("$python" build-aux/tidy_sources.py "$root" build-asan "$half") || return 1
-    xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-asan --quiet "--checks=$checks" \
+    files=$("$python" build-aux/tidy_sources.py "$root" build-tidy "$half") || return 1
+    xargs -r -P "$cores" -n 1 clang-tidy-14 -p build-tidy --quiet "--checks=$checks" \
       '--header-filter=(lib|kernels|tools)/.*\.(h|cc)$' <<<"$files" 2>/dev/null || status=1
   done
   return $status
 }
 
-# The tests of the libraries under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer; `meson test` builds
-# what the tests need and no more. Fuzzers run under sanitizers for as long as one likes by tests/fuzz/libfuzzer.sh.
+# The tests of the libraries under AddressSanitizer and UBSan (LibTorch is not instrumented), then those of threads under
+# ThreadSanitizer; `meson test` builds what the tests need and no more. Fuzzers run under sanitizers for as long as one likes
+# by tests/fuzz/libfuzzer.sh.
 check_sanitizers() {
   need clang++-14 clang-14 || return $?
-  configure_asan || return 1
-  CXX=clang++-14 configure build-tsan --unity=on -Dunity_size=12 --buildtype=plain -Doptimization=1 -Dtorch=disabled -Dsanitizer=thread || return 1
+  local plain=(--unity=on -Dunity_size=12 --buildtype=plain -Doptimization=1)
+  CXX=clang++-14 configure build-asan "${plain[@]}" -Dcuda=disabled -Dsanitizer=address || return 1
+  CXX=clang++-14 configure build-tsan "${plain[@]}" -Dtorch=disabled -Dsanitizer=thread || return 1
   ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
     UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz
   TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs lanes thread-pool

@@ -19,7 +19,9 @@ meson="$root/.venv/bin/meson"
 [ -z "${ELIXIR_PYTHON:-}" ] && [ -x "$meson" ] || meson=$(dirname "$(command -v "${ELIXIR_PYTHON:-python3}")")/meson
 [ -x "$meson" ] || meson=$(command -v meson)
 
-# Kernels use several threads themselves: one test at a time and a second beside it is what a machine bears.
+# Kernels use several threads themselves: one test at a time and a second beside it is what a machine bears. OpenMP's threads
+# sleep while they wait: two tests whose threads spin take each other's cores, and ten times as long.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-PASSIVE}
 status=0
 "$meson" test -C "$root/build" --no-rebuild --print-errorlogs --num-processes 2 --timeout-multiplier 3 "$@" || status=$?
 echo

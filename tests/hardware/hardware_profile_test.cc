@@ -15,7 +15,7 @@
 namespace elixir::hardware {
 namespace {
 
-Figure figure(double median) {
+Figure measured_figure(double median) {
   return {median, 0.02, 7, "test"};
 }
 
@@ -28,33 +28,41 @@ HardwareProfile sample() {
                .threads = 15,
                .host_memory_bytes = std::int64_t{125} << 30};
   p.gpus = {{"NVIDIA H200", 90, 150109880320, 623706112}};
-  p.links.host_to_device = {{1, figure(55e9), figure(5000)}, {2, figure(100e9), figure(6000)}};
-  p.links.device_to_host = {{1, figure(55e9), figure(5000)}};
-  p.links.both_at_once = {{1, figure(101e9), figure(5000)}};
-  p.adam_cpu = {{"bf16", 1, figure(6e9)}, {"fp32", 1, figure(5e9)}};
-  p.adam_gpu = {{"bf16", 1, figure(138e9)}};
-  p.adam_forms = {{"cpu", "bf16", "fp32", "split", 65536, figure(7e9)},
-                  {"gpu", "fp16", "bf16", "separate", 1 << 20, figure(150e9)}};
-  p.compute = {{"bf16", figure(799e12)}};
-  p.device_copy_bytes_per_s = figure(4.1e12);
-  p.launch_ns = figure(4000);
-  p.operators = {{"aten::mm(b)", figure(20), 512}, {"aten::mm(a)", figure(10), 0}};
+  p.links.host_to_device = {{1, measured_figure(55e9), measured_figure(5000)},
+                            {2, measured_figure(100e9), measured_figure(6000)}};
+  p.links.device_to_host = {{1, measured_figure(55e9), measured_figure(5000)}};
+  p.links.both_at_once = {{1, measured_figure(101e9), measured_figure(5000)}};
+  p.adam_cpu = {{"bf16", 1, measured_figure(6e9)}, {"fp32", 1, measured_figure(5e9)}};
+  p.adam_gpu = {{"bf16", 1, measured_figure(138e9)}};
+  p.adam_forms = {{"cpu", "bf16", "fp32", "split", 65536, measured_figure(7e9)},
+                  {"gpu", "fp16", "bf16", "separate", 1 << 20, measured_figure(150e9)}};
+  p.compute = {{"bf16", measured_figure(799e12)}};
+  p.device_copy_bytes_per_s = measured_figure(4.1e12);
+  p.launch_ns = measured_figure(4000);
+  p.operators = {{"aten::mm(b)", measured_figure(20), 512},
+                 {"aten::mm(a)", measured_figure(10), 0}};
   p.waived = {{"host-copy", "for the test"}};
   p.noticed = {{"adam-cpu", "for the test"}};
   p.machine.topology = Topology{1, 8, {{0, 16, 1 << 30}}, {{1, "data", 49152, 2, 8}}};
-  p.links.curves = {
-      {"host_to_device",
-       "pinned",
-       LinkLine{4e3, 55e9, 0.1},
-       {{4096, figure(4e3)}, {16384, figure(5e3)}}},
-      {"device_to_host", "pinned", std::nullopt, {{4096, figure(4e3)}, {16384, figure(3e3)}}}};
-  p.links.peers = {{0, 1, true, figure(300e9), figure(3e3)}};
-  p.links.pinned_allocation = PinnedAllocation{1 << 30, figure(1.5e9), figure(9e9)};
-  p.host_streams = {{"adam", 16, std::nullopt, figure(170e9)}, {"copy", 8, 0, figure(90e9)}};
-  p.collectives = {{"all_gather", 2, figure(2e4), {{4096, figure(2e4), 2e8, 1e8}}}};
-  p.disk = Disk{"/data", "io_uring", 2 << 20, 1 << 20, 32, figure(1.8e9), figure(1e9)};
-  p.contention = {{"host_to_device", "adam_cpu", figure(1.2)}};
-  p.operators[0].host_ns = figure(3000);
+  p.links.curves = {{"host_to_device",
+                     "pinned",
+                     LinkLine{4e3, 55e9, 0.1},
+                     {{4096, measured_figure(4e3)}, {16384, measured_figure(5e3)}}},
+                    {"device_to_host",
+                     "pinned",
+                     std::nullopt,
+                     {{4096, measured_figure(4e3)}, {16384, measured_figure(3e3)}}}};
+  p.links.peers = {{0, 1, true, measured_figure(300e9), measured_figure(3e3)}};
+  p.links.pinned_allocation =
+      PinnedAllocation{1 << 30, measured_figure(1.5e9), measured_figure(9e9)};
+  p.host_streams = {{"adam", 16, std::nullopt, measured_figure(170e9)},
+                    {"copy", 8, 0, measured_figure(90e9)}};
+  p.collectives = {
+      {"all_gather", 2, measured_figure(2e4), {{4096, measured_figure(2e4), 2e8, 1e8}}}};
+  p.disk =
+      Disk{"/data", "io_uring", 2 << 20, 1 << 20, 32, measured_figure(1.8e9), measured_figure(1e9)};
+  p.contention = {{"host_to_device", "adam_cpu", measured_figure(1.2)}};
+  p.operators[0].host_ns = measured_figure(3000);
   p.operators[0].persistent_bytes = 0;
   p.operators[0].touched_bytes = 4096;
   p.operators[0].flops = 8192;
@@ -143,7 +151,7 @@ TEST(HardwareDocument, OfAnEarlierVersionIsReadAndKeepsItsFingerprint) {
   p.links.pinned_allocation.reset();
   p.host_streams.clear();
   p.adam_forms.clear();
-  p.operators[0] = {"aten::mm(b)", figure(20), 512};
+  p.operators[0] = {"aten::mm(b)", measured_figure(20), 512};
   Json json = to_json(p);
   json.erase("noticed");
   json["machine"].erase("topology");

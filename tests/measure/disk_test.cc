@@ -20,25 +20,18 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/units.h"
+#include "fakes/error_of.h"
 #include "measure/disk/direct_file.h"
 #include "measure/measure.h"
 
 namespace elixir::measure {
 namespace {
 
+using tests::error_of;
+
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kBlock = 64_KiB;
-
-ErrorInfo failure(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 class DiskTest : public ::testing::Test {
  protected:
@@ -75,7 +68,7 @@ void move_there_and_back(BlockEngine& engine, const std::filesystem::path& direc
   });
   for (const std::atomic<int>& count : seen) EXPECT_EQ(count.load(), 1);
   // A file that ends too early is an error, not a short measurement.
-  EXPECT_EQ(failure([&] {
+  EXPECT_EQ(error_of([&] {
               engine.move(file.descriptor(),
                           Transfer::kRead,
                           end - kBlock,
@@ -137,7 +130,7 @@ TEST_F(DiskTest, FiguresHaveSizesAndSamples) {
 
 TEST_F(DiskTest, DataThatChangedIsAnError) {
   Liar liar;
-  const ErrorInfo info = failure([&] {
+  const ErrorInfo info = error_of([&] {
     (void)measure_disk({directory_.string(), 4_MiB, 1_MiB, 60.0}, liar, kBlock, 2);
   });
   EXPECT_EQ(info.code, ErrorCode::kIoError);
@@ -145,7 +138,7 @@ TEST_F(DiskTest, DataThatChangedIsAnError) {
 }
 
 TEST_F(DiskTest, TooLittleRoomIsSaid) {
-  const ErrorInfo info = failure([&] {
+  const ErrorInfo info = error_of([&] {
     (void)measure_disk({directory_.string(), std::int64_t{1} << 60, std::int64_t{1} << 58, 1.0},
                        *make_thread_engine(kBlock, 2),
                        kBlock,
@@ -156,14 +149,14 @@ TEST_F(DiskTest, TooLittleRoomIsSaid) {
 }
 
 TEST(DiskDirectory, MustExistAndBeWritable) {
-  EXPECT_EQ(failure([] { check_directory("/no/such/place"); }).code, ErrorCode::kOutputUnwritable);
-  const ErrorInfo info = failure([] { check_directory("/proc/self/status"); });
+  EXPECT_EQ(error_of([] { check_directory("/no/such/place"); }).code, ErrorCode::kOutputUnwritable);
+  const ErrorInfo info = error_of([] { check_directory("/proc/self/status"); });
   EXPECT_EQ(info.code, ErrorCode::kOutputUnwritable);
   Request request;
   request.only = std::vector<std::string>{"disk"};
   request.device = DeviceChoice::kCpu;
   request.disk_directory = "/no/such/place";
-  EXPECT_EQ(failure([&] { (void)measure(request); }).code, ErrorCode::kOutputUnwritable);
+  EXPECT_EQ(error_of([&] { (void)measure(request); }).code, ErrorCode::kOutputUnwritable);
 }
 
 TEST(Disk, IsWaivedUntilADirectoryIsNamed) {

@@ -37,7 +37,7 @@ TEST(Streams, MoveWhatTheySay) {
   }
 }
 
-Request quick(std::vector<std::string> only) {
+Request quick_on_cpu(std::vector<std::string> only) {
   Request request;
   request.only = std::move(only);
   request.device = DeviceChoice::kCpu;
@@ -46,7 +46,7 @@ Request quick(std::vector<std::string> only) {
 }
 
 TEST(HostStreams, AreMeasuredByKernelAndThreads) {
-  const hardware::HardwareProfile p = measure(quick({"host-streams"})).profile;
+  const hardware::HardwareProfile p = measure(quick_on_cpu({"host-streams"})).profile;
   std::vector<std::string> with_all;
   for (const hardware::HostStream& stream : p.host_streams) {
     EXPECT_GT(stream.bytes_per_s.median, 1e8);
@@ -60,7 +60,7 @@ TEST(HostStreams, AreMeasuredByKernelAndThreads) {
 }
 
 TEST(HostStreams, TakeLessAndSaySoWhereMemoryIsShort) {
-  Request request = quick({"host-streams"});
+  Request request = quick_on_cpu({"host-streams"});
   request.host_memory_bytes = 64_MiB;
   const hardware::HardwareProfile p = measure(request).profile;
   ASSERT_FALSE(p.host_streams.empty());
@@ -68,7 +68,7 @@ TEST(HostStreams, TakeLessAndSaySoWhereMemoryIsShort) {
 }
 
 TEST(Adam, TakesFewerParametersAndSaysSoWhereMemoryIsShort) {
-  Request request = quick({"adam-cpu"});
+  Request request = quick_on_cpu({"adam-cpu"});
   request.host_memory_bytes = 64_MiB;
   const hardware::HardwareProfile p = measure(request).profile;
   ASSERT_EQ(p.adam_cpu.size(), 3U);
@@ -101,7 +101,7 @@ TEST(Adam, OfSeveralProcessesAtOnceIsMeasuredWhereThereAreSeveralGpus) {
 }
 
 TEST(Samples, OfEveryFigureAreHandedOver) {
-  const Outcome outcome = measure(quick({"host-copy"}));
+  const Outcome outcome = measure(quick_on_cpu({"host-copy"}));
   ASSERT_EQ(outcome.samples.size(), 1U);
   EXPECT_EQ(outcome.samples[0].measurement, "host-copy");
   EXPECT_EQ(static_cast<std::int64_t>(outcome.samples[0].values.size()),

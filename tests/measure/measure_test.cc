@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "fakes/error_of.h"
 #include "hardware/operator_cost.h"
 #include "measure/machine/machine.h"
 #include "measure/sampling.h"
@@ -20,19 +21,11 @@
 namespace elixir::measure {
 namespace {
 
+using tests::error_of;
+
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Key;
-
-ErrorInfo failure(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.info();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 TEST(Sampling, QuantilesInterpolate) {
   EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
@@ -83,7 +76,7 @@ TEST(Registry, NamesAreSortedUniqueAndExplained) {
 }
 
 TEST(Registry, UnknownNamesGetASuggestion) {
-  const ErrorInfo info = failure([] { check_names({"matmul", "adam-cpv"}); });
+  const ErrorInfo info = error_of([] { check_names({"matmul", "adam-cpv"}); });
   EXPECT_EQ(info.code, ErrorCode::kBadFlagValue);
   EXPECT_THAT(info.help, Contains("did you mean `adam-cpu`?"));
 }
@@ -132,7 +125,7 @@ TEST(Measure, AddsToAProfileOfThisMachineAndRefusesAnother) {
   EXPECT_EQ(joined.waived.count("launch"), 0U) << "measured now";
   p.machine.cpu = "Another CPU";
   request.into = p;
-  const ErrorInfo info = failure([&] { (void)measure(request); });
+  const ErrorInfo info = error_of([&] { (void)measure(request); });
   EXPECT_EQ(info.code, ErrorCode::kWrongMachineKind);
   EXPECT_THAT(info.notes, Contains(HasSubstr("Another CPU")));
 }
@@ -340,7 +333,7 @@ TEST(Operators, ThatFailAreWaivedWithTheReason) {
 TEST(Operators, OfAnotherTargetAreRefused) {
   ProgramMaker make;
   make.program_.target.kind = program::Target::Kind::kCuda;
-  const ErrorInfo info = failure([&] { (void)measured(make.program_); });
+  const ErrorInfo info = error_of([&] { (void)measured(make.program_); });
   EXPECT_EQ(info.code, ErrorCode::kProfileTargetMismatch);
   EXPECT_THAT(info.help, Contains(HasSubstr("--target cpu")));
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "memory/analysis/module_memory.h"
 #include "memory/step/optimizer_state.h"
 
 namespace elixir::memory {
@@ -21,9 +22,6 @@ using program::Program;
 using program::Storage;
 
 namespace {
-
-/// A hostile path of very many parts must not cost their square.
-constexpr int kDeepest = 64;
 
 std::size_t position(std::int32_t id) {
   return static_cast<std::size_t>(id);
@@ -90,7 +88,7 @@ class Attributor {
   /// The innermost module that a dotted name lies in: "h.0.attn.weight" -> "h.0.attn".
   [[nodiscard]] std::string module_around(std::string_view name) const {
     std::string_view path = parent_of(name);
-    for (int level = 0; level < kDeepest && !path.empty(); ++level, path = parent_of(path)) {
+    for (int level = 0; level < kDeepestModule && !path.empty(); ++level, path = parent_of(path)) {
       if (modules_.count(std::string(path)) > 0) return std::string(path);
     }
     return "";
@@ -178,7 +176,7 @@ class Attributor {
     }
     for (const auto& [path, bytes] : own_peaks) {
       std::string_view around = path;
-      for (int level = 0; level < kDeepest; ++level) {
+      for (int level = 0; level < kDeepestModule; ++level) {
         const auto found = modules_.find(std::string(around));
         if (found != modules_.end()) {
           found->second.peak_inside_bytes = std::max(found->second.peak_inside_bytes, bytes);

@@ -14,6 +14,10 @@
 
 namespace elixir::memory {
 
+/// Parts of a module path that are told apart: a hostile path of very many must not cost their
+/// square.
+inline constexpr int kDeepestModule = 64;
+
 struct ModuleMemory {
   std::string name;  ///< last part of the path; "" for the root
   std::string path;

@@ -13,7 +13,7 @@
 namespace elixir::memory {
 namespace {
 
-struct Entry {
+struct StoryEntry {
   bool frees = false;
   std::int64_t request = 0;  ///< counted from 0
   std::int64_t bytes = 0;
@@ -21,14 +21,14 @@ struct Entry {
   program::OperatorId at = -1;
 };
 
-bool same(const Entry& a, const Entry& b) {
+bool same(const StoryEntry& a, const StoryEntry& b) {
   return a.frees == b.frees && a.bytes == b.bytes && (!a.frees || a.request == b.request);
 }
 
 /// Events in an order in which equal stories are equal lists.
 class Story {
  public:
-  void request(std::int64_t key, Entry entry) {
+  void request(std::int64_t key, StoryEntry entry) {
     flush();
     entry.request = static_cast<std::int64_t>(known_.size());
     known_[key] = {entry.request, entry.bytes};
@@ -39,14 +39,14 @@ class Story {
     released_.push_back(
         {.frees = true, .request = request, .bytes = bytes, .step = step, .at = at});
   }
-  std::vector<Entry> take() {
+  std::vector<StoryEntry> take() {
     flush();
     return std::move(entries_);
   }
 
  private:
   void flush() {
-    std::sort(released_.begin(), released_.end(), [](const Entry& a, const Entry& b) {
+    std::sort(released_.begin(), released_.end(), [](const StoryEntry& a, const StoryEntry& b) {
       return a.request < b.request;
     });
     entries_.insert(entries_.end(), released_.begin(), released_.end());
@@ -54,10 +54,10 @@ class Story {
   }
 
   std::unordered_map<std::int64_t, std::pair<std::int64_t, std::int64_t>> known_;
-  std::vector<Entry> entries_, released_;
+  std::vector<StoryEntry> entries_, released_;
 };
 
-std::vector<Entry> story_of(const TrainingEvents& events) {
+std::vector<StoryEntry> story_of(const TrainingEvents& events) {
   Story story;
   int step = 0;
   for (const TrainingEvent& event : events.events) {
@@ -72,7 +72,7 @@ std::vector<Entry> story_of(const TrainingEvents& events) {
   return story.take();
 }
 
-std::vector<Entry> story_of(const std::vector<RecordedEvent>& events) {
+std::vector<StoryEntry> story_of(const std::vector<RecordedEvent>& events) {
   Story story;
   for (const RecordedEvent& event : events) {
     if (event.kind == RecordedEvent::Kind::kAllocate) {
@@ -84,7 +84,7 @@ std::vector<Entry> story_of(const std::vector<RecordedEvent>& events) {
   return story.take();
 }
 
-std::string text_of(const std::vector<Entry>& entries, std::size_t i) {
+std::string text_of(const std::vector<StoryEntry>& entries, std::size_t i) {
   if (i >= entries.size()) return "nothing more";
   return fmt::format("{} of {} bytes",
                      entries[i].frees ? "the end of a request" : "a request",
@@ -95,8 +95,8 @@ std::string text_of(const std::vector<Entry>& entries, std::size_t i) {
 
 std::optional<EventDifference> first_difference(const TrainingEvents& predicted,
                                                 const std::vector<RecordedEvent>& recorded) {
-  const std::vector<Entry> ours = story_of(predicted);
-  const std::vector<Entry> theirs = story_of(recorded);
+  const std::vector<StoryEntry> ours = story_of(predicted);
+  const std::vector<StoryEntry> theirs = story_of(recorded);
   std::size_t i = 0;
   while (i < ours.size() && i < theirs.size() && same(ours[i], theirs[i])) ++i;
   if (i == ours.size() && i == theirs.size()) return std::nullopt;
@@ -105,7 +105,7 @@ std::optional<EventDifference> first_difference(const TrainingEvents& predicted,
   difference.predicted = text_of(ours, i);
   difference.recorded = text_of(theirs, i);
   if (!ours.empty()) {
-    const Entry& here = ours[std::min(i, ours.size() - 1)];
+    const StoryEntry& here = ours[std::min(i, ours.size() - 1)];
     difference.step = here.step;
     difference.at = here.at;
   }

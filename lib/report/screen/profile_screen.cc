@@ -31,7 +31,7 @@ using program::Operator;
 using program::Program;
 
 constexpr std::size_t kLargestShown = 10;
-constexpr std::size_t kModulesShown = 16;
+constexpr std::size_t kModuleRowsShown = 16;
 constexpr std::size_t kNarrowestName = 12;
 
 /// A table whose `flexible` column gives way, its cells elided in the middle, so that lines fit a
@@ -204,7 +204,7 @@ std::string modules(const Program& program,
                     0,
                     style);
   for (const ModuleRow& row :
-       module_rows(memory::module_memory(program, timeline), kModulesShown)) {
+       module_rows(memory::module_memory(program, timeline), kModuleRowsShown)) {
     std::string label(static_cast<std::size_t>(row.depth) * 2, ' ');
     label += row.label;
     if (row.alike > 1 && row.label.rfind("… ", 0) != 0) {
