@@ -75,6 +75,13 @@ bool is_heavy(const Operator& op) {
          op.name.find("rnn") != std::string::npos;
 }
 
+template <class Visit>
+void for_each_call_of_forward(const Program& program, const Lifetimes& lifetimes, Visit visit) {
+  for (const Operator& op : program.operators) {
+    if (op.phase == Phase::kForward && lifetimes.executed[op.id]) visit(op);
+  }
+}
+
 std::vector<std::int32_t> blocks(const Program& program,
                                  const Lifetimes& lifetimes,
                                  const std::vector<StorageId>& activations) {
@@ -141,21 +148,35 @@ std::vector<StorageId> choose(const Program& program, Recompute recompute) {
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
   const std::vector<StorageId> activations = kept(program, lifetimes);
   const std::vector<std::int32_t> block = blocks(program, lifetimes, activations);
+  std::vector<bool> is_kept(program.storages.size(), false);
+  for (const StorageId s : activations) is_kept[s] = true;
   std::vector<bool> leaves(program.storages.size(), false);  // read outside of its block
-  for (const Operator& op : program.operators) {
-    if (op.phase != Phase::kForward || !lifetimes.executed[op.id]) continue;
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
     program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
       const OperatorId producer = lifetimes.storages[tensor.storage].producer;
       if (producer >= 0 && block[producer] != block[op.id]) leaves[tensor.storage] = true;
     });
-  }
+  });
   std::vector<StorageId> chosen;
-  for (const StorageId s : activations) {
-    const Operator& producer = program.operators[lifetimes.storages[s].producer];
-    if (block[producer.id] < 0 || leaves[s]) continue;
-    if (recompute == Recompute::kElementwise && is_heavy(producer)) continue;
-    chosen.push_back(s);
-  }
+  std::vector<bool> again(program.storages.size(), false);
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    if (block[op.id] < 0) return;
+    // What a copy reads has to be there without being kept for its sake.
+    bool cheap = !is_heavy(op);
+    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+      const program::StorageUse& use = lifetimes.storages[tensor.storage];
+      const bool there = use.origin != Origin::kProduced || is_kept[tensor.storage] ||
+                         again[tensor.storage] || use.producer == op.id;
+      if (!there) cheap = false;
+    });
+    if (recompute == Recompute::kElementwise && !cheap) return;
+    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+      const StorageId s = tensor.storage;
+      if (lifetimes.storages[s].producer != op.id || leaves[s] || again[s]) return;
+      again[s] = true;
+      chosen.push_back(s);
+    });
+  });
   return chosen;
 }
 

@@ -28,7 +28,7 @@ struct Recomputed {
   std::vector<KeptInstead> kept;
 };
 
-/// `program` with `storages`, activations by number, made again for backward. Ids of operators and
+/// `program` with `storages`, storages that forward makes, made again for backward. Ids of operators and
 /// storages of the result are its own; parameters, buffers, inputs and modules are those of
 /// `program`. Throws kInternal for a storage that is no activation.
 [[nodiscard]] Recomputed recompute(const program::Program& program,
