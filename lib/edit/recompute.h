@@ -28,9 +28,9 @@ struct Recomputed {
   std::vector<KeptInstead> kept;
 };
 
-/// `program` with `storages`, storages that forward makes, made again for backward. Ids of operators and
-/// storages of the result are its own; parameters, buffers, inputs and modules are those of
-/// `program`. Throws kInternal for a storage that is no activation.
+/// `program` with `storages`, which forward makes, made again for backward. Ids of
+/// operators and storages of the result are its own; parameters, buffers, inputs and modules are
+/// those of `program`. Throws kInternal for a storage that forward does not make.
 [[nodiscard]] Recomputed recompute(const program::Program& program,
                                    const std::vector<program::StorageId>& storages);
 

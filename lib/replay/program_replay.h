@@ -44,8 +44,8 @@ class ProgramReplay {
 
   std::vector<std::optional<ReplayCall>> calls_;  ///< by operator id; empty for pure views
   c10::Device device_;
-  /// By operator id, for random calls that another repeats: the generator's state before the last run,
-  /// which is that of the same micro-batch (its backward ends before the next one begins).
+  /// By operator id, for random calls that another repeats: the generator's state before the last
+  /// run, which is that of the same micro-batch (its backward ends before the next one begins).
   std::map<program::OperatorId, at::Tensor> drawn_from_;
   std::vector<program::StorageId> produced_;
   program::OperatorId running_ = -1;

@@ -171,6 +171,36 @@ TEST(Recompute, BatchNormsCopyLeavesTheStatisticsAlone) {
   EXPECT_TRUE(run_symbolically(result.program).computes_the_same_as(run_symbolically(program)));
 }
 
+TEST(Recompute, ASecondResultThatIsKeptStaysTheFirstOne) {
+  ProgramBuilder b;
+  const TensorRef w = b.parameter("w", {4, 4});
+  const TensorRef x = b.input("x", {4, 4}, program::DType::kFloat32);
+  const TensorRef normal = b.call("aten::native_layer_norm", {x, w}, {4, 4});
+  b.set_loss(b.call("aten::sum", {normal}, {}));
+  b.start_backward();
+  const TensorRef back = b.call("aten::native_layer_norm_backward", {normal}, {4, 4});
+  b.set_gradient(w, b.call("aten::mm", {back, x}, {4, 4}, 128));
+  Program program = b.build();
+  TensorRef mean = normal;
+  mean.storage = static_cast<StorageId>(program.storages.size());
+  mean.sizes = {4, 1};
+  program::Storage storage = program.storages[normal.storage];
+  storage.id = mean.storage;
+  program.storages.push_back(storage);
+  for (Operator& op : program.operators) {
+    if (op.name == "aten::native_layer_norm") op.outputs.emplace_back(mean);
+    if (op.name == "aten::native_layer_norm_backward") op.arguments.emplace_back(mean);
+  }
+  const Recomputed result = recompute(program, {normal.storage});
+  const Operator& reader = *std::find_if(
+      result.program.operators.begin(), result.program.operators.end(), [](const Operator& op) {
+        return op.name == "aten::native_layer_norm_backward";
+      });
+  EXPECT_NE(std::get<TensorRef>(reader.arguments[0]).storage, normal.storage);
+  EXPECT_EQ(std::get<TensorRef>(reader.arguments[1]).storage, mean.storage);
+  EXPECT_TRUE(run_symbolically(result.program).computes_the_same_as(run_symbolically(program)));
+}
+
 TEST(Recompute, RefusesWhatIsNoActivation) {
   const StorageId parameter = transformer().parameters[0].tensor.storage;
   EXPECT_THROW(static_cast<void>(recompute(transformer(), {parameter})), Error);
