@@ -9,7 +9,7 @@ import sys
 # Each area names all that it may use, as in docs/design/architecture.md.
 PROGRAM = {"core", "program"}
 OPERATORS = PROGRAM | {"operators"}
-SCHEDULE = OPERATORS | {"memory", "hardware", "plan"}
+SCHEDULE = OPERATORS | {"edit", "memory", "hardware", "plan"}
 SEARCH = SCHEDULE | {"schedule"}
 CHECK = SEARCH | {"search"}
 REPLAY = OPERATORS | {"capture", "kernels"}
@@ -18,6 +18,7 @@ MAY_USE = {
     "core": set(),
     "program": {"core"},
     "operators": PROGRAM,
+    "edit": OPERATORS,
     "memory": OPERATORS,
     "hardware": OPERATORS,
     "plan": PROGRAM,

@@ -110,6 +110,7 @@ std::string canonical_text(const Operator& op) {
   append_arguments(out, op.arguments);
   out += " -> ";
   append_arguments(out, op.outputs);
+  if (op.repeats >= 0) out += fmt::format(" repeats {}", op.repeats);
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace elixir::program {
 /// wrapped.
 void append_canonical(std::string& out, const TensorRef& tensor);
 void append_canonical(std::string& out, const Argument& argument);
-/// "F aten::addmm(…) -> …": phase, name, overload, arguments, outputs.
+/// "F aten::addmm(…) -> …": phase, name, overload, arguments, outputs; " repeats 7" for a copy.
 [[nodiscard]] std::string canonical_text(const Operator& op);
 
 }  // namespace elixir::program

@@ -101,6 +101,9 @@ struct Operator {
   std::vector<Argument> outputs;
   bool writes = false;     ///< the schema has a mutable argument
   std::int64_t flops = 0;  ///< multiply-adds counted twice; 0 for operators without matrix work
+  /// The operator that this one, which an edit has added, runs once more, with the random numbers
+  /// of the first time; -1 in captured programs.
+  OperatorId repeats = -1;
 };
 
 enum class Category : std::uint8_t {

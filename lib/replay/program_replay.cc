@@ -4,20 +4,42 @@
 
 #include <utility>
 
+#include "core/error.h"
+#include "replay/generator_state.h"
+
 namespace elixir::replay {
 
 ProgramReplay::ProgramReplay(program::Program program)
     : program_(std::move(program)),
       lifetimes_(program::analyse_lifetimes(program_)),
-      calls_(program_.operators.size()) {
+      calls_(program_.operators.size()),
+      device_(program_.target.kind == program::Target::Kind::kCuda ? c10::Device(c10::kCUDA, 0)
+                                                                   : c10::Device(c10::kCPU)) {
   for (const program::Operator& op : program_.operators) {
     if (lifetimes_.executed[op.id]) calls_[op.id].emplace(program_, op.id);
+    if (op.repeats < 0) continue;
+    if (calls_[op.repeats]->handle().hasTag(at::Tag::nondeterministic_seeded)) {
+      drawn_from_[op.repeats];
+    }
   }
   for (std::size_t id = 0; id < lifetimes_.storages.size(); ++id) {
     if (lifetimes_.storages[id].origin == program::Origin::kProduced) {
       produced_.push_back(static_cast<program::StorageId>(id));
     }
   }
+}
+
+void ProgramReplay::call(program::OperatorId id, StorageTable& storages) {
+  const auto repeated = drawn_from_.find(program_.operators[id].repeats);
+  if (repeated != drawn_from_.end()) {
+    require(repeated->second.defined(), "a call repeats another that has not run");
+    const GeneratorScope as_before(device_, repeated->second);
+    calls_[id]->run(storages);
+    return;
+  }
+  const auto drawing = drawn_from_.find(id);
+  if (drawing != drawn_from_.end()) drawing->second = generator_state(device_);
+  calls_[id]->run(storages);
 }
 
 void ProgramReplay::run(StorageTable& storages,
@@ -27,7 +49,7 @@ void ProgramReplay::run(StorageTable& storages,
   for (program::OperatorId id = first; id < last; ++id) {
     if (!calls_[id]) continue;
     running_ = id;
-    calls_[id]->run(storages);
+    call(id, storages);
     for (const program::StorageId storage : lifetimes_.released_after[id]) {
       storages[storage] = c10::Storage();
     }

@@ -5,9 +5,12 @@
 // The caller owns the storages: a table with parameters, buffers, inputs and constants in it, one
 // per micro-batch in flight.
 
-#include <memory>
+#include <map>
 #include <optional>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "program/lifetimes.h"
 #include "program/program.h"
@@ -36,7 +39,14 @@ class ProgramReplay {
  private:
   program::Program program_;
   program::Lifetimes lifetimes_;
+  /// Runs one call; one that repeats another draws what that one drew.
+  void call(program::OperatorId id, StorageTable& storages);
+
   std::vector<std::optional<ReplayCall>> calls_;  ///< by operator id; empty for pure views
+  c10::Device device_;
+  /// By operator id, for random calls that another repeats: the generator's state before the last
+  /// run, which is that of the same micro-batch (its backward ends before the next one begins).
+  std::map<program::OperatorId, at::Tensor> drawn_from_;
   std::vector<program::StorageId> produced_;
   program::OperatorId running_ = -1;
 };

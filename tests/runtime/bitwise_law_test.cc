@@ -36,11 +36,15 @@ class BitwiseLaw : public testing::TestWithParam<Case> {
     run_.threads = GetParam().threads;
     threads_before_ = at::get_num_threads();
     at::set_num_threads(run_.threads);
-    model_ = std::make_unique<TestModel>(model_path(GetParam().model),
-                                         GetParam().integer_range,
-                                         program::Target{program::Target::Kind::kCpu, 0});
+    model_ = load();
   }
   void TearDown() override { at::set_num_threads(threads_before_); }
+
+  static std::unique_ptr<TestModel> load() {
+    return std::make_unique<TestModel>(model_path(GetParam().model),
+                                       GetParam().integer_range,
+                                       program::Target{program::Target::Kind::kCpu, 0});
+  }
 
   [[nodiscard]] TrainerOptions options() const {
     TrainerOptions options;
@@ -124,6 +128,28 @@ TEST_P(BitwiseLaw, FourMicroBatchesWithAGlobalNorm) {
     if (placement.parameters == plan::Home::kHost) {
       EXPECT_GT(predicted_.traffic.evictions, 0);
     }
+  }
+}
+
+TEST_P(BitwiseLaw, RecomputedActivations) {
+  const Outcome eager = model_->eager(run_, 1);
+  const std::size_t operators = model_->program().operators.size();
+  const std::size_t kept = edit::kept_activations(model_->program()).size();
+  {
+    SCOPED_TRACE("elementwise, all on the device");
+    model_->recompute(edit::Recompute::kElementwise);
+    expect_same(train(kAllOnDevice), eager);
+    EXPECT_GT(model_->program().operators.size(), operators);
+    EXPECT_LT(edit::kept_activations(model_->program()).size(), kept);
+  }
+  model_ = load();
+  {
+    SCOPED_TRACE("blocks, everything on the host, two micro-batches");
+    model_->recompute(edit::Recompute::kBlocks);
+    Placement placement = kAllOnHost;
+    placement.accumulation_steps = 2;
+    expect_same(train(placement), model_->eager(run_, 2));
+    EXPECT_LT(edit::kept_activations(model_->program()).size(), kept);
   }
 }
 

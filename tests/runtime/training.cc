@@ -20,6 +20,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "edit/recompute.h"
 #include "fakes/hardware.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
@@ -79,6 +80,14 @@ TestModel::TestModel(const std::string& path,
     inputs_.push_back(
         {capture::scalar_type(input.tensor.dtype), input.tensor.sizes, integer_range});
   }
+}
+
+void TestModel::recompute(edit::Recompute choice) {
+  edit::Recomputed edited =
+      edit::recompute(captured_.program, edit::choose(captured_.program, choice));
+  captured_.program = std::move(edited.program);
+  lifetimes_ = program::analyse_lifetimes(captured_.program);
+  measured_threads_ = 0;
 }
 
 TensorSource TestModel::weights() const {

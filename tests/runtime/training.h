@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "capture/capture.h"
+#include "edit/activations.h"
 #include "plan/plan.h"
 #include "reference/batches.h"
 #include "runtime/trainer.h"
@@ -62,6 +63,8 @@ class TestModel {
   [[nodiscard]] const capture::Captured& captured() const { return captured_; }
   [[nodiscard]] const program::Program& program() const { return captured_.program; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
+  /// From now on the program makes what `choice` says a second time instead of keeping it.
+  void recompute(edit::Recompute choice);
   [[nodiscard]] TensorSource weights() const;
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "edit/activations.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string>
+
+#include "program/lifetimes.h"
+
+namespace elixir::edit {
+namespace {
+
+using program::Lifetimes;
+using program::Operator;
+using program::OperatorId;
+using program::Origin;
+using program::Phase;
+using program::Program;
+using program::StorageId;
+using program::TensorRef;
+
+bool is_number(std::string_view part) {
+  return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
+    return std::isdigit(c) != 0;
+  });
+}
+
+/// A module path up to one of its numbers: the list ("h") and the position there (3).
+struct ListItem {
+  std::string list;
+  std::int32_t position = 0;
+};
+
+/// Every list that `path` is in, the outermost first: "h.3.mlp.0" is in "h" at 3 and in "h.3.mlp"
+/// at 0.
+std::vector<ListItem> lists_of(const std::string& path) {
+  constexpr std::size_t kMostDigits = 9;
+  std::vector<ListItem> items;
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    if (is_number(part) && part.size() <= kMostDigits) {
+      items.push_back({path.substr(0, begin), std::stoi(part)});
+    }
+    begin = end + 1;
+  }
+  return items;
+}
+
+/// Kept activations as kept_activations(), with the lifetimes at hand.
+std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) {
+  std::vector<bool> consumed(program.storages.size(), false);  // gradients and the loss stay anyway
+  for (const program::Parameter& parameter : program.parameters) {
+    if (parameter.gradient) consumed[parameter.gradient->storage] = true;
+  }
+  if (program.loss.storage >= 0) consumed[program.loss.storage] = true;
+  std::vector<StorageId> found;
+  for (std::size_t s = 0; s < program.storages.size(); ++s) {
+    const program::StorageUse& use = lifetimes.storages[s];
+    if (use.origin != Origin::kProduced || use.producer < 0 || consumed[s]) continue;
+    if (program.operators[use.producer].phase != Phase::kForward) continue;
+    if (program.operators[use.last_use].phase != Phase::kBackward) continue;
+    found.push_back(static_cast<StorageId>(s));
+  }
+  return found;
+}
+
+/// Products, attention and what holds many steps in one call: recomputing them takes time.
+bool is_heavy(const Operator& op) {
+  return op.flops > 0 || op.name.find("attention") != std::string::npos ||
+         op.name.find("rnn") != std::string::npos;
+}
+
+template <class Visit>
+void for_each_call_of_forward(const Program& program, const Lifetimes& lifetimes, Visit visit) {
+  for (const Operator& op : program.operators) {
+    if (op.phase == Phase::kForward && lifetimes.executed[op.id]) visit(op);
+  }
+}
+
+std::vector<std::int32_t> blocks(const Program& program,
+                                 const Lifetimes& lifetimes,
+                                 const std::vector<StorageId>& activations) {
+  std::vector<std::vector<ListItem>> lists(program.modules.size());
+  for (std::size_t m = 0; m < lists.size(); ++m) lists[m] = lists_of(program.modules[m]);
+  struct Weight {
+    std::int64_t bytes = 0;
+    std::set<std::int32_t> positions;
+  };
+  std::map<std::string, Weight> weights;
+  for (const StorageId s : activations) {
+    const std::int32_t module = program.operators[lifetimes.storages[s].producer].module;
+    if (module < 0) continue;
+    for (const ListItem& item : lists[module]) {
+      Weight& weight = weights[item.list];
+      weight.bytes += program.storages[s].bytes;
+      weight.positions.insert(item.position);
+    }
+  }
+  // Among nested lists the outer one has at least as many bytes, and a shorter name sorts first.
+  const std::string* chosen = nullptr;
+  std::int64_t most = 0;
+  for (const auto& [list, weight] : weights) {
+    if (weight.positions.size() < 2 || weight.bytes <= most) continue;
+    most = weight.bytes;
+    chosen = &list;
+  }
+  std::vector<std::int32_t> block(program.operators.size(), -1);
+  if (chosen == nullptr) return block;
+  for (const Operator& op : program.operators) {
+    if (op.module < 0) continue;
+    for (const ListItem& item : lists[op.module]) {
+      if (item.list == *chosen) block[op.id] = item.position;
+    }
+  }
+  return block;
+}
+
+}  // namespace
+
+std::string_view name_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::kNone:
+      return "none";
+    case Recompute::kElementwise:
+      return "elementwise";
+    case Recompute::kBlocks:
+      return "blocks";
+  }
+  return "";
+}
+
+std::vector<StorageId> kept_activations(const Program& program) {
+  return kept(program, program::analyse_lifetimes(program));
+}
+
+std::vector<std::int32_t> blocks_of(const Program& program) {
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  return blocks(program, lifetimes, kept(program, lifetimes));
+}
+
+std::vector<StorageId> choose(const Program& program, Recompute recompute) {
+  if (recompute == Recompute::kNone) return {};
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const std::vector<StorageId> activations = kept(program, lifetimes);
+  const std::vector<std::int32_t> block = blocks(program, lifetimes, activations);
+  std::vector<bool> is_kept(program.storages.size(), false);
+  for (const StorageId s : activations) is_kept[s] = true;
+  std::vector<bool> leaves(program.storages.size(), false);  // read outside of its block
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+      const OperatorId producer = lifetimes.storages[tensor.storage].producer;
+      if (producer >= 0 && block[producer] != block[op.id]) leaves[tensor.storage] = true;
+    });
+  });
+  std::vector<StorageId> chosen;
+  std::vector<bool> again(program.storages.size(), false);
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    if (block[op.id] < 0) return;
+    // What a copy reads has to be there without being kept for its sake.
+    bool cheap = !is_heavy(op);
+    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+      const program::StorageUse& use = lifetimes.storages[tensor.storage];
+      const bool there = use.origin != Origin::kProduced || is_kept[tensor.storage] ||
+                         again[tensor.storage] || use.producer == op.id;
+      if (!there) cheap = false;
+    });
+    if (recompute == Recompute::kElementwise && !cheap) return;
+    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+      const StorageId s = tensor.storage;
+      if (lifetimes.storages[s].producer != op.id || leaves[s] || again[s]) return;
+      again[s] = true;
+      chosen.push_back(s);
+    });
+  });
+  return chosen;
+}
+
+}  // namespace elixir::edit
