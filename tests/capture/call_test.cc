@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Arguments by schema name: rules and choices ask for names that the operator has.
+// Arguments by schema name: rules, choices, and what reads recorded calls ask for names that the
+// operator has.
 #include "capture/record/call.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,7 +17,12 @@
 #include "capture/decompositions/decompositions.h"
 #include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
+#include "capture/record/recorder.h"
 #include "core/error.h"
+#include "operators/flops.h"
+#include "operators/scratch/rules.h"
+#include "program/arguments.h"
+#include "program/writes.h"
 #include "random_calls.h"
 
 namespace elixir::capture {
@@ -238,6 +245,73 @@ TEST_P(NamesOfArguments, AreKnownToEveryChoice) {
       }
       EXPECT_GT(asked, 0) << "no call gets through the condition";
     }
+  }
+}
+
+// --- Recorded calls: their names are in a table --------------------------------------------------
+
+TEST(RecordedArguments, HaveTheNamesOfLibTorchsSchemas) {
+  for (const program::ArgumentNames& entry : program::argument_names()) {
+    const std::string op = std::string(entry.name) + (entry.overload.empty() ? "" : ".");
+    SCOPED_TRACE(op + std::string(entry.overload));
+    std::vector<std::string_view> names;
+    const c10::FunctionSchema& schema = schema_of(op + std::string(entry.overload));
+    for (const c10::Argument& argument : schema.arguments()) names.push_back(argument.name());
+    EXPECT_EQ(entry.arguments, names);
+  }
+}
+
+program::Program recorded(const std::string& op, const Values& arguments) {
+  const program::Target target = *program::Target::parse("cuda:sm_90");
+  Recorder recorder(target, CaptureOn::kMeta);
+  program::Operator call;
+  call.id = 0;
+  call.name = op.substr(0, op.find('.'));
+  call.overload = op.substr(std::min(op.size(), call.name.size() + 1));
+  for (const c10::IValue& value : arguments) {
+    for_each_tensor(value, [&](const at::Tensor& tensor) {
+      static_cast<void>(recorder.declare(tensor, program::Category::kInput));
+    });
+    call.arguments.push_back(recorder.argument(value));
+  }
+  program::Program program;
+  program.target = target;
+  program.storages = recorder.storages;
+  program.operators.push_back(std::move(call));
+  return program;
+}
+
+TEST(RecordedArguments, AreKnownToWhateverAsksForThem) {
+  std::set<std::string> names;
+  for (const program::ArgumentNames& entry : program::argument_names()) {
+    names.insert(std::string(entry.name) + (entry.overload.empty() ? "" : ".") +
+                 std::string(entry.overload));
+  }
+  for (const auto* topic : {&operators::kAttentionScripts,
+                            &operators::kEmbeddingScripts,
+                            &operators::kLossScripts,
+                            &operators::kNormScripts,
+                            &operators::kRecurrentScripts,
+                            &operators::kReductionScripts}) {
+    for (const operators::ScriptRule& rule : *topic) names.emplace(rule.name);
+  }
+  for (const std::string& op : names) {
+    SCOPED_TRACE(op);
+    const c10::FunctionSchema& schema = schema_of(op);
+    int answered = 0;
+    for (const Draw& draw : draws()) {
+      const program::Program program = recorded(op, drawn(draw, schema));
+      try {
+        static_cast<void>(
+            operators::call_scripts(program, operators::cuda_traits(program.target), {}));
+        static_cast<void>(operators::flops_of(program.operators[0]));
+        static_cast<void>(program::unreturned_writes(program.operators[0]));
+        ++answered;
+      } catch (const Error& error) {
+        ASSERT_NE(error.info().code, ErrorCode::kInternal) << error.what();
+      }
+    }
+    EXPECT_GT(answered, 0);
   }
 }
 

@@ -32,13 +32,13 @@ class Call {
 
   [[nodiscard]] bool is_none(std::string_view name) const { return value(name).isNone(); }
   [[nodiscard]] const at::Tensor& tensor(std::string_view name) const;
-  [[nodiscard]] at::Tensor tensor_or_undefined(std::string_view name) const;
+  [[nodiscard]] at::Tensor tensor_or_undefined(std::string_view name) const;  ///< for None
   [[nodiscard]] std::vector<at::Tensor> tensors(std::string_view name) const;
   [[nodiscard]] std::vector<std::optional<at::Tensor>> optional_tensors(
       std::string_view name) const;
   [[nodiscard]] std::int64_t integer(std::string_view name) const { return value(name).toInt(); }
   [[nodiscard]] Sizes integers(std::string_view name) const { return value(name).toIntVector(); }
-  [[nodiscard]] Sizes integers_or_empty(std::string_view name) const;
+  [[nodiscard]] Sizes integers_or_empty(std::string_view name) const;  ///< for None
   [[nodiscard]] double number(std::string_view name) const { return value(name).toDouble(); }
   [[nodiscard]] std::optional<double> optional_number(std::string_view name) const;
   /// A number of any type.

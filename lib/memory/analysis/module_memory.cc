@@ -16,7 +16,7 @@ using program::Category;
 using program::Operator;
 using program::Program;
 
-constexpr std::ptrdiff_t kDeepest = 64;
+constexpr std::ptrdiff_t kDeepestModule = 64;
 
 class Tree {
  public:
@@ -27,7 +27,7 @@ class Tree {
     if (path.empty()) return 0;
     if (const auto found = positions_.find(path); found != positions_.end()) return found->second;
     // A hostile path of very many parts is one part: work stays linear in its length.
-    const bool deep = std::count(path.begin(), path.end(), '.') > kDeepest;
+    const bool deep = std::count(path.begin(), path.end(), '.') > kDeepestModule;
     const std::size_t dot = deep ? std::string::npos : path.rfind('.');
     ModuleMemory module;
     module.parent = dot == std::string::npos ? 0 : add(path.substr(0, dot));
