@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "program/arguments.h"
 #include "program/lifetimes.h"
 #include "program/writes.h"
 
@@ -31,13 +32,8 @@ using program::StorageId;
 using program::TensorRef;
 using program::Tensors;
 
-/// Position of the dropout probability among the arguments of `_cudnn_rnn`.
-constexpr std::size_t kCudnnRnnDropout = 11;
-
 bool draws_from_cudnn(const Operator& op) {
-  if (op.name != "aten::_cudnn_rnn" || op.arguments.size() <= kCudnnRnnDropout) return false;
-  const auto* dropout = std::get_if<double>(&op.arguments[kCudnnRnnDropout]);
-  return dropout == nullptr || *dropout > 0;
+  return op.name == "aten::_cudnn_rnn" && program::Arguments(op).number("dropout").value_or(1) > 0;
 }
 
 /// What each operator does to storages, and what that allows.
@@ -171,10 +167,12 @@ class Rewriter {
       copied_[id] = true;
       copy.phase = Phase::kBackward;
       copy.repeats = id_[id];
-      if (program::updates_statistics(copy.name)) {
-        for (const std::size_t statistics : {program::kRunningMean, program::kRunningVariance}) {
-          if (statistics < copy.arguments.size()) copy.arguments[statistics] = program::None{};
-        }
+      // Running statistics were updated by the original.
+      for (const TensorRef& statistics : program::unreturned_writes(copy)) {
+        std::replace(copy.arguments.begin(),
+                     copy.arguments.end(),
+                     Argument(statistics),
+                     Argument(program::None{}));
       }
       // What it makes is new, whether anybody wants it or not.
       std::vector<std::pair<StorageId, StorageId>> unwanted;

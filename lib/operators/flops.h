@@ -10,6 +10,6 @@
 
 namespace elixir::operators {
 
-[[nodiscard]] std::int64_t flops_of(const program::Operator& call);
+[[nodiscard]] std::int64_t flops_of(const program::Operator& op);
 
 }  // namespace elixir::operators

@@ -3,26 +3,27 @@
 #include "program/writes.h"
 
 #include <algorithm>
-#include <array>
+
+#include "program/arguments.h"
 
 namespace elixir::program {
 namespace {
 
-/// Arguments from `first` to `last` are written without being returned.
+/// The named arguments are written without being returned.
 struct Writer {
   std::string_view name;
-  std::size_t first, last;
+  std::array<std::string_view, 4> arguments;  ///< "" after the last
 };
 
 constexpr std::array<Writer, 6> kWriters{{
-    {"aten::_batch_norm_with_update", kRunningMean, kRunningVariance},
-    {"aten::_cudnn_rnn_backward", 20, 20},  // the reserve space
-    {"aten::_fused_moving_avg_obs_fq_helper", 3, 6},
-    {"aten::_native_batch_norm_legit", kRunningMean, kRunningVariance},
-    {"aten::rrelu_with_noise", 1, 1},
-    {"aten::rrelu_with_noise_", 1, 1},
+    {"aten::_batch_norm_with_update", {"running_mean", "running_var"}},
+    {"aten::_cudnn_rnn_backward", {"reserve"}},
+    {"aten::_fused_moving_avg_obs_fq_helper",
+     {"running_min", "running_max", "scale", "zero_point"}},
+    {"aten::_native_batch_norm_legit", {"running_mean", "running_var"}},
+    {"aten::rrelu_with_noise", {"noise"}},
+    {"aten::rrelu_with_noise_", {"noise"}},
 }};
-constexpr Writer kStatistics{{}, kRunningMean, kRunningVariance};
 
 }  // namespace
 
@@ -30,20 +31,24 @@ bool updates_statistics(std::string_view name) {
   return name == "aten::native_batch_norm" || name == "aten::cudnn_batch_norm";
 }
 
-std::vector<TensorRef> unreturned_writes(const Operator& call) {
+std::vector<TensorRef> unreturned_writes(const Operator& op) {
   std::vector<TensorRef> written;
-  const auto* writer = std::find_if(kWriters.begin(), kWriters.end(), [&](const Writer& candidate) {
-    return candidate.name == call.name;
-  });
-  if (writer == kWriters.end()) {
-    if (!updates_statistics(call.name) || call.arguments.size() <= kBatchNormTraining)
-      return written;
-    const bool* training = std::get_if<bool>(&call.arguments[kBatchNormTraining]);
-    if (training == nullptr || !*training) return written;
-    writer = &kStatistics;
+  const auto add = [&](const Arguments& call, std::string_view name) {
+    if (const TensorRef* tensor = call.tensor(name)) written.push_back(*tensor);
+  };
+  if (updates_statistics(op.name)) {
+    const Arguments call(op);
+    if (!call.flag("training")) return written;
+    for (const std::string_view name : kStatistics) add(call, name);
+    return written;
   }
-  for (std::size_t i = writer->first; i <= writer->last && i < call.arguments.size(); ++i) {
-    if (const auto* tensor = std::get_if<TensorRef>(&call.arguments[i])) written.push_back(*tensor);
+  const auto* writer = std::find_if(kWriters.begin(), kWriters.end(), [&](const Writer& candidate) {
+    return candidate.name == op.name;
+  });
+  if (writer == kWriters.end()) return written;
+  const Arguments call(op);
+  for (const std::string_view name : writer->arguments) {
+    if (!name.empty()) add(call, name);
   }
   return written;
 }

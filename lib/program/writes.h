@@ -5,7 +5,7 @@
 // kept in an argument. A storage's version grows with such a call too; the version after it appears
 // first among the arguments of a later call.
 
-#include <cstddef>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -14,13 +14,12 @@
 namespace elixir::program {
 
 /// Whether an operator of this name updates statistics, of which its schema says nothing, when its
-/// argument `kBatchNormTraining` is true.
+/// argument `training` is true.
 [[nodiscard]] bool updates_statistics(std::string_view name);
-inline constexpr std::size_t kBatchNormTraining = 5;
-inline constexpr std::size_t kRunningMean = 3;
-inline constexpr std::size_t kRunningVariance = 4;
+/// The arguments that hold them.
+inline constexpr std::array<std::string_view, 2> kStatistics{"running_mean", "running_var"};
 
-/// The tensors that `call` writes without returning them, as it sees them.
-[[nodiscard]] std::vector<TensorRef> unreturned_writes(const Operator& call);
+/// The tensors that a call writes without returning them, as it sees them.
+[[nodiscard]] std::vector<TensorRef> unreturned_writes(const Operator& op);
 
 }  // namespace elixir::program

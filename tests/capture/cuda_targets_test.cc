@@ -40,10 +40,13 @@ std::string attention_on(int sm, const Shape& shape) {
                          false,
                          c10::IValue(),
                          false};
+  const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::scaled_dot_product_attention", "");
+  const Call call(op.schema(), arguments);
   const program::Target target = gpu(sm);
-  if (takes_cudnn_attention(target, arguments)) return "cudnn";
-  if (takes_flash_attention(target, arguments)) return "flash";
-  return takes_efficient_attention(target, arguments) ? "efficient" : "math";
+  if (takes_cudnn_attention(target, call)) return "cudnn";
+  if (takes_flash_attention(target, call)) return "flash";
+  return takes_efficient_attention(target, call) ? "efficient" : "math";
 }
 
 TEST(AttentionByGpu, CudnnComesFirstOnHopperAndOnDataCentreBlackwell) {

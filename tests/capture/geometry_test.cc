@@ -438,15 +438,15 @@ TEST(GeometryRules, GiveWhatTheCpuKernelGives) {
     ASSERT_NE(rule, nullptr);
     const Values arguments = each.arguments();
     torch::jit::Stack stack = arguments;
-    c10::Dispatcher::singleton()
-        .findSchemaOrThrow(each.op.c_str(), each.overload.c_str())
-        .callBoxed(stack);
+    const c10::OperatorHandle op =
+        c10::Dispatcher::singleton().findSchemaOrThrow(each.op.c_str(), each.overload.c_str());
+    op.callBoxed(stack);
     Values on_meta;
     for (const IValue& argument : arguments) {
       on_meta.push_back(
           map_tensors(argument, [](const Tensor& tensor) { return to_meta(tensor); }));
     }
-    const Values results = rule(kCpu, on_meta);
+    const Values results = rule(kCpu, Call(op.schema(), on_meta));
     ASSERT_EQ(results.size(), stack.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       EXPECT_EQ(geometry(results[i]), geometry(stack[i])) << "result " << i;

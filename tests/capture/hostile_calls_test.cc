@@ -130,6 +130,9 @@ bool run(const program::Target& target, const std::string& op, const Values& arg
       static_cast<void>(hardware::workspace_bound(call, true, 2));
     }
     return true;
+  } catch (const Error& error) {
+    EXPECT_NE(error.info().code, ErrorCode::kInternal) << error.what();
+    return false;
   } catch (const std::exception&) {
     return false;
   }

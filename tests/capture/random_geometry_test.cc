@@ -121,7 +121,7 @@ TEST_P(RandomGeometry, IsThatOfTheCpuKernel) {
     const std::optional<Values> expected = run_on_cpu(op, arguments);
     if (!expected) continue;
     ++accepted;
-    const Values results = apply(rule, kCpu, meta);
+    const Values results = apply(rule, kCpu, Call(op.schema(), meta));
     ASSERT_EQ(geometry(results, meta), geometry(*expected, arguments)) << shown;
   }
   EXPECT_GE(accepted, kFewestAccepted);

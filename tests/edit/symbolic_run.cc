@@ -30,6 +30,9 @@ std::uint64_t digest(const std::string& text) {
   return hash;
 }
 
+/// Where batch norms have their running statistics.
+constexpr std::size_t kRunningMean = 3, kRunningVariance = 4;
+
 class Machine {
  public:
   explicit Machine(const program::Program& program)
@@ -99,11 +102,11 @@ class Machine {
     const bool statistics =
         program::updates_statistics(op.name) && !program::unreturned_writes(op).empty();
     const bool without_statistics =
-        program::updates_statistics(op.name) && op.arguments.size() > program::kRunningMean &&
-        std::holds_alternative<program::None>(op.arguments[program::kRunningMean]);
+        program::updates_statistics(op.name) && op.arguments.size() > kRunningMean &&
+        std::holds_alternative<program::None>(op.arguments[kRunningMean]);
     std::uint64_t key = digest(op.name + "." + op.overload);
     for (std::size_t i = 0; i < op.arguments.size(); ++i) {
-      const bool is_statistics = i == program::kRunningMean || i == program::kRunningVariance;
+      const bool is_statistics = i == kRunningMean || i == kRunningVariance;
       if ((statistics || without_statistics) && is_statistics) continue;
       key = mix(key, i);
       bool any = false;

@@ -21,7 +21,7 @@ namespace {
 
 using program::Target;
 
-/// Arguments of scaled_dot_product_attention by name.
+/// What a call of scaled_dot_product_attention asks for.
 struct Attention {
   at::Tensor query, key, value;
   std::optional<at::Tensor> mask;
@@ -30,15 +30,15 @@ struct Attention {
   std::optional<double> scale;
   bool grouped;
 
-  explicit Attention(const Values& a)
-      : query(a[0].toTensor()),
-        key(a[1].toTensor()),
-        value(a[2].toTensor()),
-        dropout(a[4].toDouble()),
-        causal(a[5].toBool()),
-        grouped(a[7].toBool()) {
-    if (tensor_or_undefined(a[3]).defined()) mask = a[3].toTensor();
-    if (!a[6].isNone()) scale = a[6].toDouble();
+  explicit Attention(const Call& call)
+      : query(call.tensor("query")),
+        key(call.tensor("key")),
+        value(call.tensor("value")),
+        dropout(call.number("dropout_p")),
+        causal(call.flag("is_causal")),
+        grouped(call.flag("enable_gqa")) {
+    if (call.tensor_or_undefined("attn_mask").defined()) mask = call.tensor("attn_mask");
+    scale = call.optional_number("scale");
     // LibTorch divides by them.
     TORCH_CHECK(!grouped || query.dim() < 3 || key.dim() < 3 || value.dim() < 3 ||
                     (key.size(-3) > 0 && value.size(-3) > 0),
@@ -88,8 +88,8 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-bool takes_flash_for_cpu(const Target&, const Values& arguments) {
-  const Attention a(arguments);
+bool takes_flash_for_cpu(const Target&, const Call& call) {
+  const Attention a(call);
   if (a.dropout > 0.0 || !a.four_dimensional() || !a.batches_match() || !a.heads_match()) {
     return false;
   }
@@ -98,8 +98,8 @@ bool takes_flash_for_cpu(const Target&, const Values& arguments) {
   return a.mask_fits() && at::isFloatingType(a.query.scalar_type());
 }
 
-Values call_flash_for_cpu(const Target&, const Values& arguments) {
-  const Attention a(arguments);
+Values call_flash_for_cpu(const Target&, const Call& call) {
+  const Attention a(call);
   return {std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
       a.query, a.key, a.value, a.dropout, a.causal, a.addend(kMinusInfinity), a.scale))};
 }
@@ -139,10 +139,10 @@ std::int64_t widest_for_cudnn(const Target& target, const Attention& a) {
 
 }  // namespace
 
-bool takes_cudnn_attention(const Target& target, const Values& arguments) {
+bool takes_cudnn_attention(const Target& target, const Call& call) {
   constexpr std::int64_t kWidthMultiple = 8;
   if (!prefers_cudnn(target)) return false;
-  const Attention a(arguments);
+  const Attention a(call);
   if (!fused_on_cuda(a)) return false;
   const std::int64_t widest = widest_for_cudnn(target, a);
   const at::ScalarType dtype = a.query.scalar_type();
@@ -152,9 +152,9 @@ bool takes_cudnn_attention(const Target& target, const Values& arguments) {
          !(a.query.size(2) == 1 && a.dropout > 0) && a.mask_fits() && !(a.mask && a.causal);
 }
 
-Values call_cudnn_attention(const Target&, const Values& arguments) {
+Values call_cudnn_attention(const Target&, const Call& call) {
   constexpr double kMostNegativeHalf = -65504.0;
-  const Attention a(arguments);
+  const Attention a(call);
   return {std::get<0>(at::_scaled_dot_product_cudnn_attention(a.query,
                                                               a.key,
                                                               a.value,
@@ -183,10 +183,10 @@ bool too_wide_to_train(const Target& target, const Attention& a) {
 
 // Where cuDNN comes first, what it leaves are widths that are no multiple of 8, single keys, and
 // single queries with dropout.
-bool takes_flash_attention(const Target& target, const Values& arguments) {
+bool takes_flash_attention(const Target& target, const Call& call) {
   constexpr std::int64_t kWidest = 256;
   if (target.sm < kAmpere) return false;
-  const Attention a(arguments);
+  const Attention a(call);
   const at::ScalarType dtype = a.query.scalar_type();
   if (dtype != at::kHalf && dtype != at::kBFloat16) return false;
   if (a.four_dimensional() && too_wide_to_train(target, a)) return false;
@@ -194,9 +194,9 @@ bool takes_flash_attention(const Target& target, const Values& arguments) {
          a.value.size(3) == a.query.size(3) && !(a.causal && a.query.size(2) != a.key.size(2));
 }
 
-Values call_flash_attention(const Target&, const Values& arguments) {
+Values call_flash_attention(const Target&, const Call& call) {
   constexpr std::int64_t kWidthMultiple = 8;
-  const Attention a(arguments);
+  const Attention a(call);
   const std::int64_t width = a.query.size(3);
   const auto padded = [&](const at::Tensor& tensor) {
     const std::int64_t rest = width % kWidthMultiple;
@@ -230,20 +230,20 @@ bool efficient_but_for_mask(const Target& target, const Attention& a) {
 
 }  // namespace
 
-bool takes_efficient_attention(const Target& target, const Values& arguments) {
-  const Attention a(arguments);
+bool takes_efficient_attention(const Target& target, const Call& call) {
+  const Attention a(call);
   return fused_on_cuda(a) && efficient_but_for_mask(target, a);
 }
 
-bool only_mask_is_expanded(const Target& target, const Values& arguments) {
-  const Attention a(arguments);
+bool only_mask_is_expanded(const Target& target, const Call& call) {
+  const Attention a(call);
   return a.mask && a.mask->dim() > 0 && a.mask->stride(-1) == 0 && a.mask->size(-1) > 1 &&
          efficient_but_for_mask(target, a);
 }
 
-Values call_efficient_attention(const Target&, const Values& arguments) {
+Values call_efficient_attention(const Target&, const Call& call) {
   constexpr std::int64_t kRowMultiple = 8;
-  const Attention a(arguments);
+  const Attention a(call);
   std::optional<at::Tensor> mask = a.addend(kMinusInfinity);
   if (mask) {  // rows aligned to 8 elements, then expanded to (batch, head, query, key)
     bool aligned = mask->stride(-1) == 1;

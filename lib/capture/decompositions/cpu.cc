@@ -11,53 +11,51 @@ namespace {
 
 using program::Target;
 
-/// group_norm: input, num_groups, weight, bias, eps. The CPU has a kernel for channels last; others
-/// make the input contiguous.
-bool is_channels_last(const Target&, const Values& a) {
-  return a[0].toTensor().suggest_memory_format() != at::MemoryFormat::Contiguous;
+/// The CPU has a kernel for channels last; others make the input contiguous.
+bool is_channels_last(const Target&, const Call& call) {
+  return call.tensor("input").suggest_memory_format() != at::MemoryFormat::Contiguous;
 }
-Values call_group_norm_channels_last(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const auto contiguous = [](const c10::IValue& value) {
-    const at::Tensor tensor = tensor_or_undefined(value);
+Values call_group_norm_channels_last(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const auto contiguous = [&call](const char* name) {
+    const at::Tensor tensor = call.tensor_or_undefined(name);
     return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
   };
   const std::int64_t batch = input.size(0);
   const std::int64_t channels = input.size(1);
   const std::int64_t area = batch * channels == 0 ? 0 : input.numel() / (batch * channels);
   return {std::get<0>(at::native_group_norm(input.contiguous(input.suggest_memory_format()),
-                                            contiguous(a[2]),
-                                            contiguous(a[3]),
+                                            contiguous("weight"),
+                                            contiguous("bias"),
                                             batch,
                                             channels,
                                             area,
-                                            a[1].toInt(),
-                                            a[4].toDouble()))};
+                                            call.integer("num_groups"),
+                                            call.number("eps")))};
 }
 
 /// Its gradient formula asks whether the gradient is on the CPU before it makes gradient and input
 /// contiguous, each in the input's format: the two calls do nothing, and the kernel's call does it.
-bool makes_contiguous(const Target&, const Values& a) {
-  return a[1].toMemoryFormat() == at::MemoryFormat::Contiguous;
+bool makes_contiguous(const Target&, const Call& call) {
+  return call.memory_format("memory_format") == at::MemoryFormat::Contiguous;
 }
-Values as_it_is(const Target&, const Values& a) {
-  return {a[0]};
+Values as_it_is(const Target&, const Call& call) {
+  return {call.tensor("self")};
 }
-/// grad, input, mean, rstd, weight, N, C, HxW, group, output_mask
-Values call_group_norm_backward(const Target&, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
+Values call_group_norm_backward(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
   const at::MemoryFormat format = input.suggest_memory_format();
-  const c10::List<bool> mask = a[9].toBoolList();
+  const c10::List<bool> mask = call.flags("output_mask");
   const auto [of_input, of_weight, of_bias] =
-      at::native_group_norm_backward(a[0].toTensor().contiguous(format),
+      at::native_group_norm_backward(call.tensor("grad_out").contiguous(format),
                                      input.contiguous(format),
-                                     a[2].toTensor(),
-                                     a[3].toTensor(),
-                                     tensor_or_undefined(a[4]),
-                                     a[5].toInt(),
-                                     a[6].toInt(),
-                                     a[7].toInt(),
-                                     a[8].toInt(),
+                                     call.tensor("mean"),
+                                     call.tensor("rstd"),
+                                     call.tensor_or_undefined("weight"),
+                                     call.integer("N"),
+                                     call.integer("C"),
+                                     call.integer("HxW"),
+                                     call.integer("group"),
                                      {mask[0], mask[1], mask[2]});
   return {of_input, of_weight, of_bias};
 }

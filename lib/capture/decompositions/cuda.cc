@@ -14,55 +14,54 @@ namespace {
 
 using program::Target;
 
-bool drops_out(const Target&, const Values& a) {
-  return a[2].toBool() && a[1].toDouble() > 0 && a[1].toDouble() < 1 && a[0].toTensor().numel() > 0;
+bool drops_out(const Target&, const Call& call) {
+  return call.flag("train") && call.number("p") > 0 && call.number("p") < 1 &&
+         call.tensor("input").numel() > 0;
 }
-Values call_native_dropout(const Target&, const Values& a) {
-  return {std::get<0>(at::native_dropout(a[0].toTensor(), a[1].toDouble(), true))};
+Values call_native_dropout(const Target&, const Call& call) {
+  return {std::get<0>(at::native_dropout(call.tensor("input"), call.number("p"), true))};
 }
 
-// _batch_norm_impl_index: input, weight, bias, running_mean, running_var, training, momentum, eps,
-// cudnn_enabled
-bool takes_cudnn_batch_norm(const Target&, const Values& a) {
+bool takes_cudnn_batch_norm(const Target&, const Call& call) {
   constexpr std::int64_t kMostTraining = 880801;
   constexpr std::int64_t kMostEvaluation = 65535;
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor weight = tensor_or_undefined(a[1]);
-  const bool training = a[5].toBool();
-  if (!weight.defined() || !tensor_or_undefined(a[2]).defined()) return false;
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor_or_undefined("weight");
+  const bool training = call.flag("training");
+  if (!weight.defined() || !call.tensor_or_undefined("bias").defined()) return false;
   if (input.scalar_type() == at::kBFloat16 || weight.scalar_type() == at::kBFloat16) return false;
   if (input.scalar_type() == at::kHalf && weight.scalar_type() != at::kFloat) return false;
-  if (!training && !tensor_or_undefined(a[3]).defined()) return false;
+  if (!training && !call.tensor_or_undefined("running_mean").defined()) return false;
   return input.dim() >= 3 && input.size(0) <= (training ? kMostTraining : kMostEvaluation) &&
-         a[7].toDouble() >= 0.0 && a[8].toBool();
+         call.number("eps") >= 0.0 && call.flag("cudnn_enabled");
 }
-Values call_cudnn_batch_norm(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values call_cudnn_batch_norm(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
   const auto contiguous_or_none = [](const at::Tensor& tensor) {
     return tensor.defined() ? std::optional<at::Tensor>(tensor.contiguous()) : std::nullopt;
   };
   auto [output, mean, deviation, reserve] =
       at::cudnn_batch_norm(input.contiguous(input.suggest_memory_format()),
-                           a[1].toTensor().contiguous(),
-                           a[2].toTensor().contiguous(),
-                           contiguous_or_none(tensor_or_undefined(a[3])),
-                           contiguous_or_none(tensor_or_undefined(a[4])),
-                           a[5].toBool(),
-                           a[6].toDouble(),
-                           a[7].toDouble());
+                           call.tensor("weight").contiguous(),
+                           call.tensor("bias").contiguous(),
+                           contiguous_or_none(call.tensor_or_undefined("running_mean")),
+                           contiguous_or_none(call.tensor_or_undefined("running_var")),
+                           call.flag("training"),
+                           call.number("momentum"),
+                           call.number("eps"));
   return {output, mean, deviation, reserve, std::int64_t{1}};
 }
 
-// softmax and log_softmax: self, dim, dtype. The kernel itself widens fp16, and fp16 alone.
-bool widens_half(const Target&, const Values& a) {
-  return a[0].toTensor().scalar_type() == at::kHalf && !a[2].isNone() &&
-         a[2].toScalarType() == at::kFloat;
+// The softmax kernels themselves widen fp16, and fp16 alone.
+bool widens_half(const Target&, const Call& call) {
+  return call.tensor("self").scalar_type() == at::kHalf && !call.is_none("dtype") &&
+         call.dtype("dtype") == at::kFloat;
 }
-Values call_widening_softmax(const Target&, const Values& a) {
-  return {at::_softmax(a[0].toTensor(), a[1].toInt(), /*half_to_float=*/true)};
+Values call_widening_softmax(const Target&, const Call& call) {
+  return {at::_softmax(call.tensor("self"), call.integer("dim"), /*half_to_float=*/true)};
 }
-Values call_widening_log_softmax(const Target&, const Values& a) {
-  return {at::_log_softmax(a[0].toTensor(), a[1].toInt(), /*half_to_float=*/true)};
+Values call_widening_log_softmax(const Target&, const Call& call) {
+  return {at::_log_softmax(call.tensor("self"), call.integer("dim"), /*half_to_float=*/true)};
 }
 
 }  // namespace

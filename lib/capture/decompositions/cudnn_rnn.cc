@@ -21,16 +21,15 @@ struct CudnnResult {
   at::Tensor output, hidden, memory;
 };
 
-// Layers: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first.
 CudnnResult call_cudnn(Mode mode,
-                       const Values& a,
+                       const Call& call,
                        const at::Tensor& hidden,
                        const std::optional<at::Tensor>& memory) {
   const bool projects = memory && memory->size(2) != hidden.size(2);
-  const std::int64_t weights_each = (a[3].toBool() ? 4 : 2) + (projects ? 1 : 0);
+  const std::int64_t weights_each = (call.flag("has_biases") ? 4 : 2) + (projects ? 1 : 0);
   const auto [output, last_hidden, last_memory, reserve, weights] =
-      at::_cudnn_rnn(a[0].toTensor(),
-                     a[2].toTensorVector(),
+      at::_cudnn_rnn(call.tensor("input"),
+                     call.tensors("params"),
                      weights_each,
                      /*weight_buf=*/std::nullopt,
                      hidden,
@@ -38,45 +37,45 @@ CudnnResult call_cudnn(Mode mode,
                      static_cast<std::int64_t>(mode),
                      projects ? memory->size(2) : hidden.size(2),
                      projects ? hidden.size(2) : 0,
-                     a[4].toInt(),
-                     a[8].toBool(),
-                     a[5].toDouble(),
-                     a[6].toBool(),
-                     a[7].toBool(),
+                     call.integer("num_layers"),
+                     call.flag("batch_first"),
+                     call.number("dropout"),
+                     call.flag("train"),
+                     call.flag("bidirectional"),
                      /*batch_sizes=*/{},
                      /*dropout_state=*/std::nullopt);
   return {output, last_hidden, last_memory};
 }
 
-Values with_one_state(Mode mode, const Values& a) {
-  const CudnnResult result = call_cudnn(mode, a, a[1].toTensor(), std::nullopt);
+Values with_one_state(Mode mode, const Call& call) {
+  const CudnnResult result = call_cudnn(mode, call, call.tensor("hx"), std::nullopt);
   return {result.output, result.hidden};
 }
 
 }  // namespace
 
 // at::cudnn_is_acceptable
-bool takes_cudnn_rnn(const Target& target, const Values& a) {
+bool takes_cudnn_rnn(const Target& target, const Call& call) {
   constexpr int kAmpere = 80;
-  const at::Tensor input = a[0].toTensor();
+  const at::Tensor input = call.tensor("input");
   const at::ScalarType dtype = input.scalar_type();
   return input.numel() != 0 && (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf ||
                                 (dtype == at::kBFloat16 && target.sm >= kAmpere));
 }
 
-Values call_cudnn_lstm(const Target&, const Values& a) {
-  const std::vector<at::Tensor> state = lstm_states(a[1]);
-  const CudnnResult result = call_cudnn(Mode::kLstm, a, state.at(0), state.at(1));
+Values call_cudnn_lstm(const Target&, const Call& call) {
+  const std::vector<at::Tensor> state = lstm_states(call);
+  const CudnnResult result = call_cudnn(Mode::kLstm, call, state.at(0), state.at(1));
   return {result.output, result.hidden, result.memory};
 }
-Values call_cudnn_gru(const Target&, const Values& a) {
-  return with_one_state(Mode::kGru, a);
+Values call_cudnn_gru(const Target&, const Call& call) {
+  return with_one_state(Mode::kGru, call);
 }
-Values call_cudnn_tanh(const Target&, const Values& a) {
-  return with_one_state(Mode::kTanh, a);
+Values call_cudnn_tanh(const Target&, const Call& call) {
+  return with_one_state(Mode::kTanh, call);
 }
-Values call_cudnn_relu(const Target&, const Values& a) {
-  return with_one_state(Mode::kRelu, a);
+Values call_cudnn_relu(const Target&, const Call& call) {
+  return with_one_state(Mode::kRelu, call);
 }
 
 }  // namespace elixir::capture

@@ -23,103 +23,108 @@ using program::Target;
 // `isTensorSubclassLike()` is true for meta tensors; composites and gradient formulas then take
 // another, mostly out-of-place variant. These rows undo it, for every target.
 
-std::optional<at::DimVector> stride_of_reshape(const Values& a) {
-  const at::Tensor tensor = a[0].toTensor();
+std::optional<at::DimVector> stride_of_reshape(const Call& call) {
+  const at::Tensor tensor = call.tensor("self");
   return at::detail::computeStride(
-      tensor.sizes(), tensor.strides(), at::infer_size_dv(a[1].toIntVector(), tensor.numel()));
+      tensor.sizes(), tensor.strides(), at::infer_size_dv(call.integers("shape"), tensor.numel()));
 }
 
 /// A reshape of a non-contiguous tensor that can be a view is one by `view` on meta, by
 /// `_reshape_alias` on devices.
-bool reshape_aliases(const Target&, const Values& a) {
-  return !a[0].toTensor().is_contiguous() && stride_of_reshape(a).has_value();
+bool reshape_aliases(const Target&, const Call& call) {
+  return !call.tensor("self").is_contiguous() && stride_of_reshape(call).has_value();
 }
-Values reshape_alias(const Target&, const Values& a) {
-  const at::Tensor tensor = a[0].toTensor();
-  const auto shape = at::infer_size_dv(a[1].toIntVector(), tensor.numel());
-  return {at::_reshape_alias(tensor, shape, *stride_of_reshape(a))};
+Values reshape_alias(const Target&, const Call& call) {
+  const at::Tensor tensor = call.tensor("self");
+  const auto shape = at::infer_size_dv(call.integers("shape"), tensor.numel());
+  return {at::_reshape_alias(tensor, shape, *stride_of_reshape(call))};
 }
 
-Values add_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().add_(a[1].toTensor(), a[2].toScalar())};
+Values add_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").add_(call.tensor("other"), call.scalar("alpha"))};
 }
 
 /// The engine adds a second gradient into the first one's memory when nobody else holds it; never
 /// for subclass-like tensors. References to the tensor now: the engine's buffer, the dispatcher's
 /// stack, the arguments.
-bool holds_last_reference(const Target&, const Values& a) {
+bool holds_last_reference(const Target&, const Call& call) {
   constexpr std::size_t kReferences = 3;
-  const at::Tensor& sum = a[0].toTensor();
+  const at::Tensor& sum = call.tensor("self");
   return !c10::GradMode::is_enabled() && sum.is_non_overlapping_and_dense() &&
          sum.use_count() == kReferences && sum.has_storage() && sum.storage().use_count() == 1;
 }
 
 /// The gradient of indexing: `index_put` for subclass-like tensors, else in place on fresh zeros.
-Values index_put_in_place(const Target&, const Values& a) {
+Values index_put_in_place(const Target&, const Call& call) {
   c10::List<std::optional<at::Tensor>> indices;
-  for (const auto& index : optional_tensors(a[1])) indices.push_back(index);
-  at::Tensor self = a[0].toTensor();
-  return {at::_index_put_impl_(self, indices, a[2].toTensor(), a[3].toBool(), /*unsafe=*/true)};
+  for (const auto& index : call.optional_tensors("indices")) indices.push_back(index);
+  at::Tensor self = call.tensor("self");
+  return {at::_index_put_impl_(
+      self, indices, call.tensor("values"), call.flag("accumulate"), /*unsafe=*/true)};
 }
 
 /// Gradient formulas write into their own temporaries, never into what forward made.
-bool first_is_made_in_backward(const Target&, const Values& a) {
+bool self_is_made_in_backward(const Target&, const Call& call) {
   const Session* session = Session::current();
   return !c10::GradMode::is_enabled() && session != nullptr &&
-         session->made_in_backward(a[0].toTensor());
+         session->made_in_backward(call.tensor("self"));
 }
-Values sub_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().sub_(a[1].toTensor(), a[2].toScalar())};
+Values sub_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").sub_(call.tensor("other"), call.scalar("alpha"))};
 }
-Values mul_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().mul_(a[1].toTensor())};
+Values mul_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").mul_(call.tensor("other"))};
 }
 
-Values logical_and_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().logical_and_(a[1].toTensor())};
+Values logical_and_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").logical_and_(call.tensor("other"))};
 }
-Values index_add_in_place(const Target&, const Values& a) {
+Values index_add_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").index_add_(
+      call.integer("dim"), call.tensor("index"), call.tensor("source"), call.scalar("alpha"))};
+}
+
+Values scatter_in_place(const Target&, const Call& call) {
   return {
-      a[0].toTensor().index_add_(a[1].toInt(), a[2].toTensor(), a[3].toTensor(), a[4].toScalar())};
+      call.tensor("self").scatter_(call.integer("dim"), call.tensor("index"), call.tensor("src"))};
 }
 
-Values scatter_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().scatter_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
+Values masked_fill_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").masked_fill_(call.tensor("mask"), call.scalar("value"))};
 }
 
-Values masked_fill_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().masked_fill_(a[1].toTensor(), a[2].toScalar())};
+Values index_fill_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").index_fill_(
+      call.integer("dim"), call.tensor("index"), call.tensor("value"))};
+}
+Values scatter_add_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").scatter_add_(
+      call.integer("dim"), call.tensor("index"), call.tensor("src"))};
 }
 
-Values index_fill_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().index_fill_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
-}
-Values scatter_add_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().scatter_add_(a[1].toInt(), a[2].toTensor(), a[3].toTensor())};
-}
-
-Values put_in_place(const Target&, const Values& a) {
-  return {a[0].toTensor().put_(a[1].toTensor(), a[2].toTensor(), a[3].toBool())};
+Values put_in_place(const Target&, const Call& call) {
+  return {call.tensor("self").put_(
+      call.tensor("index"), call.tensor("source"), call.flag("accumulate"))};
 }
 
 /// Devices scatter ones where meta compares with all classes; the CPU's checks of the values are
 /// not part of the program.
-bool knows_classes(const Target&, const Values& a) {
-  return a[1].toInt() > 0 && a[0].toTensor().numel() > 0;
+bool knows_classes(const Target&, const Call& call) {
+  return call.integer("num_classes") > 0 && call.tensor("self").numel() > 0;
 }
-Values scatter_ones(const Target&, const Values& a) {
-  const at::Tensor self = a[0].toTensor();
+Values scatter_ones(const Target&, const Call& call) {
+  const at::Tensor self = call.tensor("self");
   TORCH_CHECK(self.scalar_type() == at::kLong,
               "one_hot is only applicable to index tensor of type LongTensor.");
   Sizes sizes = self.sizes().vec();
-  sizes.push_back(a[1].toInt());
+  sizes.push_back(call.integer("num_classes"));
   at::Tensor ones = at::zeros(sizes, self.options());
   return {ones.scatter_(-1, self.unsqueeze(-1), 1)};
 }
 
 }  // namespace
 
-bool always(const Target&, const Values&) {
+bool always(const Target&, const Call&) {
   return true;
 }
 
@@ -135,24 +140,24 @@ const Choices kCommonChoices = {
     {"aten::linear", "aten::add.Tensor", &always, &add_in_place},
     {"BinaryCrossEntropyWithLogitsBackward0",
      "aten::sub.Tensor",
-     &first_is_made_in_backward,
+     &self_is_made_in_backward,
      &sub_in_place},
     {"BinaryCrossEntropyWithLogitsBackward0",
      "aten::mul.Tensor",
-     &first_is_made_in_backward,
+     &self_is_made_in_backward,
      &mul_in_place},
     {"Atan2Backward0",
      "aten::masked_fill.Scalar",
-     &first_is_made_in_backward,
+     &self_is_made_in_backward,
      &masked_fill_in_place},
-    {"ClampBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
-    {"ClampBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
+    {"ClampBackward0", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
+    {"ClampBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
     // The largest, smallest or middle value of a whole tensor; only where no value is read for it.
-    {"MaxBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
-    {"MinBackward1", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
-    {"MedianBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
-    {"NanmedianBackward0", "aten::logical_and", &first_is_made_in_backward, &logical_and_in_place},
-    {"TakeBackward0", "aten::put", &first_is_made_in_backward, &put_in_place},
+    {"MaxBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
+    {"MinBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
+    {"MedianBackward0", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
+    {"NanmedianBackward0", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
+    {"TakeBackward0", "aten::put", &self_is_made_in_backward, &put_in_place},
     {"aten::cummaxmin_backward", "aten::scatter_add", &always, &scatter_add_in_place},
     {"aten::gather_backward", "aten::scatter_add", &always, &scatter_add_in_place},
     {"aten::trace_backward", "aten::index_fill.int_Tensor", &always, &index_fill_in_place},

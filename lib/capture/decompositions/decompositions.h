@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/record/values.h"
+#include "capture/record/call.h"
 #include "program/program.h"
 
 namespace elixir::capture {
@@ -26,8 +26,8 @@ struct Choice {
   /// nullptr: anywhere.
   const char* inside;
   const char* op;  ///< "aten::reshape"
-  bool (*when)(const program::Target& target, const Values& arguments);
-  Values (*call)(const program::Target& target, const Values& arguments);
+  bool (*when)(const program::Target& target, const Call& call);
+  Values (*call)(const program::Target& target, const Call& call);
 };
 using Choices = std::initializer_list<Choice>;
 
@@ -41,61 +41,57 @@ extern const Choices kCudaChoices;
 
 // --- Hints (hints.cc): rows that never match, but tell or refuse ---------------------------
 /// A hint when CUDA's fused attention refuses nothing but a mask of stride 0.
-[[nodiscard]] bool tells_of_expanded_mask(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool tells_of_expanded_mask(const program::Target& target, const Call& call);
 /// A hint: cuDNN takes packed sequences whole.
-[[nodiscard]] bool tells_of_packed_layers(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool tells_of_packed_layers(const program::Target& target, const Call& call);
 /// kUnsupportedModel when the gradient of the weight would be a sparse tensor.
-[[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Values& arguments);
-[[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target,
-                                                  const Values& arguments);
+[[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_sparse_gradient_of_gather(const program::Target& target,
-                                                     const Values& arguments);
+                                                     const Call& call);
 
 // --- Attention (attention.cc) ------------------------------------------------------------
-[[nodiscard]] bool takes_flash_for_cpu(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Values& arguments);
-[[nodiscard]] bool takes_cudnn_attention(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_cudnn_attention(const program::Target& target, const Values& arguments);
-[[nodiscard]] bool takes_flash_attention(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_flash_attention(const program::Target& target, const Values& arguments);
-[[nodiscard]] bool takes_efficient_attention(const program::Target& target,
-                                             const Values& arguments);
+[[nodiscard]] bool takes_flash_for_cpu(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_flash_for_cpu(const program::Target& target, const Call& call);
+[[nodiscard]] bool takes_cudnn_attention(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_cudnn_attention(const program::Target& target, const Call& call);
+[[nodiscard]] bool takes_flash_attention(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_flash_attention(const program::Target& target, const Call& call);
+[[nodiscard]] bool takes_efficient_attention(const program::Target& target, const Call& call);
 /// It would take the call if the mask's last dimension were not expanded with stride 0.
-[[nodiscard]] bool only_mask_is_expanded(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_efficient_attention(const program::Target& target,
-                                              const Values& arguments);
+[[nodiscard]] bool only_mask_is_expanded(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_efficient_attention(const program::Target& target, const Call& call);
 
 // --- CTC loss (loss.cc) ------------------------------------------------------------------
 /// The composite fills a fresh tensor with the lengths behind the dispatcher's back: a constant
 /// says the same.
-[[nodiscard]] bool divides_by_lengths(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values divide_by_constant_lengths(const program::Target& target,
-                                                const Values& arguments);
+[[nodiscard]] bool divides_by_lengths(const program::Target& target, const Call& call);
+[[nodiscard]] Values divide_by_constant_lengths(const program::Target& target, const Call& call);
 /// On CUDA the composite first asks for the libraries' kernels.
-[[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Call& call);
 
 // --- Recurrent layers (recurrent.cc, cudnn_rnn.cc) -------------------------------
-[[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Call& call);
 /// Step by step, the input's products for all steps at once.
-[[nodiscard]] Values call_stepwise_lstm(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_stepwise_lstm(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Call& call);
 /// cuDNN's kernels for all steps, layers and directions at once.
-[[nodiscard]] bool takes_cudnn_rnn(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_cudnn_lstm(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool takes_cudnn_rnn(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_cudnn_lstm(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Call& call);
 /// An LSTM's states, of which there must be two.
-[[nodiscard]] std::vector<at::Tensor> lstm_states(const c10::IValue& states);
+[[nodiscard]] std::vector<at::Tensor> lstm_states(const Call& call);
 /// CUDA's kernels for the gates of one step.
-[[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Values& arguments);
+[[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Call& call);
+[[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Call& call);
 
 /// A row without further condition.
-[[nodiscard]] bool always(const program::Target& target, const Values& arguments);
+[[nodiscard]] bool always(const program::Target& target, const Call& call);
 
 }  // namespace elixir::capture

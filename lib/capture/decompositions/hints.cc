@@ -29,9 +29,9 @@ void refuse_sparse(const char* op, const at::Tensor& source, bool sparse, const 
 
 }  // namespace
 
-bool tells_of_expanded_mask(const Target& target, const Values& arguments) {
+bool tells_of_expanded_mask(const Target& target, const Call& call) {
   Session* session = Session::current();
-  if (session != nullptr && only_mask_is_expanded(target, arguments)) {
+  if (session != nullptr && only_mask_is_expanded(target, call)) {
     session->hint(
         "attention runs unfused on CUDA, since its mask is expanded (stride 0 in the last "
         "dimension): fused kernels take it after mask.contiguous()");
@@ -39,7 +39,7 @@ bool tells_of_expanded_mask(const Target& target, const Values& arguments) {
   return false;
 }
 
-bool tells_of_packed_layers(const Target&, const Values&) {
+bool tells_of_packed_layers(const Target&, const Call&) {
   if (Session* session = Session::current()) {
     session->hint(
         "recurrent layers over packed sequences are recorded step by step; CUDA fuses them in "
@@ -48,22 +48,27 @@ bool tells_of_packed_layers(const Target&, const Values&) {
   return false;
 }
 
-// weight, indices, padding_idx, scale_grad_by_freq, sparse
-bool refuses_sparse_gradient(const Target&, const Values& a) {
-  refuse_sparse("aten::embedding", a[0].toTensor(), a[4].toBool(), "nn.Embedding(…, sparse=False)");
+bool refuses_sparse_gradient(const Target&, const Call& call) {
+  refuse_sparse("aten::embedding",
+                call.tensor("weight"),
+                call.flag("sparse"),
+                "nn.Embedding(…, sparse=False)");
   return false;
 }
 
-// weight, indices, offsets, scale_grad_by_freq, mode, sparse, …
-bool refuses_sparse_gradient_of_bag(const Target&, const Values& a) {
-  refuse_sparse(
-      "aten::embedding_bag", a[0].toTensor(), a[5].toBool(), "nn.EmbeddingBag(…, sparse=False)");
+bool refuses_sparse_gradient_of_bag(const Target&, const Call& call) {
+  refuse_sparse("aten::embedding_bag",
+                call.tensor("weight"),
+                call.flag("sparse"),
+                "nn.EmbeddingBag(…, sparse=False)");
   return false;
 }
 
-// self, dim, index, sparse_grad
-bool refuses_sparse_gradient_of_gather(const Target&, const Values& a) {
-  refuse_sparse("aten::gather", a[0].toTensor(), a[3].toBool(), "gather(…, sparse_grad=False)");
+bool refuses_sparse_gradient_of_gather(const Target&, const Call& call) {
+  refuse_sparse("aten::gather",
+                call.tensor("self"),
+                call.flag("sparse_grad"),
+                "gather(…, sparse_grad=False)");
   return false;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// CTC loss, after ATen/native/LossCTC.cpp and cudnn/LossCTC.cpp. Arguments: log_probs, targets,
-// input_lengths, target_lengths, blank, reduction, zero_infinity.
+// CTC loss, after ATen/native/LossCTC.cpp and cudnn/LossCTC.cpp.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -23,12 +22,12 @@ namespace {
 using program::Target;
 
 /// cuDNN wants short int32 targets in one row on the host, and all inputs of full length.
-bool suits_cudnn(const at::Tensor& log_probs, const Values& a) {
+bool suits_cudnn(const at::Tensor& log_probs, const Call& call) {
   constexpr std::int64_t kLongestTarget = 255;
-  const at::Tensor targets = a[1].toTensor();
-  const Sizes inputs = a[2].toIntVector();
-  const Sizes lengths = a[3].toIntVector();
-  if (a[4].toInt() != 0 || log_probs.scalar_type() != at::kFloat || !targets.is_cpu() ||
+  const at::Tensor targets = call.tensor("targets");
+  const Sizes inputs = call.integers("input_lengths");
+  const Sizes lengths = call.integers("target_lengths");
+  if (call.integer("blank") != 0 || log_probs.scalar_type() != at::kFloat || !targets.is_cpu() ||
       targets.scalar_type() != at::kInt || targets.dim() != 1 || !targets.is_contiguous() ||
       inputs.size() < lengths.size()) {
     return false;
@@ -44,22 +43,22 @@ bool suits_cudnn(const at::Tensor& log_probs, const Values& a) {
 
 }  // namespace
 
-bool divides_by_lengths(const Target&, const Values& a) {
-  return a[5].toInt() == at::Reduction::Mean;
+bool divides_by_lengths(const Target&, const Call& call) {
+  return call.integer("reduction") == at::Reduction::Mean;
 }
-Values divide_by_constant_lengths(const Target&, const Values& a) {
-  const at::Tensor losses = at::ctc_loss(a[0].toTensor(),
-                                         a[1].toTensor(),
-                                         a[2].toIntVector(),
-                                         a[3].toIntVector(),
-                                         a[4].toInt(),
+Values divide_by_constant_lengths(const Target&, const Call& call) {
+  const at::Tensor losses = at::ctc_loss(call.tensor("log_probs"),
+                                         call.tensor("targets"),
+                                         call.integers("input_lengths"),
+                                         call.integers("target_lengths"),
+                                         call.integer("blank"),
                                          at::Reduction::None,
-                                         a[6].toBool());
+                                         call.flag("zero_infinity"));
   at::Tensor lengths;
   {
     const OutsideCapture outside;
     std::vector<double> values;
-    for (const std::int64_t length : a[3].toIntVector()) {
+    for (const std::int64_t length : call.integers("target_lengths")) {
       values.push_back(static_cast<double>(std::max<std::int64_t>(length, 1)));
     }
     lengths = at::tensor(values, at::TensorOptions().dtype(losses.scalar_type()));
@@ -67,18 +66,18 @@ Values divide_by_constant_lengths(const Target&, const Values& a) {
   return {losses.div(lengths).mean()};
 }
 
-bool asks_libraries_for_ctc(const Target& target, const Values& a) {
-  return !divides_by_lengths(target, a);
+bool asks_libraries_for_ctc(const Target& target, const Call& call) {
+  return !divides_by_lengths(target, call);
 }
-Values call_ctc_loss_on_cuda(const Target&, const Values& a) {
-  const at::Tensor given = a[0].toTensor();
-  const at::Tensor targets = a[1].toTensor();
-  const Sizes inputs = a[2].toIntVector();
-  const Sizes lengths = a[3].toIntVector();
-  const std::int64_t blank = a[4].toInt();
+Values call_ctc_loss_on_cuda(const Target&, const Call& call) {
+  const at::Tensor given = call.tensor("log_probs");
+  const at::Tensor targets = call.tensor("targets");
+  const Sizes inputs = call.integers("input_lengths");
+  const Sizes lengths = call.integers("target_lengths");
+  const std::int64_t blank = call.integer("blank");
   const bool batched = given.dim() == 3;
   const at::Tensor log_probs = batched ? given : given.unsqueeze(1);
-  if (suits_cudnn(log_probs, a)) {
+  if (suits_cudnn(log_probs, call)) {
     Session* session = Session::current();
     session->missing.push_back({"aten::_cudnn_ctc_loss", session->place()});
   }
@@ -87,9 +86,9 @@ Values call_ctc_loss_on_cuda(const Target&, const Values& a) {
   const at::Tensor on_host =
       targets.is_cpu() ? targets.to(at::kInt) : targets.to(c10::Device(c10::kCPU), at::kInt);
   static_cast<void>(at::_use_miopen_ctc_loss(log_probs, on_host, inputs, lengths, blank));
-  const std::int64_t reduction = a[5].toInt();
-  const at::Tensor loss =
-      at::native::ctc_loss(log_probs, targets, inputs, lengths, blank, reduction, a[6].toBool());
+  const std::int64_t reduction = call.integer("reduction");
+  const at::Tensor loss = at::native::ctc_loss(
+      log_probs, targets, inputs, lengths, blank, reduction, call.flag("zero_infinity"));
   return {batched || reduction != at::Reduction::None ? loss : loss.squeeze(0)};
 }
 

@@ -24,8 +24,8 @@ namespace elixir::capture {
 
 using program::Target;
 
-std::vector<at::Tensor> lstm_states(const c10::IValue& states) {
-  std::vector<at::Tensor> both = states.toTensorVector();
+std::vector<at::Tensor> lstm_states(const Call& call) {
+  std::vector<at::Tensor> both = call.tensors("hx");
   TORCH_CHECK(both.size() == 2, "lstm expects two hidden states");
   return both;
 }
@@ -33,9 +33,9 @@ std::vector<at::Tensor> lstm_states(const c10::IValue& states) {
 namespace {
 
 /// LibTorch's check of the weights of all layers: `each` in every layer and direction.
-void check_weights(const Values& a, std::size_t given, std::size_t each) {
-  const std::int64_t layers = a[4].toInt();
-  const std::size_t a_layer = each * (a[7].toBool() ? 2U : 1U);
+void check_weights(const Call& call, std::size_t given, std::size_t each) {
+  const std::int64_t layers = call.integer("num_layers");
+  const std::size_t a_layer = each * (call.flag("bidirectional") ? 2U : 1U);
   TORCH_CHECK(
       layers > 0 && given % a_layer == 0 && given / a_layer == static_cast<std::size_t>(layers),
       "got an incorrect number of RNN parameters: ",
@@ -57,31 +57,30 @@ std::vector<at::Tensor> chunks(const at::Tensor& gates, std::int64_t count) {
 
 }  // namespace
 
-// lstm.input: input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-bool takes_onednn_lstm(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const std::vector<at::Tensor> state = lstm_states(a[1]);
+bool takes_onednn_lstm(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const std::vector<at::Tensor> state = lstm_states(call);
   const bool projections = state[0].size(2) != state[1].size(2);
   return input.numel() != 0 && !projections &&
          (input.scalar_type() == at::kFloat ||
           (input.scalar_type() == at::kBFloat16 && program::onednn_computes_in_bf16(target.isa)));
 }
 
-Values call_onednn_lstm(const Target&, const Values& a) {
+Values call_onednn_lstm(const Target&, const Call& call) {
   constexpr std::int64_t kLstmMode = 2;
-  const std::vector<at::Tensor> state = lstm_states(a[1]);
-  const std::vector<at::Tensor> weights = a[2].toTensorVector();
-  const bool biases = a[3].toBool();
-  const std::int64_t layers = a[4].toInt();
-  const double dropout = a[5].toDouble();
-  const bool train = a[6].toBool();
-  const bool both_ways = a[7].toBool();
-  const bool batch_first = a[8].toBool();
+  const std::vector<at::Tensor> state = lstm_states(call);
+  const std::vector<at::Tensor> weights = call.tensors("params");
+  const bool biases = call.flag("has_biases");
+  const std::int64_t layers = call.integer("num_layers");
+  const double dropout = call.number("dropout");
+  const bool train = call.flag("train");
+  const bool both_ways = call.flag("bidirectional");
+  const bool batch_first = call.flag("batch_first");
   const std::int64_t directions = both_ways ? 2 : 1;
   const std::size_t weights_each = biases ? 4 : 2;
-  check_weights(a, weights.size(), weights_each);
+  check_weights(call, weights.size(), weights_each);
 
-  at::Tensor input = a[0].toTensor();
+  at::Tensor input = call.tensor("input");
   input = (batch_first ? input.transpose(0, 1) : input).contiguous();
   const at::Tensor h0 = state[0].contiguous();
   const at::Tensor c0 = state[1].contiguous();
@@ -231,8 +230,7 @@ at::Tensor run_both_ways(Cell cell,
   return at::cat({output, other}, output.dim() - 1);
 }
 
-/// Arguments of the layers: input, hx, params, has_biases, num_layers, dropout, train,
-/// bidirectional, batch_first.
+/// What all layers of a call share, and the weights of each.
 struct Stack {
   Cell cell;
   std::vector<Weights> weights;
@@ -240,15 +238,15 @@ struct Stack {
   double dropout;
   bool train, both_ways;
 
-  Stack(Cell kind, const Values& a, bool projections)
+  Stack(Cell kind, const Call& call, bool projections)
       : cell(kind),
-        weights(weights_of(a[2].toTensorVector(), a[3].toBool(), projections)),
-        layers(a[4].toInt()),
-        dropout(a[5].toDouble()),
-        train(a[6].toBool()),
-        both_ways(a[7].toBool()) {
-    const std::size_t each = 2 + (a[3].toBool() ? 2U : 0U) + (projections ? 1U : 0U);
-    check_weights(a, a[2].toTensorVector().size(), each);
+        weights(weights_of(call.tensors("params"), call.flag("has_biases"), projections)),
+        layers(call.integer("num_layers")),
+        dropout(call.number("dropout")),
+        train(call.flag("train")),
+        both_ways(call.flag("bidirectional")) {
+    const std::size_t each = 2 + (call.flag("has_biases") ? 2U : 0U) + (projections ? 1U : 0U);
+    check_weights(call, call.tensors("params").size(), each);
   }
 
   /// The last layer's output; `states` become the last ones.
@@ -265,42 +263,42 @@ struct Stack {
   }
 };
 
-at::Tensor steps_first(const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  return a[8].toBool() ? input.transpose(0, 1) : input;
+at::Tensor steps_first(const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  return call.flag("batch_first") ? input.transpose(0, 1) : input;
 }
 
 struct StackResult {
   at::Tensor output, hidden, memory;
 };
 
-StackResult run_with_one_state(Cell cell, const Values& a) {
-  const at::Tensor input = steps_first(a);
+StackResult run_with_one_state(Cell cell, const Call& call) {
+  const at::Tensor input = steps_first(call);
   std::vector<State> states;
-  for (const at::Tensor& hidden : a[1].toTensor().unbind(0)) states.push_back({hidden, {}});
-  const at::Tensor output = Stack(cell, a, false).run(input, states);
+  for (const at::Tensor& hidden : call.tensor("hx").unbind(0)) states.push_back({hidden, {}});
+  const at::Tensor output = Stack(cell, call, false).run(input, states);
   std::vector<at::Tensor> last;
   last.reserve(states.size());
   for (const State& state : states) last.push_back(state.hidden);
   return {output, at::stack(last, 0), {}};
 }
 
-Values one_state(Cell cell, const Values& a) {
-  StackResult result = run_with_one_state(cell, a);
-  if (a[8].toBool()) result.output.transpose_(0, 1);
+Values one_state(Cell cell, const Call& call) {
+  StackResult result = run_with_one_state(cell, call);
+  if (call.flag("batch_first")) result.output.transpose_(0, 1);
   return {result.output, result.hidden};
 }
 
-StackResult run_lstm(const Values& a) {
-  const std::vector<at::Tensor> state = lstm_states(a[1]);
-  const at::Tensor input = steps_first(a);
+StackResult run_lstm(const Call& call) {
+  const std::vector<at::Tensor> state = lstm_states(call);
+  const at::Tensor input = steps_first(call);
   const std::vector<at::Tensor> hidden = state[0].unbind(0);
   const std::vector<at::Tensor> memory = state[1].unbind(0);
   std::vector<State> states;
   TORCH_CHECK(hidden.size() == memory.size(), "Expected as many cell states as hidden states");
   for (std::size_t i = 0; i < hidden.size(); ++i) states.push_back({hidden[i], memory[i]});
   const bool projections = state[0].size(2) != state[1].size(2);
-  const at::Tensor output = Stack(Cell::kLstm, a, projections).run(input, states);
+  const at::Tensor output = Stack(Cell::kLstm, call, projections).run(input, states);
   std::vector<at::Tensor> last_hidden;
   std::vector<at::Tensor> last_memory;
   for (const State& each : states) {
@@ -314,37 +312,44 @@ StackResult run_lstm(const Values& a) {
 
 }  // namespace
 
-Values call_stepwise_gru(const Target&, const Values& a) {
-  return one_state(Cell::kGru, a);
+Values call_stepwise_gru(const Target&, const Call& call) {
+  return one_state(Cell::kGru, call);
 }
-Values call_stepwise_tanh(const Target&, const Values& a) {
-  return one_state(Cell::kTanh, a);
+Values call_stepwise_tanh(const Target&, const Call& call) {
+  return one_state(Cell::kTanh, call);
 }
-Values call_stepwise_relu(const Target&, const Values& a) {
-  return one_state(Cell::kRelu, a);
+Values call_stepwise_relu(const Target&, const Call& call) {
+  return one_state(Cell::kRelu, call);
 }
-Values call_stepwise_lstm(const Target&, const Values& a) {
-  const StackResult result = run_lstm(a);
-  return {
-      a[8].toBool() ? result.output.transpose(0, 1) : result.output, result.hidden, result.memory};
+Values call_stepwise_lstm(const Target&, const Call& call) {
+  const StackResult result = run_lstm(call);
+  return {call.flag("batch_first") ? result.output.transpose(0, 1) : result.output,
+          result.hidden,
+          result.memory};
 }
 
-// On CUDA the gates of a cell are one kernel. lstm_cell and gru_cell: input, hx, w_ih, w_hh, b_ih,
-// b_hh.
-Values call_fused_lstm_cell(const Target&, const Values& a) {
-  const std::vector<at::Tensor> state = lstm_states(a[1]);
-  const at::Tensor of_input = at::matmul(a[0].toTensor(), a[2].toTensor().t());
-  const at::Tensor of_hidden = at::matmul(state[0], a[3].toTensor().t());
-  const auto [hidden, memory, workspace] = at::_thnn_fused_lstm_cell(
-      of_input, of_hidden, state[1], tensor_or_undefined(a[4]), tensor_or_undefined(a[5]));
+// On CUDA the gates of a cell are one kernel.
+Values call_fused_lstm_cell(const Target&, const Call& call) {
+  const std::vector<at::Tensor> state = lstm_states(call);
+  const at::Tensor of_input = at::matmul(call.tensor("input"), call.tensor("w_ih").t());
+  const at::Tensor of_hidden = at::matmul(state[0], call.tensor("w_hh").t());
+  const auto [hidden, memory, workspace] =
+      at::_thnn_fused_lstm_cell(of_input,
+                                of_hidden,
+                                state[1],
+                                call.tensor_or_undefined("b_ih"),
+                                call.tensor_or_undefined("b_hh"));
   return {hidden, memory};
 }
-Values call_fused_gru_cell(const Target&, const Values& a) {
-  const at::Tensor state = a[1].toTensor();
-  const at::Tensor of_input = at::matmul(a[0].toTensor(), a[2].toTensor().t());
-  const at::Tensor of_hidden = at::matmul(state, a[3].toTensor().t());
-  return {std::get<0>(at::_thnn_fused_gru_cell(
-      of_input, of_hidden, state, tensor_or_undefined(a[4]), tensor_or_undefined(a[5])))};
+Values call_fused_gru_cell(const Target&, const Call& call) {
+  const at::Tensor state = call.tensor("hx");
+  const at::Tensor of_input = at::matmul(call.tensor("input"), call.tensor("w_ih").t());
+  const at::Tensor of_hidden = at::matmul(state, call.tensor("w_hh").t());
+  return {std::get<0>(at::_thnn_fused_gru_cell(of_input,
+                                               of_hidden,
+                                               state,
+                                               call.tensor_or_undefined("b_ih"),
+                                               call.tensor_or_undefined("b_hh")))};
 }
 
 }  // namespace elixir::capture

@@ -25,30 +25,35 @@ at::Tensor gradient_of(const at::Tensor& tensor) {
   return sequence_major(tensor.sizes(), tensor);
 }
 
-Values safe_softmax(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  return {
-      new_empty(input.sizes(), input, a[2].isNone() ? input.scalar_type() : a[2].toScalarType())};
+Values masked_softmax_backward(const Target&, const Call& call) {
+  return {contiguous_like(call.tensor("grad_output"))};
 }
 
-Values flash_for_cpu(const Target&, const Values& a) {
-  const at::Tensor query = a[0].toTensor();
+Values safe_softmax(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  return {new_empty(input.sizes(), input, call.dtype_or("dtype", input.scalar_type()))};
+}
+
+Values flash_for_cpu(const Target&, const Call& call) {
+  const at::Tensor query = call.tensor("query");
   const at::ScalarType statistic = at::toOpMathType(query.scalar_type());
   return {
       preserved_like(query),
       new_empty({query.size(0), query.size(2), query.size(1)}, query, statistic).transpose(1, 2)};
 }
 
-Values flash_for_cpu_backward(const Target&, const Values& a) {
-  return {gradient_of(a[1].toTensor()), gradient_of(a[2].toTensor()), gradient_of(a[3].toTensor())};
+Values flash_for_cpu_backward(const Target&, const Call& call) {
+  return {gradient_of(call.tensor("query")),
+          gradient_of(call.tensor("key")),
+          gradient_of(call.tensor("value"))};
 }
 
 /// logsumexp is padded to 32 rows.
-Values efficient(const Target&, const Values& a) {
+Values efficient(const Target&, const Call& call) {
   constexpr std::int64_t kRows = 32;
-  const at::Tensor query = a[0].toTensor();
-  const at::Tensor value = a[2].toTensor();
-  const std::int64_t rows = a[4].toBool() ? round_up(query.size(2), kRows) : 0;
+  const at::Tensor query = call.tensor("query");
+  const at::Tensor value = call.tensor("value");
+  const std::int64_t rows = call.flag("compute_log_sumexp") ? round_up(query.size(2), kRows) : 0;
   return {sequence_major({query.size(0), query.size(1), query.size(2), value.size(3)}, query),
           new_empty({query.size(0), query.size(1), rows}, query, at::kFloat),
           new_empty({}, query, at::kLong),
@@ -56,19 +61,19 @@ Values efficient(const Target&, const Values& a) {
 }
 
 /// The bias gradient's last dimension is padded to a multiple of 16.
-Values efficient_backward(const Target&, const Values& a) {
+Values efficient_backward(const Target&, const Call& call) {
   constexpr std::int64_t kColumns = 16;
-  const at::Tensor bias = tensor_or_undefined(a[4]);
+  const at::Tensor bias = call.tensor_or_undefined("attn_bias");
   at::Tensor bias_gradient;
-  if (bias.defined() && a[10].toBoolList()[3]) {
+  if (bias.defined() && call.flags("grad_input_mask")[3]) {
     check_at_least(bias, 1, "attn_bias");
     Sizes sizes = bias.sizes().vec();
     sizes.back() = round_up(sizes.back(), kColumns);
     bias_gradient = new_empty(sizes, bias).narrow(-1, 0, bias.size(-1));
   }
-  return {gradient_of(a[1].toTensor()),
-          gradient_of(a[2].toTensor()),
-          gradient_of(a[3].toTensor()),
+  return {gradient_of(call.tensor("query")),
+          gradient_of(call.tensor("key")),
+          gradient_of(call.tensor("value")),
           bias_gradient};
 }
 
@@ -95,10 +100,10 @@ at::Tensor with_width(const at::Tensor& query, std::int64_t width) {
 }
 
 /// The output has the query's dimension order and the values' width.
-Values cudnn(const Target&, const Values& a) {
-  const at::Tensor query = a[0].toTensor();
-  const at::Tensor key = a[1].toTensor();
-  return {with_width(query, a[2].toTensor().size(3)),
+Values cudnn(const Target&, const Call& call) {
+  const at::Tensor query = call.tensor("query");
+  const at::Tensor key = call.tensor("key");
+  return {with_width(query, call.tensor("value").size(3)),
           new_empty({query.size(0), query.size(1), query.size(2), 1}, query, at::kFloat),
           at::Tensor(),
           at::Tensor(),
@@ -109,17 +114,17 @@ Values cudnn(const Target&, const Values& a) {
           at::Tensor()};
 }
 
-Values cudnn_backward(const Target&, const Values& a) {
-  return {preserved_like(a[1].toTensor()),
-          preserved_like(a[2].toTensor()),
-          preserved_like(a[3].toTensor())};
+Values cudnn_backward(const Target&, const Call& call) {
+  return {preserved_like(call.tensor("query")),
+          preserved_like(call.tensor("key")),
+          preserved_like(call.tensor("value"))};
 }
 
 /// Dimension orders as in the arguments; the generator's state is there without dropout too.
-Values flash(const Target&, const Values& a) {
+Values flash(const Target&, const Call& call) {
   constexpr std::int64_t kStateWords = 2;
-  const at::Tensor query = a[0].toTensor();
-  const at::Tensor key = a[1].toTensor();
+  const at::Tensor query = call.tensor("query");
+  const at::Tensor key = call.tensor("key");
   return {preserved_like(query),
           new_empty({query.size(0), query.size(1), query.size(2)}, query, at::kFloat),
           at::Tensor(),
@@ -131,17 +136,17 @@ Values flash(const Target&, const Values& a) {
           new_empty({0}, query)};
 }
 
-Values flash_backward(const Target&, const Values& a) {
-  return {preserved_like(a[1].toTensor()),
-          preserved_like(a[2].toTensor()),
-          preserved_like(a[3].toTensor())};
+Values flash_backward(const Target&, const Call& call) {
+  return {preserved_like(call.tensor("query")),
+          preserved_like(call.tensor("key")),
+          preserved_like(call.tensor("value"))};
 }
 
 }  // namespace
 
 const Rules kAttentionRules = {
-    {"aten::_masked_softmax", &preserved_as_first},
-    {"aten::_masked_softmax_backward", &contiguous_as_first},
+    {"aten::_masked_softmax", &preserved_as_self},
+    {"aten::_masked_softmax_backward", &masked_softmax_backward},
     {"aten::_safe_softmax", &safe_softmax},
     {"aten::_scaled_dot_product_flash_attention", &flash},
     {"aten::_scaled_dot_product_flash_attention_backward", &flash_backward},

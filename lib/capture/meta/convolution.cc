@@ -16,19 +16,19 @@ using program::Target;
 
 using at::MemoryFormat;
 
-/// Where the arguments of a convolution are; its backward has one less before the stride.
+/// The numbers of a convolution or its backward, checked.
 struct Parameters {
   Sizes stride, padding, dilation, output_padding;
   bool transposed;
   std::int64_t groups;
 
-  Parameters(const Values& a, std::size_t first, const at::Tensor& input, const at::Tensor& weight)
-      : stride(expanded(a[first], input, "stride")),
-        padding(expanded(a[first + 1], input, "padding")),
-        dilation(expanded(a[first + 2], input, "dilation")),
-        output_padding(expanded(a[first + 4], input, "output_padding")),
-        transposed(a[first + 3].toBool()),
-        groups(a[first + 5].toInt()) {
+  Parameters(const Call& call, const at::Tensor& input, const at::Tensor& weight)
+      : stride(expanded(call, "stride", input)),
+        padding(expanded(call, "padding", input)),
+        dilation(expanded(call, "dilation", input)),
+        output_padding(expanded(call, "output_padding", input)),
+        transposed(call.flag("transposed")),
+        groups(call.integer("groups")) {
     check_none_negative(padding, "padding");
     check_none_negative(output_padding, "output_padding");
     for (const std::int64_t value : stride) {
@@ -52,11 +52,11 @@ struct Parameters {
   }
 
  private:
-  static Sizes expanded(const c10::IValue& value, const at::Tensor& input, const char* name) {
+  static Sizes expanded(const Call& call, const char* name, const at::Tensor& input) {
     TORCH_CHECK(input.dim() >= 3,
                 "Expected at least 3D input to convolution, but got input of size: ",
                 input.sizes());
-    const Sizes values = value.toIntVector();
+    const Sizes values = call.integers(name);
     const auto spatial = static_cast<std::size_t>(input.dim() - 2);
     TORCH_CHECK(values.size() == 1 || values.size() == spatial,
                 "expected ",
@@ -187,11 +187,10 @@ at::Tensor made(const Sizes& sizes, const at::Tensor& like, MemoryFormat format)
   return is_line(like) ? image.squeeze(2) : image;
 }
 
-/// input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-Values convolution(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor weight = a[1].toTensor();
-  const Parameters p(a, 3, input, weight);
+Values convolution(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor("weight");
+  const Parameters p(call, input, weight);
   const std::int64_t channels = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
   TORCH_CHECK(input.size(1) == channels,
               "Given groups=",
@@ -230,12 +229,10 @@ Values convolution(const Target& target, const Values& a) {
   return {made(result, input, format)};
 }
 
-/// grad, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
-/// output_mask
-Values convolution_backward(const Target& target, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
-  const at::Tensor weight = a[2].toTensor();
-  const Parameters p(a, 4, input, weight);
+Values convolution_backward(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor("weight");
+  const Parameters p(call, input, weight);
   const Images images(input, weight);
   MemoryFormat of_input = MemoryFormat::Contiguous;
   MemoryFormat of_weight = MemoryFormat::Contiguous;
@@ -246,10 +243,10 @@ Values convolution_backward(const Target& target, const Values& a) {
   } else {
     of_input = of_weight = format_of(target, images.input, images.weight, p);
   }
-  return by_mask(a[10],
+  return by_mask(call.flags("output_mask"),
                  {[&] { return made(input.sizes().vec(), input, of_input); },
                   [&] { return made(weight.sizes().vec(), weight, of_weight); },
-                  [&] { return new_empty({a[0].toTensor().size(1)}, weight); }});
+                  [&] { return new_empty({call.tensor("grad_output").size(1)}, weight); }});
 }
 
 }  // namespace

@@ -13,30 +13,26 @@ namespace {
 using operators::CudnnRnn;
 using program::Target;
 
-/// Where mode, hidden_size, proj_size, num_layers, batch_first, dropout, train, bidirectional
-/// begin.
-constexpr std::size_t kForwardMode = 6;
-constexpr std::size_t kBackwardMode = 10;
-
+/// What forward and backward of a call say of its layers.
 struct Layers {
   CudnnRnn rnn;
   bool batch_first, training;
 
-  Layers(const Values& a, std::size_t mode) : batch_first(a[mode + 4].toBool()) {
-    const at::Tensor input = a[0].toTensor();
+  explicit Layers(const Call& call) : batch_first(call.flag("batch_first")) {
+    const at::Tensor input = call.tensor("input");
     TORCH_CHECK(input.dim() == 3, "input must have 3 dimensions, got ", input.dim());
-    rnn.mode = static_cast<CudnnRnn::Mode>(a[mode].toInt());
+    rnn.mode = static_cast<CudnnRnn::Mode>(call.integer("mode"));
     rnn.dtype = to_dtype(input.scalar_type());
-    rnn.hidden_width = a[mode + 1].toInt();
-    rnn.projection_width = a[mode + 2].toInt();
-    rnn.layers = a[mode + 3].toInt();
-    rnn.directions = a[mode + 7].toBool() ? 2 : 1;
-    rnn.has_dropout = a[mode + 5].toDouble() > 0;
+    rnn.hidden_width = call.integer("hidden_size");
+    rnn.projection_width = call.integer("proj_size");
+    rnn.layers = call.integer("num_layers");
+    rnn.directions = call.flag("bidirectional") ? 2 : 1;
+    rnn.has_dropout = call.number("dropout") > 0;
     rnn.steps = input.size(batch_first ? 1 : 0);
     rnn.batch = input.size(batch_first ? 0 : 1);
     rnn.input_width = input.size(2);
-    training = a[mode + 6].toBool();
-    check(a[1].toTensorVector().size(), a[2].toInt());
+    training = call.flag("train");
+    check(call.tensors("weight").size(), call.integer("weight_stride0"));
   }
 
   /// (step, sequence, width) in memory, seen with the sequence first if the layers want it so.
@@ -81,18 +77,18 @@ void check_state(const at::Tensor& state, const at::Tensor& expected, const char
   TORCH_CHECK(state.is_contiguous(), "rnn: ", what, " is not contiguous");
 }
 
-/// input, weight, weight_stride0, weight_buf, hx, cx, mode, …: output, hy, cy, reserve, weight_buf.
-Values cudnn_rnn(const Target&, const Values& a) {
-  const Layers layers(a, kForwardMode);
+/// Results: output, hy, cy, reserve, weight_buf.
+Values cudnn_rnn(const Target&, const Call& call) {
+  const Layers layers(call);
   const CudnnRnn& rnn = layers.rnn;
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor memory = tensor_or_undefined(a[5]);
-  const at::Tensor hidden = layers.states(rnn.recurrent_width(), a[4].toTensor());
-  check_state(a[4].toTensor(), hidden, "hx");
-  const at::Tensor last_memory =
-      memory.defined() ? layers.states(rnn.hidden_width, memory) : new_empty({0}, a[4].toTensor());
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor memory = call.tensor_or_undefined("cx");
+  const at::Tensor hidden = layers.states(rnn.recurrent_width(), call.tensor("hx"));
+  check_state(call.tensor("hx"), hidden, "hx");
+  const at::Tensor last_memory = memory.defined() ? layers.states(rnn.hidden_width, memory)
+                                                  : new_empty({0}, call.tensor("hx"));
   if (memory.defined()) check_state(memory, last_memory, "cx");
-  const at::Tensor packed = tensor_or_undefined(a[3]);
+  const at::Tensor packed = call.tensor_or_undefined("weight_buf");
   return {layers.rows(rnn.directions * rnn.recurrent_width(), input),
           hidden,
           last_memory,
@@ -102,17 +98,17 @@ Values cudnn_rnn(const Target&, const Values& a) {
 
 /// Views of the packed weights' gradient: the matrices of all layers and directions, then their
 /// biases. Parameters without a bias, of which cuDNN has none, get gradients of their own.
-c10::List<at::Tensor> weight_gradients(const Layers& layers, const Values& a) {
+c10::List<at::Tensor> weight_gradients(const Layers& layers, const Call& call) {
   const CudnnRnn& rnn = layers.rnn;
-  const std::vector<at::Tensor> weights = a[1].toTensorVector();
-  const std::int64_t each = a[2].toInt();
+  const std::vector<at::Tensor> weights = call.tensors("weight");
+  const std::int64_t each = call.integer("weight_stride0");
   const std::int64_t with_biases = rnn.projection_width > 0 ? 5 : 4;
   c10::List<at::Tensor> gradients;
   if (each != with_biases) {
     for (const at::Tensor& weight : weights) gradients.push_back(contiguous_like(weight));
     return gradients;
   }
-  const at::Tensor packed = new_empty({rnn.weight_elements()}, a[3].toTensor());
+  const at::Tensor packed = new_empty({rnn.weight_elements()}, call.tensor("weight_buf"));
   std::int64_t matrices = 0;
   std::int64_t biases = rnn.matrix_elements();
   for (const at::Tensor& weight : weights) {
@@ -123,19 +119,16 @@ c10::List<at::Tensor> weight_gradients(const Layers& layers, const Values& a) {
   return gradients;
 }
 
-/// input, weight, weight_stride0, weight_buf, hx, cx, output, three gradients, mode, …,
-/// batch_sizes, dropout_state, reserve, output_mask: gradients of input, hx, cx, and of the
-/// weights.
-Values cudnn_rnn_backward(const Target&, const Values& a) {
-  constexpr std::size_t kMask = 21;
-  const Layers layers(a, kBackwardMode);
+/// Results: gradients of input, hx, cx, and of the weights.
+Values cudnn_rnn_backward(const Target&, const Call& call) {
+  const Layers layers(call);
   TORCH_CHECK(layers.training, "cudnn RNN backward can only be called in training mode");
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor memory = tensor_or_undefined(a[5]);
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor memory = call.tensor_or_undefined("cx");
   return {layers.rows(layers.rnn.input_width, input),
-          contiguous_like(a[4].toTensor()),
+          contiguous_like(call.tensor("hx")),
           memory.defined() ? contiguous_like(memory) : at::Tensor(),
-          a[kMask].toBoolList()[3] ? weight_gradients(layers, a) : c10::List<at::Tensor>()};
+          call.flags("output_mask")[3] ? weight_gradients(layers, call) : c10::List<at::Tensor>()};
 }
 
 }  // namespace

@@ -11,9 +11,8 @@ using program::Target;
 
 enum class BagMode { kSum = 0, kMean = 1, kMax = 2 };
 
-/// weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-/// include_last_offset, padding_idx. Results: bags; the bag of each index; bag sizes; where maxima
-/// came from.
+/// What a call says of its bags. Results: bags; the bag of each index; bag sizes; where maxima came
+/// from.
 struct Bag {
   at::Tensor weight, indices, offsets, sample_weights;
   BagMode mode;
@@ -22,14 +21,14 @@ struct Bag {
   at::ScalarType index_dtype;
   std::int64_t bags;
 
-  explicit Bag(const Values& a)
-      : weight(a[0].toTensor()),
-        indices(a[1].toTensor()),
-        offsets(a[2].toTensor()),
-        sample_weights(tensor_or_undefined(a[6])),
-        mode(static_cast<BagMode>(a[4].toInt())),
-        last_offset(a[7].toBool()),
-        padding(a[8].toInt()),
+  explicit Bag(const Call& call)
+      : weight(call.tensor("weight")),
+        indices(call.tensor("indices")),
+        offsets(call.tensor("offsets")),
+        sample_weights(call.tensor_or_undefined("per_sample_weights")),
+        mode(static_cast<BagMode>(call.integer("mode"))),
+        last_offset(call.flag("include_last_offset")),
+        padding(call.integer("padding_idx")),
         index_dtype(c10::promoteTypes(indices.scalar_type(), offsets.scalar_type())),
         bags(offsets.size(0) - (last_offset ? 1 : 0)) {
     TORCH_CHECK(weight.dim() == 2,
@@ -39,7 +38,7 @@ struct Bag {
     check_dim(indices, 1, "input");
     TORCH_CHECK(mode == BagMode::kSum || mode == BagMode::kMean || mode == BagMode::kMax,
                 "embedding_bag: mode has to be 0, 1 or 2, but got ",
-                a[4].toInt());
+                call.integer("mode"));
     TORCH_CHECK(bags >= 0, "include_last_offset: numBags should be at least 1");
     TORCH_CHECK(!sample_weights.defined() || mode == BagMode::kSum,
                 "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
@@ -58,8 +57,8 @@ struct Bag {
   }
 };
 
-Values results(const Target& target, const Values& a, bool forward_only) {
-  const Bag bag(a);
+Values results(const Target& target, const Call& call, bool forward_only) {
+  const Bag bag(call);
   const std::int64_t width = bag.weight.size(1);
   const at::Tensor output = new_empty({bag.bags, width}, bag.weight);
   const Sizes maxima = bag.mode == BagMode::kMax ? Sizes{bag.bags, width} : Sizes{0};
@@ -80,38 +79,36 @@ Values results(const Target& target, const Values& a, bool forward_only) {
           sizes,
           bag.integers(bag.mode == BagMode::kMax ? at::IntArrayRef(maxima) : sizes.sizes())};
 }
-Values embedding_bag(const Target& target, const Values& a) {
-  return results(target, a, /*forward_only=*/false);
+Values embedding_bag(const Target& target, const Call& call) {
+  return results(target, call, /*forward_only=*/false);
 }
-Values embedding_bag_forward_only(const Target& target, const Values& a) {
-  return results(target, a, /*forward_only=*/true);
+Values embedding_bag_forward_only(const Target& target, const Call& call) {
+  return results(target, call, /*forward_only=*/true);
 }
 
 /// CUDA scatters the gradients of maxima in a kernel that LibTorch does not build for bfloat16.
-void check_maxima(const Target& target, const at::Tensor& gradient, const c10::IValue& mode) {
-  TORCH_CHECK(!is_cuda(target) || static_cast<BagMode>(mode.toInt()) != BagMode::kMax ||
+void check_maxima(const Target& target, const at::Tensor& gradient, std::int64_t mode) {
+  TORCH_CHECK(!is_cuda(target) || static_cast<BagMode>(mode) != BagMode::kMax ||
                   gradient.scalar_type() != at::kBFloat16,
               "\"embedding_bag_backward_cuda_max\" not implemented for '",
               gradient.scalar_type(),
               "'");
 }
 
-/// gradient, indices, offsets, …, num_weights (6), scale_grad_by_freq, mode, sparse
-Values backward(const Target& target, const Values& a) {
-  const at::Tensor gradient = a[0].toTensor();
-  check_maxima(target, gradient, a[8]);
-  if (a[9].toBool()) C10_THROW_ERROR(NotImplementedError, "a sparse gradient of an embedding bag");
-  return {new_empty({a[6].toInt(), gradient.size(1)}, gradient)};
+Values backward(const Target& target, const Call& call) {
+  const at::Tensor gradient = call.tensor("grad");
+  check_maxima(target, gradient, call.integer("mode"));
+  if (call.flag("sparse"))
+    C10_THROW_ERROR(NotImplementedError, "a sparse gradient of an embedding bag");
+  return {new_empty({call.integer("num_weights"), gradient.size(1)}, gradient)};
 }
-/// gradient, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode
-Values dense_backward(const Target& target, const Values& a) {
-  const at::Tensor gradient = a[0].toTensor();
-  check_maxima(target, gradient, a[7]);
-  return {new_empty({a[5].toInt(), gradient.size(1)}, gradient)};
+Values dense_backward(const Target& target, const Call& call) {
+  const at::Tensor gradient = call.tensor("grad");
+  check_maxima(target, gradient, call.integer("mode"));
+  return {new_empty({call.integer("num_weights"), gradient.size(1)}, gradient)};
 }
-/// gradient, weight, indices
-Values sample_weights_backward(const Target&, const Values& a) {
-  return {new_empty({a[2].toTensor().size(0)}, a[0].toTensor())};
+Values sample_weights_backward(const Target&, const Call& call) {
+  return {new_empty({call.tensor("indices").size(0)}, call.tensor("grad"))};
 }
 
 }  // namespace

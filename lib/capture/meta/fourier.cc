@@ -16,8 +16,7 @@ namespace {
 
 using program::Target;
 
-Sizes wrapped(const at::Tensor& tensor, const c10::IValue& value) {
-  Sizes dimensions = value.toIntVector();
+Sizes wrapped(const at::Tensor& tensor, Sizes dimensions) {
   check_at_least(tensor, 1, "FFT");
   for (std::int64_t& d : dimensions) d = at::maybe_wrap_dim(d, tensor.dim());
   Sizes unique = dimensions;
@@ -60,36 +59,33 @@ Sizes sorted(const at::Tensor& input, Sizes dimensions, bool keep_last) {
   return dimensions;
 }
 
-/// self (complex), dim, normalization, forward
-Values complex_to_complex(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes dimensions = wrapped(input, a[1]);
+Values complex_to_complex(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes dimensions = wrapped(input, call.integers("dim"));
   TORCH_CHECK(input.is_complex(), "_fft_c2c expects a complex input, got ", input.scalar_type());
   if (dimensions.empty()) return {preserved_like(input)};
   return {transformed(
       input, input.sizes().vec(), sorted(input, dimensions, false), input.scalar_type())};
 }
 
-/// self (real), dim, normalization, onesided
-Values real_to_complex(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes dimensions = wrapped(input, a[1]);
+Values real_to_complex(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes dimensions = wrapped(input, call.integers("dim"));
   TORCH_CHECK(!dimensions.empty(), "FFT: expected at least one dimension to transform");
   TORCH_CHECK(input.is_floating_point(),
               "_fft_r2c expects a real floating point input, got ",
               input.scalar_type());
   Sizes sizes = input.sizes().vec();
   const auto last = static_cast<std::size_t>(dimensions.back());
-  if (a[3].toBool()) sizes[last] = sizes[last] / 2 + 1;
+  if (call.flag("onesided")) sizes[last] = sizes[last] / 2 + 1;
   return {transformed(
       input, sizes, sorted(input, dimensions, true), at::toComplexType(input.scalar_type()))};
 }
 
-/// self (complex), dim, normalization, size of the last dimension. The other dimensions are
-/// transformed first.
-Values complex_to_real(const Target&, const Values& a) {
-  at::Tensor input = a[0].toTensor();
-  Sizes dimensions = wrapped(input, a[1]);
+/// The other dimensions are transformed before the last.
+Values complex_to_real(const Target&, const Call& call) {
+  at::Tensor input = call.tensor("self");
+  Sizes dimensions = wrapped(input, call.integers("dim"));
   TORCH_CHECK(input.is_complex(), "_fft_c2r expects a complex input, got ", input.scalar_type());
   TORCH_CHECK(!dimensions.empty(), "FFT: expected at least one dimension to transform");
   const std::int64_t last = dimensions.back();
@@ -98,7 +94,7 @@ Values complex_to_real(const Target&, const Values& a) {
   if (!dimensions.empty()) {
     input = transformed(input, sizes, sorted(input, dimensions, false), input.scalar_type());
   }
-  sizes[static_cast<std::size_t>(last)] = a[3].toInt();
+  sizes[static_cast<std::size_t>(last)] = call.integer("last_dim_size");
   return {transformed(input, sizes, {last}, at::toRealValueType(input.scalar_type()))};
 }
 

@@ -24,21 +24,22 @@ void check_index(const at::Tensor& index, const char* op) {
               index.scalar_type());
 }
 
-Values index_select(const Target&, const Values& a) {
-  const at::Tensor self = a[0].toTensor();
-  const at::Tensor index = a[2].toTensor();
+Values index_select(const Target&, const Call& call) {
+  const at::Tensor self = call.tensor("self");
+  const at::Tensor index = call.tensor("index");
   check_index(index, "index_select()");
   TORCH_CHECK(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
   Sizes sizes = self.sizes().vec();
   if (!sizes.empty()) {
-    sizes[static_cast<std::size_t>(at::maybe_wrap_dim(a[1].toInt(), self.dim()))] = index.numel();
+    sizes[static_cast<std::size_t>(at::maybe_wrap_dim(call.integer("dim"), self.dim()))] =
+        index.numel();
   }
   return {new_empty(sizes, self)};
 }
 
-Values embedding(const Target&, const Values& a) {
-  const at::Tensor weight = a[0].toTensor();
-  const at::Tensor index = a[1].toTensor();
+Values embedding(const Target&, const Call& call) {
+  const at::Tensor weight = call.tensor("weight");
+  const at::Tensor index = call.tensor("indices");
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   check_index(index, "embedding()");
   Sizes sizes = index.sizes().vec();
@@ -46,23 +47,23 @@ Values embedding(const Target&, const Values& a) {
   return {new_empty(sizes, weight)};
 }
 
-Values embedding_dense_backward(const Target&, const Values& a) {
-  const at::Tensor gradient = a[0].toTensor();
-  return {new_empty({a[2].toInt(), gradient.size(-1)}, gradient)};
+Values embedding_dense_backward(const Target&, const Call& call) {
+  const at::Tensor gradient = call.tensor("grad_output");
+  return {new_empty({call.integer("num_weights"), gradient.size(-1)}, gradient)};
 }
 
-Values where_self(const Target&, const Values& a) {
-  const at::Tensor condition = a[0].toTensor();
-  const at::Tensor self = a[1].toTensor();
-  const at::Tensor other = a[2].toTensor();
+Values where_self(const Target&, const Call& call) {
+  const at::Tensor condition = call.tensor("condition");
+  const at::Tensor self = call.tensor("self");
+  const at::Tensor other = call.tensor("other");
   return {iterated({condition, self, other}, at::result_type(self, other))};
 }
 
-/// row, col, offset, dtype, …: coordinates of a triangle's elements.
-Values triangle(const Values& a, bool upper) {
-  const std::int64_t rows = a[0].toInt();
-  const std::int64_t columns = a[1].toInt();
-  const std::int64_t offset = a[2].toInt();
+/// Coordinates of a triangle's elements.
+Values triangle(const Call& call, bool upper) {
+  const std::int64_t rows = call.integer("row");
+  const std::int64_t columns = call.integer("col");
+  const std::int64_t offset = call.integer("offset");
   TORCH_CHECK(rows >= 0, "row must be non-negative, got", rows);
   TORCH_CHECK(columns >= 0, "col must be non-negative, got", columns);
   const std::int64_t elements = product_of(rows, columns, "a triangle's elements");
@@ -70,14 +71,14 @@ Values triangle(const Values& a, bool upper) {
   const std::int64_t count = upper
                                  ? elements - at::native::get_tril_size(rows, columns, bounded - 1)
                                  : at::native::get_tril_size(rows, columns, bounded);
-  const at::ScalarType dtype = a[3].isNone() ? at::kLong : a[3].toScalarType();
+  const at::ScalarType dtype = call.dtype_or("dtype", at::kLong);
   return {at::empty({2, count}, at::TensorOptions().device(c10::kMeta).dtype(dtype))};
 }
-Values tril_indices(const Target&, const Values& a) {
-  return triangle(a, false);
+Values tril_indices(const Target&, const Call& call) {
+  return triangle(call, false);
 }
-Values triu_indices(const Target&, const Values& a) {
-  return triangle(a, true);
+Values triu_indices(const Target&, const Call& call) {
+  return triangle(call, true);
 }
 
 /// On the CPU a roll along one dimension is the concatenation of two slices, and one along all of
@@ -94,10 +95,10 @@ at::Tensor rolled(const at::Tensor& self, const Sizes& shifts, const Sizes& dime
   }
   return once;
 }
-Values roll(const Target& target, const Values& a) {
-  const at::Tensor self = a[0].toTensor();
-  const Sizes shifts = a[1].toIntVector();
-  const Sizes dimensions = a[2].toIntVector();
+Values roll(const Target& target, const Call& call) {
+  const at::Tensor self = call.tensor("self");
+  const Sizes shifts = call.integers("shifts");
+  const Sizes dimensions = call.integers("dims");
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
   TORCH_CHECK(dimensions.empty() ? shifts.size() == 1 : shifts.size() == dimensions.size(),
               "shifts and dimensions must align. shifts: ",
@@ -107,48 +108,48 @@ Values roll(const Target& target, const Values& a) {
   return {is_cuda(target) ? contiguous_like(self) : rolled(self, shifts, dimensions)};
 }
 
-Values take(const Target&, const Values& a) {
-  const at::Tensor index = a[1].toTensor();
+Values take(const Target&, const Call& call) {
+  const at::Tensor index = call.tensor("index");
   TORCH_CHECK(index.scalar_type() == at::kLong,
               "take(): Expected a long tensor for index, but got ",
               index.scalar_type());
-  return {new_empty(index.sizes(), a[0].toTensor())};
+  return {new_empty(index.sizes(), call.tensor("self"))};
 }
 
-/// Where values fall among boundaries; position and dtype flag of the arguments differ.
-at::Tensor places(const at::Tensor& values, const c10::IValue& as_int32) {
-  return new_empty(values.sizes(), values, as_int32.toBool() ? at::kInt : at::kLong);
+/// Where values fall among boundaries.
+at::Tensor places(const at::Tensor& values, bool as_int32) {
+  return new_empty(values.sizes(), values, as_int32 ? at::kInt : at::kLong);
 }
-Values bucketize(const Target&, const Values& a) {
-  return {places(a[0].toTensor(), a[2])};
+Values bucketize(const Target&, const Call& call) {
+  return {places(call.tensor("self"), call.flag("out_int32"))};
 }
-Values searchsorted(const Target&, const Values& a) {
-  return {places(a[1].toTensor(), a[2])};
+Values searchsorted(const Target&, const Call& call) {
+  return {places(call.tensor("self"), call.flag("out_int32"))};
 }
-Values searchsorted_scalar(const Target&, const Values& a) {
-  return {new_empty({}, a[0].toTensor(), a[2].toBool() ? at::kInt : at::kLong)};
+Values searchsorted_scalar(const Target&, const Call& call) {
+  return {
+      new_empty({}, call.tensor("sorted_sequence"), call.flag("out_int32") ? at::kInt : at::kLong)};
 }
-Values bucketize_scalar(const Target&, const Values& a) {
-  return {new_empty({}, a[1].toTensor(), a[2].toBool() ? at::kInt : at::kLong)};
+Values bucketize_scalar(const Target&, const Call& call) {
+  return {new_empty({}, call.tensor("boundaries"), call.flag("out_int32") ? at::kInt : at::kLong)};
 }
 
-/// gradient, sizes of the input
-Values unfold_backward(const Target&, const Values& a) {
-  return {new_empty(a[1].toIntVector(), a[0].toTensor())};
+Values unfold_backward(const Target&, const Call& call) {
+  return {new_empty(call.integers("input_sizes"), call.tensor("grad_in"))};
 }
 
 }  // namespace
 
 const Rules kIndexingRules = {
-    {"aten::_index_put_impl_", &returns_first_argument},
+    {"aten::_index_put_impl_", &returns_self},
     {"aten::bucketize.Scalar", &bucketize_scalar},
     {"aten::bucketize.Tensor", &bucketize},
     {"aten::embedding", &embedding},
     {"aten::embedding_dense_backward", &embedding_dense_backward},
-    {"aten::embedding_renorm_", &returns_first_argument},
+    {"aten::embedding_renorm_", &returns_self},
     {"aten::index_select", &index_select},
-    {"aten::masked_scatter_", &returns_first_argument},
-    {"aten::put_", &returns_first_argument},
+    {"aten::masked_scatter_", &returns_self},
+    {"aten::put_", &returns_self},
     {"aten::roll", &roll},
     {"aten::searchsorted.Scalar", &searchsorted_scalar},
     {"aten::searchsorted.Tensor", &searchsorted},

@@ -19,8 +19,8 @@ namespace {
 
 using program::Target;
 
-Values number_of_same_dtype(const Target&, const Values& a) {
-  return {new_empty({}, a[0].toTensor())};
+Values number_of_same_dtype(const Target&, const Call& call) {
+  return {new_empty({}, call.tensor("self"))};
 }
 
 /// LAPACK's layout: columns are contiguous, batches too.
@@ -59,27 +59,27 @@ void check_square(const at::Tensor& tensor, const char* op) {
               " matrices");
 }
 
-Values square_column_major(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values square_column_major(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   check_square(input, "cholesky");
   if (input.numel() == 0) return {contiguous_like(input)};
   return {column_major(input.sizes().vec(), input)};
 }
 
-Values column_major_as_first(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values householder_product(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
   check_matrices(input, "linalg.householder_product");
   return {column_major(input.sizes().vec(), input)};
 }
-/// self, tau, other: the product of a matrix with other.
-Values column_major_as_third(const Target&, const Values& a) {
-  const at::Tensor other = a[2].toTensor();
+/// The product of a matrix with another.
+Values ormqr(const Target&, const Call& call) {
+  const at::Tensor other = call.tensor("input3");
   check_matrices(other, "ormqr");
   return {column_major(other.sizes().vec(), other)};
 }
 /// Reflectors in place of the matrix, and their factors.
-Values geqrf(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values geqrf(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   check_matrices(input, "geqrf");
   Sizes factors = input.sizes().vec();
   factors.pop_back();
@@ -87,8 +87,8 @@ Values geqrf(const Target&, const Values& a) {
   return {column_major(input.sizes().vec(), input), new_empty(factors, input)};
 }
 /// Complex eigenvalues and eigenvectors.
-Values eig(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values eig(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   check_square(input, "linalg.eig");
   const at::ScalarType dtype = at::toComplexType(input.scalar_type());
   Sizes values = input.sizes().vec();
@@ -96,39 +96,38 @@ Values eig(const Target&, const Values& a) {
   return {new_empty(values, input, dtype), column_major(input.sizes().vec(), input, dtype)};
 }
 
-/// A, full_matrices, compute_uv, driver. LibTorch's Meta kernel knows LAPACK's layout; cuSOLVER
-/// returns V, and so its adjoint has contiguous rows.
-Values svd(const Target& target, const Values& a) {
+/// LibTorch's Meta kernel knows LAPACK's layout; cuSOLVER returns V, and so its adjoint has
+/// contiguous rows.
+Values svd(const Target& target, const Call& call) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const auto driver = a[3].toOptional<std::string>();
+  const auto driver = call.optional_text("driver");
   auto [left, values, right] =
-      at::_linalg_svd(a[0].toTensor(),
-                      a[1].toBool(),
-                      a[2].toBool(),
+      at::_linalg_svd(call.tensor("A"),
+                      call.flag("full_matrices"),
+                      call.flag("compute_uv"),
                       driver ? std::optional<c10::string_view>(*driver) : std::nullopt);
   return {left, values, is_cuda(target) ? contiguous_like(right) : right};
 }
 
-/// self, mat2, dtype of the result
-Values product_in_dtype(const Target&, const Values& a) {
-  const at::Tensor left = a[0].toTensor();
+Values product_in_dtype(const Target&, const Call& call) {
+  const at::Tensor left = call.tensor("self");
   check_at_least(left, 2, "self");
   Sizes sizes = left.sizes().vec();
-  sizes.back() = a[1].toTensor().size(-1);
-  return {new_empty(sizes, left, a[2].toScalarType())};
+  sizes.back() = call.tensor("mat2").size(-1);
+  return {new_empty(sizes, left, call.dtype("out_dtype"))};
 }
 
-Values matrix_exp(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values matrix_exp(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   check_square(input, "linalg.matrix_exp");
   if (input.size(-1) == 1) return {iterated({input}, input.scalar_type())};
   return {contiguous_like(input)};
 }
 
-/// self, B: the batches of both; column-major, as LAPACK solves it.
-Values solve_triangular(const Target&, const Values& a) {
-  const at::Tensor matrix = a[0].toTensor();
-  const at::Tensor right = a[1].toTensor();
+/// The batches of both; column-major, as LAPACK solves it.
+Values solve_triangular(const Target&, const Call& call) {
+  const at::Tensor matrix = call.tensor("self");
+  const at::Tensor right = call.tensor("B");
   check_square(matrix, "linalg.solve_triangular");
   check_matrices(right, "linalg.solve_triangular");
   Sizes sizes = common_batch(matrix, right);
@@ -136,21 +135,21 @@ Values solve_triangular(const Target&, const Values& a) {
   sizes.push_back(right.size(-1));
   return {column_major(sizes, right)};
 }
-Values cholesky_solve(const Target&, const Values& a) {
-  const at::Tensor right = a[0].toTensor();
+Values cholesky_solve(const Target&, const Call& call) {
+  const at::Tensor right = call.tensor("self");
   return {column_major(right.sizes().vec(), right)};
 }
 
 /// self + sum of the products
-Values addbmm(const Target&, const Values& a) {
-  const at::Tensor first = a[1].toTensor();
-  return {new_empty({first.size(1), a[2].toTensor().size(2)}, first)};
+Values addbmm(const Target&, const Call& call) {
+  const at::Tensor first = call.tensor("batch1");
+  return {new_empty({first.size(1), call.tensor("batch2").size(2)}, first)};
 }
 
 /// x1 (…, P, M), x2 (…, R, M): all distances (…, P, R)
-Values cdist(const Target&, const Values& a) {
-  const at::Tensor first = a[0].toTensor();
-  const at::Tensor second = a[1].toTensor();
+Values cdist(const Target&, const Call& call) {
+  const at::Tensor first = call.tensor("x1");
+  const at::Tensor second = call.tensor("x2");
   TORCH_CHECK(first.dim() >= 2 && second.dim() >= 2 && first.size(-1) == second.size(-1),
               "X1 and X2 must have the same number of columns. X1: ",
               first.sizes(),
@@ -161,10 +160,10 @@ Values cdist(const Target&, const Values& a) {
   sizes.push_back(second.size(-2));
   return {new_empty(sizes, first)};
 }
-/// gradient, x1, x2: x1 is broadcast to the common batch.
-Values cdist_backward(const Target&, const Values& a) {
-  const at::Tensor first = a[1].toTensor();
-  const at::Tensor second = a[2].toTensor();
+/// x1 is broadcast to the common batch.
+Values cdist_backward(const Target&, const Call& call) {
+  const at::Tensor first = call.tensor("x1");
+  const at::Tensor second = call.tensor("x2");
   Sizes sizes = common_batch(first, second);
   sizes.push_back(first.size(-2));
   sizes.push_back(first.size(-1));
@@ -172,24 +171,23 @@ Values cdist_backward(const Target&, const Values& a) {
 }
 
 /// self (N, M): the N (N - 1) / 2 distances of its rows
-Values pdist(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values pdist(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   check_dim(input, 2, "pdist");
   const std::int64_t rows = input.size(0);
   return {new_empty({rows <= 1 ? 0 : product_of(rows, rows - 1, "pdist") / 2}, input)};
 }
 
-/// v, g, dim: the norms are kept in fp32 or better.
-Values weight_norm(const Target&, const Values& a) {
-  const at::Tensor direction = a[0].toTensor();
-  const at::Tensor length = a[1].toTensor();
+/// The norms are kept in fp32 or better.
+Values weight_norm(const Target&, const Call& call) {
+  const at::Tensor direction = call.tensor("v");
+  const at::Tensor length = call.tensor("g");
   const bool half = length.scalar_type() == at::kBFloat16 || length.scalar_type() == at::kHalf;
   const auto options = length.options().dtype(half ? at::kFloat : length.scalar_type());
   return {contiguous_like(direction), at::empty_strided(length.sizes(), length.strides(), options)};
 }
-/// gradient, v, g, norms
-Values weight_norm_backward(const Target&, const Values& a) {
-  return {contiguous_like(a[1].toTensor()), contiguous_like(a[2].toTensor())};
+Values weight_norm_backward(const Target&, const Call& call) {
+  return {contiguous_like(call.tensor("saved_v")), contiguous_like(call.tensor("saved_g"))};
 }
 
 }  // namespace
@@ -200,7 +198,7 @@ const Rules kLinearAlgebraRules = {
     {"aten::_cdist_backward", &cdist_backward},
     {"aten::_cdist_forward", &cdist},
     {"aten::_linalg_svd", &svd},
-    {"aten::_pdist_backward", &contiguous_as_second},
+    {"aten::_pdist_backward", &contiguous_as_self},
     {"aten::_pdist_forward", &pdist},
     {"aten::_weight_norm_interface", &weight_norm},
     {"aten::_weight_norm_interface_backward", &weight_norm_backward},
@@ -211,10 +209,10 @@ const Rules kLinearAlgebraRules = {
     {"aten::dot", &number_of_same_dtype},
     {"aten::geqrf", &geqrf},
     {"aten::linalg_eig", &eig},
-    {"aten::linalg_householder_product", &column_major_as_first},
+    {"aten::linalg_householder_product", &householder_product},
     {"aten::linalg_matrix_exp", &matrix_exp},
     {"aten::mm.dtype", &product_in_dtype},
-    {"aten::ormqr", &column_major_as_third},
+    {"aten::ormqr", &ormqr},
     {"aten::vdot", &number_of_same_dtype},
 };
 

@@ -13,51 +13,49 @@ namespace {
 
 using program::Target;
 
-/// self, target, reduction
-Values huber_loss(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  if (a[2].toInt() != at::Reduction::None) return {new_empty({}, input)};
+Values huber_loss(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  if (call.integer("reduction") != at::Reduction::None) return {new_empty({}, input)};
   return {preserved_like(input)};
 }
 
-/// self, target, weight, reduction
-Values binary_cross_entropy(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values binary_cross_entropy(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   const at::Tensor each = preserved_like(input);
-  if (a[3].toInt() == at::Reduction::None) return {each};
+  if (call.integer("reduction") == at::Reduction::None) return {each};
   return {each.as_strided({}, {})};  // the number replaces the elements it was computed from
 }
 
-/// self (N, C, H, W), target, weight, reduction, ignore_index
-Values nll_loss2d(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes sizes = a[3].toInt() == at::Reduction::None
+/// self: (N, C, H, W)
+Values nll_loss2d(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes sizes = call.integer("reduction") == at::Reduction::None
                           ? Sizes{input.size(0), input.size(2), input.size(3)}
                           : Sizes{};
   return {new_empty(sizes, input), new_empty({}, input)};
 }
-/// self (N, C) or (C), target, p, margin, weight, reduction
-Values multi_margin_loss(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor target = a[1].toTensor();
-  const bool each = a[5].toInt() == at::Reduction::None && target.dim() > 0;
+/// self: (N, C) or (C)
+Values multi_margin_loss(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const at::Tensor target = call.tensor("target");
+  const bool each = call.integer("reduction") == at::Reduction::None && target.dim() > 0;
   return {new_empty(each ? Sizes{target.size(0)} : Sizes{}, input)};
 }
 
-/// self (N, C) or (C), target, reduction; the second result marks the classes that are targets.
-Values multilabel_margin_loss(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const bool each = a[2].toInt() == at::Reduction::None && input.dim() == 2;
+/// self: (N, C) or (C). The second result marks the classes that are targets.
+Values multilabel_margin_loss(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const bool each = call.integer("reduction") == at::Reduction::None && input.dim() == 2;
   return {new_empty(each ? Sizes{input.size(0)} : Sizes{}, input),
-          new_empty(a[1].toTensor().sizes(), input)};
+          new_empty(call.tensor("target").sizes(), input)};
 }
 
-/// log_probs (T, N, C), targets, input lengths, target lengths. The table of partial sums has two
-/// columns for each symbol of the longest target.
-Values ctc_loss(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes input_lengths = a[2].toIntVector();
-  const Sizes target_lengths = a[3].toIntVector();
+/// log_probs: (T, N, C). The table of partial sums has two columns for each symbol of the longest
+/// target.
+Values ctc_loss(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("log_probs");
+  const Sizes input_lengths = call.integers("input_lengths");
+  const Sizes target_lengths = call.integers("target_lengths");
   check_dim(input, 3, "log_probs");
   check_none_negative(target_lengths, "target length");
   TORCH_CHECK(static_cast<std::int64_t>(input_lengths.size()) == input.size(1),
@@ -71,9 +69,13 @@ Values ctc_loss(const Target&, const Values& a) {
                     input)};
 }
 
+Values ctc_loss_backward(const Target&, const Call& call) {
+  return {contiguous_like(call.tensor("log_probs"))};
+}
+
 /// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it
 /// (decompositions/loss.cc); MIOpen is not NVIDIA's.
-Values takes_no_library(const Target&, const Values&) {
+Values takes_no_library(const Target&, const Call&) {
   return {false};
 }
 
@@ -81,21 +83,21 @@ Values takes_no_library(const Target&, const Values&) {
 
 const Rules kLossRules = {
     {"aten::_ctc_loss", &ctc_loss},
-    {"aten::_ctc_loss_backward", &contiguous_as_second},
+    {"aten::_ctc_loss_backward", &ctc_loss_backward},
     {"aten::_use_cudnn_ctc_loss", &takes_no_library},
     {"aten::_use_miopen_ctc_loss", &takes_no_library},
     {"aten::binary_cross_entropy", &binary_cross_entropy},
-    {"aten::binary_cross_entropy_backward", &preserved_as_second},
+    {"aten::binary_cross_entropy_backward", &preserved_as_self},
     {"aten::huber_loss", &huber_loss},
-    {"aten::huber_loss_backward", &contiguous_as_second},
-    {"aten::mse_loss_backward", &contiguous_as_second},
+    {"aten::huber_loss_backward", &contiguous_as_self},
+    {"aten::mse_loss_backward", &contiguous_as_self},
     {"aten::multi_margin_loss", &multi_margin_loss},
-    {"aten::multi_margin_loss_backward", &contiguous_as_second},
-    {"aten::multilabel_margin_loss_backward", &contiguous_as_second},
+    {"aten::multi_margin_loss_backward", &contiguous_as_self},
+    {"aten::multilabel_margin_loss_backward", &contiguous_as_self},
     {"aten::multilabel_margin_loss_forward", &multilabel_margin_loss},
-    {"aten::nll_loss2d_backward", &preserved_as_second},
+    {"aten::nll_loss2d_backward", &preserved_as_self},
     {"aten::nll_loss2d_forward", &nll_loss2d},
-    {"aten::smooth_l1_loss_backward", &contiguous_as_second},
+    {"aten::smooth_l1_loss_backward", &contiguous_as_self},
 };
 
 }  // namespace elixir::capture

@@ -11,12 +11,11 @@
 namespace elixir::capture {
 
 /// One result for each maker: made where `mask` is true, undefined elsewhere.
-[[nodiscard]] inline Values by_mask(const c10::IValue& mask,
+[[nodiscard]] inline Values by_mask(const c10::List<bool>& mask,
                                     std::initializer_list<std::function<at::Tensor()>> makers) {
-  const c10::List<bool> wanted = mask.toBoolList();
   Values results;
   std::size_t position = 0;
-  for (const auto& make : makers) results.emplace_back(wanted[position++] ? make() : at::Tensor());
+  for (const auto& make : makers) results.emplace_back(mask[position++] ? make() : at::Tensor());
   return results;
 }
 

@@ -61,10 +61,10 @@ Geometry find_geometry(const std::string& op) {
   return {.rule = other, .in_place = other != nullptr};
 }
 
-Values apply(const Geometry& geometry, const program::Target& target, const Values& arguments) {
-  Values results = geometry.rule(target, arguments);
+Values apply(const Geometry& geometry, const program::Target& target, const Call& call) {
+  Values results = geometry.rule(target, call);
   if (!geometry.in_place) return results;
-  const at::Tensor self = arguments[0].toTensor();
+  const at::Tensor self = call.tensor("self");
   const at::Tensor result = results[0].toTensor();
   TORCH_CHECK(result.sizes() == self.sizes(),
               "output with shape ",
@@ -146,23 +146,17 @@ Sizes reduced_sizes(const at::Tensor& tensor, Sizes dimensions, bool keep) {
   return sizes;
 }
 
-Values returns_first_argument(const program::Target&, const Values& arguments) {
-  return {arguments[0]};
+Values returns_self(const program::Target&, const Call& call) {
+  return {call.tensor("self")};
 }
-Values contiguous_as_first(const program::Target&, const Values& arguments) {
-  return {contiguous_like(arguments[0].toTensor())};
+Values contiguous_as_self(const program::Target&, const Call& call) {
+  return {contiguous_like(call.tensor("self"))};
 }
-Values contiguous_as_second(const program::Target&, const Values& arguments) {
-  return {contiguous_like(arguments[1].toTensor())};
+Values preserved_as_self(const program::Target&, const Call& call) {
+  return {preserved_like(call.tensor("self"))};
 }
-Values preserved_as_first(const program::Target&, const Values& arguments) {
-  return {preserved_like(arguments[0].toTensor())};
-}
-Values preserved_as_second(const program::Target&, const Values& arguments) {
-  return {preserved_like(arguments[1].toTensor())};
-}
-Values suggested_as_second(const program::Target&, const Values& arguments) {
-  return {suggested_like(arguments[1].toTensor())};
+Values suggested_as_self(const program::Target&, const Call& call) {
+  return {suggested_like(call.tensor("self"))};
 }
 
 }  // namespace elixir::capture

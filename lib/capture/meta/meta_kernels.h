@@ -16,12 +16,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "capture/record/values.h"
+#include "capture/record/call.h"
 #include "program/program.h"
 
 namespace elixir::capture {
 
-using Rule = Values (*)(const program::Target& target, const Values& arguments);
+using Rule = Values (*)(const program::Target& target, const Call& call);
 struct NamedRule {
   const char* op;  ///< "aten::where.self"
   Rule rule;
@@ -30,18 +30,19 @@ using Rules = std::initializer_list<NamedRule>;
 
 /// How the geometry of an operator's results is known.
 struct Geometry {
-  Rule rule = nullptr;    ///< nullptr: LibTorch's Meta or composite kernel says it
-  bool in_place = false;  ///< the rule is that of the out-of-place form, whose result is written to
-                          ///< the first argument
+  Rule rule = nullptr;  ///< nullptr: LibTorch's Meta or composite kernel says it
+  /// The rule is that of the out-of-place form, whose arguments have the same names; its result is
+  /// written to `self`.
+  bool in_place = false;
 };
 
 /// The rule for an operator of this name and overload, or for an in-place operator without one that
 /// of its out-of-place form.
 [[nodiscard]] Geometry find_geometry(const std::string& op);
-/// Results of a call. Refuses in-place calls whose result does not fit into the first argument.
+/// Results of a call. Refuses in-place calls whose result does not fit into `self`.
 [[nodiscard]] Values apply(const Geometry& geometry,
                            const program::Target& target,
-                           const Values& arguments);
+                           const Call& call);
 /// Names of all operators with a rule of their own, sorted.
 [[nodiscard]] std::vector<std::string> ruled_operators();
 
@@ -94,14 +95,12 @@ extern const Rules kSamplingRules;
 [[nodiscard]] std::optional<bool> known_equal(const at::Tensor& first, const at::Tensor& second);
 
 // --- Rules that several topics share -------------------------------------------------------------
-/// The first argument itself: operators that write to it.
-[[nodiscard]] Values returns_first_argument(const program::Target& target, const Values& arguments);
-/// One contiguous result, or one with strides kept, with sizes and dtype of the first, second or
-/// third argument.
-[[nodiscard]] Values contiguous_as_first(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values contiguous_as_second(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values preserved_as_first(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values preserved_as_second(const program::Target& target, const Values& arguments);
-[[nodiscard]] Values suggested_as_second(const program::Target& target, const Values& arguments);
+/// `self` itself: operators that write to it.
+[[nodiscard]] Values returns_self(const program::Target& target, const Call& call);
+/// One result with the sizes and dtype of `self`: contiguous, with its strides kept, or in the
+/// memory format that it suggests.
+[[nodiscard]] Values contiguous_as_self(const program::Target& target, const Call& call);
+[[nodiscard]] Values preserved_as_self(const program::Target& target, const Call& call);
+[[nodiscard]] Values suggested_as_self(const program::Target& target, const Call& call);
 
 }  // namespace elixir::capture

@@ -24,10 +24,10 @@ at::ScalarType statistics_dtype(const Target& target,
   return parameter.defined() ? parameter.scalar_type() : input.scalar_type();
 }
 
-Values layer_norm(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor weight = tensor_or_undefined(a[2]);
-  const Sizes normalized = a[1].toIntVector();
+Values layer_norm(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor_or_undefined("weight");
+  const Sizes normalized = call.integers("normalized_shape");
   Sizes sizes = input.sizes().vec();
   TORCH_CHECK(normalized.size() <= sizes.size() &&
                   std::equal(normalized.rbegin(), normalized.rend(), sizes.rbegin()),
@@ -40,28 +40,27 @@ Values layer_norm(const Target& target, const Values& a) {
   return {contiguous_like(input), new_empty(sizes, input, dtype), new_empty(sizes, input, dtype)};
 }
 
-Values layer_norm_backward(const Target&, const Values& a) {
-  return by_mask(a[7],
-                 {[&] { return contiguous_like(a[1].toTensor()); },
-                  [&] { return contiguous_like(a[5].toTensor()); },
-                  [&] { return contiguous_like(a[6].toTensor()); }});
+Values layer_norm_backward(const Target&, const Call& call) {
+  return by_mask(call.flags("output_mask"),
+                 {[&] { return contiguous_like(call.tensor("input")); },
+                  [&] { return contiguous_like(call.tensor("weight")); },
+                  [&] { return contiguous_like(call.tensor("bias")); }});
 }
 
-/// input, normalized_shape, weight, eps
-Values rms_norm(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values rms_norm(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
   Sizes sizes = input.sizes().vec();
-  const Sizes normalized = a[1].toIntVector();
+  const Sizes normalized = call.integers("normalized_shape");
   check_at_least(input, static_cast<std::int64_t>(normalized.size()), "rms_norm");
   std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized.size()), sizes.end(), 1);
-  return {contiguous_like(input),
-          new_empty(sizes, input, statistics_dtype(target, input, tensor_or_undefined(a[2])))};
+  return {
+      contiguous_like(input),
+      new_empty(sizes, input, statistics_dtype(target, input, call.tensor_or_undefined("weight")))};
 }
-/// grad, input, normalized_shape, rstd, weight, output_mask
-Values rms_norm_backward(const Target&, const Values& a) {
-  return by_mask(a[5],
-                 {[&] { return contiguous_like(a[1].toTensor()); },
-                  [&] { return contiguous_like(a[4].toTensor()); }});
+Values rms_norm_backward(const Target&, const Call& call) {
+  return by_mask(call.flags("output_mask"),
+                 {[&] { return contiguous_like(call.tensor("input")); },
+                  [&] { return contiguous_like(call.tensor("weight")); }});
 }
 
 /// The format in which a tensor is contiguous, if any.
@@ -78,28 +77,23 @@ at::MemoryFormat batch_norm_format(const at::Tensor& input) {
   return contiguous_format(input).value_or(input.suggest_memory_format());
 }
 
-/// input, weight. The CPU returns statistics in training alone; CUDA's kernel always does, in
-/// evaluation those it was given, and makes its output like the input.
-Values batch_norm_results(const Target& target, const Values& a, bool training) {
-  const at::Tensor input = a[0].toTensor();
-  const at::ScalarType dtype = statistics_dtype(target, input, tensor_or_undefined(a[1]));
+/// The CPU returns statistics in training alone; CUDA's kernel always does, in evaluation those it
+/// was given, and makes its output like the input.
+Values batch_norm_results(const Target& target, const Call& call, bool training) {
+  const at::Tensor input = call.tensor("input");
+  const at::ScalarType dtype = statistics_dtype(target, input, call.tensor_or_undefined("weight"));
   const Sizes channels{training || is_cuda(target) ? input.size(1) : 0};
   const at::Tensor output =
       is_cuda(target) ? preserved_like(input)
                       : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(input));
   return {output, new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
 }
-/// input, weight, bias, running_mean, running_var, training
-Values batch_norm(const Target& target, const Values& a) {
-  return batch_norm_results(target, a, a[5].toBool());
+Values batch_norm(const Target& target, const Call& call) {
+  return batch_norm_results(target, call, call.flag("training"));
 }
-/// input, weight, bias, training
-Values batch_norm_without_statistics(const Target& target, const Values& a) {
-  return batch_norm_results(target, a, a[3].toBool());
-}
-Values batch_norm_with_update(const Target& target, const Values& a) {
-  Values results = batch_norm_results(target, a, true);
-  results.emplace_back(new_empty({0}, a[0].toTensor(), at::kByte));
+Values batch_norm_with_update(const Target& target, const Call& call) {
+  Values results = batch_norm_results(target, call, true);
+  results.emplace_back(new_empty({0}, call.tensor("input"), at::kByte));
   return results;
 }
 
@@ -110,51 +104,56 @@ at::MemoryFormat gradient_format_on_cuda(const at::Tensor& input, bool training)
   return training && channels_last ? input.suggest_memory_format() : at::MemoryFormat::Contiguous;
 }
 
-/// grad, input, weight, …, training (7), eps, output_mask
-Values batch_norm_backward(const Target& target, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
-  const at::Tensor weight = tensor_or_undefined(a[2]);
+Values batch_norm_gradients(const Target& target, const Call& call, bool training) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor_or_undefined("weight");
   const at::ScalarType dtype = weight.defined() ? weight.scalar_type() : input.scalar_type();
-  const bool kernel = contiguous_format(a[0].toTensor()).has_value();
+  const bool kernel = contiguous_format(call.tensor("grad_out")).has_value();
   const auto format_on_cpu = kernel ? batch_norm_format(input) : input.suggest_memory_format();
-  const auto format =
-      is_cuda(target) ? gradient_format_on_cuda(input, a[7].toBool()) : format_on_cpu;
+  const auto format = is_cuda(target) ? gradient_format_on_cuda(input, training) : format_on_cpu;
   const auto per_channel = [&] { return new_empty({input.size(1)}, input, dtype); };
-  return by_mask(a[9],
+  return by_mask(call.flags("output_mask"),
                  {[&] { return new_empty(input.sizes(), input, std::nullopt, format); },
                   per_channel,
                   per_channel});
 }
+Values native_batch_norm_backward(const Target& target, const Call& call) {
+  return batch_norm_gradients(target, call, call.flag("train"));
+}
+Values batch_norm_backward(const Target& target, const Call& call) {
+  return batch_norm_gradients(target, call, call.flag("update"));
+}
 
-/// input, weight, bias, N, C, HxW, group, eps. The CPU keeps channels last.
+/// The CPU keeps channels last.
 at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input) {
   return is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format();
 }
-Values group_norm(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor weight = tensor_or_undefined(a[1]);
-  TORCH_CHECK(a[6].toInt() > 0, "Expected num groups to be greater than 0, got ", a[6].toInt());
-  TORCH_CHECK(a[4].toInt() % a[6].toInt() == 0,
+Values group_norm(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor_or_undefined("weight");
+  TORCH_CHECK(call.integer("group") > 0,
+              "Expected num groups to be greater than 0, got ",
+              call.integer("group"));
+  TORCH_CHECK(call.integer("C") % call.integer("group") == 0,
               "Expected number of channels in input to be divisible by num_groups, but got ",
-              a[4].toInt(),
+              call.integer("C"),
               " channels and num_groups=",
-              a[6].toInt());
+              call.integer("group"));
   const bool mixed = weight.defined() && weight.scalar_type() != input.scalar_type();
   const at::ScalarType dtype = mixed ? at::kFloat : input.scalar_type();
-  const Sizes groups{a[3].toInt(), a[6].toInt()};
+  const Sizes groups{call.integer("N"), call.integer("group")};
   return {new_empty(input.sizes(), input, std::nullopt, group_norm_format(target, input)),
           new_empty(groups, input, dtype),
           new_empty(groups, input, dtype)};
 }
 
-/// grad, input, mean, rstd, weight, N, C, HxW, group, output_mask
-Values group_norm_backward(const Target& target, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
-  const at::Tensor weight = tensor_or_undefined(a[4]);
+Values group_norm_backward(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor_or_undefined("weight");
   const auto per_channel = [&] {
-    return new_empty({a[6].toInt()}, weight.defined() ? weight : input);
+    return new_empty({call.integer("C")}, weight.defined() ? weight : input);
   };
-  return by_mask(a[9],
+  return by_mask(call.flags("output_mask"),
                  {[&] {
                     return new_empty(
                         input.sizes(), input, std::nullopt, group_norm_format(target, input));
@@ -163,21 +162,21 @@ Values group_norm_backward(const Target& target, const Values& a) {
                   per_channel});
 }
 
-/// input, weight, bias, running_mean, running_var, training. Statistics are there in training
-/// alone. The reserve space is 0 bytes outside NHWC half precision.
-Values cudnn_batch_norm(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor weight = a[1].toTensor();
-  const std::int64_t channels = a[5].toBool() ? input.size(1) : 0;
+/// Statistics are there in training alone. The reserve space is 0 bytes outside NHWC half
+/// precision.
+Values cudnn_batch_norm(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor weight = call.tensor("weight");
+  const std::int64_t channels = call.flag("training") ? input.size(1) : 0;
   return {suggested_like(input),
           new_empty({channels}, weight),
           new_empty({channels}, weight),
           new_empty({0}, input, at::kByte)};
 }
 
-Values cudnn_batch_norm_backward(const Target&, const Values& a) {
-  const at::Tensor weight = a[2].toTensor();
-  return {suggested_like(a[0].toTensor()), contiguous_like(weight), contiguous_like(weight)};
+Values cudnn_batch_norm_backward(const Target&, const Call& call) {
+  const at::Tensor weight = call.tensor("weight");
+  return {suggested_like(call.tensor("input")), contiguous_like(weight), contiguous_like(weight)};
 }
 
 }  // namespace
@@ -188,12 +187,12 @@ const Rules kNormRules = {
     {"aten::native_layer_norm", &layer_norm},
     {"aten::native_layer_norm_backward", &layer_norm_backward},
     {"aten::native_batch_norm", &batch_norm},
-    {"aten::native_batch_norm_backward", &batch_norm_backward},
+    {"aten::native_batch_norm_backward", &native_batch_norm_backward},
     {"aten::native_group_norm", &group_norm},
     {"aten::native_group_norm_backward", &group_norm_backward},
     {"aten::_batch_norm_with_update", &batch_norm_with_update},
     {"aten::_native_batch_norm_legit", &batch_norm},
-    {"aten::_native_batch_norm_legit.no_stats", &batch_norm_without_statistics},
+    {"aten::_native_batch_norm_legit.no_stats", &batch_norm},
     {"aten::batch_norm_backward", &batch_norm_backward},
     {"aten::cudnn_batch_norm", &cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", &cudnn_batch_norm_backward},

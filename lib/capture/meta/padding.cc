@@ -8,10 +8,10 @@ namespace {
 
 using program::Target;
 
-/// self (C, H, W) or (N, C, H, W), padding (left, right, top, bottom)
-Values reflection_2d(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes padding = a[1].toIntVector();
+/// self: (C, H, W) or (N, C, H, W); padding: left, right, top, bottom
+Values reflection_2d(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes padding = call.integers("padding");
   constexpr std::size_t kSides = 4;
   TORCH_CHECK(padding.size() == kSides, "padding size is expected to be 4");
   TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
@@ -43,9 +43,9 @@ Values reflection_2d(const Target& target, const Values& a) {
 }
 
 /// LibTorch's Meta kernel forgets that the CPU keeps channels last.
-Values replication_2d(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes padding = a[1].toIntVector();
+Values replication_2d(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes padding = call.integers("padding");
   TORCH_CHECK(padding.size() == 4, "padding size is expected to be 4");
   TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
               "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
@@ -61,9 +61,8 @@ Values replication_2d(const Target& target, const Values& a) {
                     plain ? at::MemoryFormat::Contiguous : input.suggest_memory_format())};
 }
 
-/// gradient, self, padding
-Values padding_backward(const Target& target, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
+Values padding_backward(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   return {is_cuda(target) ? contiguous_like(input) : suggested_like(input)};
 }
 

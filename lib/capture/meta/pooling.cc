@@ -34,25 +34,26 @@ Sizes with_spatial(const at::Tensor& input,
   return sizes;
 }
 
-Values adaptive_average_2d(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes sizes = with_spatial(input, a[1].toIntVector(), 4, "adaptive_avg_pool2d()");
+Values adaptive_average_2d(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes sizes = with_spatial(input, call.integers("output_size"), 4, "adaptive_avg_pool2d()");
   return {new_empty(sizes, input, std::nullopt, input.suggest_memory_format())};
 }
 /// CUDA makes zeros, and gives them the input's format when there are any.
-Values adaptive_average_2d_backward(const Target& target, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
+Values adaptive_average_2d_backward(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   return {is_cuda(target) && input.numel() == 0 ? contiguous_like(input) : suggested_like(input)};
 }
 
-Values adaptive_average_3d(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  return {new_empty(with_spatial(input, a[1].toIntVector(), 5, "adaptive_avg_pool3d()"), input)};
+Values adaptive_average_3d(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  return {new_empty(with_spatial(input, call.integers("output_size"), 5, "adaptive_avg_pool3d()"),
+                    input)};
 }
 
-Sizes expanded(const c10::IValue& value, const Sizes& otherwise, const char* name) {
+Sizes expanded(const Call& call, const char* name, const Sizes& otherwise) {
   constexpr std::size_t kDimensions = 3;
-  Sizes values = value.toIntVector();
+  Sizes values = call.integers(name);
   if (values.empty() && !otherwise.empty()) return otherwise;
   TORCH_CHECK(values.size() == 1 || values.size() == kDimensions,
               "max_pool3d: ",
@@ -61,13 +62,12 @@ Sizes expanded(const c10::IValue& value, const Sizes& otherwise, const char* nam
   return values.size() == 1 ? Sizes(kDimensions, values[0]) : values;
 }
 
-/// self, kernel_size, stride, padding, dilation, ceil_mode
-Values max_3d(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes kernel = expanded(a[1], {}, "kernel_size");
-  const Sizes stride = expanded(a[2], kernel, "stride");
-  const Sizes padding = expanded(a[3], {}, "padding");
-  const Sizes dilation = expanded(a[4], {}, "dilation");
+Values max_3d(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes kernel = expanded(call, "kernel_size", {});
+  const Sizes stride = expanded(call, "stride", kernel);
+  const Sizes padding = expanded(call, "padding", {});
+  const Sizes dilation = expanded(call, "dilation", {});
   check_all_positive(kernel, "kernel size");
   check_all_positive(stride, "stride");
   check_all_positive(dilation, "dilation");
@@ -75,7 +75,7 @@ Values max_3d(const Target&, const Values& a) {
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t size = input.size(input.dim() - 3 + static_cast<std::int64_t>(i));
     spatial.push_back(at::native::pooling_output_shape<std::int64_t>(
-        size, kernel[i], padding[i], stride[i], dilation[i], a[5].toBool()));
+        size, kernel[i], padding[i], stride[i], dilation[i], call.flag("ceil_mode")));
   }
   const Sizes sizes = with_spatial(input, spatial, 5, "max_pool3d_with_indices()");
   for (const std::int64_t size : spatial) {
@@ -87,19 +87,18 @@ Values max_3d(const Target&, const Values& a) {
           new_empty(sizes, input, at::kLong, format)};
 }
 
-/// self, indices, output_size
-Values unpool_2d(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes sizes = with_spatial(input, a[2].toIntVector(), 4, "max_unpool2d()");
+Values unpool_2d(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes sizes = with_spatial(input, call.integers("output_size"), 4, "max_unpool2d()");
   return {
       new_empty(sizes,
                 input,
                 std::nullopt,
                 is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format())};
 }
-Values unpool_3d(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  return {new_empty(with_spatial(input, a[2].toIntVector(), 5, "max_unpool3d()"), input)};
+Values unpool_3d(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  return {new_empty(with_spatial(input, call.integers("output_size"), 5, "max_unpool3d()"), input)};
 }
 
 }  // namespace
@@ -108,10 +107,10 @@ const Rules kPoolingRules = {
     {"aten::_adaptive_avg_pool2d", &adaptive_average_2d},
     {"aten::_adaptive_avg_pool2d_backward", &adaptive_average_2d_backward},
     {"aten::_adaptive_avg_pool3d", &adaptive_average_3d},
-    {"aten::_adaptive_avg_pool3d_backward", &contiguous_as_second},
-    {"aten::fractional_max_pool3d_backward", &contiguous_as_second},
+    {"aten::_adaptive_avg_pool3d_backward", &contiguous_as_self},
+    {"aten::fractional_max_pool3d_backward", &contiguous_as_self},
     {"aten::max_pool3d_with_indices", &max_3d},
-    {"aten::max_pool3d_with_indices_backward", &suggested_as_second},
+    {"aten::max_pool3d_with_indices_backward", &suggested_as_self},
     {"aten::max_unpool2d", &unpool_2d},
     {"aten::max_unpool3d", &unpool_3d},
 };

@@ -10,54 +10,51 @@ namespace {
 
 using program::Target;
 
-Values scalar_of_same_dtype(const Target&, const Values& a) {
-  return {new_empty({}, a[0].toTensor())};
+Values scalar_of_same_dtype(const Target&, const Call& call) {
+  return {new_empty({}, call.tensor("self"))};
 }
 
 /// Integers are multiplied in int64 unless a dtype is asked for.
-Values product(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values product(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   const at::ScalarType own = at::isIntegralType(input.scalar_type(), /*includeBool=*/true)
                                  ? at::kLong
                                  : input.scalar_type();
-  return {new_empty({}, input, a[1].isNone() ? own : a[1].toScalarType())};
+  return {new_empty({}, input, call.dtype_or("dtype", own))};
 }
 
-/// self, dim, correction, keepdim
-at::Tensor deviation(const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes reduced = a[1].isNone() ? Sizes{} : a[1].toIntVector();
-  return new_empty(reduced_sizes(input, reduced, a[3].toBool()),
+at::Tensor deviation(const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes reduced = call.integers_or_empty("dim");
+  return new_empty(reduced_sizes(input, reduced, call.flag("keepdim")),
                    input,
                    at::toRealValueType(input.scalar_type()));
 }
-Values deviation_alone(const Target&, const Values& a) {
-  return {deviation(a)};
+Values deviation_alone(const Target&, const Call& call) {
+  return {deviation(call)};
 }
-Values deviation_and_mean(const Target&, const Values& a) {
-  const at::Tensor spread = deviation(a);
-  return {spread, new_empty(spread.sizes(), a[0].toTensor())};
-}
-
-/// self, dim, keepdim, dtype
-Values nansum(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes reduced = a[1].isNone() ? Sizes{} : a[1].toIntVector();
-  at::ScalarType dtype = at::isIntegralType(input.scalar_type(), /*includeBool=*/true)
-                             ? at::kLong
-                             : input.scalar_type();
-  if (!a[3].isNone()) dtype = a[3].toScalarType();
-  return {new_empty(reduced_sizes(input, reduced, a[2].toBool()), input, dtype)};
+Values deviation_and_mean(const Target&, const Call& call) {
+  const at::Tensor spread = deviation(call);
+  return {spread, new_empty(spread.sizes(), call.tensor("self"))};
 }
 
-/// self, dim
-Values count_nonzero(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  return {new_empty(reduced_sizes(input, a[1].toIntVector(), false), input, at::kLong)};
+Values nansum(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes reduced = call.integers_or_empty("dim");
+  const at::ScalarType own = at::isIntegralType(input.scalar_type(), /*includeBool=*/true)
+                                 ? at::kLong
+                                 : input.scalar_type();
+  return {new_empty(
+      reduced_sizes(input, reduced, call.flag("keepdim")), input, call.dtype_or("dtype", own))};
 }
 
-Values trace(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values count_nonzero(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  return {new_empty(reduced_sizes(input, call.integers("dim"), false), input, at::kLong)};
+}
+
+Values trace(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   TORCH_CHECK(input.dim() == 2, "trace: expected a matrix, but got tensor with dim ", input.dim());
   const bool integral = at::isIntegralType(input.scalar_type(), /*includeBool=*/true);
   return {new_empty({}, input, integral ? at::kLong : input.scalar_type())};
@@ -68,38 +65,35 @@ Values selected(const at::Tensor& input, std::int64_t dimension, bool keep) {
   const Sizes sizes = input.dim() == 0 ? Sizes{} : reduced_sizes(input, {dimension}, keep);
   return {new_empty(sizes, input), new_empty(sizes, input, at::kLong)};
 }
-/// self, dim, keepdim
-Values select(const Target&, const Values& a) {
-  return selected(a[0].toTensor(), a[1].toInt(), a[2].toBool());
+Values select(const Target&, const Call& call) {
+  return selected(call.tensor("self"), call.integer("dim"), call.flag("keepdim"));
 }
-/// self, k, dim, keepdim
-Values kth_value(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values kth_value(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   const std::int64_t size =
-      input.dim() == 0 ? 1 : input.size(at::maybe_wrap_dim(a[2].toInt(), input.dim()));
-  TORCH_CHECK(a[1].toInt() >= 1 && a[1].toInt() <= size,
+      input.dim() == 0 ? 1 : input.size(at::maybe_wrap_dim(call.integer("dim"), input.dim()));
+  TORCH_CHECK(call.integer("k") >= 1 && call.integer("k") <= size,
               "kthvalue(): selected number k out of range for dimension ",
-              a[2].toInt());
-  return selected(input, a[2].toInt(), a[3].toBool());
+              call.integer("dim"));
+  return selected(input, call.integer("dim"), call.flag("keepdim"));
 }
 
-/// self, values, indices: written, nothing returned.
-Values nothing(const Target&, const Values&) {
+/// What is written is not returned.
+Values nothing(const Target&, const Call&) {
   return {};
 }
 
-/// self, bins
-Values histogram(const Target&, const Values& a) {
-  return {new_empty({a[1].toInt()}, a[0].toTensor())};
+Values histogram(const Target&, const Call& call) {
+  return {new_empty({call.integer("bins")}, call.tensor("self"))};
 }
 
-Values min_and_max(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
+Values min_and_max(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
   return {new_empty({}, input), new_empty({}, input)};
 }
-Values min_and_max_of_dimension(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes sizes = reduced_sizes(input, {a[1].toInt()}, a[2].toBool());
+Values min_and_max_of_dimension(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes sizes = reduced_sizes(input, {call.integer("dim")}, call.flag("keepdim"));
   return {new_empty(sizes, input), new_empty(sizes, input)};
 }
 
@@ -110,7 +104,7 @@ const Rules kReductionRules = {
     {"aten::_aminmax.dim", &min_and_max_of_dimension},
     {"aten::_cummax_helper", &nothing},
     {"aten::_cummin_helper", &nothing},
-    {"aten::_logcumsumexp", &contiguous_as_first},
+    {"aten::_logcumsumexp", &contiguous_as_self},
     {"aten::count_nonzero.dim_IntList", &count_nonzero},
     {"aten::histc", &histogram},
     {"aten::kthvalue", &kth_value},

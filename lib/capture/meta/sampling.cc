@@ -9,10 +9,10 @@ namespace {
 
 using program::Target;
 
-/// input (N, C, spatial…), grid (N, spatial…, coordinates)
-Values grid_sampler(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const at::Tensor grid = a[1].toTensor();
+/// input: (N, C, spatial…); grid: (N, spatial…, coordinates)
+Values grid_sampler(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const at::Tensor grid = call.tensor("grid");
   check_at_least(input, 3, "grid_sampler() input");
   TORCH_CHECK(input.dim() == grid.dim(),
               "grid_sampler(): expected input and grid to have same number of dimensions, but got "
@@ -36,11 +36,11 @@ Values grid_sampler(const Target&, const Values& a) {
   return {new_empty(sizes, input)};
 }
 
-/// gradient, input, grid, modes…, output_mask: the grid's gradient is made in any case.
-Values grid_sampler_backward(const Target&, const Values& a) {
-  const at::Tensor input = a[1].toTensor();
-  const bool wanted = a[6].toBoolList()[0];
-  return {wanted ? contiguous_like(input) : at::Tensor(), contiguous_like(a[2].toTensor())};
+/// The grid's gradient is made in any case.
+Values grid_sampler_backward(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("input");
+  const bool wanted = call.flags("output_mask")[0];
+  return {wanted ? contiguous_like(input) : at::Tensor(), contiguous_like(call.tensor("grid"))};
 }
 
 struct Window {
@@ -51,11 +51,11 @@ struct Window {
     const std::int64_t padded = sum_of(size, product_of(2, padding[i], "padding"), "padding");
     return (padded - reach) / stride[i] + 1;
   }
-  explicit Window(const Values& a, std::size_t first)
-      : kernel(pair(a[first], "kernel_size")),
-        dilation(pair(a[first + 1], "dilation")),
-        padding(pair(a[first + 2], "padding")),
-        stride(pair(a[first + 3], "stride")) {
+  explicit Window(const Call& call)
+      : kernel(pair(call, "kernel_size")),
+        dilation(pair(call, "dilation")),
+        padding(pair(call, "padding")),
+        stride(pair(call, "stride")) {
     check_all_positive(kernel, "kernel size");
     check_all_positive(dilation, "dilation");
     check_none_negative(padding, "padding");
@@ -67,8 +67,8 @@ struct Window {
   }
 
  private:
-  static Sizes pair(const c10::IValue& value, const char* name) {
-    Sizes values = value.toIntVector();
+  static Sizes pair(const Call& call, const char* name) {
+    Sizes values = call.integers(name);
     if (values.size() == 1) values.push_back(values[0]);
     TORCH_CHECK(
         values.size() == 2, "It is expected ", name, " equals to 2, but got size ", values.size());
@@ -76,10 +76,10 @@ struct Window {
   }
 };
 
-/// self (C, H, W) or (N, C, H, W), kernel_size, dilation, padding, stride
-Values im2col(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Window window(a, 1);
+/// self: (C, H, W) or (N, C, H, W)
+Values im2col(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Window window(call);
   TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
               "Expected 3D or 4D (batch mode) tensor for input, but got: ",
               input.sizes());
@@ -99,11 +99,11 @@ Values im2col(const Target&, const Values& a) {
   return {resized_from(input, sizes)};
 }
 
-/// self (C k k, L) or (N, C k k, L), output_size, kernel_size, dilation, padding, stride
-Values col2im(const Target&, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const Sizes output = a[1].toIntVector();
-  const Window window(a, 2);
+/// self: (C k k, L) or (N, C k k, L)
+Values col2im(const Target&, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const Sizes output = call.integers("output_size");
+  const Window window(call);
   check_count(output.size(), 2, "output_size");
   check_all_positive(output, "output_size");
   TORCH_CHECK(input.dim() == 2 || input.dim() == 3,
@@ -129,10 +129,9 @@ Values col2im(const Target&, const Values& a) {
   return {resized_from(input, sizes)};
 }
 
-/// self, groups
-Values channel_shuffle(const Target& target, const Values& a) {
-  const at::Tensor input = a[0].toTensor();
-  const std::int64_t groups = a[1].toInt();
+Values channel_shuffle(const Target& target, const Call& call) {
+  const at::Tensor input = call.tensor("self");
+  const std::int64_t groups = call.integer("groups");
   TORCH_CHECK(input.dim() > 2,
               "channel_shuffle expects input with > 2 dims, but got input with sizes ",
               input.sizes());

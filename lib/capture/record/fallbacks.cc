@@ -12,6 +12,7 @@
 
 #include "capture/record/allowed_operators.h"
 #include "capture/record/arithmetic_trap.h"
+#include "capture/record/call.h"
 #include "capture/record/enumerations.h"
 #include "capture/record/missing_kernel.h"
 #include "capture/record/session.h"
@@ -106,11 +107,12 @@ void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
   if (session->where == CaptureOn::kMeta && session->depth == 0) {
     if (!facts.choices.empty()) {
       const Values arguments = arguments_of(op, *stack).vec();
+      const Call call(op.schema(), arguments);
       for (const Choice* choice : facts.choices) {
         if (choice->inside != nullptr && session->enclosing() != choice->inside) continue;
-        if (!any_meta(arguments) || !choice->when(session->target, arguments)) continue;
+        if (!any_meta(arguments) || !choice->when(session->target, call)) continue;
         const InFlight deeper(*session, facts.name);
-        replace_by_results(op, *stack, choice->call(session->target, arguments));
+        replace_by_results(op, *stack, choice->call(session->target, call));
         return;
       }
     }
@@ -130,9 +132,9 @@ void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
 // --- Below autograd ------------------------------------------------------------------------------
 
 /// Tensors that are one, or of different sizes, are compared without a look at their values.
-bool compared_by_geometry(const Session::OperatorFacts& facts, const Values& arguments) {
+bool compared_by_geometry(const Session::OperatorFacts& facts, const Call& call) {
   return facts.name == "aten::equal" &&
-         known_equal(arguments[0].toTensor(), arguments[1].toTensor()).has_value();
+         known_equal(call.tensor("self"), call.tensor("other")).has_value();
 }
 
 /// Runs one call on meta. CPU tensors stay real (constants, shape arithmetic); beside a meta tensor
@@ -184,7 +186,7 @@ void run_on_meta(Session& session,
     return;
   }
   const bool outermost = session.depth == 1;
-  if (facts.reads_data && outermost && !compared_by_geometry(facts, arguments)) {
+  if (facts.reads_data && outermost && !compared_by_geometry(facts, Call(op.schema(), arguments))) {
     session.refuse_data_dependent(facts.name);
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -208,7 +210,8 @@ void run_on_meta(Session& session,
   if (facts.geometry.rule != nullptr) {
     const OutsideCapture outside;
     try {
-      replace_by_results(op, *stack, apply(facts.geometry, session.target, arguments));
+      replace_by_results(
+          op, *stack, apply(facts.geometry, session.target, Call(op.schema(), arguments)));
       return;
     } catch (const c10::NotImplementedError&) {
       if (!outermost) throw;

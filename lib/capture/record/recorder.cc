@@ -8,6 +8,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include "capture/record/call.h"
 #include "capture/record/values.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -66,10 +67,12 @@ std::vector<std::size_t> written_arguments(const c10::OperatorHandle& op,
     const auto* alias = schema.arguments()[i].alias_info();
     if (alias != nullptr && alias->isWrite()) positions.push_back(i);
   }
-  if (program::updates_statistics(op.operator_name().name) &&
-      arguments[program::kBatchNormTraining].toBool()) {
-    positions.push_back(program::kRunningMean);
-    positions.push_back(program::kRunningVariance);
+  if (program::updates_statistics(op.operator_name().name)) {
+    const Call call(schema, arguments);
+    if (!call.flag("training")) return positions;
+    for (const std::string_view name : program::kStatistics) {
+      positions.push_back(call.position(name));
+    }
   }
   return positions;
 }

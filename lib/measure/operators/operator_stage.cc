@@ -10,6 +10,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/units.h"
+#include "program/arguments.h"
 #include "replay/counting_allocator.h"
 
 namespace elixir::measure {
@@ -26,15 +27,16 @@ constexpr std::size_t kCacheLineBytes = 64;
 
 /// Index tensors hold values in [0, bound): valid rows, classes or positions of the call.
 std::int64_t index_bound(const Operator& op) {
-  const auto tensor = [&](std::size_t i) -> const TensorRef* {
-    return i < op.arguments.size() ? std::get_if<TensorRef>(&op.arguments[i]) : nullptr;
-  };
-  if (op.name == "aten::embedding" && tensor(0) != nullptr) return tensor(0)->sizes.at(0);
-  if (op.name == "aten::embedding_dense_backward") {
-    if (const auto* rows = std::get_if<std::int64_t>(&op.arguments.at(2))) return *rows;
+  const program::Arguments call(op);
+  if (op.name == "aten::embedding") {
+    if (const TensorRef* weight = call.tensor("weight")) return weight->sizes.at(0);
   }
-  if (op.name == "aten::nll_loss_forward" && tensor(0) != nullptr) return tensor(0)->sizes.back();
-  if (op.name == "aten::nll_loss_backward" && tensor(1) != nullptr) return tensor(1)->sizes.back();
+  if (op.name == "aten::embedding_dense_backward") {
+    if (const auto rows = call.integer("num_weights")) return *rows;
+  }
+  if (op.name == "aten::nll_loss_forward" || op.name == "aten::nll_loss_backward") {
+    if (const TensorRef* scores = call.tensor("self")) return scores->sizes.back();
+  }
   // Valid in whatever dimension they index: no dimension of what is indexed is shorter. That is a
   // floating tensor where there is one, because index tensors may be as short as they like.
   constexpr std::int64_t kMost = 1 << 20;

@@ -41,8 +41,8 @@ void cudnn_attention(ScriptBuilder& script) {
   for (std::size_t i = 2; i < count; ++i) script.output(i);
   script.outputs();
   script.temporary(kCudnnSlackBytes);
-  if (const auto* query = script.tensor(0)) {
-    if (!was_recorded(Heads(*query), script.tensor(2))) script.modelled();
+  if (const auto* query = script.tensor("query")) {
+    if (!was_recorded(Heads(*query), script.tensor("value"))) script.modelled();
   }
 }
 
@@ -50,12 +50,12 @@ void cudnn_attention(ScriptBuilder& script) {
 /// gradients for every query head besides, summed afterwards.
 void cudnn_attention_backward(ScriptBuilder& script) {
   script.outputs();
-  const auto* query = script.tensor(1);
-  const auto* key = script.tensor(2);
+  const auto* query = script.tensor("query");
+  const auto* key = script.tensor("key");
   if (query == nullptr || key == nullptr) return;
   const Heads q(*query);
   const Heads k(*key);
-  const auto* value = script.tensor(3);
+  const auto* value = script.tensor("value");
   if (!was_recorded(q, value)) script.modelled();
   std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
   if (q.heads != k.heads) {
@@ -71,8 +71,8 @@ void efficient_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kTile = 64;
   constexpr std::int64_t kLockBytes = 16;
   script.outputs();
-  const auto* query = script.tensor(1);
-  const auto* key = script.tensor(2);
+  const auto* query = script.tensor("query");
+  const auto* key = script.tensor("key");
   if (query == nullptr || key == nullptr) return;
   const Heads q(*query);
   const std::int64_t row_bytes = q.all_rows() * kFloatBytes;
@@ -114,8 +114,8 @@ void flash_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kWideFrom = 128;
   script.modelled();
   script.outputs();
-  const auto* query = script.tensor(1);
-  const auto* key = script.tensor(2);
+  const auto* query = script.tensor("query");
+  const auto* key = script.tensor("key");
   if (query == nullptr || key == nullptr) return;
   const Heads q(*query);
   const Heads k(*key);
@@ -133,7 +133,7 @@ void flash_attention_backward(ScriptBuilder& script) {
 /// Rows that are wholly masked become zeros: a mask of all elements, of rows, and a zero.
 void safe_softmax(ScriptBuilder& script) {
   script.outputs();
-  const auto* scores = script.tensor(0);
+  const auto* scores = script.tensor("self");
   if (scores == nullptr || scores->sizes.empty()) return;
   const std::int64_t elements = scores->numel();
   script.temporary(elements);
@@ -144,7 +144,7 @@ void safe_softmax(ScriptBuilder& script) {
 /// gradient * output.
 void softmax_backward(ScriptBuilder& script) {
   script.outputs();
-  if (const auto* gradient = script.tensor(0)) script.temporary(gradient->bytes());
+  if (const auto* gradient = script.tensor("grad_output")) script.temporary(gradient->bytes());
 }
 
 }  // namespace

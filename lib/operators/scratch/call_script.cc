@@ -145,12 +145,9 @@ class ProcessWorkspaces {
 
   /// A seed from the GPU's generator, then a generator for each thread of the GPU.
   void before_recurrent_layers(const Operator& op, ScriptBuilder& script) {
-    constexpr std::size_t kDropout = 11;
-    constexpr std::size_t kTrain = 12;
     constexpr std::int64_t kSeedBytes = 8;
-    if (op.name != "aten::_cudnn_rnn" || op.arguments.size() <= kTrain) return;
-    const double* dropout = std::get_if<double>(&op.arguments[kDropout]);
-    if (dropout == nullptr || *dropout == 0 || !script.flag(kTrain)) return;
+    if (op.name != "aten::_cudnn_rnn") return;
+    if (script.number("dropout", 0) == 0 || !script.flag("train")) return;
     if (std::exchange(dropout_state_, true)) return;
     script.once(kSeedBytes);
     script.persistent(traits_.cudnn_dropout_state_bytes());

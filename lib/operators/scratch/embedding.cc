@@ -37,7 +37,7 @@ std::int64_t scan_bytes(std::int64_t count) {
 
 /// Indices of several dimensions are flattened, which copies expanded ones.
 void embedding(ScriptBuilder& script) {
-  const auto* indices = script.tensor(1);
+  const auto* indices = script.tensor("indices");
   if (indices != nullptr && indices->sizes.size() > 1 && !is_contiguous(*indices)) {
     script.temporary(indices->bytes());
   }
@@ -93,11 +93,11 @@ void sum_by_index(
 
 void embedding_dense_backward(ScriptBuilder& script) {
   constexpr std::int64_t kFewIndices = 3072;
-  const auto* gradient = script.tensor(0);
-  const auto* indices = script.tensor(1);
+  const auto* gradient = script.tensor("grad_output");
+  const auto* indices = script.tensor("indices");
   if (gradient == nullptr || indices == nullptr) return;
   const std::int64_t count = indices->numel();
-  const bool scale_by_frequency = script.flag(4);
+  const bool scale_by_frequency = script.flag("scale_grad_by_freq");
   if (!is_contiguous(*indices)) script.temporary(indices->bytes());
   if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
   if (count <= kFewIndices && !scale_by_frequency) return;
@@ -109,33 +109,29 @@ void embedding_dense_backward(ScriptBuilder& script) {
   script.outputs();
   sum_by_index(script,
                count,
-               script.integer(2, 0),
+               script.integer("num_weights", 0),
                gradient->sizes.empty() ? 1 : gradient->sizes.back(),
                program::element_bytes(gradient->dtype) < kFloatBytes);
 }
 
-/// Sums and means; the gradient of maxima is one indexed addition. Arguments: grad, indices,
-/// offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode.
+/// Sums and means; the gradient of maxima is one indexed addition.
 void embedding_bag_backward(ScriptBuilder& script) {
-  constexpr std::size_t kRows = 6;
-  constexpr std::size_t kScale = 7;
-  constexpr std::size_t kMode = 8;
   constexpr std::int64_t kMax = 2;
-  const auto* gradient = script.tensor(0);
-  const auto* indices = script.tensor(1);
+  const auto* gradient = script.tensor("grad");
+  const auto* indices = script.tensor("indices");
   if (gradient == nullptr || indices == nullptr || gradient->sizes.size() != 2) return;
   if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
-  if (script.integer(kMode, 0) == kMax || script.flag(kScale) ||
+  if (script.integer("mode", 0) == kMax || script.flag("scale_grad_by_freq") ||
       program::element_bytes(indices->dtype) != kIndexBytes) {
     script.modelled();
   }
-  if (script.integer(kMode, 0) == kMax) return;
+  if (script.integer("mode", 0) == kMax) return;
   const std::int64_t count = indices->numel();
   sort_indices(script, count);
   script.outputs();
   sum_by_index(script,
                count,
-               script.integer(kRows, 0),
+               script.integer("num_weights", 0),
                gradient->sizes[1],
                program::element_bytes(gradient->dtype) < kFloatBytes);
 }
@@ -143,10 +139,10 @@ void embedding_bag_backward(ScriptBuilder& script) {
 /// Scans of one row go to CUB.
 void cumsum(ScriptBuilder& script) {
   script.outputs();
-  const auto* input = script.tensor(0);
+  const auto* input = script.tensor("self");
   if (input == nullptr || input->sizes.empty()) return;
   const auto rank = static_cast<std::int64_t>(input->sizes.size());
-  std::int64_t dimension = script.integer(1, 0);
+  std::int64_t dimension = script.integer("dim", 0);
   if (dimension < 0) dimension += rank;
   if (dimension >= rank || !is_contiguous(*input) ||
       input->sizes[static_cast<std::size_t>(dimension)] != input->numel()) {

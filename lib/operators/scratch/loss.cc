@@ -11,16 +11,14 @@ namespace {
 /// log(sigmoid(input)), weighted by the positive class if it has weights; the losses; their
 /// reduction. Unreduced losses are the result.
 void binary_cross_entropy_with_logits(ScriptBuilder& script) {
-  constexpr std::size_t kPositiveWeight = 3;
-  constexpr std::size_t kReduction = 4;
   constexpr std::int64_t kNone = 0;
   constexpr std::int64_t kMean = 1;
-  const auto* input = script.tensor(0);
-  const auto* target = script.tensor(1);
+  const auto* input = script.tensor("self");
+  const auto* target = script.tensor("target");
   if (input == nullptr || target == nullptr) return;
-  const bool reduces = script.integer(kReduction, kMean) != kNone;
+  const bool reduces = script.integer("reduction", kMean) != kNone;
   const int log_sigmoid = script.temporary(input->bytes());
-  if (const auto* weight = script.tensor(kPositiveWeight)) {
+  if (const auto* weight = script.tensor("pos_weight")) {
     const int less_one = script.temporary(weight->bytes());
     const int weights = script.temporary(target->bytes());
     script.release(less_one);
@@ -54,7 +52,7 @@ struct CtcLengths {
 /// The table of sums is made before the losses.
 void ctc_loss(ScriptBuilder& script) {
   script.modelled();
-  const auto* log_probs = script.tensor(0);
+  const auto* log_probs = script.tensor("log_probs");
   if (log_probs == nullptr) return;
   const CtcLengths lengths(script, log_probs->sizes.at(1));
   script.output(1);
@@ -62,14 +60,12 @@ void ctc_loss(ScriptBuilder& script) {
   lengths.release(script);
 }
 
-/// A table like forward's (6). Large problems besides gather the blanks' columns of both tables and
+/// A table like forward's. Large problems besides gather the blanks' columns of both tables and
 /// reduce them; without infinities, they select the gradients anew.
 void ctc_loss_backward(ScriptBuilder& script) {
-  constexpr std::size_t kTable = 6;
-  constexpr std::size_t kZeroInfinity = 8;
   script.modelled();
-  const auto* log_probs = script.tensor(1);
-  const auto* table = script.tensor(kTable);
+  const auto* log_probs = script.tensor("log_probs");
+  const auto* table = script.tensor("log_alpha");
   if (log_probs == nullptr || table == nullptr) return;
   const std::int64_t time = log_probs->sizes.at(0);
   const std::int64_t batch = log_probs->sizes.at(1);
@@ -84,7 +80,7 @@ void ctc_loss_backward(ScriptBuilder& script) {
     const int gathered = script.temporary(blanks);
     script.release(script.temporary(blanks));
     script.release(gathered);
-    if (script.flag(kZeroInfinity)) script.release(script.temporary(log_probs->bytes()));
+    if (script.flag("zero_infinity")) script.release(script.temporary(log_probs->bytes()));
   }
   script.release(sums);
   lengths.release(script);

@@ -12,14 +12,14 @@ namespace {
 
 /// Copies what is not contiguous first.
 void native_layer_norm(ScriptBuilder& script) {
-  if (const auto* input = script.tensor(0); input != nullptr && !is_contiguous(*input)) {
+  if (const auto* input = script.tensor("input"); input != nullptr && !is_contiguous(*input)) {
     script.temporary(input->bytes());
   }
 }
 
 void native_layer_norm_backward(ScriptBuilder& script) {
-  for (const std::size_t position : {std::size_t{1}, std::size_t{0}}) {
-    const auto* tensor = script.tensor(position);
+  for (const char* name : {"input", "grad_out"}) {
+    const auto* tensor = script.tensor(name);
     if (tensor != nullptr && !is_contiguous(*tensor)) script.temporary(tensor->bytes());
   }
 }
@@ -27,9 +27,9 @@ void native_layer_norm_backward(ScriptBuilder& script) {
 /// Scale and shift of every sample's channel in fp32.
 void native_group_norm(ScriptBuilder& script) {
   script.outputs();
-  const std::int64_t samples = script.integer(3, 0);
-  const std::int64_t channels = script.integer(4, 0);
-  if (script.tensor(1) == nullptr && script.tensor(2) == nullptr) return;
+  const std::int64_t samples = script.integer("N", 0);
+  const std::int64_t channels = script.integer("C", 0);
+  if (script.tensor("weight") == nullptr && script.tensor("bias") == nullptr) return;
   script.temporary(samples * channels * kFloatBytes);
   script.temporary(samples * channels * kFloatBytes);
 }
@@ -37,9 +37,9 @@ void native_group_norm(ScriptBuilder& script) {
 /// Sums of every channel, and three coefficients: two of every group, one of every channel.
 void native_group_norm_backward(ScriptBuilder& script) {
   script.outputs();
-  const std::int64_t samples = script.integer(5, 0);
-  const std::int64_t channels = script.integer(6, 0);
-  const std::int64_t groups = script.integer(8, 0);
+  const std::int64_t samples = script.integer("N", 0);
+  const std::int64_t channels = script.integer("C", 0);
+  const std::int64_t groups = script.integer("group", 0);
   script.temporary(samples * channels * kFloatBytes);
   script.temporary(samples * channels * kFloatBytes);
   script.temporary(samples * groups * kFloatBytes);
@@ -104,33 +104,27 @@ class BlockSums {
   int counters_ = -1;
 };
 
-/// input, weight, bias, running_mean, running_var, training
 void native_batch_norm(ScriptBuilder& script) {
-  constexpr std::size_t kTraining = 5;
   constexpr std::int64_t kSumsEach = 4;
   script.outputs();
-  const auto* input = script.tensor(0);
-  if (input == nullptr || !script.flag(kTraining) || !channels_last(*input)) return;
+  const auto* input = script.tensor("input");
+  if (input == nullptr || !script.flag("training") || !channels_last(*input)) return;
   script.modelled();  // never recorded
   BlockSums(script, *input, kSumsEach).release();
 }
 
-/// grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps, mask. One
-/// kernel does it all where channels are not last and the input wants a gradient; else statistics
-/// that cuDNN's evaluation did not save are made anew, and sums of every channel are there to the
-/// end.
+/// One kernel does it all where channels are not last and the input wants a gradient; else
+/// statistics that cuDNN's evaluation did not save are made anew, and sums of every channel are
+/// there to the end.
 void native_batch_norm_backward(ScriptBuilder& script) {
-  constexpr std::size_t kSavedDeviation = 6;
-  constexpr std::size_t kTraining = 7;
-  constexpr std::size_t kMask = 9;
   constexpr std::int64_t kSumsEach = 2;
-  const auto* input = script.tensor(1);
-  const auto* gradient = script.tensor(0);
-  const auto* saved = script.tensor(kSavedDeviation);
-  const program::Bools mask = script.booleans(kMask);
+  const auto* input = script.tensor("input");
+  const auto* gradient = script.tensor("grad_out");
+  const auto* saved = script.tensor("save_invstd");
+  const program::Bools mask = script.arguments().booleans("output_mask");
   if (input == nullptr || gradient == nullptr || saved == nullptr || mask.size() != 3) return;
   if (input->sizes.size() < 2) return;
-  const bool reduces = script.flag(kTraining) || mask[1] || mask[2];
+  const bool reduces = script.flag("train") || mask[1] || mask[2];
   if (reduces && mask[0] && !channels_last(*input)) return;
   const std::int64_t bytes = input->sizes[1] * kFloatBytes;
   const std::size_t parameters = script.output_count() - (mask[0] ? 1U : 0U);

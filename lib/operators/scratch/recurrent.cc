@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // cuDNN's recurrent layers: ATen/native/cudnn/RNN.cpp.
-#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -11,25 +10,17 @@
 namespace elixir::operators {
 namespace {
 
-/// Where mode, hidden_size, proj_size, num_layers, batch_first, dropout, train, bidirectional
-/// begin.
-constexpr std::size_t kForwardMode = 6;
-constexpr std::size_t kBackwardMode = 10;
-
-bool batch_first(const ScriptBuilder& script, std::size_t mode) {
-  return script.flag(mode + 4);
-}
-
-CudnnRnn layers_of(const ScriptBuilder& script, std::size_t mode, const program::TensorRef& input) {
+/// Of forward or backward.
+CudnnRnn layers_of(const ScriptBuilder& script, const program::TensorRef& input) {
   CudnnRnn rnn;
-  rnn.mode = static_cast<CudnnRnn::Mode>(script.integer(mode, 2));
+  rnn.mode = static_cast<CudnnRnn::Mode>(script.integer("mode", 2));
   rnn.dtype = input.dtype;
-  rnn.hidden_width = script.integer(mode + 1, 0);
-  rnn.projection_width = script.integer(mode + 2, 0);
-  rnn.layers = script.integer(mode + 3, 1);
-  rnn.directions = script.flag(mode + 7) ? 2 : 1;
-  rnn.has_dropout = script.number(mode + 5, 0) > 0;
-  const std::size_t sequences = batch_first(script, mode) ? 0 : 1;
+  rnn.hidden_width = script.integer("hidden_size", 0);
+  rnn.projection_width = script.integer("proj_size", 0);
+  rnn.layers = script.integer("num_layers", 1);
+  rnn.directions = script.flag("bidirectional") ? 2 : 1;
+  rnn.has_dropout = script.number("dropout", 0) > 0;
+  const std::size_t sequences = script.flag("batch_first") ? 0 : 1;
   rnn.batch = input.sizes.at(sequences);
   rnn.steps = input.sizes.at(1 - sequences);
   rnn.input_width = input.sizes.at(2);
@@ -43,8 +34,8 @@ bool has_plausible_layers(const CudnnRnn& rnn) {
 }
 
 /// Scratch memory for a copy with the steps first in memory; none where the tensor is so already.
-int steps_first(ScriptBuilder& script, program::TensorRef tensor, std::size_t mode) {
-  if (batch_first(script, mode)) {
+int steps_first(ScriptBuilder& script, program::TensorRef tensor) {
+  if (script.flag("batch_first")) {
     std::swap(tensor.sizes.at(0), tensor.sizes.at(1));
     std::swap(tensor.strides.at(0), tensor.strides.at(1));
   }
@@ -62,13 +53,13 @@ void note_source(ScriptBuilder& script, const CudnnRnn& rnn, bool training) {
 
 /// Output, states, packed weights (last among the results), workspace, reserve space.
 void cudnn_rnn(ScriptBuilder& script) {
-  const auto* input = script.tensor(0);
+  const auto* input = script.tensor("input");
   if (input == nullptr || input->sizes.size() != 3) return;
-  const CudnnRnn rnn = layers_of(script, kForwardMode, *input);
+  const CudnnRnn rnn = layers_of(script, *input);
   if (!has_plausible_layers(rnn)) return;
-  const bool training = script.flag(kForwardMode + 6);
+  const bool training = script.flag("train");
   note_source(script, rnn, training);
-  steps_first(script, *input, kForwardMode);
+  steps_first(script, *input);
   const std::size_t count = script.output_count();
   const std::size_t reserve = count - (training ? 2 : 1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -82,36 +73,33 @@ void cudnn_rnn(ScriptBuilder& script) {
 /// Zeros for gradients that are not there; then the gradients of the inputs and of the weights,
 /// each with copies and a workspace of its own.
 void cudnn_rnn_backward(ScriptBuilder& script) {
-  constexpr std::size_t kHidden = 4;
-  constexpr std::size_t kMemory = 5;
-  constexpr std::size_t kOutputGradient = 7;
   constexpr std::size_t kInputGradients = 3;
-  const auto* input = script.tensor(0);
-  const auto* hidden = script.tensor(kHidden);
-  const auto* memory = script.tensor(kMemory);
-  const auto* output = script.tensor(kOutputGradient - 1);
+  const auto* input = script.tensor("input");
+  const auto* hidden = script.tensor("hx");
+  const auto* memory = script.tensor("cx");
+  const auto* output = script.tensor("output");
+  const auto* gradient = script.tensor("grad_output");
   if (input == nullptr || input->sizes.size() != 3 || hidden == nullptr || output == nullptr)
     return;
-  const CudnnRnn rnn = layers_of(script, kBackwardMode, *input);
+  const CudnnRnn rnn = layers_of(script, *input);
   if (!has_plausible_layers(rnn)) return;
   note_source(script, rnn, true);
   const std::int64_t workspace_bytes = rnn.workspace_bytes(CudnnRnn::Pass::kBackward);
-  const std::array<const program::TensorRef*, 3> forward = {output, hidden, memory};
-  for (std::size_t i = 0; i < forward.size(); ++i) {
-    if (forward[i] != nullptr && script.tensor(kOutputGradient + i) == nullptr) {
-      script.temporary(forward[i]->bytes());
-    }
-  }
-  const int of_input = steps_first(script, *input, kBackwardMode);
-  const auto* gradient = script.tensor(kOutputGradient);
-  const int of_gradient = gradient != nullptr ? steps_first(script, *gradient, kBackwardMode) : -1;
+  const auto zeros_unless = [&](const program::TensorRef* given, const program::TensorRef* like) {
+    if (given == nullptr && like != nullptr) script.temporary(like->bytes());
+  };
+  zeros_unless(gradient, output);
+  zeros_unless(script.tensor("grad_hy"), hidden);
+  zeros_unless(script.tensor("grad_cy"), memory);
+  const int of_input = steps_first(script, *input);
+  const int of_gradient = gradient != nullptr ? steps_first(script, *gradient) : -1;
   const std::size_t inputs = memory != nullptr ? kInputGradients : kInputGradients - 1;
   for (std::size_t i = 0; i < inputs; ++i) script.output(i);
   script.release(script.temporary(workspace_bytes));
   script.release(of_gradient);
   script.release(of_input);
   if (script.output_count() == inputs) return;  // the weights are frozen
-  const int again = steps_first(script, *input, kBackwardMode);
+  const int again = steps_first(script, *input);
   // Without biases the gradients are copied out of the packed ones.
   const bool packed = script.output_count() == inputs + 1;
   const int sums =

@@ -22,7 +22,7 @@ std::int64_t accumulator_bytes(program::DType dtype) {
 
 void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) {
   script.outputs();
-  const auto* input = script.tensor(0);
+  const auto* input = script.tensor("self");
   if (input == nullptr) return;
   const ReductionScratch scratch =
       reduction_scratch(*input, dimensions, accumulator_bytes(input->dtype), script.traits());
@@ -30,9 +30,10 @@ void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) 
   script.temporary(scratch.semaphores_bytes);
 }
 
-/// sum(self, dim[], …), mean(self, dim[], …), and both over everything.
+/// Sums and means, over some dimensions or over everything.
 void sum(ScriptBuilder& script) {
-  reduce(script, script.op().overload.empty() ? std::vector<std::int64_t>{} : script.integers(1));
+  const program::Arguments& call = script.arguments();
+  reduce(script, call.have("dim") ? call.integers("dim") : program::Ints{});
 }
 
 /// The weights' sum is made before the loss.

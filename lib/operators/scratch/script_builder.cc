@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 namespace elixir::operators {
 
@@ -15,45 +14,11 @@ ScriptBuilder::ScriptBuilder(const program::Operator& op,
                              const program::Program& program,
                              const CudaTraits& traits)
     : op_(op),
+      arguments_(op),
       program_(program),
       traits_(traits),
       fresh_(std::move(fresh)),
       there_(fresh_.size(), false) {}
-
-const TensorRef* ScriptBuilder::tensor(std::size_t position) const {
-  if (position >= op_.arguments.size()) return nullptr;
-  return std::get_if<TensorRef>(&op_.arguments[position]);
-}
-
-std::int64_t ScriptBuilder::integer(std::size_t position, std::int64_t otherwise) const {
-  if (position >= op_.arguments.size()) return otherwise;
-  const auto* value = std::get_if<std::int64_t>(&op_.arguments[position]);
-  return value == nullptr ? otherwise : *value;
-}
-
-double ScriptBuilder::number(std::size_t position, double otherwise) const {
-  if (position >= op_.arguments.size()) return otherwise;
-  const auto* value = std::get_if<double>(&op_.arguments[position]);
-  return value == nullptr ? otherwise : *value;
-}
-
-bool ScriptBuilder::flag(std::size_t position) const {
-  if (position >= op_.arguments.size()) return false;
-  const auto* value = std::get_if<bool>(&op_.arguments[position]);
-  return value != nullptr && *value;
-}
-
-std::vector<std::int64_t> ScriptBuilder::integers(std::size_t position) const {
-  if (position >= op_.arguments.size()) return {};
-  const auto* value = std::get_if<program::Ints>(&op_.arguments[position]);
-  return value == nullptr ? std::vector<std::int64_t>{} : *value;
-}
-
-program::Bools ScriptBuilder::booleans(std::size_t position) const {
-  if (position >= op_.arguments.size()) return {};
-  const auto* value = std::get_if<program::Bools>(&op_.arguments[position]);
-  return value == nullptr ? program::Bools{} : *value;
-}
 
 std::int64_t ScriptBuilder::output_bytes(std::size_t position) const {
   return program_.storages[static_cast<std::size_t>(fresh_.at(position))].bytes;

@@ -6,10 +6,11 @@
 // not release are released at the end.
 
 #include <cstdint>
-#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "operators/scratch/call_script.h"
+#include "program/arguments.h"
 
 namespace elixir::operators {
 
@@ -23,13 +24,18 @@ class ScriptBuilder {
                 const program::Program& program,
                 const CudaTraits& traits);
 
-  /// Argument `position` as a tensor; null where it is none (or undefined).
-  [[nodiscard]] const program::TensorRef* tensor(std::size_t position) const;
-  [[nodiscard]] std::int64_t integer(std::size_t position, std::int64_t otherwise) const;
-  [[nodiscard]] double number(std::size_t position, double otherwise) const;
-  [[nodiscard]] bool flag(std::size_t position) const;
-  [[nodiscard]] std::vector<std::int64_t> integers(std::size_t position) const;
-  [[nodiscard]] program::Bools booleans(std::size_t position) const;
+  /// The call's arguments by name, as `program::Arguments` has them.
+  [[nodiscard]] const program::TensorRef* tensor(std::string_view name) const {
+    return arguments_.tensor(name);
+  }
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const {
+    return arguments_.integer(name).value_or(otherwise);
+  }
+  [[nodiscard]] double number(std::string_view name, double otherwise) const {
+    return arguments_.number(name).value_or(otherwise);
+  }
+  [[nodiscard]] bool flag(std::string_view name) const { return arguments_.flag(name); }
+  [[nodiscard]] const program::Arguments& arguments() const { return arguments_; }
   [[nodiscard]] const program::Operator& op() const { return op_; }
   [[nodiscard]] const CudaTraits& traits() const { return traits_; }
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }
@@ -52,6 +58,7 @@ class ScriptBuilder {
 
  private:
   const program::Operator& op_;
+  program::Arguments arguments_;
   const program::Program& program_;
   const CudaTraits& traits_;
   std::vector<program::StorageId> fresh_;

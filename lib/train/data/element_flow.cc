@@ -17,9 +17,8 @@ bool copies_elements(const std::string& name) {
   return kCopies.count(name) != 0;
 }
 
-const program::TensorRef* tensor_at(const program::Operator& op, std::size_t argument) {
-  return argument < op.arguments.size() ? std::get_if<program::TensorRef>(&op.arguments[argument])
-                                        : nullptr;
+const program::TensorRef* first_tensor(const program::Operator& op) {
+  return op.arguments.empty() ? nullptr : std::get_if<program::TensorRef>(&op.arguments.front());
 }
 
 bool is_class_loss(const program::Operator& op) {

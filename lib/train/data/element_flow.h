@@ -3,7 +3,6 @@
 #pragma once
 // Where the elements of a tensor go unchanged: for what is read off the program about its inputs.
 
-#include <cstddef>
 #include <string>
 
 #include "program/program.h"
@@ -13,11 +12,10 @@ namespace elixir::train {
 /// Calls whose result holds elements of their first tensor argument unchanged (apart from padding).
 [[nodiscard]] bool copies_elements(const std::string& name);
 
-/// The tensor at an argument's position; nullptr where there is none.
-[[nodiscard]] const program::TensorRef* tensor_at(const program::Operator& op,
-                                                  std::size_t argument);
+/// The call's first argument; nullptr where it is no tensor.
+[[nodiscard]] const program::TensorRef* first_tensor(const program::Operator& op);
 
-/// Whether the call is a cross-entropy's last part, whose second argument is the target.
+/// Whether the call is a cross-entropy's last part, whose argument `target` holds the classes.
 [[nodiscard]] bool is_class_loss(const program::Operator& op);
 
 }  // namespace elixir::train

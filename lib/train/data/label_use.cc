@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program/arguments.h"
 #include "train/data/element_flow.h"
 
 namespace elixir::train {
@@ -34,22 +35,30 @@ Uses uses_of(const program::Program& program, const program::TensorRef& input) {
   };
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
-    const program::TensorRef* first = tensor_at(op, 0);
-    const program::TensorRef* second = tensor_at(op, 1);
-    if (op.name == "aten::embedding" && holds(second)) {
+    const program::Arguments call(op);
+    if (op.name == "aten::embedding") {
+      const program::TensorRef* indices = call.tensor("indices");
+      if (!holds(indices)) continue;
       uses.looked_up = true;
-      if (!is_cut(*second) && second->numel() == input.numel()) uses.looked_up_whole = true;
-    } else if (is_class_loss(op) && holds(second)) {
+      if (!is_cut(*indices) && indices->numel() == input.numel()) uses.looked_up_whole = true;
+    } else if (is_class_loss(op)) {
+      const program::TensorRef* target = call.tensor("target");
+      if (!holds(target)) continue;
       uses.target = true;
-      if (is_cut(*second)) uses.shifted = true;
-    } else if (copies_elements(op.name) && holds(first)) {
-      const bool cut = is_cut(*first);
+      if (is_cut(*target)) uses.shifted = true;
+    } else if (copies_elements(op.name)) {
+      const program::TensorRef* source = first_tensor(op);
+      if (!holds(source)) continue;
+      const bool cut = is_cut(*source);
       program::for_each_tensor(op.outputs, [&](const program::TensorRef& output) {
         holders.emplace(output.storage, cut);
       });
-    } else if (op.name == "aten::copy_" && holds(second) && first != nullptr) {
+    } else if (op.name == "aten::copy_") {
+      const program::TensorRef* source = call.tensor("src");
+      const program::TensorRef* written = call.tensor("self");
+      if (!holds(source) || written == nullptr) continue;
       // Written behind the first place: as good as left out at the front.
-      holders.emplace(first->storage, is_cut(*second) || first->offset != 0);
+      holders.emplace(written->storage, is_cut(*source) || written->offset != 0);
     }
   }
   return uses;
@@ -217,15 +226,17 @@ Flow flow_of(const program::Program& program, const program::TensorRef& input) {
   std::set<program::StorageId> derived;
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
-    const program::TensorRef* first = tensor_at(op, 0);
-    const program::TensorRef* second = tensor_at(op, 1);
+    const program::TensorRef* first = first_tensor(op);
     const auto add_outputs = [&](std::set<program::StorageId>& to) {
       program::for_each_tensor(op.outputs,
                                [&](const program::TensorRef& made) { to.insert(made.storage); });
     };
-    if (op.name == "aten::embedding" && second != nullptr && tokens.count(second->storage) != 0) {
-      add_outputs(derived);
-      continue;
+    if (op.name == "aten::embedding") {
+      const program::TensorRef* indices = program::Arguments(op).tensor("indices");
+      if (indices != nullptr && tokens.count(indices->storage) != 0) {
+        add_outputs(derived);
+        continue;
+      }
     }
     if (copies_elements(op.name) && first != nullptr && tokens.count(first->storage) != 0) {
       add_outputs(tokens);

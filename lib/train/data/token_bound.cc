@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "program/arguments.h"
 #include "train/data/dataset.h"
 #include "train/data/element_flow.h"
 
@@ -33,27 +34,24 @@ std::optional<TokenBound> token_bound(const program::Program& program, std::size
   };
   for (const program::Operator& op : program.operators) {
     if (op.phase != program::Phase::kForward) break;
+    const program::Arguments call(op);
     if (op.name == "aten::embedding") {
-      const auto* table = tensor_at(op, 0);
-      if (reads_input(tensor_at(op, 1)) && table != nullptr && !table->sizes.empty()) {
+      const auto* table = call.tensor("weight");
+      if (reads_input(call.tensor("indices")) && table != nullptr && !table->sizes.empty()) {
         keep_smaller({table->sizes[0], describe_table(program, *table), std::nullopt});
       }
     } else if (is_class_loss(op)) {
-      const auto* scores = tensor_at(op, 0);
-      if (reads_input(tensor_at(op, 1)) && scores != nullptr && !scores->sizes.empty()) {
+      const auto* scores = call.tensor("self");
+      if (reads_input(call.tensor("target")) && scores != nullptr && !scores->sizes.empty()) {
         const std::size_t dimension = scores->sizes.size() == 1 ? 0 : 1;
         TokenBound candidate{scores->sizes[dimension],
                              fmt::format("the loss has {} classes", scores->sizes[dimension]),
                              std::nullopt};
-        if (op.arguments.size() > 4) {
-          if (const auto* ignored = std::get_if<std::int64_t>(&op.arguments[4])) {
-            candidate.ignored = *ignored;
-          }
-        }
+        candidate.ignored = call.integer("ignore_index");
         keep_smaller(std::move(candidate));
       }
-    } else if ((copies_elements(op.name) && reads_input(tensor_at(op, 0))) ||
-               (op.name == "aten::copy_" && reads_input(tensor_at(op, 1)))) {
+    } else if ((copies_elements(op.name) && reads_input(first_tensor(op))) ||
+               (op.name == "aten::copy_" && reads_input(call.tensor("src")))) {
       program::for_each_tensor(op.outputs, [&](const program::TensorRef& output) {
         holds_input.insert(output.storage);
       });
