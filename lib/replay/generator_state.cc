@@ -18,7 +18,7 @@ void set_generator_state(c10::Device device, const at::Tensor& state) {
 }  // namespace
 
 at::Tensor generator_state(c10::Device device) {
-  const at::Generator generator = at::globalContext().defaultGenerator(device);
+  at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
