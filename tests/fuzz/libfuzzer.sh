@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 #
-# Builds a fuzz target that needs no LibTorch with clang's libFuzzer, ASan and UBSan, and runs it on a copy of its corpus.
+# Builds a fuzz target that needs no LibTorch with clang's libFuzzer, ASan and UBSan, and runs it on a copy of its corpus
+# (checkpoint, input_spec, safetensors and torchscript need LibTorch: the driver beside this runs them).
 #
 #   tests/fuzz/libfuzzer.sh TARGET [libFuzzer's flags]      e.g. tests/fuzz/libfuzzer.sh pickle -max_total_time=3600
 set -euo pipefail
@@ -18,15 +19,29 @@ mkdir -p "$work/corpus" "$work/objects"
   '#define ELIXIR_PROFILES_INSTALLED ""' '#define ELIXIR_PROFILES_SOURCE ""' >build-fuzz/elixir_config.h
 flags=(-std=c++20 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
   -DFMT_HEADER_ONLY -Ilib -I. -Itests -Ibuild-fuzz)
-mapfile -t sources < <(ls lib/{core,program,operators,memory,hardware,plan,schedule,check}/*.cc \
-  lib/{memory,operators,search}/*/*.cc lib/capture/archive/{code_check,pickle_check,pickle_values,record_check,zip_directory}.cc \
-  tests/fakes/program_builder.cc 2>/dev/null)
+archive=(lib/capture/archive/{code_check,pickle_check,pickle_values,record_check,zip_directory}.cc)
+documents=(lib/{core,program,operators,hardware,plan}/*.cc lib/operators/*/*.cc)
 case $target in
-  pickle | code) sources=(lib/capture/archive/{code_check,pickle_check,pickle_values}.cc) ;;
+  pickle | code) sources=("${archive[@]:0:3}") ;;
+  zip_directory) sources=(lib/core/*.cc "${archive[@]}") ;;
+  hardware | plan | sizes) sources=("${documents[@]}") ;;
+  profile) sources=("${documents[@]}" lib/memory/*/*.cc) ;;
+  *) sources=("${documents[@]}" lib/{memory/*,schedule,schedule/*,search,check}/*.cc tests/fakes/program_builder.cc) ;;
 esac
-for source in "${sources[@]}" "tests/fuzz/$target.cc"; do
-  object=build-fuzz/${source//\//_}.o
-  [ "$object" -nt "$source" ] || "$clang" "${flags[@]}" -c "$source" -o "$object"
+# A dozen sources at a time, as `meson --unity` does: headers take most of a compilation.
+units=("tests/fuzz/$target.cc")
+for ((i = 0; i < ${#sources[@]}; i += 12)); do
+  unit=$work/objects/unit$((i / 12)).cc
+  printf '#include "%s"\n' "${sources[@]:i:12}" >"$unit.new"
+  cmp -s "$unit.new" "$unit" || cp "$unit.new" "$unit"
+  units+=("$unit")
+done
+for unit in "${units[@]}"; do
+  # One object for targets whose sources are the same.
+  object=build-fuzz/$(cat "$unit" | sha256sum | cut -c1-16).o
+  if [ ! -e "$object" ] || [ -n "$(find lib tests/fuzz tests/fakes -newer "$object" -name '*.[ch]*' -print -quit)" ]; then
+    "$clang" "${flags[@]}" -c "$unit" -o "$object"
+  fi
   objects+=("$object")
 done
 "$clang" -fsanitize=fuzzer,address,undefined "${objects[@]}" -o "$work/fuzz" -lspdlog -lfmt -pthread
