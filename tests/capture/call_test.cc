@@ -239,6 +239,7 @@ TEST_P(NamesOfArguments, AreKnownToEveryChoice) {
         asked += answers(schema, arguments, [&](const Call& call) {
           static_cast<void>(choice.when(target_, call));
         });
+        if (choice.call == nullptr) continue;  // tells or refuses, never taken
         static_cast<void>(answers(schema, arguments, [&](const Call& call) {
           static_cast<void>(choice.call(target_, call));
         }));

@@ -27,6 +27,7 @@ struct Choice {
   const char* inside;
   const char* op;  ///< "aten::reshape"
   bool (*when)(const program::Target& target, const Call& call);
+  /// nullptr where `when` tells or refuses and never matches.
   Values (*call)(const program::Target& target, const Call& call);
 };
 using Choices = std::initializer_list<Choice>;
