@@ -107,11 +107,24 @@ class SetUp(unittest.TestCase):
         self.assertIn("without CUDA", said)
         self.assertEqual(len(self.pip_calls(calls)), 1)
         self.assertRegex(self.pip_calls(calls)[0], r"torch==[\d.]+\+cpu torchvision==[\d.]+\+cpu -r \S+requirements.txt$")
-        self.assertTrue(any(c.startswith("meson setup") and c.endswith("-Dcuda=disabled") for c in calls), calls)
+        self.assertTrue(any(c.startswith("meson setup") and "-Dcuda=disabled" in c.split() for c in calls), calls)
         for again in ((), ("--cpu",), ("--tests",)):
             calls = self.run_setup(*again)[1]
             self.assertEqual(self.pip_calls(calls), [])
             self.assertFalse(any(c.startswith("meson") for c in calls), calls)
+
+    def test_kernels_are_built_for_the_gpus_of_the_machine(self):
+        self.stub("nvidia-smi", f"#!/bin/bash\ncase $1 in -L) {ONE_GPU} ;; *) printf '9.0\\n8.0\\n9.0\\n' ;; esac\n")
+        calls = self.run_setup()[1]
+        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=80,90" in c.split() for c in calls), calls)
+
+    def test_without_a_gpu_kernels_are_built_for_all_unless_for_tests_alone(self):
+        calls = self.run_setup()[1]
+        self.assertTrue(any(c.startswith("meson setup") for c in calls), calls)
+        self.assertFalse(any("gpu_architectures" in c for c in calls), calls)
+        shutil.rmtree(self.tree / "build")
+        calls = self.run_setup("--tests")[1]
+        self.assertTrue(any(c.startswith("meson setup") and "-Dgpu_architectures=90" in c.split() for c in calls), calls)
 
     def test_without_the_index_of_cpu_builds_the_cuda_libraries_are_left_out(self):
         said, calls = self.run_setup("--cpu", CPU_INDEX_FAILS="1")
