@@ -133,9 +133,21 @@ OperatorWork work_of(const Operator& op) {
   return {operator_bytes(op), std::max<std::int64_t>(0, op.flops), compute_dtype(op)};
 }
 
+namespace {
+
+/// Sizes in documents may be anything: sums end here instead of overflowing.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
+  return std::min(kMostBytes, std::min(kMostBytes, a) + std::min(kMostBytes, b));
+}
+
+}  // namespace
+
 std::int64_t operator_bytes(const Operator& op) {
   std::int64_t bytes = 0;
-  for_each_distinct(op, [&](const TensorRef& tensor) { bytes += tensor.touched_bytes(); });
+  for_each_distinct(
+      op, [&](const TensorRef& tensor) { bytes = capped_sum(bytes, tensor.touched_bytes()); });
   return bytes;
 }
 
@@ -145,7 +157,8 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
-    bytes += round_up(tensor.numel() * width, kAllocationRoundingBytes);
+    const std::int64_t elements = std::min(tensor.numel(), kMostBytes / width);
+    bytes = capped_sum(bytes, round_up(elements * width, kAllocationRoundingBytes));
   });
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
 }

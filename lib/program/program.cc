@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "program/program.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -73,16 +74,29 @@ std::optional<Category> category_named(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+/// Documents may hold any sizes: products end here instead of overflowing, and with them the bytes
+/// of elements of up to 16 bytes.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 58;
+
+std::int64_t capped_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMostElements : std::min(product, kMostElements);
+}
+
+}  // namespace
+
 std::int64_t TensorRef::numel() const {
   std::int64_t n = 1;
-  for (const std::int64_t size : sizes) n *= size;
+  for (const std::int64_t size : sizes) n = capped_product(n, size);
   return n;
 }
 
 std::int64_t TensorRef::touched_bytes() const {
   std::int64_t elements = 1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (strides[i] != 0 || sizes[i] == 0) elements *= sizes[i];
+    if (strides[i] != 0 || sizes[i] == 0) elements = capped_product(elements, sizes[i]);
   }
   return elements * element_bytes(dtype);
 }

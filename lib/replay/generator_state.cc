@@ -6,6 +6,8 @@
 
 #include <ATen/Context.h>
 
+#include "replay/counting_allocator.h"
+
 namespace elixir::replay {
 namespace {
 
@@ -18,6 +20,8 @@ void set_generator_state(c10::Device device, const at::Tensor& state) {
 }  // namespace
 
 at::Tensor generator_state(c10::Device device) {
+  // A few kilobytes of host memory, whatever the device: no part of its account.
+  const PauseCharging on_the_host;
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
