@@ -136,10 +136,11 @@ OperatorWork work_of(const Operator& op) {
 namespace {
 
 /// Sizes in documents may be anything: sums end here instead of overflowing.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostOperatorBytes = std::int64_t{1} << 60;
 
 std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
-  return std::min(kMostBytes, std::min(kMostBytes, a) + std::min(kMostBytes, b));
+  return std::min(kMostOperatorBytes,
+                  std::min(kMostOperatorBytes, a) + std::min(kMostOperatorBytes, b));
 }
 
 }  // namespace
@@ -157,7 +158,7 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
-    const std::int64_t elements = std::min(tensor.numel(), kMostBytes / width);
+    const std::int64_t elements = std::min(tensor.numel(), kMostOperatorBytes / width);
     bytes = capped_sum(bytes, round_up(elements * width, kAllocationRoundingBytes));
   });
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
