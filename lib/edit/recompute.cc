@@ -40,8 +40,7 @@ bool draws_from_cudnn(const Operator& op) {
 class Repeatability {
  public:
   Repeatability(const Program& program, const Lifetimes& lifetimes)
-      : program_(program),
-        lifetimes_(lifetimes),
+      : lifetimes_(lifetimes),
         writers_(program.storages.size()),
         last_version_(program.storages.size(), 0) {
     for (const Operator& op : program.operators) {
@@ -75,7 +74,8 @@ class Repeatability {
   [[nodiscard]] std::string obstacle(const Operator& op, const std::vector<bool>& again) const {
     if (op.phase == Phase::kBackward) return "backward writes it";
     if (draws_from_cudnn(op)) return "draws its dropout from a state of cuDNN's";
-    if (!program::unreturned_writes(op).empty() && !program::updates_statistics(op.name)) {
+    const std::vector<TensorRef> unreturned = program::unreturned_writes(op);
+    if (!unreturned.empty() && !program::updates_statistics(op.name)) {
       return "writes an argument that it does not return";
     }
     for (const StorageId s : written_by(op)) {
@@ -86,14 +86,14 @@ class Repeatability {
       const std::vector<OperatorId>& writers = writers_[tensor.storage];
       const bool own = std::find(writers.begin(), writers.end(), op.id) != writers.end();
       if (own || tensor.version == last_version_[tensor.storage]) return;
-      if (program::updates_statistics(op.name)) return;  // copies go without
+      // Copies go without statistics.
+      if (std::find(unreturned.begin(), unreturned.end(), tensor) != unreturned.end()) return;
       found = fmt::format("reads storage {}, which is overwritten later", tensor.storage);
     });
     return found;
   }
 
  private:
-  const Program& program_;
   const Lifetimes& lifetimes_;
   std::vector<std::vector<OperatorId>> writers_;  ///< by storage
   std::vector<std::int32_t> last_version_;        ///< by storage
@@ -103,11 +103,9 @@ class Repeatability {
 class Rewriter {
  public:
   Rewriter(const Program& program,
-           const Lifetimes& lifetimes,
            const Repeatability& repeatability,
            const std::vector<bool>& again)
       : program_(program),
-        lifetimes_(lifetimes),
         repeatability_(repeatability),
         again_(again),
         copy_(program.storages.size(), -1),
@@ -212,7 +210,6 @@ class Rewriter {
   }
 
   const Program& program_;
-  const Lifetimes& lifetimes_;
   const Repeatability& repeatability_;
   const std::vector<bool>& again_;
   std::vector<StorageId> copy_;  ///< by storage: the one that stands for it in backward; -1: itself
@@ -251,7 +248,7 @@ Recomputed recompute(const Program& program, const std::vector<StorageId>& stora
       }
     }
   }
-  result.program = Rewriter(program, lifetimes, repeatability, again).run();
+  result.program = Rewriter(program, repeatability, again).run();
   return result;
 }
 

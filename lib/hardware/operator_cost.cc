@@ -158,8 +158,7 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
-    const std::int64_t elements = std::min(tensor.numel(), kMostOperatorBytes / width);
-    bytes = capped_sum(bytes, round_up(elements * width, kAllocationRoundingBytes));
+    bytes = capped_sum(bytes, round_up(tensor.numel() * width, kAllocationRoundingBytes));
   });
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
 }

@@ -142,6 +142,28 @@ TEST(Recompute, WhatWasOverwrittenMeanwhileKeepsItsReader) {
   EXPECT_TRUE(run_symbolically(result.program).computes_the_same_as(run_symbolically(program)));
 }
 
+TEST(Recompute, ABatchNormWhoseInputWasOverwrittenMeanwhileIsNotRepeated) {
+  ProgramBuilder b;
+  const TensorRef w = b.parameter("w", {4});
+  const TensorRef mean = b.buffer("mean", {4}), variance = b.buffer("variance", {4});
+  const TensorRef x = b.input("x", {2, 4}, program::DType::kFloat32);
+  const TensorRef scaled = b.call("aten::mul", {x, w}, {2, 4});
+  const TensorRef normal =
+      b.call("aten::native_batch_norm", {scaled, w, w, mean, variance}, {2, 4});
+  const TensorRef later = b.write("aten::add_", scaled, {normal});
+  b.set_loss(b.call("aten::sum", {later}, {}));
+  b.start_backward();
+  b.set_gradient(w, b.call("aten::mul", {normal, later}, {4}));
+  Program program = b.build();
+  for (Operator& op : program.operators) {
+    if (op.name == "aten::native_batch_norm") op.arguments.emplace_back(true);  // training
+  }
+  const Recomputed result = recompute(program, {normal.storage});
+  ASSERT_EQ(result.kept.size(), 1U);
+  EXPECT_EQ(result.kept[0].storage, normal.storage);
+  EXPECT_THAT(result.kept[0].reason, HasSubstr("overwritten"));
+}
+
 TEST(Recompute, BatchNormsCopyLeavesTheStatisticsAlone) {
   ProgramBuilder b;
   const TensorRef w = b.parameter("w", {4});
