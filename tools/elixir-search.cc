@@ -27,6 +27,7 @@ using elixir::Json;
 struct Options {
   std::string profile, hardware;
   std::vector<std::int64_t> gpu_memory;  ///< none: the machine's
+  std::string recompute = "auto";
   elixir::search::Request request;
 };
 
@@ -39,6 +40,7 @@ struct Documents {
 Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},
+          {"recompute", nullptr},
           {"predicted", nullptr},
           {"gpu_memory_bytes", nullptr},
           {"candidates", nullptr},
@@ -66,6 +68,7 @@ Json document_of(const elixir::search::Infeasible& no, const std::string& strate
 
 Json document_of(const elixir::search::Found& found) {
   Json document = answer_document(found.plan.strategy);
+  document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
   document["candidates"] = found.candidates;
@@ -145,6 +148,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
     elixir::program::refuse_without_loss_scale(documents.profile.program);
   }
   options.request.optimizer = documents.profile.optimizer;
+  options.request.recompute = elixir::edit::recompute_named(options.recompute);
   if (several) return compare_budgets(documents, options, context);
   if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
 
@@ -220,6 +224,12 @@ int main(int argc, char** argv) {
     flags.group("Search");
     flags.choice("--strategy", elixir::search::strategies(), &request.strategy, "how to search")
         .brief();
+    flags.choice("--recompute",
+                {"auto", "none", "elementwise", "blocks"},
+                &options.recompute,
+                "activations that backward makes again instead of keeping them: of repeated blocks "
+                "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
+                "whatever is fastest");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,

@@ -134,6 +134,13 @@ std::string_view name_of(Recompute recompute) {
   return "";
 }
 
+std::optional<Recompute> recompute_named(std::string_view name) {
+  for (const Recompute each : {Recompute::kNone, Recompute::kElementwise, Recompute::kBlocks}) {
+    if (name_of(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
 std::vector<StorageId> kept_activations(const Program& program) {
   return kept(program, program::analyse_lifetimes(program));
 }

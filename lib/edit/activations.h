@@ -4,6 +4,7 @@
 // The activations of a program: storages that forward makes and backward reads. They take memory
 // from the one to the other unless an edit recomputes them.
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@ enum class Recompute {
 };
 /// "none", "elementwise", "blocks".
 [[nodiscard]] std::string_view name_of(Recompute recompute);
+[[nodiscard]] std::optional<Recompute> recompute_named(std::string_view name);
 
 /// Storages kept from forward to backward, by number. Gradients and the loss are none of them.
 [[nodiscard]] std::vector<program::StorageId> kept_activations(const program::Program& program);

@@ -220,18 +220,27 @@ class Rewriter {
 
 }  // namespace
 
+std::optional<StorageId> not_made_by_forward(const Program& program,
+                                             const std::vector<StorageId>& storages) {
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const auto made = [&](StorageId s) {
+    if (s < 0 || s >= static_cast<StorageId>(program.storages.size())) return false;
+    const program::StorageUse& use = lifetimes.storages[s];
+    return use.origin == Origin::kProduced && use.producer >= 0 &&
+           program.operators[use.producer].phase == Phase::kForward;
+  };
+  const auto found = std::find_if_not(storages.begin(), storages.end(), made);
+  return found == storages.end() ? std::nullopt : std::optional(*found);
+}
+
 Recomputed recompute(const Program& program, const std::vector<StorageId>& storages) {
+  if (const auto other = not_made_by_forward(program, storages)) {
+    throw Error(ErrorCode::kInternal, "storage {} is not made in forward", *other);
+  }
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
   const Repeatability repeatability(program, lifetimes);
   std::vector<bool> again(program.storages.size(), false);
-  for (const StorageId s : storages) {
-    require(s >= 0 && s < static_cast<StorageId>(again.size()) &&
-                lifetimes.storages[s].origin == Origin::kProduced &&
-                lifetimes.storages[s].producer >= 0 &&
-                program.operators[lifetimes.storages[s].producer].phase == Phase::kForward,
-            fmt::format("storage {} is no activation", s));
-    again[s] = true;
-  }
+  for (const StorageId s : storages) again[s] = true;
   Recomputed result;
   // One that stays kept may keep others: an operator that writes both cannot run again.
   for (bool changed = true; changed;) {

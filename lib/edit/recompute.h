@@ -9,6 +9,7 @@
 // without their running statistics, which forward has updated). Operators that draw random numbers
 // draw those of the first time: `Operator::repeats` tells the replay which call that was.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct Recomputed {
   program::Program program;  ///< with the lifetimes of a replay
   std::vector<KeptInstead> kept;
 };
+
+/// The first of `storages` that no operator of forward makes; nullopt: recompute() takes them all.
+[[nodiscard]] std::optional<program::StorageId> not_made_by_forward(
+    const program::Program& program, const std::vector<program::StorageId>& storages);
 
 /// `program` with `storages`, which forward makes, made again for backward. Ids of
 /// operators and storages of the result are its own; parameters, buffers, inputs and modules are

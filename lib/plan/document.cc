@@ -146,6 +146,37 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
+constexpr const char* kRecompute = "recompute";
+
+std::vector<Edit> read_edits(const JsonCursor& edits) {
+  std::vector<Edit> result;
+  for (const JsonCursor& entry : edits.items()) {
+    (void)entry.at("edit").choice({kRecompute});  // the one kind so far
+    entry.only_keys({"edit", "storages"});
+    Edit edit;
+    for (const JsonCursor& storage : entry.at("storages").items()) {
+      edit.storages.push_back(read_int(storage, 0));
+    }
+    result.push_back(std::move(edit));
+  }
+  return result;
+}
+
+void read_edits_into(Plan& plan, const JsonCursor& root) {
+  plan.edits = read_edits(root.at("edits"));
+  const auto fingerprint = root.nullable("edited_fingerprint");
+  if (fingerprint) plan.edited_fingerprint = fingerprint->string();
+  if (plan.edits.empty() && fingerprint) {
+    throw fingerprint->error(ErrorCode::kJsonBadValue, "a plan without edits edits no program")
+        .help("null");
+  }
+  if (!plan.edits.empty() && !fingerprint) {
+    throw root.at("edited_fingerprint")
+        .error(ErrorCode::kJsonBadValue, "a plan with edits says which program they lead to")
+        .help("the fingerprint of the edited program");
+  }
+}
+
 /// Absent in plans of earlier versions.
 program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
   if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
@@ -202,8 +233,12 @@ Json to_json(const Plan& plan) {
       {"block_bytes", plan.cache.block_bytes},
       {"gradient_window_bytes", plan.cache.gradient_window_bytes},
   };
-  // Every activation is kept: the place of recomputed and offloaded ones.
-  document["activations"] = {{"recompute", Json::array()}, {"offload", Json::array()}};
+  Json edits = Json::array();
+  for (const Edit& edit : plan.edits) {
+    edits.push_back({{"edit", kRecompute}, {"storages", edit.storages}});
+  }
+  document["edits"] = std::move(edits);
+  document["edited_fingerprint"] = text_or_null(plan.edited_fingerprint);
   document["predicted"] = write_predicted(plan.predicted);
   return document;
 }
@@ -224,7 +259,8 @@ Plan parse_plan(const JsonDocument& document) {
                   "master",
                   "chunks",
                   "cache",
-                  "activations",
+                  "edits",
+                  "edited_fingerprint",
                   "predicted"});
   Plan plan;
   plan.meta = root.at("meta").raw();
@@ -267,15 +303,7 @@ Plan parse_plan(const JsonDocument& document) {
       .block_bytes = read_bytes(cache.at("block_bytes")),
       .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
   };
-  const JsonCursor activations = root.at("activations");
-  activations.only_keys({"recompute", "offload"});
-  for (const char* key : {"recompute", "offload"}) {
-    if (!activations.at(key).items().empty()) {
-      throw activations.at(key)
-          .error(ErrorCode::kJsonBadValue, "this version keeps every activation")
-          .help("an empty list");
-    }
-  }
+  read_edits_into(plan, root);
   plan.predicted = read_predicted(root.at("predicted"));
   return plan;
 }

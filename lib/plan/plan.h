@@ -51,9 +51,16 @@ struct Cache {
   std::int64_t gradient_window_bytes = 0;
 };
 
+/// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.
+struct Edit {
+  /// Recompute: backward makes `storages` again, so that they need not be kept.
+  enum class Kind : std::uint8_t { kRecompute } kind = Kind::kRecompute;
+  std::vector<program::StorageId> storages;  ///< of the program before this edit
+};
+
 struct ProgramOfPlan {
   std::string role;  ///< "train" (later "evaluate")
-  std::string fingerprint;
+  std::string fingerprint;  ///< before any edit
 };
 
 /// What a machine must be to carry the plan out.
@@ -108,6 +115,8 @@ struct Plan {
   std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
   int accumulation_steps = 1;
   std::string master = "separate";  ///< separate (later: split)
+  std::vector<Edit> edits;          ///< in this order
+  std::string edited_fingerprint;   ///< of the program after all edits; empty without any
   std::vector<Chunk> chunks;
   Cache cache;
   Predicted predicted;
@@ -139,6 +148,7 @@ struct Place {
 [[nodiscard]] Plan parse_plan(const JsonDocument& document);
 [[nodiscard]] Json to_json(const Plan& plan);
 
+/// `program` is the captured one, before any edit.
 /// Throws kInconsistentPlan unless every parameter of `program` is in exactly one chunk, at an
 /// aligned offset, inside the chunk and without overlap, with matching dtype, and blocks are large
 /// enough; kPlanOfAnotherProgram when no entry of `programs` has the program's fingerprint.

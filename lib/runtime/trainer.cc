@@ -29,6 +29,7 @@
 #include "runtime/parameter_store.h"
 #include "runtime/trainer_internals.h"
 #include "schedule/buffers.h"
+#include "schedule/edited_program.h"
 #include "schedule/evaluation.h"
 #include "schedule/operator_memory.h"
 
@@ -290,6 +291,7 @@ Trainer::Trainer(capture::Captured captured,
                  const TensorSource& source) {
   check_plan(plan, captured.program, options.device);
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
+  captured.program = schedule::edited_program(std::move(captured.program), plan);
   state_ = std::make_unique<State>(std::move(captured), std::move(plan), std::move(options));
   state_->build();
   state_->fill(source);

@@ -19,9 +19,11 @@
 namespace elixir::search {
 
 Problem::Problem(const program::Program& program,
+                 const Edits& edits,
                  const hardware::HardwareProfile& hardware,
                  const Request& request)
     : program_(program),
+      edits_(edits),
       hardware_(hardware),
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
@@ -44,7 +46,7 @@ Problem::Problem(const program::Program& program,
     if (!used.empty()) sets.insert(used);
   }
   use_sets_.assign(sets.begin(), sets.end());
-  program_fingerprint_ = program::fingerprint(program);
+  if (!edits_.edits.empty()) edited_fingerprint_ = program::fingerprint(program);
   hardware_fingerprint_ = hardware::fingerprint(hardware);
   host_budget_bytes_ = request.host_memory_bytes.value_or(hardware.machine.host_memory_bytes);
   if (on_cuda()) {
@@ -58,7 +60,9 @@ Problem::Problem(const program::Program& program,
 
 plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan::Plan plan;
-  plan.programs = {{.role = "train", .fingerprint = program_fingerprint_}};
+  plan.programs = {{.role = "train", .fingerprint = edits_.fingerprint}};
+  plan.edits = edits_.edits;
+  plan.edited_fingerprint = edited_fingerprint_;
   plan.hardware = {.fingerprint = hardware_fingerprint_,
                    .device_kind = hardware_.device_kind,
                    .sm = on_cuda() ? hardware_.gpus.front().sm : 0,

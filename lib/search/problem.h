@@ -40,10 +40,18 @@ struct Evaluated {
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{96} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 16;
 
+/// Edits that lead from the captured program to the one that is planned on.
+struct Edits {
+  std::string fingerprint;  ///< of the captured program
+  std::vector<plan::Edit> edits;
+};
+
 class Problem {
  public:
-  /// Throws kProfileTargetMismatch when the program was captured for another kind of device.
+  /// `program` is the edited one. Throws kProfileTargetMismatch when it was captured for another
+  /// kind of device.
   Problem(const program::Program& program,
+          const Edits& edits,
           const hardware::HardwareProfile& hardware,
           const Request& request);
 
@@ -85,6 +93,7 @@ class Problem {
 
  private:
   const program::Program& program_;
+  const Edits& edits_;
   const hardware::HardwareProfile& hardware_;
   const Request& request_;
   program::Lifetimes lifetimes_;
@@ -92,7 +101,8 @@ class Problem {
   schedule::OperatorCosts operator_costs_;
   std::vector<Item> items_;
   std::vector<std::vector<std::int32_t>> use_sets_;
-  std::string program_fingerprint_, hardware_fingerprint_;
+  std::string edited_fingerprint_;  ///< empty without edits
+  std::string hardware_fingerprint_;
   std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;
   std::int64_t guess_bytes_ = 0;  ///< beyond the floor and the fraction
   /// CUDA: of calls, made when first asked for; and what the allocator reserves, by the sequence of

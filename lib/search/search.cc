@@ -3,247 +3,20 @@
 #include "search/search.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "core/units.h"
-#include "search/layout.h"
-#include "search/optimal.h"
-#include "search/problem.h"
+#include "schedule/edited_program.h"
+#include "search/search_edited.h"
 
 namespace elixir::search {
 namespace {
 
-using Baseline = std::optional<Evaluated> (*)(const Problem&);
-struct Named {
-  const char* name;
-  Baseline plan;
-};
-constexpr Named kBaselines[] = {
-    {"minimum-waste", minimum_waste_plan},
-    {"simple", simple_plan},
-    {"elixir", elixir_plan},
-};
-
-Candidate summary_of(const Evaluated& evaluated) {
-  return {.description = evaluated.description,
-          .step_ns = evaluated.plan.predicted.step_ns,
-          .peak_bytes = evaluated.simulation.device.bytes,
-          .host_bytes = evaluated.simulation.host_bytes};
-}
-
-bool faster(const Evaluated& a, const Evaluated& b) {
-  if (a.simulation.step_ns != b.simulation.step_ns) {
-    return a.simulation.step_ns < b.simulation.step_ns;
-  }
-  if (a.gpu_memory_bytes != b.gpu_memory_bytes) return a.gpu_memory_bytes < b.gpu_memory_bytes;
-  return a.simulation.host_bytes < b.simulation.host_bytes;
-}
-
-/// Plans that differ in nothing that is shown are one, whatever strategies they come from.
-bool same(const Evaluated& a, const Evaluated& b) {
-  return a.plan.predicted.step_ns == b.plan.predicted.step_ns &&
-         a.gpu_memory_bytes == b.gpu_memory_bytes &&
-         a.simulation.host_bytes == b.simulation.host_bytes;
-}
-
-/// What a plan with everything at home on the device needs.
-DeviceNeed all_on_device(const Problem& problem) {
-  plan::Plan plan = problem.blank_plan("optimal");
-  Layout layout = pack(singles(problem.items()), 0);
-  for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
-  plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
-  problem.set_cache(plan, 0);
-  const Evaluated evaluated = problem.evaluate(std::move(plan), "");
-  return {evaluated.simulation.device.bytes, evaluated.gpu_memory_bytes};
-}
-
-bool moves_anything(const plan::Plan& plan) {
-  return std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
-    return chunk.parameter_home == plan::Home::kHost || chunk.optimizer_home == plan::Home::kHost;
-  });
-}
-
-Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t candidates) {
-  Found result;
-  result.candidates = candidates;
-  result.operators_measured = plans.front().simulation.operators_measured;
-  result.operators_total = plans.front().simulation.operators_total;
-  result.device_peak = plans.front().simulation.device;
-  result.gpu_memory_bytes = plans.front().gpu_memory_bytes;
-  // The next best of the family is nearly the same plan: one is enough, the baselines tell more.
-  bool family = false;
-  for (std::size_t i = 1; i < plans.size(); ++i) {
-    const auto before = plans.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(
-            plans.begin(), before, [&](const Evaluated& other) { return same(other, plans[i]); })) {
-      continue;
-    }
-    if (plans[i].plan.strategy == "optimal" && std::exchange(family, true)) continue;
-    result.runners_up.push_back(summary_of(plans[i]));
-  }
-  result.plan = std::move(plans.front().plan);
-  if (moves_anything(result.plan)) result.all_on_device = all_on_device(problem);
-  return result;
-}
-
-/// Largest number of samples for which static and scaled dynamic memory fit; modelled, since
-/// workspaces need not scale.
-std::int64_t batch_that_fits(const Problem& problem, const Minima& minima) {
-  const program::Program& program = problem.program();
-  if (program.inputs.empty() || program.inputs.front().tensor.sizes.empty()) return 0;
-  const std::int64_t batch = program.inputs.front().tensor.sizes.front();
-  const std::int64_t over = minima.gpu_memory_bytes_any_host - problem.gpu_budget_bytes();
-  const double share = problem.on_cuda() ? 1.0 + 1.0 / kAllocatorFraction : 1.0;
-  const double per_sample =
-      static_cast<double>(minima.dynamic_bytes) * share / static_cast<double>(batch);
-  const double less = std::ceil(static_cast<double>(over) / std::max(per_sample, 1e-9));
-  const double fewer = static_cast<double>(batch) - std::max(less, 1.0);
-  return fewer >= 1 ? static_cast<std::int64_t>(fewer) : 0;
-}
-
-/// The same step in pieces of at most `fits` samples: the fewest equal ones; empty when there are
-/// no such.
-std::string in_pieces(const Problem& problem, std::int64_t fits) {
-  constexpr std::int64_t kMostSteps = 65536;
-  const std::int64_t batch = problem.program().inputs.front().tensor.sizes.front();
-  const std::int64_t steps = problem.request().accumulation_steps;
-  for (std::int64_t pieces = 2; pieces * steps <= kMostSteps && pieces <= batch; ++pieces) {
-    if (batch % pieces != 0 || batch / pieces > fits) continue;
-    return fmt::format(
-        "the same step in smaller pieces: profile with --batch {}, then search with "
-        "--accumulation-steps {} (modelled: activations scale with the batch)",
-        batch / pieces,
-        pieces * steps);
-  }
-  return "";
-}
-
-/// A flag with a size that is enough to the byte.
-std::string exact(const char* flag, std::int64_t bytes) {
-  return fmt::format("{} {} ({})", flag, bytes, format_bytes(bytes));
-}
-
-Infeasible infeasible(const Problem& problem) {
-  const Minima minima = find_minima(problem);
-  Infeasible result;
-  result.least_peak = minima.least_peak;
-  result.minimum_gpu_memory_bytes =
-      minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host);
-  result.minimum_host_memory_bytes = minima.host_memory_bytes.value_or(0);
-  const bool host_would_help =
-      minima.host_memory_bytes && *minima.host_memory_bytes > problem.host_budget_bytes();
-  if (host_would_help) {
-    result.binding_limit = "host_memory";
-    result.shortfall_bytes = *minima.host_memory_bytes - problem.host_budget_bytes();
-    result.remedies.push_back({exact("--host-memory", *minima.host_memory_bytes)});
-    if (minima.gpu_memory_bytes) {
-      result.remedies.push_back({exact("--gpu-memory", *minima.gpu_memory_bytes)});
-    }
-    return result;
-  }
-  result.binding_limit = "gpu_memory";
-  result.shortfall_bytes = result.minimum_gpu_memory_bytes - problem.gpu_budget_bytes();
-  result.remedies.push_back({exact("--gpu-memory", result.minimum_gpu_memory_bytes)});
-  const std::int64_t batch = batch_that_fits(problem, minima);
-  if (batch > 0) {
-    const std::string pieces = in_pieces(problem, batch);
-    if (!pieces.empty()) result.remedies.push_back({pieces});
-    result.remedies.push_back({fmt::format(
-        "a smaller step: profile with --batch {} (modelled: activations scale with it)", batch)});
-  }
-  if (minima.gpu_memory_bytes_any_host < result.minimum_gpu_memory_bytes) {
-    result.remedies.push_back(
-        {fmt::format("more host memory: with enough of it --gpu-memory {} ({}) is the least",
-                     minima.gpu_memory_bytes_any_host,
-                     format_bytes(minima.gpu_memory_bytes_any_host))});
-  }
-  return result;
-}
-
-/// A GPU budget at which a baseline finds a fitting plan and one byte less at which it does not,
-/// above the problem's. Its plans depend on the budget, so that the need of one plan says nothing;
-/// nullopt when no budget works.
-std::optional<std::int64_t> least_budget(Problem problem, Baseline baseline) {
-  const auto works = [&](std::int64_t bytes) {
-    problem.set_gpu_budget(bytes);
-    const std::optional<Evaluated> plan = baseline(problem);
-    return plan && problem.fits(*plan);
-  };
-  constexpr std::int64_t kMost = std::int64_t{1} << 44;
-  std::int64_t fails = problem.gpu_budget_bytes();
-  std::int64_t enough = std::max<std::int64_t>(2 * fails, 1_MiB);
-  for (; !works(enough); enough *= 2) {
-    if (enough > kMost) return std::nullopt;
-    fails = enough;
-  }
-  while (enough - fails > 1) {
-    throw_if_interrupted();
-    const std::int64_t middle = fails + (enough - fails) / 2;
-    (works(middle) ? enough : fails) = middle;
-  }
-  return enough;
-}
-
-/// A baseline's own plan does not fit: what it needs, and what the family of `optimal` could do
-/// instead.
-Infeasible baseline_infeasible(const Problem& problem,
-                               const std::optional<Evaluated>& plan,
-                               Baseline baseline) {
-  const Minima minima = find_minima(problem);
-  Infeasible result;
-  result.minimum_host_memory_bytes = plan ? plan->simulation.host_bytes : 0;
-  if (minima.gpu_memory_bytes && *minima.gpu_memory_bytes <= problem.gpu_budget_bytes()) {
-    result.remedies.push_back({"--strategy optimal (finds a plan in these budgets)"});
-  }
-  if (plan && plan->gpu_memory_bytes <= problem.gpu_budget_bytes()) {
-    result.binding_limit = "host_memory";
-    result.minimum_gpu_memory_bytes = plan->gpu_memory_bytes;
-    result.shortfall_bytes = result.minimum_host_memory_bytes - problem.host_budget_bytes();
-    result.remedies.push_back({exact("--host-memory", result.minimum_host_memory_bytes)});
-    return result;
-  }
-  result.binding_limit = "gpu_memory";
-  const std::optional<std::int64_t> least = least_budget(problem, baseline);
-  result.minimum_gpu_memory_bytes =
-      least.value_or(minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host));
-  result.shortfall_bytes =
-      std::max<std::int64_t>(result.minimum_gpu_memory_bytes - problem.gpu_budget_bytes(), 1);
-  if (least) result.remedies.push_back({exact("--gpu-memory", *least)});
-  return result;
-}
-
-/// The best plans that fit with what the simulated allocator reserves for them. When it is more than
-/// was guessed while they were compared, the guess is raised and the search starts again: what the
-/// operators ask for hardly depends on the plan, so that one more search is nearly always enough.
-BestPlans verified_plans(Problem& problem) {
-  constexpr int kMostSearches = 8;
-  Evaluated smallest = smallest_plan(problem);
-  problem.raise_guess(problem.verify(smallest));
-  BestPlans verified;
-  for (int i = 0; i < kMostSearches && verified.plans.empty(); ++i) {
-    BestPlans best = best_plans(problem);
-    verified.candidates += best.candidates;
-    if (best.plans.empty()) break;
-    std::int64_t missing_bytes = 0;
-    for (std::size_t p = 0; p < best.plans.size(); ++p) {
-      const std::int64_t grown = problem.verify(best.plans[p]);
-      if (problem.fits(best.plans[p])) {
-        verified.plans.push_back(std::move(best.plans[p]));
-      } else if (p == 0 && i + 1 < kMostSearches) {
-        missing_bytes = grown;
-        break;
-      }
-    }
-    problem.raise_guess(missing_bytes);
-  }
-  return verified;
-}
+using edit::Recompute;
 
 void check_request(const Request& request) {
   if (request.gpus != 1) {
@@ -257,6 +30,95 @@ void check_request(const Request& request) {
   }
 }
 
+/// What may be recomputed, in the order in which it is tried.
+std::vector<Recompute> choices(const Request& request) {
+  if (request.recompute) return {*request.recompute};
+  if (request.strategy != "optimal") return {Recompute::kBlocks};
+  return {Recompute::kNone, Recompute::kElementwise, Recompute::kBlocks};
+}
+
+std::int64_t kept_bytes(const program::Program& program) {
+  std::int64_t bytes = 0;
+  for (const program::StorageId s : edit::kept_activations(program)) {
+    bytes += program.storages[s].bytes;
+  }
+  return bytes;
+}
+
+/// The program with what `choice` recomputes.
+struct Edited {
+  Edits edits;
+  program::Program program;
+};
+Edited edited(const program::Program& program, const std::string& fingerprint, Recompute choice) {
+  Edited result{.edits = {.fingerprint = fingerprint, .edits = {}}, .program = program};
+  std::vector<program::StorageId> storages = edit::choose(program, choice);
+  if (storages.empty()) return result;
+  std::sort(storages.begin(), storages.end());
+  result.edits.edits.push_back(
+      {.kind = plan::Edit::Kind::kRecompute, .storages = std::move(storages)});
+  result.program = schedule::apply_edits(program, result.edits.edits);
+  return result;
+}
+
+Candidate summary_of(const Found& found) {
+  return {.description = fmt::format(
+              "recompute {}: {}", edit::name_of(found.recomputation.choice), found.description),
+          .step_ns = found.plan.predicted.step_ns,
+          .peak_bytes = found.plan.predicted.peak_allocated_bytes,
+          .host_bytes = found.plan.predicted.host_bytes};
+}
+
+/// The faster one, with the other among its runners-up. Equal ones: the first, which recomputes
+/// less.
+Found better_of(Found first, Found second) {
+  const std::int64_t candidates = first.candidates + second.candidates;
+  if (second.plan.predicted.step_ns < first.plan.predicted.step_ns) std::swap(first, second);
+  first.candidates = candidates;
+  first.runners_up.push_back(summary_of(second));
+  std::stable_sort(first.runners_up.begin(),
+                   first.runners_up.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.step_ns < b.step_ns; });
+  return first;
+}
+
+/// A plan rather than none; of two refusals the one that lacks less.
+Outcome better_of(Outcome first, Outcome second) {
+  auto* found = std::get_if<Found>(&first);
+  auto* other = std::get_if<Found>(&second);
+  if (found != nullptr && other != nullptr) return better_of(std::move(*found), std::move(*other));
+  if (found != nullptr) return first;
+  if (other != nullptr) return second;
+  return std::get<Infeasible>(second).shortfall_bytes < std::get<Infeasible>(first).shortfall_bytes
+             ? std::move(second)
+             : std::move(first);
+}
+
+Outcome search_choices(const program::Program& program,
+                       const hardware::HardwareProfile& hardware,
+                       const Request& request,
+                       const std::vector<Recompute>& choices) {
+  const std::string fingerprint = program::fingerprint(program);
+  const std::int64_t kept_without_bytes = kept_bytes(program);
+  std::optional<Outcome> best;
+  for (const Recompute choice : choices) {
+    throw_if_interrupted();
+    const Edited variant = edited(program, fingerprint, choice);
+    if (best && variant.edits.edits.empty()) continue;  // nothing can be recomputed
+    Outcome outcome = search_edited(variant.program, variant.edits, hardware, request);
+    if (auto* found = std::get_if<Found>(&outcome)) {
+      found->recomputation = {.choice = variant.edits.edits.empty() ? Recompute::kNone : choice,
+                              .kept_bytes = kept_bytes(variant.program),
+                              .kept_without_bytes = kept_without_bytes};
+      // All of it fits: more work in a step cannot make it faster.
+      const bool nothing_to_gain = variant.edits.edits.empty() && !moves_anything(found->plan);
+      if (!best && nothing_to_gain) return outcome;
+    }
+    best = best ? better_of(std::move(*best), std::move(outcome)) : std::move(outcome);
+  }
+  return std::move(*best);
+}
+
 }  // namespace
 
 std::vector<std::string> strategies() {
@@ -267,32 +129,18 @@ Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
                const Request& request) {
   check_request(request);
-  Problem problem(program, hardware, request);
-  if (request.strategy == "optimal") {
-    BestPlans best = verified_plans(problem);
-    if (best.plans.empty()) return infeasible(problem);
-    for (const Named& baseline : kBaselines) {
-      std::optional<Evaluated> plan = baseline.plan(problem);
-      ++best.candidates;
-      if (plan) problem.verify(*plan);
-      if (plan && problem.fits(*plan)) best.plans.push_back(std::move(*plan));
+  Outcome outcome = search_choices(program, hardware, request, choices(request));
+  auto* no = std::get_if<Infeasible>(&outcome);
+  const bool may_recompute_more =
+      no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks;
+  if (may_recompute_more) {
+    const Outcome more = search_choices(program, hardware, request, {Recompute::kBlocks});
+    if (std::holds_alternative<Found>(more)) {
+      no->remedies.insert(no->remedies.begin(),
+                          {"--recompute blocks (finds a plan in these budgets)"});
     }
-    std::stable_sort(best.plans.begin(), best.plans.end(), faster);
-    return found(problem, std::move(best.plans), best.candidates);
   }
-  for (const Named& baseline : kBaselines) {
-    if (request.strategy != baseline.name) continue;
-    std::optional<Evaluated> plan = baseline.plan(problem);
-    if (plan) problem.raise_guess(problem.verify(*plan));
-    if (!plan || !problem.fits(*plan)) {
-      return baseline_infeasible(problem, plan, baseline.plan);
-    }
-    std::vector<Evaluated> plans;
-    plans.push_back(std::move(*plan));
-    return found(problem, std::move(plans), 1);
-  }
-  throw Error(ErrorCode::kBadFlagValue, "unknown strategy '{}'", request.strategy)
-      .help("optimal, minimum-waste, simple or elixir");
+  return outcome;
 }
 
 }  // namespace elixir::search

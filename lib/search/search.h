@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "edit/activations.h"
 #include "hardware/hardware_profile.h"
 #include "plan/plan.h"
 #include "program/program.h"
@@ -24,6 +25,9 @@ struct Request {
   int accumulation_steps = 1;
   std::string optimizer = "adamw";
   bool clip_gradients = true;  ///< plan for a global norm before the updates
+  /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
+  /// the other strategies blocks, as the original Elixir trains.
+  std::optional<edit::Recompute> recompute;
   bool elixir_constants =
       false;  ///< strategy elixir: the original's literals instead of measured rates
 };
@@ -39,8 +43,17 @@ struct DeviceNeed {
   std::int64_t gpu_memory_bytes = 0;  ///< budget: context and allocator allowance included
 };
 
+/// Activations from forward to backward.
+struct Recomputation {
+  edit::Recompute choice = edit::Recompute::kNone;
+  std::int64_t kept_bytes = 0;          ///< under the plan
+  std::int64_t kept_without_bytes = 0;  ///< if nothing were recomputed
+};
+
 struct Found {
   plan::Plan plan;
+  std::string description;  ///< as in Candidate
+  Recomputation recomputation;
   /// Fastest first; none that is the same plan as another, or as the winner.
   std::vector<Candidate> runners_up;
   std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, where this one does

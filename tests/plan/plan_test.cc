@@ -64,6 +64,17 @@ TEST(Plan, OfCudaNamesItsComputeCapability) {
   EXPECT_EQ(parsed(dump(to_json(plan))).hardware.sm, 90);
 }
 
+TEST(Plan, NamesItsEdits) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  plan.edits = {{.kind = Edit::Kind::kRecompute, .storages = {3, 5}}};
+  plan.edited_fingerprint = std::string(64, 'e');
+  const Plan again = parsed(dump(to_json(plan)));
+  ASSERT_EQ(again.edits.size(), 1);
+  EXPECT_EQ(again.edits[0].storages, (std::vector<program::StorageId>{3, 5}));
+  EXPECT_EQ(again.edited_fingerprint, plan.edited_fingerprint);
+  EXPECT_EQ(dump(to_json(again)), dump(to_json(plan)));
+}
+
 TEST(Plan, HostileDocumentsGiveOneError) {
   const Json good = to_json(plan_for(fakes::mlp({8, 8}, 2)));
   struct Case {
@@ -85,7 +96,14 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/hardware/sm", 90, ErrorCode::kJsonBadValue},
            Case{"/optimizer", "lion", ErrorCode::kJsonBadValue},
            Case{"/predicted/operators_measured", 13, ErrorCode::kJsonBadValue},
-           Case{"/activations/recompute", Json::array({1}), ErrorCode::kJsonBadValue},
+           Case{"/edits", Json::array({1}), ErrorCode::kJsonType},
+           Case{"/edits", {{{"edit", "fuse"}, {"storages", {1}}}}, ErrorCode::kJsonBadValue},
+           Case{"/edits", {{{"edit", "recompute"}}}, ErrorCode::kJsonMissingKey},
+           Case{"/edits", {{{"edit", "recompute"}, {"storages", {-1}}}}, ErrorCode::kJsonBadValue},
+           Case{"/edits",
+                {{{"edit", "recompute"}, {"storages", {1}}}},  // leads to no fingerprint
+                ErrorCode::kJsonBadValue},
+           Case{"/edited_fingerprint", std::string(64, 'a'), ErrorCode::kJsonBadValue},
            Case{"/schema", "elixir.profile", ErrorCode::kWrongSchema},
        }) {
     Json bad = good;

@@ -20,10 +20,10 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "edit/recompute.h"
 #include "fakes/hardware.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
+#include "schedule/edited_program.h"
 #include "schedule/plans.h"
 
 namespace elixir::runtime {
@@ -75,7 +75,8 @@ TestModel::TestModel(const std::string& path,
                      const capture::Options& options)
     : path_(path), model_(capture::Model::load(path)) {
   captured_ = capture::capture(model_, options);
-  lifetimes_ = program::analyse_lifetimes(captured_.program);
+  running_ = captured_.program;
+  lifetimes_ = program::analyse_lifetimes(running_);
   for (const program::Input& input : captured_.program.inputs) {
     inputs_.push_back(
         {capture::scalar_type(input.tensor.dtype), input.tensor.sizes, integer_range});
@@ -83,10 +84,10 @@ TestModel::TestModel(const std::string& path,
 }
 
 void TestModel::recompute(edit::Recompute choice) {
-  edit::Recomputed edited =
-      edit::recompute(captured_.program, edit::choose(captured_.program, choice));
-  captured_.program = std::move(edited.program);
-  lifetimes_ = program::analyse_lifetimes(captured_.program);
+  edits_ = {
+      {.kind = plan::Edit::Kind::kRecompute, .storages = edit::choose(captured_.program, choice)}};
+  running_ = schedule::apply_edits(captured_.program, edits_);
+  lifetimes_ = program::analyse_lifetimes(running_);
   measured_threads_ = 0;
 }
 
@@ -163,7 +164,9 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   const bool cuda = program().target.kind == program::Target::Kind::kCuda;
   for (layout.blocks = placement.parameters == plan::Home::kHost ? 1 : 0;; ++layout.blocks) {
     plan::Plan plan = fakes::lay_out(program(), layout);
-    plan.programs = {{"train", program::fingerprint(program())}};
+    plan.programs = {{"train", program::fingerprint(captured_.program)}};
+    plan.edits = edits_;
+    if (!edits_.empty()) plan.edited_fingerprint = program::fingerprint(program());
     plan.hardware = {
         "", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0, program().target.isa};
     plan.strategy = "test";

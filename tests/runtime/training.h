@@ -61,9 +61,10 @@ class TestModel {
   TestModel(const std::string& path, std::int64_t integer_range, const capture::Options& options);
 
   [[nodiscard]] const capture::Captured& captured() const { return captured_; }
-  [[nodiscard]] const program::Program& program() const { return captured_.program; }
+  /// The program that runs: captured()'s, with what recompute() made of it.
+  [[nodiscard]] const program::Program& program() const { return running_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
-  /// From now on the program makes what `choice` says a second time instead of keeping it.
+  /// From now on plans make what `choice` says a second time instead of keeping it.
   void recompute(edit::Recompute choice);
   [[nodiscard]] TensorSource weights() const;
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
@@ -89,6 +90,8 @@ class TestModel {
   std::string path_;
   capture::Model model_;
   capture::Captured captured_;
+  std::vector<plan::Edit> edits_;
+  program::Program running_;
   program::Lifetimes lifetimes_;
   std::vector<reference::InputShape> inputs_;
   mutable schedule::OperatorCosts costs_;  ///< workspaces are measured when first asked for

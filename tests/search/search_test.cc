@@ -12,6 +12,7 @@
 #include "fakes/program_builder.h"
 #include "program/lifetimes.h"
 #include "schedule/buffers.h"
+#include "schedule/edited_program.h"
 #include "schedule/operator_memory.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
@@ -20,6 +21,7 @@
 namespace elixir::search {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -48,10 +50,11 @@ const Found& found(const Outcome& outcome) {
 /// The plan belongs to the program, lowers to a sound schedule and keeps its budgets and
 /// predictions.
 void expect_sound(const plan::Plan& plan,
-                  const program::Program& program,
+                  const program::Program& captured,
                   const hardware::HardwareProfile& hardware,
                   const Request& request) {
-  plan::check_against(plan, program);
+  plan::check_against(plan, captured);
+  const program::Program program = schedule::edited_program(captured, plan);
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   const schedule::Schedule schedule =
       schedule::lower(program, lifetimes, plan, {.clip_gradients = request.clip_gradients});
@@ -77,6 +80,92 @@ TEST(Search, WithRoomEverythingStaysOnTheDevice) {
     EXPECT_EQ(chunk.parameter_home, plan::Home::kDevice);
   }
   EXPECT_EQ(plan.predicted.traffic.fetches, 0);
+}
+
+/// Bytes of the activations that a plan keeps.
+std::int64_t kept_bytes(const program::Program& program) {
+  std::int64_t bytes = 0;
+  for (const program::StorageId s : edit::kept_activations(program)) {
+    bytes += program.storages[s].bytes;
+  }
+  return bytes;
+}
+
+TEST(Search, RecomputesWhereActivationsDoNotFit) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.gpu_memory_bytes = 0;
+  request.recompute = edit::Recompute::kNone;
+  const auto keeping = std::get<Infeasible>(search(program, hardware, request));
+  request.recompute = edit::Recompute::kBlocks;
+  const auto blocks = std::get<Infeasible>(search(program, hardware, request));
+  ASSERT_LT(blocks.minimum_gpu_memory_bytes, keeping.minimum_gpu_memory_bytes);
+
+  // Between the two, only a plan that recomputes fits.
+  request.gpu_memory_bytes = keeping.minimum_gpu_memory_bytes - 1;
+  request.recompute = edit::Recompute::kNone;
+  const Outcome no = search(program, hardware, request);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(no));
+  EXPECT_EQ(std::get<Infeasible>(no).remedies.front().text,
+            "--recompute blocks (finds a plan in these budgets)");
+
+  request.recompute = std::nullopt;
+  const Outcome outcome = search(program, hardware, request);
+  const Found& recomputing = found(outcome);
+  expect_sound(recomputing.plan, program, hardware, request);
+  EXPECT_NE(recomputing.recomputation.choice, edit::Recompute::kNone);
+  EXPECT_EQ(recomputing.recomputation.kept_without_bytes, kept_bytes(program));
+  EXPECT_EQ(recomputing.recomputation.kept_bytes,
+            kept_bytes(schedule::edited_program(program, recomputing.plan)));
+  EXPECT_LT(recomputing.recomputation.kept_bytes, recomputing.recomputation.kept_without_bytes);
+}
+
+TEST(Search, RecomputesNothingWhereEverythingFits) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  const Outcome outcome = search(program, hardware, request);
+  EXPECT_TRUE(found(outcome).plan.edits.empty());
+  EXPECT_EQ(found(outcome).plan.edited_fingerprint, "");
+  for (const Candidate& other : found(outcome).runners_up) {
+    EXPECT_THAT(other.description, Not(HasSubstr("recompute")));
+  }
+}
+
+TEST(Search, StrategiesOfTheOriginalRecomputeBlocks) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.strategy = "minimum-waste";
+  EXPECT_EQ(found(search(program, hardware, request)).recomputation.choice,
+            edit::Recompute::kBlocks);
+  request.recompute = edit::Recompute::kNone;
+  EXPECT_EQ(found(search(program, hardware, request)).recomputation.choice, edit::Recompute::kNone);
+}
+
+TEST(Search, OfAllThatMayBeRecomputedTakesTheFastest) {
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  Request request;
+  request.gpu_memory_bytes = 0;
+  const std::int64_t least =
+      std::get<Infeasible>(search(program, hardware, request)).minimum_gpu_memory_bytes;
+  for (const std::int64_t more : {64_KiB, 1_MiB, 4_MiB}) {
+    request.gpu_memory_bytes = least + more;
+    request.recompute = std::nullopt;
+    const Outcome outcome = search(program, hardware, request);
+    std::int64_t fastest_ns = std::numeric_limits<std::int64_t>::max();
+    for (const edit::Recompute choice :
+         {edit::Recompute::kNone, edit::Recompute::kElementwise, edit::Recompute::kBlocks}) {
+      request.recompute = choice;
+      const Outcome one = search(program, hardware, request);
+      if (const auto* plan = std::get_if<Found>(&one)) {
+        fastest_ns = std::min(fastest_ns, plan->plan.predicted.step_ns);
+      }
+    }
+    EXPECT_EQ(found(outcome).plan.predicted.step_ns, fastest_ns);
+  }
 }
 
 TEST(Search, AQuarterOfTheStateStillTrains) {
@@ -334,7 +423,8 @@ TEST(Search, TheMinimumIsTheSmallestOfItsFamily) {
     const hardware::HardwareProfile hardware = fakes::machine(false);
     Request request;
     request.gpu_memory_bytes = 0;
-    const Problem problem(program, hardware, request);
+    const Edits edits{.fingerprint = program::fingerprint(program), .edits = {}};
+    const Problem problem(program, edits, hardware, request);
     const std::int64_t least = *find_minima(problem).gpu_memory_bytes;
     const std::vector<std::vector<Item>> together =
         used_together(problem.items(), problem.lifetimes());

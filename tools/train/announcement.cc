@@ -33,6 +33,12 @@ std::string model_and_plan(const TrainOptions& options, const train::RunInputs& 
                       moved,
                       plan.cache.blocks,
                       format_bytes(plan.cache.block_bytes));
+  std::size_t made_again = 0;
+  for (const plan::Edit& edit : plan.edits) made_again += edit.storages.size();
+  if (made_again > 0) {
+    text += fmt::format("recompute  {} activations are made again in backward\n",
+                        format_count(static_cast<std::int64_t>(made_again)));
+  }
   text += fmt::format("budgets    device {}, host {}\n",
                       format_bytes(plan.budgets.gpu_memory_bytes),
                       format_bytes(plan.budgets.host_memory_bytes));

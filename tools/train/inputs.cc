@@ -13,6 +13,7 @@
 #include "program/dtype_names.h"
 #include "program/loss_scale.h"
 #include "runtime/machine.h"
+#include "schedule/edited_program.h"
 #include "train/weights/weights.h"
 
 namespace elixir::tools {
@@ -96,8 +97,11 @@ void capture_model(const capture::Model& model,
   for (const std::string& warning : run.captured.warnings) context.warn(warning);
   run.fingerprint = program::fingerprint(program);
   check_plan_against(program, run.plan, options.plan);
-  inputs.lifetimes = program::analyse_lifetimes(program);
-  run.flops_per_step = train::flops_of_step(program, inputs.lifetimes, run.plan.accumulation_steps);
+  // A model's work is counted without what is made again, as everywhere.
+  run.flops_per_step = train::flops_of_step(
+      program, program::analyse_lifetimes(program), run.plan.accumulation_steps);
+  inputs.running = schedule::edited_program(program, run.plan);
+  inputs.lifetimes = program::analyse_lifetimes(inputs.running);
   if (options.eval_data.empty()) return;
   wanted.mode = "eval";
   wanted.backward = false;

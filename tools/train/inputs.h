@@ -17,7 +17,8 @@ namespace elixir::tools {
 
 struct TrainInputs {
   train::RunInputs run;
-  program::Lifetimes lifetimes;  ///< of the run's program
+  program::Program running;      ///< the run's program with the plan's edits
+  program::Lifetimes lifetimes;  ///< of `running`
   train::DataFiles data_files;
   train::Labels labels = train::Labels::kSame;
   train::LabelUse label_use;

@@ -57,7 +57,7 @@ void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
   timelines.push_back({"measured rank 0", facts.result.last_tasks});
   write_file_streamed(
       facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
-        report::write_schedule_trace(schedule, facts.inputs.run.captured.program, timelines, sink);
+        report::write_schedule_trace(schedule, facts.inputs.running, timelines, sink);
       });
 }
 

@@ -33,9 +33,10 @@ std::optional<hardware::HardwareProfile> hardware_of(const plan::Plan& plan,
   return found;
 }
 
-schedule::RunMemory memory_of(const train::RunInputs& run,
+schedule::RunMemory memory_of(const TrainInputs& inputs,
                               const schedule::Schedule& schedule,
                               const std::optional<hardware::HardwareProfile>& known) {
+  const train::RunInputs& run = inputs.run;
   const bool cuda = run.device == runtime::DeviceKind::kCuda;
   const hardware::HardwareProfile profile =
       known ? *known : hardware::load_hardware(cuda ? "h200" : "cpu");
@@ -46,7 +47,7 @@ schedule::RunMemory memory_of(const train::RunInputs& run,
   }
   return schedule::run_memory(
       run.plan,
-      run.captured.program,
+      inputs.running,
       schedule,
       run.plan.predicted.peak_allocated_bytes,
       run.held_out ? &run.held_out->program.program : nullptr,
@@ -64,13 +65,13 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
   schedule::LoweringOptions lowering;
   lowering.clip_gradients = options.clip_norm > 0;
   const schedule::Schedule schedule =
-      schedule::lower(run.captured.program, inputs.lifetimes, run.plan, lowering);
+      schedule::lower(inputs.running, inputs.lifetimes, run.plan, lowering);
   if (hardware) {
     prediction.simulation = schedule::simulate(
-        schedule, run.captured.program, inputs.lifetimes, run.plan, hardware::CostModel(*hardware));
+        schedule, inputs.running, inputs.lifetimes, run.plan, hardware::CostModel(*hardware));
     prediction.figures = report::predicted_by(*prediction.simulation);
   }
-  prediction.memory = memory_of(run, schedule, hardware);
+  prediction.memory = memory_of(inputs, schedule, hardware);
   prediction.figures.peak_device_bytes += prediction.memory.evaluation.own_device_bytes;
   prediction.figures.host_bytes += prediction.memory.evaluation.own_host_bytes;
   return prediction;

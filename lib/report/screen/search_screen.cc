@@ -116,6 +116,16 @@ std::string layout_text(const Plan& plan) {
   return text + "\n";
 }
 
+/// Empty where every activation is kept.
+std::string recomputation_text(const Found& found) {
+  const search::Recomputation& recomputation = found.recomputation;
+  if (recomputation.choice == edit::Recompute::kNone) return "";
+  return fmt::format("recompute  {}: {} of activations are kept for backward instead of {}\n",
+                     edit::name_of(recomputation.choice),
+                     format_bytes(recomputation.kept_bytes),
+                     format_bytes(recomputation.kept_without_bytes));
+}
+
 std::string time_text(const Plan& plan) {
   std::vector<std::string> streams;
   for (const plan::StreamTime& stream : plan.predicted.streams) {
@@ -287,7 +297,7 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += time_text(plan);
+  text += recomputation_text(found) + time_text(plan);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",

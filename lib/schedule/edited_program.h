@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The program that runs under a plan: the captured one with the plan's edits. Search and trainer
+// both come here, so that they plan, check and run the same operators.
+
+#include <vector>
+
+#include "plan/plan.h"
+#include "program/program.h"
+
+namespace elixir::schedule {
+
+/// `program` with `edits`, one after the other. Throws kInconsistentPlan when an edit names a
+/// storage that it cannot be made for.
+[[nodiscard]] program::Program apply_edits(program::Program program,
+                                           const std::vector<plan::Edit>& edits);
+
+/// The same with the edits of `plan`. Throws kInconsistentPlan too when the result is not the
+/// program that the plan was made for.
+[[nodiscard]] program::Program edited_program(program::Program program, const plan::Plan& plan);
+
+}  // namespace elixir::schedule

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// The program that runs under a plan: the captured one with the plan's edits.
+#include "schedule/edited_program.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "edit/activations.h"
+#include "fakes/error_of.h"
+#include "fakes/program_builder.h"
+#include "program/lifetimes.h"
+
+namespace elixir::schedule {
+namespace {
+
+program::Program captured() {
+  fakes::TransformerOptions options;
+  options.layers = 3;
+  return fakes::transformer(options);
+}
+
+/// A plan whose edits recompute what is inside the blocks of `program`.
+plan::Plan recomputing(const program::Program& program) {
+  plan::Plan plan;
+  plan.edits = {{.kind = plan::Edit::Kind::kRecompute,
+                 .storages = edit::choose(program, edit::Recompute::kBlocks)}};
+  plan.edited_fingerprint = program::fingerprint(apply_edits(program, plan.edits));
+  return plan;
+}
+
+TEST(EditedProgram, WithoutEditsIsTheCapturedOne) {
+  const program::Program program = captured();
+  EXPECT_EQ(program::fingerprint(edited_program(program, {})), program::fingerprint(program));
+}
+
+TEST(EditedProgram, IsTheOneThatThePlanNames) {
+  const program::Program program = captured();
+  const plan::Plan plan = recomputing(program);
+  const program::Program running = edited_program(program, plan);
+  EXPECT_EQ(program::fingerprint(running), plan.edited_fingerprint);
+  EXPECT_NE(program::fingerprint(running), program::fingerprint(program));
+  EXPECT_LT(edit::kept_activations(running).size(), edit::kept_activations(program).size());
+}
+
+TEST(EditedProgram, OfAnotherFingerprintIsRefused) {
+  const program::Program program = captured();
+  plan::Plan plan = recomputing(program);
+  plan.edited_fingerprint = program::fingerprint(program);
+  const ErrorInfo error = tests::error_of([&] { (void)edited_program(program, plan); });
+  EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
+  EXPECT_EQ(error.notes.size(), 2);
+  auto& storages = plan.edits[0].storages;
+  storages.resize(storages.size() / 2);  // recomputes less than was planned on
+  plan.edited_fingerprint = recomputing(program).edited_fingerprint;
+  EXPECT_EQ(tests::error_of([&] { (void)edited_program(program, plan); }).code,
+            ErrorCode::kInconsistentPlan);
+}
+
+TEST(EditedProgram, AnEditOfWhatIsNoActivationNamesIt) {
+  const program::Program program = captured();
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const auto of_backward = std::find_if(
+      program.operators.rbegin(), program.operators.rend(), [](const program::Operator& op) {
+        return op.phase == program::Phase::kBackward;
+      });
+  ASSERT_NE(of_backward, program.operators.rend());
+  const auto count = static_cast<program::StorageId>(program.storages.size());
+  std::vector<program::StorageId> wrong = {count, -1, program.parameters[0].tensor.storage};
+  for (program::StorageId s = 0; s < count; ++s) {
+    if (lifetimes.storages[s].producer == of_backward->id) wrong.push_back(s);
+  }
+  for (const program::StorageId storage : wrong) {
+    const ErrorInfo error = tests::error_of([&] {
+      (void)apply_edits(program, {{.kind = plan::Edit::Kind::kRecompute, .storages = {storage}}});
+    });
+    EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
+    EXPECT_THAT(error.message, testing::HasSubstr(std::to_string(storage)));
+  }
+}
+
+}  // namespace
+}  // namespace elixir::schedule
