@@ -78,16 +78,15 @@ elixir::check::Rules rules_of(const CheckedDocument& document,
     rules.max_increases = {};
   }
   if (rules.empty()) {
-    throw Error(ErrorCode::kMissingArgument,
-                fmt::format("there is no limit for `{}`", document.path),
-                {"give a budget document, or limits such as --max-peak-allocated 20GiB",
-                 "or --baseline OLD.profile.json --max-increase 2%"});
+    throw Error(ErrorCode::kMissingArgument, "there is no limit for `{}`", document.path)
+        .help("give a budget document, or limits such as --max-peak-allocated 20GiB")
+        .help("or --baseline OLD.profile.json --max-increase 2%");
   }
   if (rules.limits_increase() && !rules.baseline) {
-    throw Error(
-        ErrorCode::kMissingArgument,
-        fmt::format("there is no baseline for `{}`, though its increase is limited", document.path),
-        {"give --baseline FILE|DIRECTORY, or `baseline` in the budget"});
+    throw Error(ErrorCode::kMissingArgument,
+                "there is no baseline for `{}`, though its increase is limited",
+                document.path)
+        .help("give --baseline FILE|DIRECTORY, or `baseline` in the budget");
   }
   return rules;
 }

@@ -99,8 +99,8 @@ elixir::tools::Answer compare_budgets(const Documents& documents,
                                       elixir::tools::Context& context) {
   if (context.output()) {
     throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
-                        "-o names one plan, --gpu-memory several budgets",
-                        {"leave -o out for the table, or name one budget for the plan"});
+                        "-o names one plan, --gpu-memory several budgets")
+        .help("leave -o out for the table, or name one budget for the plan");
   }
   std::vector<elixir::report::BudgetAnswer> answers;
   Json budgets = Json::array();

@@ -56,7 +56,7 @@ Error model_rejects(const Session& session, const std::string& what, const StepI
 void declare(Session& session, const Step& step, Program& program) {
   for (const LoadedTensor& loaded : step.loaded.parameters) {
     if (!loaded.tensor.is_non_overlapping_and_dense()) {
-      throw Error(ErrorCode::kUnsupportedModel, "parameter '" + loaded.names[0] + "' is not dense");
+      throw Error(ErrorCode::kUnsupportedModel, "parameter '{}' is not dense", loaded.names[0]);
     }
     program::Parameter parameter;
     parameter.name = loaded.names[0];
@@ -139,9 +139,8 @@ void check_size(const Program& program) {
     constexpr long double kRoundingBytes = 512;
     bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
     if (storage.bytes < 0 || bytes > kMostBytes) {
-      throw Error(ErrorCode::kUnsupportedModel,
-                  "the tensors of a step are larger than any memory",
-                  {"look at the sizes of the inputs and at those that the model computes"});
+      throw Error(ErrorCode::kUnsupportedModel, "the tensors of a step are larger than any memory")
+          .help("look at the sizes of the inputs and at those that the model computes");
     }
   }
 }
@@ -203,7 +202,8 @@ Captured capture(const Model& model, const Options& options) {
     return record(model, options, CaptureOn::kMeta);
   } catch (const c10::Error& error) {  // outside the model's own calls
     throw Error(ErrorCode::kUnsupportedModel,
-                "LibTorch refuses the model: " + bare_message(error.what_without_backtrace()));
+                "LibTorch refuses the model: {}",
+                bare_message(error.what_without_backtrace()));
   }
 }
 

@@ -25,10 +25,8 @@ constexpr std::array kRunsOn{75, 80, 86, 87, 88, 89, 90, 100, 103, 120, 121};
 void check_target(const program::Target& target) {
   if (target.kind != program::Target::Kind::kCuda) return;
   if (std::find(kRunsOn.begin(), kRunsOn.end(), target.sm) != kRunsOn.end()) return;
-  throw Error(
-      ErrorCode::kWrongTarget,
-      fmt::format("LibTorch 2.11 has no kernels for {}", target.text()),
-      {fmt::format("targets that it runs on: cuda:sm_{}", fmt::join(kRunsOn, ", cuda:sm_"))});
+  throw Error(ErrorCode::kWrongTarget, "LibTorch 2.11 has no kernels for {}", target.text())
+      .help("targets that it runs on: cuda:sm_{}", fmt::join(kRunsOn, ", cuda:sm_"));
 }
 
 }  // namespace elixir::capture

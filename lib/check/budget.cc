@@ -49,9 +49,8 @@ class Reader {
     const JsonCursor root = document_.root("elixir.budget", 1);
     root.only_keys({"schema", "schema_version", "meta", "limits", "baseline", "models"});
     if (!root.has("limits") && !root.has("baseline") && !root.has("models")) {
-      root.fail(ErrorCode::kJsonMissingKey,
-                "the budget limits nothing",
-                {"give `limits`, `baseline` or `models`"});
+      throw root.error(ErrorCode::kJsonMissingKey, "the budget limits nothing")
+          .help("give `limits`, `baseline` or `models`");
     }
     if (root.has("meta")) static_cast<void>(root.at("meta").members());
     Budget budget;
@@ -96,10 +95,10 @@ class Reader {
     const auto value = parse_value(info.measure, text);
     const bool has_unit = !text.empty() && (text.back() < '0' || text.back() > '9');
     if (!value || !has_unit) {
-      cursor.fail(ErrorCode::kJsonBadValue,
-                  fmt::format("`{}` is no value for a limit of {}", text, info.title),
-                  {value ? fmt::format("a number ({}), or text with a unit", *value)
-                         : expected_value(info.measure, text)});
+      throw cursor
+          .error(ErrorCode::kJsonBadValue, "`{}` is no value for a limit of {}", text, info.title)
+          .help(value ? fmt::format("a number ({}), or text with a unit", *value)
+                      : expected_value(info.measure, text));
     }
     return {*value, origin_of(cursor)};
   }
@@ -128,9 +127,9 @@ class Reader {
     const std::optional<double> percent =
         is_text ? parse_percent(cursor.string()) : std::optional<double>(cursor.number());
     if (!percent || *percent < 0 || *percent > kLargestPercent) {
-      cursor.fail(ErrorCode::kJsonBadValue,
-                  fmt::format("{} is no increase in percent", cursor.raw().dump()),
-                  {"a number from 0 to 1000000, or text such as \"2%\" or \"0.5%\""});
+      throw cursor
+          .error(ErrorCode::kJsonBadValue, "{} is no increase in percent", cursor.raw().dump())
+          .help("a number from 0 to 1000000, or text such as \"2%\" or \"0.5%\"");
     }
     return {*percent, origin_of(cursor)};
   }
@@ -144,7 +143,8 @@ class Reader {
     if (cursor.has("path")) {
       const JsonCursor path = cursor.at("path");
       if (path.string().empty()) {
-        path.fail(ErrorCode::kJsonBadValue, "the path is empty", {"a file or a directory"});
+        throw path.error(ErrorCode::kJsonBadValue, "the path is empty")
+            .help("a file or a directory");
       }
       const std::filesystem::path directory = std::filesystem::path(document_.name()).parent_path();
       rules.baseline = BaselinePath{(directory / path.string()).string(), origin_of(path)};
@@ -165,9 +165,8 @@ class Reader {
   [[nodiscard]] static std::string read_glob(const JsonCursor& cursor) {
     std::string glob = cursor.string();
     if (glob.empty() || glob.find('/') != std::string::npos) {
-      cursor.fail(ErrorCode::kJsonBadValue,
-                  fmt::format("`{}` matches no file name", glob),
-                  {"a glob for the name alone, without directories: \"gpt2*.profile.json\""});
+      throw cursor.error(ErrorCode::kJsonBadValue, "`{}` matches no file name", glob)
+          .help("a glob for the name alone, without directories: \"gpt2*.profile.json\"");
     }
     return glob;
   }
@@ -181,7 +180,7 @@ class Reader {
       model.files.push_back(read_glob(files));
     } else {
       for (const JsonCursor& item : files.items()) model.files.push_back(read_glob(item));
-      if (model.files.empty()) files.fail(ErrorCode::kJsonBadValue, "the list is empty");
+      if (model.files.empty()) throw files.error(ErrorCode::kJsonBadValue, "the list is empty");
     }
     if (cursor.has("limits")) model.limits = read_limits(cursor.at("limits"), Null::kLifts);
     if (cursor.has("baseline")) read_baseline(cursor.at("baseline"), Null::kLifts, model);

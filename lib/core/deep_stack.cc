@@ -40,9 +40,8 @@ void run_on_deep_stack(const std::function<void()>& work) {
   const int failure = pthread_create(&thread, &attributes, run, &task);
   pthread_attr_destroy(&attributes);
   if (failure != 0) {
-    throw Error(ErrorCode::kOutOfMemory,
-                "no room for a thread that reads the model",
-                {"raise the limit of address space (ulimit -v)"});
+    throw Error(ErrorCode::kOutOfMemory, "no room for a thread that reads the model")
+        .help("raise the limit of address space (ulimit -v)");
   }
   pthread_join(thread, nullptr);
   if (task.failure) std::rethrow_exception(task.failure);

@@ -59,11 +59,24 @@ std::string code_text(ErrorCode code) {
 
 Error::Error(ErrorInfo info) : info_(std::move(info)), what_(what_text(info_)) {}
 
-Error::Error(ErrorCode code, std::string message, std::vector<std::string> help)
-    : Error(ErrorInfo{code, std::move(message), std::nullopt, {}, std::move(help)}) {}
+Error::Error(ErrorCode code, std::string message)
+    : Error(ErrorInfo{code, std::move(message), std::nullopt, {}, {}}) {}
+
+Error::Error(ErrorCode code, SourcePos where, std::string message)
+    : Error(ErrorInfo{code, std::move(message), std::move(where), {}, {}}) {}
 
 Error& Error::note(std::string text) {
   info_.notes.push_back(std::move(text));
+  return *this;
+}
+
+Error& Error::help(std::string text) {
+  info_.help.push_back(std::move(text));
+  return *this;
+}
+
+Error& Error::help(std::vector<std::string> texts) {
+  for (std::string& text : texts) help(std::move(text));
   return *this;
 }
 

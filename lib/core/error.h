@@ -13,7 +13,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 namespace elixir {
 
@@ -102,13 +105,44 @@ struct ErrorInfo {
 /// "EX0203".
 [[nodiscard]] std::string code_text(ErrorCode code);
 
+/// A message and a help text are a text as it is, or a format string of fmt with its values:
+///
+///     throw Error(ErrorCode::kNoGpu, "there is no GPU to measure: {}", reason)
+///         .help("measure the CPU device: --device cpu");
 class Error : public std::exception {
  public:
   explicit Error(ErrorInfo info);
-  Error(ErrorCode code, std::string message, std::vector<std::string> help = {});
-  [[nodiscard]] const ErrorInfo& info() const { return info_; }
-  /// Unwinding code may add facts.
+  Error(ErrorCode code, std::string message);
+  Error(ErrorCode code, SourcePos where, std::string message);
+
+  template <typename... Values>
+  requires(sizeof...(Values) > 0)
+      Error(ErrorCode code, fmt::format_string<Values...> message, Values&&... values)
+      : Error(code, fmt::vformat(message, fmt::make_format_args(values...))) {}
+  template <typename... Values>
+  requires(sizeof...(Values) > 0) Error(ErrorCode code,
+                                        SourcePos where,
+                                        fmt::format_string<Values...> message,
+                                        Values&&... values)
+      : Error(code, std::move(where), fmt::vformat(message, fmt::make_format_args(values...))) {}
+
+  /// A fact more. Unwinding code may add facts too.
   Error& note(std::string text);
+  /// What would be right, or what to do.
+  Error& help(std::string text);
+  Error& help(std::vector<std::string> texts);
+  template <typename... Values>
+  requires(sizeof...(Values) > 0) Error& note(fmt::format_string<Values...> text,
+                                              Values&&... values) {
+    return note(fmt::vformat(text, fmt::make_format_args(values...)));
+  }
+  template <typename... Values>
+  requires(sizeof...(Values) > 0) Error& help(fmt::format_string<Values...> text,
+                                              Values&&... values) {
+    return help(fmt::vformat(text, fmt::make_format_args(values...)));
+  }
+
+  [[nodiscard]] const ErrorInfo& info() const { return info_; }
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
 
  private:

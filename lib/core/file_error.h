@@ -6,27 +6,37 @@
 
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
+
+#include <fmt/core.h>
 
 #include "core/error.h"
 
 namespace elixir {
 
-struct FileErrorDetails {
-  std::optional<long long> byte_offset;
-  std::vector<std::string> notes;  ///< facts
-  std::vector<std::string> help;   ///< what would be right, or what to do
-};
+/// Of the file as a whole.
+template <typename... Values>
+requires(sizeof...(Values) > 0) [[nodiscard]] Error
+    file_error(ErrorCode code,
+               const std::string& path,
+               fmt::format_string<Values...> message,
+               Values&&... values) {
+  return Error(code,
+               SourcePos{path, "", std::nullopt, std::nullopt},
+               fmt::vformat(message, fmt::make_format_args(values...)));
+}
+[[nodiscard]] Error file_error(ErrorCode code, const std::string& path, std::string message);
 
-[[nodiscard]] Error file_error(ErrorCode code,
-                               const std::string& path,
-                               std::string message,
-                               FileErrorDetails details = {});
-
-/// Throws it.
-[[noreturn]] void fail_in_file(ErrorCode code,
-                               const std::string& path,
-                               std::string message,
-                               std::vector<std::string> help = {});
+/// Of the byte at `byte_offset` of the file, from 0.
+template <typename... Values>
+[[nodiscard]] Error error_at_byte(ErrorCode code,
+                                  const std::string& path,
+                                  std::optional<long long> byte_offset,
+                                  fmt::format_string<Values...> message,
+                                  Values&&... values) {
+  return Error(code,
+               SourcePos{path, "", std::nullopt, byte_offset},
+               fmt::vformat(message, fmt::make_format_args(values...)));
+}
 
 }  // namespace elixir

@@ -31,13 +31,11 @@ std::string errno_text(int number) {
 
 [[noreturn]] void fail_write(const std::string& path, int number) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
-    fail_in_file(ErrorCode::kDiskFull,
-                 path,
-                 fmt::format("no room to write `{}`: {}", path, errno_text(number)),
-                 {"free space or choose another place with -o; nothing was left behind"});
+    throw file_error(
+        ErrorCode::kDiskFull, path, "no room to write `{}`: {}", path, errno_text(number))
+        .help("free space or choose another place with -o; nothing was left behind");
   }
-  fail_in_file(
-      ErrorCode::kIoError, path, fmt::format("cannot write `{}`: {}", path, errno_text(number)));
+  throw file_error(ErrorCode::kIoError, path, "cannot write `{}`: {}", path, errno_text(number));
 }
 
 std::string directory_of(const std::string& path) {
@@ -141,47 +139,48 @@ enum class TargetKind { kNew, kRegular, kDirect };
 /// What writing to `path` would meet; throws when it cannot be written.
 TargetKind inspect(const std::string& path, Overwrite overwrite) {
   if (path.empty())
-    fail_in_file(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
+    throw file_error(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
-      fail_in_file(
-          ErrorCode::kOutputUnwritable,
-          path,
-          fmt::format("cannot write `{}`: it is a directory", path),
-          {fmt::format("name a file in it, e.g. `{}`", (stdfs::path(path) / "out.json").string())});
+      throw file_error(
+          ErrorCode::kOutputUnwritable, path, "cannot write `{}`: it is a directory", path)
+          .help("name a file in it, e.g. `{}`", (stdfs::path(path) / "out.json").string());
     }
     if (!S_ISREG(status.st_mode)) return TargetKind::kDirect;
     if (overwrite == Overwrite::kRefuse) {
-      fail_in_file(ErrorCode::kOutputExists,
-                   path,
-                   fmt::format("`{}` exists already", path),
-                   {"give --force to replace it, or choose another name with -o"});
+      throw file_error(ErrorCode::kOutputExists, path, "`{}` exists already", path)
+          .help("give --force to replace it, or choose another name with -o");
     }
   } else if (errno != ENOENT) {
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    throw file_error(
+        ErrorCode::kOutputUnwritable, path, "cannot write `{}`: {}", path, errno_text(errno));
   }
   const std::string directory = directory_of(path);
   if (::stat(directory.c_str(), &status) != 0) {
-    fail_in_file(
-        ErrorCode::kOutputUnwritable,
-        path,
-        fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
-        {fmt::format("create it first: mkdir -p '{}'", directory)});
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     path,
+                     "cannot write `{}`: directory `{}`: {}",
+                     path,
+                     directory,
+                     errno_text(errno))
+        .help("create it first: mkdir -p '{}'", directory);
   }
   if (!S_ISDIR(status.st_mode)) {
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot write `{}`: `{}` is not a directory", path, directory));
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     path,
+                     "cannot write `{}`: `{}` is not a directory",
+                     path,
+                     directory);
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    fail_in_file(
-        ErrorCode::kOutputUnwritable,
-        path,
-        fmt::format("cannot write `{}`: directory `{}`: {}", path, directory, errno_text(errno)),
-        {"choose a directory you may write to with -o"});
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     path,
+                     "cannot write `{}`: directory `{}`: {}",
+                     path,
+                     directory,
+                     errno_text(errno))
+        .help("choose a directory you may write to with -o");
   }
   return ::stat(path.c_str(), &status) == 0 ? TargetKind::kRegular : TargetKind::kNew;
 }
@@ -189,9 +188,8 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
 void write_direct(const std::string& path, const std::function<void(const Sink&)>& produce) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    throw file_error(
+        ErrorCode::kOutputUnwritable, path, "cannot write `{}`: {}", path, errno_text(errno));
   }
   Writer writer(file.get(), path);
   produce([&](std::string_view bytes) { writer.append(bytes); });
@@ -207,10 +205,8 @@ void publish(const std::string& temporary, const std::string& path, Overwrite ov
       return;
     }
     if (errno == EEXIST) {
-      fail_in_file(ErrorCode::kOutputExists,
-                   path,
-                   fmt::format("`{}` exists already", path),
-                   {"give --force to replace it, or choose another name with -o"});
+      throw file_error(ErrorCode::kOutputExists, path, "`{}` exists already", path)
+          .help("give --force to replace it, or choose another name with -o");
     }
     // File systems without RENAME_NOREPLACE: the check before the work has to do.
     if (errno != EINVAL && errno != ENOSYS) fail_write(path, errno);
@@ -250,9 +246,8 @@ void write_file_streamed(const std::string& path,
   Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.get() < 0) {
     if (errno == ENOSPC || errno == EDQUOT) fail_write(path, errno);
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot write `{}`: {}", path, errno_text(errno)));
+    throw file_error(
+        ErrorCode::kOutputUnwritable, path, "cannot write `{}`: {}", path, errno_text(errno));
   }
   if (mode != 0) static_cast<void>(::fchmod(file.get(), mode));
   Writer writer(file.get(), path);
@@ -281,27 +276,29 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
         help.push_back(
             fmt::format("did you mean `{}`?", (stdfs::path(path).parent_path() / name).string()));
       }
-      fail_in_file(ErrorCode::kFileNotFound, path, fmt::format("`{}` does not exist", path), help);
+      throw file_error(ErrorCode::kFileNotFound, path, "`{}` does not exist", path).help(help);
     }
-    fail_in_file(ErrorCode::kFileUnreadable,
-                 path,
-                 fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+    throw file_error(
+        ErrorCode::kFileUnreadable, path, "cannot read `{}`: {}", path, errno_text(errno));
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    fail_in_file(ErrorCode::kFileUnreadable,
-                 path,
-                 fmt::format("cannot read `{}`: it is {}",
-                             path,
-                             S_ISDIR(status.st_mode) ? "a directory" : "no plain file"),
-                 S_ISDIR(status.st_mode)
-                     ? std::vector<std::string>{}
-                     : std::vector<std::string>{"save what it gives to a file first"});
+    throw file_error(ErrorCode::kFileUnreadable,
+                     path,
+                     "cannot read `{}`: it is {}",
+                     path,
+                     S_ISDIR(status.st_mode) ? "a directory" : "no plain file")
+        .help(S_ISDIR(status.st_mode)
+                  ? std::vector<std::string>{}
+                  : std::vector<std::string>{"save what it gives to a file first"});
   }
   const auto too_large = [&](std::uint64_t bytes) {
-    fail_in_file(ErrorCode::kFileUnreadable,
-                 path,
-                 fmt::format("`{}` has {} bytes; at most {} are read", path, bytes, most_bytes));
+    throw file_error(ErrorCode::kFileUnreadable,
+                     path,
+                     "`{}` has {} bytes; at most {} are read",
+                     path,
+                     bytes,
+                     most_bytes);
   };
   const auto expected = static_cast<std::uint64_t>(status.st_size);
   if (expected > most_bytes) too_large(expected);
@@ -313,9 +310,8 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
     if (got < 0) {
       if (errno == EINTR) continue;
-      fail_in_file(ErrorCode::kFileUnreadable,
-                   path,
-                   fmt::format("cannot read `{}`: {}", path, errno_text(errno)));
+      throw file_error(
+          ErrorCode::kFileUnreadable, path, "cannot read `{}`: {}", path, errno_text(errno));
     }
     if (got == 0) return content;
     content.append(block.data(), static_cast<std::size_t>(got));

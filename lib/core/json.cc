@@ -95,15 +95,16 @@ JsonCursor JsonDocument::root() const {
 JsonCursor JsonDocument::root(std::string_view schema, int major) const {
   const JsonCursor root = this->root();
   if (!root.has("schema")) {
-    root.fail(
-        ErrorCode::kWrongSchema,
-        fmt::format("not an Elixir document: key `schema` is missing, expected `{}`", schema));
+    throw root.error(ErrorCode::kWrongSchema,
+                     "not an Elixir document: key `schema` is missing, expected `{}`",
+                     schema);
   }
   const JsonCursor found = root.at("schema");
   if (found.string() != schema) {
-    found.fail(
-        ErrorCode::kWrongSchema,
-        fmt::format("the document is of schema `{}`, expected `{}`", found.string(), schema));
+    throw found.error(ErrorCode::kWrongSchema,
+                      "the document is of schema `{}`, expected `{}`",
+                      found.string(),
+                      schema);
   }
   const JsonCursor version = root.at("schema_version");
   const std::string text = version.string();
@@ -111,10 +112,12 @@ JsonCursor JsonDocument::root(std::string_view schema, int major) const {
   const bool well_formed =
       text.size() > wanted.size() && text.find_first_not_of("0123456789.") == std::string::npos;
   if (!well_formed || text.compare(0, wanted.size(), wanted) != 0) {
-    version.fail(
-        ErrorCode::kWrongSchema,
-        fmt::format("schema version `{}` is not supported; this build reads {}.x", text, major),
-        {"write the document again with this version of Elixir"});
+    throw version
+        .error(ErrorCode::kWrongSchema,
+               "schema version `{}` is not supported; this build reads {}.x",
+               text,
+               major)
+        .help("write the document again with this version of Elixir");
   }
   return root;
 }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -54,9 +55,13 @@ class JsonCursor {
   [[nodiscard]] std::string choice(const std::vector<std::string>& choices) const;
   /// Fails when the object has keys beyond these; the Error suggests the nearest.
   void only_keys(const std::vector<std::string>& keys) const;
-  [[noreturn]] void fail(ErrorCode code,
-                         std::string message,
-                         std::vector<std::string> help = {}) const;
+  /// An Error at this value: file, pointer and line.
+  [[nodiscard]] Error error(ErrorCode code, std::string message) const;
+  template <typename... Values>
+  requires(sizeof...(Values) > 0) [[nodiscard]] Error
+      error(ErrorCode code, fmt::format_string<Values...> message, Values&&... values) const {
+    return error(code, fmt::vformat(message, fmt::make_format_args(values...)));
+  }
   [[nodiscard]] const Json& raw() const { return *value_; }
   /// RFC 6901 pointer, "" for the root. Searches the document: for messages only.
   [[nodiscard]] std::string pointer() const;

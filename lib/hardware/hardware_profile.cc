@@ -44,10 +44,10 @@ HardwareProfile load_hardware(const std::string& path_or_shipped_name) {
   help.push_back(known.empty()
                      ? std::string("no profile is shipped here; measure this machine: elixir-bench")
                      : fmt::format("shipped profiles: {}", fmt::join(known, ", ")));
-  throw Error(
-      ErrorCode::kFileNotFound,
-      fmt::format("`{}` is neither a file nor a shipped hardware profile", path_or_shipped_name),
-      help);
+  throw Error(ErrorCode::kFileNotFound,
+              "`{}` is neither a file nor a shipped hardware profile",
+              path_or_shipped_name)
+      .help(help);
 }
 
 program::Target target_of(const HardwareProfile& profile) {

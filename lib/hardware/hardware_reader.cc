@@ -22,16 +22,16 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 std::int64_t read_bytes(const JsonCursor& at) {
   const std::int64_t bytes = at.non_negative();
   if (bytes > kMostBytes) {
-    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} bytes are more than any machine has", bytes));
+    throw at.error(ErrorCode::kJsonBadValue, "{} bytes are more than any machine has", bytes);
   }
   return bytes;
 }
 
 double read_bounded(const JsonCursor& at, double most) {
   const double value = at.number();
-  if (value < 0) at.fail(ErrorCode::kJsonBadValue, "a figure is negative");
+  if (value < 0) throw at.error(ErrorCode::kJsonBadValue, "a figure is negative");
   if (value > most) {
-    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} is beyond any machine", value));
+    throw at.error(ErrorCode::kJsonBadValue, "{} is beyond any machine", value);
   }
   return value;
 }
@@ -50,7 +50,7 @@ Figure read_figure(const JsonCursor& at) {
 Figure read_rate(const JsonCursor& at) {
   Figure figure = read_figure(at);
   if (figure.median < kSmallestRate) {
-    at.at("median").fail(ErrorCode::kJsonBadValue, "a rate is zero, or as good as zero");
+    throw at.at("median").error(ErrorCode::kJsonBadValue, "a rate is zero, or as good as zero");
   }
   return figure;
 }
@@ -70,7 +70,7 @@ std::optional<Figure> read_optional_rate(const JsonCursor& at, std::string_view 
 int read_count(const JsonCursor& at, std::int64_t least) {
   const std::int64_t value = at.non_negative();
   if (value < least || value > 1'000'000) {
-    at.fail(ErrorCode::kJsonBadValue, fmt::format("{} is out of range", value));
+    throw at.error(ErrorCode::kJsonBadValue, "{} is out of range", value);
   }
   return static_cast<int>(value);
 }
@@ -96,7 +96,7 @@ std::vector<Item> read_optional_list(const JsonCursor& at, std::string_view key,
 
 double read_positive(const JsonCursor& at) {
   const double value = read_bounded(at, kLargestFigure);
-  if (value < kSmallestRate) at.fail(ErrorCode::kJsonBadValue, "a rate is not above zero");
+  if (value < kSmallestRate) throw at.error(ErrorCode::kJsonBadValue, "a rate is not above zero");
   return value;
 }
 double read_non_negative(const JsonCursor& at) {
@@ -108,7 +108,8 @@ template <class Point>
 void check_ascending(const JsonCursor& at, const std::vector<Point>& points) {
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i - 1].bytes >= points[i].bytes) {
-      at.items()[i].fail(ErrorCode::kJsonBadValue, "points are not in ascending order of bytes");
+      throw at.items()[i].error(ErrorCode::kJsonBadValue,
+                                "points are not in ascending order of bytes");
     }
   }
 }
@@ -143,9 +144,8 @@ Machine read_machine(const JsonCursor& at) {
   if (const auto name = optional_member(at, "instruction_set")) {
     const auto isa = program::parse_cpu_isa(name->string());
     if (!isa) {
-      name->fail(ErrorCode::kJsonBadValue,
-                 "unknown instruction set",
-                 {"one of " + program::cpu_isa_names() + ", or null"});
+      throw name->error(ErrorCode::kJsonBadValue, "unknown instruction set")
+          .help("one of {}, or null", program::cpu_isa_names());
     }
     machine.isa = *isa;
   }
@@ -219,7 +219,8 @@ LinkCurve read_curve(const JsonCursor& at) {
   } else {
     for (const char* key : {"latency_ns", "worst_relative_error"}) {
       if (at.nullable(key)) {
-        at.at(key).fail(ErrorCode::kJsonBadValue, "must be null, as `bytes_per_s` is: no line");
+        throw at.at(key).error(ErrorCode::kJsonBadValue,
+                               "must be null, as `bytes_per_s` is: no line");
       }
     }
   }
@@ -337,7 +338,7 @@ std::map<std::string, std::string> read_remarks(const JsonCursor& at,
     item.only_keys({"measurement", what});
     const std::string measurement = item.at("measurement").string();
     if (!remarks.emplace(measurement, item.at(what).string()).second) {
-      item.fail(ErrorCode::kJsonBadValue, fmt::format("`{}` is {} twice", measurement, verb));
+      throw item.error(ErrorCode::kJsonBadValue, "`{}` is {} twice", measurement, verb);
     }
   }
   return remarks;
@@ -373,7 +374,7 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   profile.machine = read_machine(root.at("machine"));
   profile.gpus = read_list<Gpu>(root.at("gpus"), read_gpu);
   if (profile.device_kind == "cuda" && profile.gpus.empty()) {
-    root.at("gpus").fail(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
+    throw root.at("gpus").error(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
   }
 
   const JsonCursor links = root.at("links");
@@ -421,10 +422,10 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   profile.operators = read_list<OperatorTime>(root.at("operators"), read_operator);
   for (std::size_t i = 1; i < profile.operators.size(); ++i) {
     if (profile.operators[i - 1].key >= profile.operators[i].key) {
-      root.at("operators")
+      throw root.at("operators")
           .items()[i]
-          .fail(ErrorCode::kJsonBadValue,
-                "operators are not in strictly ascending order of their keys");
+          .error(ErrorCode::kJsonBadValue,
+                 "operators are not in strictly ascending order of their keys");
     }
   }
   profile.waived = read_remarks(root.at("waived"), "reason", "waived");

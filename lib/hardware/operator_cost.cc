@@ -280,8 +280,10 @@ double CostModel::need(std::optional<double> figure, const char* measurement) co
 
 void CostModel::missing(const char* measurement) const {
   throw Error(ErrorCode::kJsonMissingKey,
-              fmt::format("hardware profile `{}` lacks the measurement {}", name_, measurement),
-              {fmt::format("measure it: elixir-bench --only {} --into FILE", measurement)});
+              "hardware profile `{}` lacks the measurement {}",
+              name_,
+              measurement)
+      .help("measure it: elixir-bench --only {} --into FILE", measurement);
 }
 
 }  // namespace elixir::hardware

@@ -44,9 +44,8 @@ DeviceKind choose_device(DeviceChoice choice) {
       break;
   }
   if (reason) {
-    throw Error(ErrorCode::kNoGpu,
-                fmt::format("there is no GPU to measure: {}", *reason),
-                {"measure the CPU device: --device cpu"});
+    throw Error(ErrorCode::kNoGpu, "there is no GPU to measure: {}", *reason)
+        .help("measure the CPU device: --device cpu");
   }
   return DeviceKind::kCuda;
 }
@@ -171,7 +170,7 @@ void check_names(const std::vector<std::string>& names) {
       help.push_back(fmt::format("did you mean `{}`?", near));
     }
     help.push_back(fmt::format("measurements: {}", fmt::join(known, ", ")));
-    throw Error(ErrorCode::kBadFlagValue, fmt::format("there is no measurement `{}`", name), help);
+    throw Error(ErrorCode::kBadFlagValue, "there is no measurement `{}`", name).help(help);
   }
 }
 

@@ -28,9 +28,8 @@ std::int64_t read_bytes(const JsonCursor& cursor) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 50;
   const std::int64_t value = cursor.non_negative();
   if (value > kLargest) {
-    cursor.fail(ErrorCode::kJsonBadValue,
-                std::to_string(value) + " bytes are more than any machine has",
-                {"at most " + std::to_string(kLargest)});
+    throw cursor.error(ErrorCode::kJsonBadValue, "{} bytes are more than any machine has", value)
+        .help("at most {}", kLargest);
   }
   return value;
 }
@@ -44,9 +43,8 @@ int read_int(const JsonCursor& cursor,
              int largest = std::numeric_limits<int>::max()) {
   const std::int64_t value = cursor.integer();
   if (value < smallest || value > largest) {
-    cursor.fail(ErrorCode::kJsonBadValue,
-                std::to_string(value) + " is out of range",
-                {"a number from " + std::to_string(smallest) + " to " + std::to_string(largest)});
+    throw cursor.error(ErrorCode::kJsonBadValue, "{} is out of range", value)
+        .help("a number from {} to {}", smallest, largest);
   }
   return static_cast<int>(value);
 }
@@ -135,7 +133,7 @@ Predicted read_predicted(const JsonCursor& cursor) {
   const JsonCursor measured = cursor.at("operators_measured");
   predicted.operators_measured = measured.non_negative();
   if (predicted.operators_measured > predicted.operators_total) {
-    measured.fail(ErrorCode::kJsonBadValue, "more calls are measured than there are");
+    throw measured.error(ErrorCode::kJsonBadValue, "more calls are measured than there are");
   }
   const JsonCursor traffic = cursor.at("traffic");
   traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
@@ -155,12 +153,11 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::stri
   if (!name) return program::CpuIsa::kUnsaid;
   const auto isa = program::parse_cpu_isa(name->string());
   if (!isa) {
-    name->fail(ErrorCode::kJsonBadValue,
-               "unknown instruction set",
-               {"one of " + program::cpu_isa_names() + ", or null"});
+    throw name->error(ErrorCode::kJsonBadValue, "unknown instruction set")
+        .help("one of {}, or null", program::cpu_isa_names());
   }
   if (device_kind != "cpu") {
-    name->fail(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set", {"null"});
+    throw name->error(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set").help("null");
   }
   return *isa;
 }
@@ -244,7 +241,7 @@ Plan parse_plan(const JsonDocument& document) {
   if (plan.hardware.device_kind == "cuda") {
     plan.hardware.sm = read_int(hardware.at("sm"), 1);
   } else if (sm) {
-    sm->fail(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability", {"null"});
+    throw sm->error(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability").help("null");
   }
   plan.hardware.isa = read_instruction_set(hardware, plan.hardware.device_kind);
   plan.strategy = root.at("strategy").string();
@@ -274,8 +271,9 @@ Plan parse_plan(const JsonDocument& document) {
   activations.only_keys({"recompute", "offload"});
   for (const char* key : {"recompute", "offload"}) {
     if (!activations.at(key).items().empty()) {
-      activations.at(key).fail(
-          ErrorCode::kJsonBadValue, "this version keeps every activation", {"an empty list"});
+      throw activations.at(key)
+          .error(ErrorCode::kJsonBadValue, "this version keeps every activation")
+          .help("an empty list");
     }
   }
   plan.predicted = read_predicted(root.at("predicted"));

@@ -16,9 +16,8 @@ namespace {
 using program::DType;
 
 [[noreturn]] void inconsistent(const std::string& message) {
-  throw Error(ErrorCode::kInconsistentPlan,
-              message,
-              {"make the plan again with elixir-search from this program's profile"});
+  throw Error(ErrorCode::kInconsistentPlan, message)
+      .help("make the plan again with elixir-search from this program's profile");
 }
 
 std::unordered_map<std::string, std::int32_t> positions_of(const program::Program& program) {

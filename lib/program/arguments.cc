@@ -36,7 +36,7 @@ Arguments::Arguments(const Operator& call) : call_(call), names_(names_of(call))
 // So few names that comparing them in turn is quicker than a table.
 std::optional<std::size_t> Arguments::position(std::string_view name) const {
   if (names_ == nullptr) {
-    throw Error(ErrorCode::kInternal, "nobody knows the names of the arguments of " + call_.name);
+    throw Error(ErrorCode::kInternal, "nobody knows the names of the arguments of {}", call_.name);
   }
   const std::vector<std::string_view>& names = names_->arguments;
   const auto found = std::find(names.begin(), names.end(), name);
@@ -48,7 +48,7 @@ template <class Value>
 const Value* Arguments::find(std::string_view name) const {
   const std::optional<std::size_t> at = position(name);
   if (!at) {
-    throw Error(ErrorCode::kInternal, call_.name + " has no argument `" + std::string(name) + "`");
+    throw Error(ErrorCode::kInternal, "{} has no argument `{}`", call_.name, name);
   }
   return *at < call_.arguments.size() ? std::get_if<Value>(&call_.arguments[*at]) : nullptr;
 }

@@ -158,8 +158,7 @@ using Keys = std::vector<std::string>;
 std::int32_t read_index(const JsonCursor& cursor, std::int64_t lowest) {
   const std::int64_t value = cursor.integer();
   if (value < lowest || value > std::numeric_limits<std::int32_t>::max()) {
-    cursor.fail(ErrorCode::kJsonBadValue,
-                fmt::format("{} is not an index of {} or more", value, lowest));
+    throw cursor.error(ErrorCode::kJsonBadValue, "{} is not an index of {} or more", value, lowest);
   }
   return static_cast<std::int32_t>(value);
 }
@@ -182,13 +181,14 @@ TensorRef read_tensor(const JsonCursor& cursor) {
   tensor.offset = cursor.at("offset").non_negative();
   const std::string name = cursor.at("dtype").string();
   const auto dtype = dtype_named(name);
-  if (!dtype)
-    cursor.at("dtype").fail(ErrorCode::kJsonBadValue, fmt::format("unknown dtype `{}`", name));
+  if (!dtype) throw cursor.at("dtype").error(ErrorCode::kJsonBadValue, "unknown dtype `{}`", name);
   tensor.dtype = *dtype;
   tensor.wrapped_number = cursor.at("wrapped_number").boolean();
   if (tensor.sizes.size() != tensor.strides.size()) {
-    cursor.fail(ErrorCode::kJsonBadValue,
-                fmt::format("{} sizes but {} strides", tensor.sizes.size(), tensor.strides.size()));
+    throw cursor.error(ErrorCode::kJsonBadValue,
+                       "{} sizes but {} strides",
+                       tensor.sizes.size(),
+                       tensor.strides.size());
   }
   return tensor;
 }
@@ -206,7 +206,8 @@ Argument read_record_argument(const JsonCursor& cursor) {
   if (raw.contains("storage")) return read_tensor(cursor);
   static const Keys kKinds{"tensors", "floats", "bools", "device", "complex", "float"};
   cursor.only_keys(kKinds);
-  if (raw.size() != 1) cursor.fail(ErrorCode::kJsonBadValue, "an argument record has one key");
+  if (raw.size() != 1)
+    throw cursor.error(ErrorCode::kJsonBadValue, "an argument record has one key");
   if (raw.contains("tensors")) {
     Tensors tensors;
     for (const JsonCursor& item : cursor.at("tensors").items()) {
@@ -228,7 +229,8 @@ Argument read_record_argument(const JsonCursor& cursor) {
   if (raw.contains("device")) return DeviceName{cursor.at("device").string()};
   if (raw.contains("float")) return read_float(cursor.at("float"));
   const auto parts = cursor.at("complex").items();
-  if (parts.size() != 2) cursor.fail(ErrorCode::kJsonBadValue, "a complex number has two parts");
+  if (parts.size() != 2)
+    throw cursor.error(ErrorCode::kJsonBadValue, "a complex number has two parts");
   return std::complex<double>(read_float(parts[0]), read_float(parts[1]));
 }
 
@@ -254,7 +256,7 @@ std::vector<Argument> read_arguments(const JsonCursor& cursor) {
 std::vector<std::string> read_names(const JsonCursor& cursor) {
   std::vector<std::string> names;
   for (const JsonCursor& item : cursor.items()) names.push_back(item.string());
-  if (names.empty()) cursor.fail(ErrorCode::kJsonBadValue, "no name");
+  if (names.empty()) throw cursor.error(ErrorCode::kJsonBadValue, "no name");
   return names;
 }
 
@@ -272,8 +274,8 @@ void read_operator(const JsonCursor& cursor, ReadOperators& into) {
   Operator op;
   op.id = read_index(cursor.at("id"), 0);
   if (static_cast<std::size_t>(op.id) != into.operators.size()) {
-    cursor.at("id").fail(ErrorCode::kJsonBadValue,
-                         fmt::format("operator {} at position {}", op.id, into.operators.size()));
+    throw cursor.at("id").error(
+        ErrorCode::kJsonBadValue, "operator {} at position {}", op.id, into.operators.size());
   }
   op.name = cursor.at("name").string();
   op.overload = cursor.at("overload").string();
@@ -296,15 +298,14 @@ void read_storage(const JsonCursor& cursor, std::vector<Storage>& into) {
   Storage storage;
   storage.id = read_index(cursor.at("id"), 0);
   if (static_cast<std::size_t>(storage.id) != into.size()) {
-    cursor.at("id").fail(ErrorCode::kJsonBadValue,
-                         fmt::format("storage {} at position {}", storage.id, into.size()));
+    throw cursor.at("id").error(
+        ErrorCode::kJsonBadValue, "storage {} at position {}", storage.id, into.size());
   }
   storage.bytes = cursor.at("bytes").non_negative();
   const std::string category = cursor.at("category").string();
   const auto known = category_named(category);
   if (!known)
-    cursor.at("category")
-        .fail(ErrorCode::kJsonBadValue, fmt::format("unknown category `{}`", category));
+    throw cursor.at("category").error(ErrorCode::kJsonBadValue, "unknown category `{}`", category);
   storage.category = *known;
   storage.allocated_at = read_index(cursor.at("allocated_at"), -1);
   storage.freed_after = read_index(cursor.at("freed_after"), -1);
@@ -327,7 +328,7 @@ MemorySummary read_memory(const JsonCursor& cursor) {
     constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
     const std::int64_t read = value.non_negative();
     if (read > kMostBytes) {
-      value.fail(ErrorCode::kJsonBadValue, fmt::format("{} bytes are more than any memory", read));
+      throw value.error(ErrorCode::kJsonBadValue, "{} bytes are more than any memory", read);
     }
     return read;
   };
@@ -365,7 +366,7 @@ void read_model(const JsonCursor& cursor, Profile& profile) {
     parameter.name = item.at("name").string();
     parameter.names = read_names(item.at("names"));
     if (parameter.names.front() != parameter.name)
-      item.at("name").fail(ErrorCode::kJsonBadValue, "`name` is not the first of `names`");
+      throw item.at("name").error(ErrorCode::kJsonBadValue, "`name` is not the first of `names`");
     parameter.tensor = read_tensor(item.at("tensor"));
     parameter.requires_grad = item.at("requires_grad").boolean();
     if (const auto gradient = item.nullable("gradient"))
@@ -390,9 +391,9 @@ void check_all_read(const JsonCursor& array, std::size_t read) {
   std::size_t elements = 0;
   for (const JsonCursor& item : array.items()) {
     ++elements;
-    if (!item.is_null()) item.fail(ErrorCode::kJsonType, "expected an object");
+    if (!item.is_null()) throw item.error(ErrorCode::kJsonType, "expected an object");
   }
-  if (elements != read) array.fail(ErrorCode::kJsonType, "expected objects, found null");
+  if (elements != read) throw array.error(ErrorCode::kJsonType, "expected objects, found null");
 }
 
 void resolve_modules(const JsonCursor& root, ReadOperators& read, Program& program) {
@@ -403,11 +404,11 @@ void resolve_modules(const JsonCursor& root, ReadOperators& read, Program& progr
     if (!read.attributed[i]) continue;
     const auto found = position.find(read.modules[i]);
     if (found == position.end()) {
-      root.at("operators")
-          .fail(ErrorCode::kJsonBadValue,
-                fmt::format("operator {} is of module `{}`, which /model/modules does not list",
-                            i,
-                            read.modules[i]));
+      throw root.at("operators")
+          .error(ErrorCode::kJsonBadValue,
+                 "operator {} is of module `{}`, which /model/modules does not list",
+                 i,
+                 read.modules[i]);
     }
     read.operators[i].module = found->second;
   }
@@ -541,10 +542,10 @@ Profile load_profile(const std::string& path) {
   const std::string target = root.at("target").string();
   const auto parsed = Target::parse(target);
   if (!parsed)
-    root.at("target").fail(ErrorCode::kJsonBadValue,
-                           fmt::format("unknown target `{}`", target),
-                           {"cpu:NAME with an instruction set (" + cpu_isa_names() +
-                            "), cpu, or cuda:sm_NN such as cuda:sm_90"});
+    throw root.at("target")
+        .error(ErrorCode::kJsonBadValue, "unknown target `{}`", target)
+        .help("cpu:NAME with an instruction set ({}), cpu, or cuda:sm_NN such as cuda:sm_90",
+              cpu_isa_names());
   program.target = *parsed;
   program.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
   program.mode = root.at("mode").choice({"as-saved", "train", "eval"});
@@ -558,15 +559,14 @@ Profile load_profile(const std::string& path) {
 
   const JsonCursor model = root.at("model");
   if (model.at("parameter_count").non_negative() != program.parameter_count()) {
-    model.at("parameter_count")
-        .fail(ErrorCode::kJsonBadValue,
-              fmt::format("the parameters have {} elements", program.parameter_count()));
+    throw model.at("parameter_count")
+        .error(
+            ErrorCode::kJsonBadValue, "the parameters have {} elements", program.parameter_count());
   }
   if (model.at("fingerprint").string() != fingerprint(program)) {
-    model.at("fingerprint")
-        .fail(ErrorCode::kJsonBadValue,
-              "the fingerprint is not that of the program in this file",
-              {"the file was changed by hand or is damaged: make it again with elixir-profile"});
+    throw model.at("fingerprint")
+        .error(ErrorCode::kJsonBadValue, "the fingerprint is not that of the program in this file")
+        .help("the file was changed by hand or is damaged: make it again with elixir-profile");
   }
   return profile;
 }

@@ -13,8 +13,7 @@ namespace elixir::program {
 namespace {
 
 [[noreturn]] void broken(const Operator& op, const std::string& what) {
-  throw Error(ErrorCode::kInternal,
-              "operator " + std::to_string(op.id) + " (" + op.name + ") " + what);
+  throw Error(ErrorCode::kInternal, "operator {} ({}) {}", op.id, op.name, what);
 }
 
 /// Walks the operators once, in order, and fills every table that depends on order.

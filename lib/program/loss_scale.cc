@@ -28,10 +28,10 @@ void refuse_without_loss_scale(const Program& program) {
   const auto why = needs_loss_scale(program);
   if (!why) return;
   const bool asked = program.precision == "fp16";
-  Error error(ErrorCode::kUnsupportedModel,
-              "training in fp16 needs a loss scale, which this version does not have",
-              {asked ? "profile with --precision bf16, search and train that"
-                     : "export the model in bfloat16 or float32"});
+  Error error = Error(ErrorCode::kUnsupportedModel,
+                      "training in fp16 needs a loss scale, which this version does not have")
+                    .help(asked ? "profile with --precision bf16, search and train that"
+                                : "export the model in bfloat16 or float32");
   throw std::move(error.note(*why));
 }
 

@@ -36,10 +36,10 @@ c10::OperatorHandle find(const program::Operator& op) {
   auto handle = c10::Dispatcher::singleton().findSchema({op.name, op.overload});
   if (!handle) {
     throw Error(ErrorCode::kMissingKernel,
-                fmt::format("this LibTorch has no operator {}{}{}",
-                            op.name,
-                            op.overload.empty() ? "" : ".",
-                            op.overload));
+                "this LibTorch has no operator {}{}{}",
+                op.name,
+                op.overload.empty() ? "" : ".",
+                op.overload);
   }
   check_allowed(*handle, op, {});
   return *handle;
@@ -367,7 +367,7 @@ void ReplayCall::run(StorageTable& storages) {
 }
 
 void ReplayCall::fail(const std::string& what) const {
-  throw Error(ErrorCode::kInternal, fmt::format("operator {} ({}): {}", id_, name_, what));
+  throw Error(ErrorCode::kInternal, "operator {} ({}): {}", id_, name_, what);
 }
 
 }  // namespace elixir::replay

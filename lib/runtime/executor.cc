@@ -36,10 +36,10 @@ at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
   if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.sizes().equals(ref.sizes) ||
       tensor.scalar_type() != capture::scalar_type(ref.dtype)) {
     throw Error(ErrorCode::kDataMismatch,
-                fmt::format("input {} is to be {}[{}] on the CPU",
-                            input.name,
-                            program::name_of(ref.dtype),
-                            fmt::join(ref.sizes, ", ")));
+                "input {} is to be {}[{}] on the CPU",
+                input.name,
+                program::name_of(ref.dtype),
+                fmt::join(ref.sizes, ", "));
   }
   if (tensor.strides().equals(ref.strides)) return tensor;
   at::Tensor laid_out = at::empty_strided(ref.sizes, ref.strides, tensor.options());
@@ -126,17 +126,18 @@ void Executor::unbind_chunk(std::int32_t chunk) {
 
 void Executor::begin(const MicroBatches& batch) {
   if (batch.size() != tables_.size()) {
-    throw Error(
-        ErrorCode::kDataMismatch,
-        fmt::format("{} micro-batches given, the plan has {}", batch.size(), tables_.size()));
+    throw Error(ErrorCode::kDataMismatch,
+                "{} micro-batches given, the plan has {}",
+                batch.size(),
+                tables_.size());
   }
   inputs_.clear();
   for (const std::vector<at::Tensor>& micro_batch : batch) {
     if (micro_batch.size() != program_.inputs.size()) {
-      throw Error(
-          ErrorCode::kDataMismatch,
-          fmt::format(
-              "{} inputs given, the program has {}", micro_batch.size(), program_.inputs.size()));
+      throw Error(ErrorCode::kDataMismatch,
+                  "{} inputs given, the program has {}",
+                  micro_batch.size(),
+                  program_.inputs.size());
     }
     std::vector<at::Tensor>& conforming = inputs_.emplace_back();
     for (std::size_t i = 0; i < micro_batch.size(); ++i) {
@@ -179,8 +180,8 @@ StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int
     const program::Operator* op = parts_.replay.failed_operator();
     const std::string what = error.what_without_backtrace();
     abandon();
-    throw Error(ErrorCode::kDeviceFailure,
-                fmt::format("operator {} failed: {}", op ? op->name : "(none)", what));
+    throw Error(
+        ErrorCode::kDeviceFailure, "operator {} failed: {}", op ? op->name : "(none)", what);
   } catch (...) {
     abandon();
     throw;
@@ -201,10 +202,11 @@ StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int
 }
 
 void Executor::fail_out_of_memory(const std::string& what) {
-  Error error(ErrorCode::kOutOfMemory,
-              what,
-              {"plan again with a hardware document that has this model's operators measured "
-               "(elixir-bench --operators), or with a smaller budget"});
+  Error error =
+      Error(ErrorCode::kOutOfMemory, what)
+          .help(
+              "plan again with a hardware document that has this model's operators measured "
+              "(elixir-bench --operators), or with a smaller budget");
   if (const program::Operator* op = parts_.replay.failed_operator()) {
     const bool known =
         op->module >= 0 && static_cast<std::size_t>(op->module) < program_.modules.size();

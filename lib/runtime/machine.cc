@@ -21,13 +21,13 @@ void check_memory(const char* what,
                   std::int64_t budget_bytes,
                   const char* flag) {
   if (has_bytes >= budget_bytes) return;
-  Error error(ErrorCode::kMachineTooSmall,
-              fmt::format("the plan's {} budget is {}, this machine has {}: {} less",
-                          what,
-                          format_bytes(budget_bytes),
-                          format_bytes(has_bytes),
-                          format_bytes(budget_bytes - has_bytes)),
-              {fmt::format("search again with {} of at most {}", flag, format_bytes(has_bytes))});
+  Error error = Error(ErrorCode::kMachineTooSmall,
+                      "the plan's {} budget is {}, this machine has {}: {} less",
+                      what,
+                      format_bytes(budget_bytes),
+                      format_bytes(has_bytes),
+                      format_bytes(budget_bytes - has_bytes))
+                    .help("search again with {} of at most {}", flag, format_bytes(has_bytes));
   throw error;
 }
 
@@ -63,12 +63,14 @@ void check_cpu(program::CpuIsa wanted, program::CpuIsa here) {
   const program::Target machine{.kind = program::Target::Kind::kCpu, .sm = 0, .isa = here};
   if (planned.goes_with(machine)) return;
   throw Error(ErrorCode::kWrongMachineKind,
-              fmt::format("the plan is for {}, this machine's CPU is {}: LibTorch dispatches other "
-                          "operators on it",
-                          planned.text(),
-                          machine.text()),
-              {"profile with --target cpu on this machine, or anywhere with --target " +
-               machine.text() + ", and search again"});
+              "the plan is for {}, this machine's CPU is {}: LibTorch dispatches other "
+              "operators on it",
+              planned.text(),
+              machine.text())
+      .help(
+          "profile with --target cpu on this machine, or anywhere with --target {}, and search "
+          "again",
+          machine.text());
 }
 
 DeviceKind choose_device(const std::string& wanted,
@@ -77,29 +79,26 @@ DeviceKind choose_device(const std::string& wanted,
   const bool plan_is_cuda = plan.hardware.device_kind == "cuda";
   const bool cuda = wanted == "auto" ? plan_is_cuda : wanted == "cuda";
   if (cuda && !machine.gpu) {
-    throw Error(
-        ErrorCode::kNoGpu,
-        "no usable GPU: " + machine.why_no_gpu,
-        {"profile with --target cpu, search with the hardware of a CPU, and train that plan"});
+    throw Error(ErrorCode::kNoGpu, "no usable GPU: {}", machine.why_no_gpu)
+        .help("profile with --target cpu, search with the hardware of a CPU, and train that plan");
   }
   if (cuda != plan_is_cuda) {
     throw Error(ErrorCode::kWrongMachineKind,
-                fmt::format("the plan is for {}, the device asked for is {}",
-                            plan.hardware.device_kind,
-                            cuda ? "cuda" : "cpu"),
-                {"profile with the other --target and search again, or choose --device auto"});
+                "the plan is for {}, the device asked for is {}",
+                plan.hardware.device_kind,
+                cuda ? "cuda" : "cpu")
+        .help("profile with the other --target and search again, or choose --device auto");
   }
   if (cuda) {
     if (plan.hardware.sm != 0 && plan.hardware.sm != machine.gpu->sm) {
-      throw Error(
-          ErrorCode::kWrongMachineKind,
-          fmt::format("the plan is for compute capability {}.{}, {} has {}.{}",
-                      plan.hardware.sm / 10,
-                      plan.hardware.sm % 10,
-                      machine.gpu->name,
-                      machine.gpu->sm / 10,
-                      machine.gpu->sm % 10),
-          {fmt::format("profile with --target cuda:sm_{} and search again", machine.gpu->sm)});
+      throw Error(ErrorCode::kWrongMachineKind,
+                  "the plan is for compute capability {}.{}, {} has {}.{}",
+                  plan.hardware.sm / 10,
+                  plan.hardware.sm % 10,
+                  machine.gpu->name,
+                  machine.gpu->sm / 10,
+                  machine.gpu->sm % 10)
+          .help("profile with --target cuda:sm_{} and search again", machine.gpu->sm);
     }
     check_memory(
         "GPU memory", machine.gpu->memory_bytes, plan.budgets.gpu_memory_bytes, "--gpu-memory");
@@ -116,12 +115,12 @@ DeviceKind choose_device(const std::string& wanted,
   const std::int64_t needed_bytes = plan.predicted.peak_allocated_bytes + plan.predicted.host_bytes;
   if (needed_bytes > machine.host_memory_bytes) {
     throw Error(ErrorCode::kMachineTooSmall,
-                fmt::format("the plan needs {} for device and host together, this machine has {}: "
-                            "{} less",
-                            format_bytes(needed_bytes),
-                            format_bytes(machine.host_memory_bytes),
-                            format_bytes(needed_bytes - machine.host_memory_bytes)),
-                {"search again with smaller budgets"});
+                "the plan needs {} for device and host together, this machine has {}: "
+                "{} less",
+                format_bytes(needed_bytes),
+                format_bytes(machine.host_memory_bytes),
+                format_bytes(needed_bytes - machine.host_memory_bytes))
+        .help("search again with smaller budgets");
   }
   return DeviceKind::kCpu;
 }

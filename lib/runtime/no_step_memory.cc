@@ -9,8 +9,8 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw Error(ErrorCode::kNoGpu,
-              "there is no GPU to measure on: this Elixir was built without CUDA",
-              {"build it where nvcc and CUDA's libraries are (-Dcuda=enabled)"});
+              "there is no GPU to measure on: this Elixir was built without CUDA")
+      .help("build it where nvcc and CUDA's libraries are (-Dcuda=enabled)");
 }
 
 }  // namespace

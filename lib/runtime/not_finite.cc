@@ -48,10 +48,14 @@ std::optional<Error> bad_gradient(std::int64_t step,
   for (const Suspect& suspect : suspects) {
     const std::int64_t bad = not_finite_elements(parameters.get(suspect.name, "gradient"));
     if (bad == 0) continue;
-    Error error(ErrorCode::kNotFinite,
-                fmt::format("the gradient of `{}` in step {} is not finite", suspect.name, step),
-                {"look for a square root, logarithm or division at 0 in the model; lower the "
-                 "learning rate (--lr) or warm it up (--warmup-steps)"});
+    Error error =
+        Error(ErrorCode::kNotFinite,
+              "the gradient of `{}` in step {} is not finite",
+              suspect.name,
+              step)
+            .help(
+                "look for a square root, logarithm or division at 0 in the model; lower the "
+                "learning rate (--lr) or warm it up (--warmup-steps)");
     error.note(share_of(bad, suspect.elements));
     return error;
   }
@@ -71,9 +75,10 @@ Error norm_overflow(std::int64_t step,
       name = suspect.name;
     }
   }
-  Error error(ErrorCode::kNotFinite,
-              fmt::format("the gradient norm of step {} is not finite: squares overflow", step),
-              {"scale the loss down, or lower the learning rate (--lr)"});
+  Error error = Error(ErrorCode::kNotFinite,
+                      "the gradient norm of step {} is not finite: squares overflow",
+                      step)
+                    .help("scale the loss down, or lower the learning rate (--lr)");
   error.note(fmt::format("the gradient of `{}` reaches {:.3g}", name, largest));
   return error;
 }
@@ -87,10 +92,14 @@ std::optional<Error> bad_update(std::int64_t step,
     for (const auto& state : kStates) {
       const std::int64_t bad = not_finite_elements(parameters.get(suspect.name, state.first));
       if (bad == 0) continue;
-      Error error(ErrorCode::kNotFinite,
-                  fmt::format("the update of `{}` in step {} is not finite", suspect.name, step),
-                  {"lower the learning rate (--lr), warm it up (--warmup-steps) or clip gradients "
-                   "(--clip-norm)"});
+      Error error =
+          Error(ErrorCode::kNotFinite,
+                "the update of `{}` in step {} is not finite",
+                suspect.name,
+                step)
+              .help(
+                  "lower the learning rate (--lr), warm it up (--warmup-steps) or clip gradients "
+                  "(--clip-norm)");
       error.note(fmt::format("{}: {}", state.second, share_of(bad, suspect.elements)));
       return error;
     }
@@ -109,9 +118,8 @@ Error not_finite_error(std::int64_t step,
   if (auto error = bad_gradient(step, suspects, parameters)) return *std::move(error);
   if (optimizer.norm_overflowed()) return norm_overflow(step, suspects, parameters);
   if (auto error = bad_update(step, suspects, parameters)) return *std::move(error);
-  return Error(ErrorCode::kNotFinite,
-               fmt::format("an update of step {} is not finite", step),
-               {"lower the learning rate (--lr)"});
+  return Error(ErrorCode::kNotFinite, "an update of step {} is not finite", step)
+      .help("lower the learning rate (--lr)");
 }
 
 }  // namespace elixir::runtime

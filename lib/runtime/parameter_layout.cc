@@ -41,8 +41,8 @@ std::vector<ParameterLayout> lay_out_parameters(const program::Program& program,
     if (parameter.tensor.offset != 0 ||
         program.storages.at(parameter.tensor.storage).bytes != parameter.tensor.bytes()) {
       throw Error(ErrorCode::kUnsupportedModel,
-                  fmt::format("parameter {} is a part of a larger storage, not one of its own",
-                              parameter.name));
+                  "parameter {} is a part of a larger storage, not one of its own",
+                  parameter.name);
     }
     const auto is_exempt = [&](const std::string& name) {
       return std::any_of(no_decay.begin(), no_decay.end(), [&](const std::string& pattern) {
@@ -70,8 +70,8 @@ kernels::Element element_of(program::DType dtype) {
     case program::DType::kFloat16:
       return kernels::Element::kFloat16;
     default:
-      throw Error(ErrorCode::kUnsupportedModel,
-                  fmt::format("parameters of dtype {} cannot be trained", name_of(dtype)));
+      throw Error(
+          ErrorCode::kUnsupportedModel, "parameters of dtype {} cannot be trained", name_of(dtype));
   }
 }
 

@@ -38,7 +38,7 @@ std::size_t ParameterStore::position(const std::string& parameter) const {
       return i;
     }
   }
-  throw Error(ErrorCode::kInternal, fmt::format("the program has no parameter {}", parameter));
+  throw Error(ErrorCode::kInternal, "the program has no parameter {}", parameter);
 }
 
 ParameterStore::Found ParameterStore::find(std::size_t parameter, const std::string& what) const {
@@ -70,10 +70,10 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, const std::str
 at::Tensor ParameterStore::converted(const at::Tensor& value, const program::TensorRef& ref) {
   if (!value.defined() || !value.device().is_cpu() || !value.sizes().equals(ref.sizes)) {
     throw Error(ErrorCode::kWeightsMismatch,
-                fmt::format("a tensor of shape [{}] is wanted, [{}] given",
-                            fmt::join(ref.sizes, ", "),
-                            value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", "))
-                                            : std::string("nothing")));
+                "a tensor of shape [{}] is wanted, [{}] given",
+                fmt::join(ref.sizes, ", "),
+                value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", "))
+                                : std::string("nothing"));
   }
   const c10::ScalarType wanted = capture::scalar_type(ref.dtype);
   if (value.scalar_type() == wanted && value.strides().equals(ref.strides)) return value;
@@ -130,8 +130,7 @@ void ParameterStore::set(const std::string& parameter,
   const std::size_t p = position(parameter);
   const Found found = find(p, what);
   if (!found.memory) {
-    throw Error(ErrorCode::kBadCheckpoint,
-                fmt::format("{} has no optimizer state in this run", parameter));
+    throw Error(ErrorCode::kBadCheckpoint, "{} has no optimizer state in this run", parameter);
   }
   at::Tensor written;
   try {

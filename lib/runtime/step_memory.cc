@@ -51,19 +51,19 @@ void check_machine(const program::Target& target) {
   if (status != cudaSuccess || count == 0) {
     static_cast<void>(cudaGetLastError());
     throw Error(ErrorCode::kNoGpu,
-                fmt::format("there is no GPU to measure on: {}",
-                            status == cudaSuccess ? "none found" : cudaGetErrorString(status)),
-                {"leave out --measure: predictions need no GPU"});
+                "there is no GPU to measure on: {}",
+                status == cudaSuccess ? "none found" : cudaGetErrorString(status))
+        .help("leave out --measure: predictions need no GPU");
   }
   const cudaDeviceProp properties = properties_of_gpu();
   const int sm = properties.major * 10 + properties.minor;
   if (sm != target.sm) {
     throw Error(ErrorCode::kWrongMachineKind,
-                fmt::format("the target is {}, this machine's {} is cuda:sm_{}",
-                            target.text(),
-                            properties.name,
-                            sm),
-                {fmt::format("measure with --target cuda:sm_{}", sm)});
+                "the target is {}, this machine's {} is cuda:sm_{}",
+                target.text(),
+                properties.name,
+                sm)
+        .help("measure with --target cuda:sm_{}", sm);
   }
 }
 

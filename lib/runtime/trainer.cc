@@ -60,32 +60,32 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
   if (plan.hardware.device_kind != wanted ||
       (program.target.kind == program::Target::Kind::kCuda) != cuda) {
     throw Error(ErrorCode::kWrongMachineKind,
-                fmt::format("the plan is for {} and the program for {}, the device is {}",
-                            plan.hardware.device_kind,
-                            program.target.text(),
-                            wanted),
-                {"choose the plan's device, or profile and search again for this one"});
+                "the plan is for {} and the program for {}, the device is {}",
+                plan.hardware.device_kind,
+                program.target.text(),
+                wanted)
+        .help("choose the plan's device, or profile and search again for this one");
   }
   if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
   if (plan.world != 1) {
     throw Error(ErrorCode::kMissingFeature,
-                fmt::format("the plan is for {} GPUs, this build trains on one", plan.world));
+                "the plan is for {} GPUs, this build trains on one",
+                plan.world);
   }
   if (plan.optimizer != "adamw" && plan.optimizer != "none") {
-    throw Error(ErrorCode::kMissingFeature,
-                fmt::format("this build has no optimizer {}", plan.optimizer),
-                {"plan with --optimizer adamw"});
+    throw Error(ErrorCode::kMissingFeature, "this build has no optimizer {}", plan.optimizer)
+        .help("plan with --optimizer adamw");
   }
   if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,
-                fmt::format("the plan needs {} bytes of device memory and its budget leaves {}, {} "
-                            "bytes less",
-                            plan.predicted.peak_allocated_bytes,
-                            room_bytes,
-                            plan.predicted.peak_allocated_bytes - room_bytes),
-                {"search again with this budget"});
+                "the plan needs {} bytes of device memory and its budget leaves {}, {} "
+                "bytes less",
+                plan.predicted.peak_allocated_bytes,
+                room_bytes,
+                plan.predicted.peak_allocated_bytes - room_bytes)
+        .help("search again with this budget");
   }
 }
 
@@ -106,8 +106,7 @@ schedule::Schedule lower_checked(const replay::ProgramReplay& replay,
       schedule::lower(replay.program(), replay.lifetimes(), plan, options);
   const std::vector<std::string> broken = schedule::check(schedule, replay.program(), plan);
   if (!broken.empty()) {
-    throw Error(
-        ErrorCode::kInternal, fmt::format("the schedule breaks {} of its rules", broken.size()), {})
+    throw Error(ErrorCode::kInternal, "the schedule breaks {} of its rules", broken.size())
         .note(broken.front());
   }
   return schedule;
@@ -120,7 +119,7 @@ const program::Buffer& buffer_named(const program::Program& program, const std::
       return buffer;
     }
   }
-  throw Error(ErrorCode::kInternal, fmt::format("the program has no buffer {}", name));
+  throw Error(ErrorCode::kInternal, "the program has no buffer {}", name);
 }
 
 }  // namespace
@@ -224,10 +223,10 @@ void Trainer::State::fill(const TensorSource& source) {
 
 void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tensor& value) {
   if (!value.defined() || !value.sizes().equals(buffer.tensor.sizes)) {
-    throw Error(
-        ErrorCode::kWeightsMismatch,
-        fmt::format(
-            "buffer {} is to be of shape [{}]", buffer.name, fmt::join(buffer.tensor.sizes, ", ")));
+    throw Error(ErrorCode::kWeightsMismatch,
+                "buffer {} is to be of shape [{}]",
+                buffer.name,
+                fmt::join(buffer.tensor.sizes, ", "));
   }
   // Through a copy of the whole storage, so that strides and neighbours in it are kept.
   const c10::Storage& storage = executor->storage_of(buffer);
@@ -307,9 +306,9 @@ StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
   if (!state.options.keep_task_times) report.tasks.clear();
   for (std::size_t m = 0; m < report.micro_losses.size(); ++m) {
     if (std::isfinite(report.micro_losses[m])) continue;
-    throw Error(ErrorCode::kLossNotFinite,
-                fmt::format("the loss of step {} is {}", step, report.micro_losses[m]),
-                {"lower the learning rate, clip gradients (--clip-norm), or check the data"})
+    throw Error(
+        ErrorCode::kLossNotFinite, "the loss of step {} is {}", step, report.micro_losses[m])
+        .help("lower the learning rate, clip gradients (--clip-norm), or check the data")
         .note(fmt::format("micro-batch {} of {}", m, report.micro_losses.size()));
   }
   if (!state.optimizer.finite()) {

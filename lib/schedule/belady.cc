@@ -28,10 +28,10 @@ std::vector<ChunkLoad> belady_loads(const std::vector<std::vector<std::int32_t>>
     for (const std::int32_t chunk : step) chunks = std::max(chunks, chunk + 1);
     if (static_cast<std::int64_t>(step.size()) > blocks) {
       throw Error(ErrorCode::kInconsistentPlan,
-                  fmt::format("one operator needs {} chunks at once, the plan has {} cache blocks",
-                              step.size(),
-                              blocks),
-                  {"use at least that many blocks, or chunks that hold more parameters"});
+                  "one operator needs {} chunks at once, the plan has {} cache blocks",
+                  step.size(),
+                  blocks)
+          .help("use at least that many blocks, or chunks that hold more parameters");
     }
   }
   std::vector<std::vector<std::int32_t>> uses(chunks);

@@ -25,7 +25,7 @@ std::int32_t module_buffer(const program::Program& program, const std::string& n
       return static_cast<std::int32_t>(i);
     }
   }
-  throw Error(ErrorCode::kInternal, "the training program has no buffer " + name);
+  throw Error(ErrorCode::kInternal, "the training program has no buffer {}", name);
 }
 
 bool same_content(const program::Storage& a, const program::Storage& b) {

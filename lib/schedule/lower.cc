@@ -482,12 +482,12 @@ void check_size(const program::Program& program, int micro_batches) {
   const auto calls = static_cast<std::int64_t>(program.operators.size());
   if (calls == 0 || micro_batches <= kMostCalls / calls) return;
   throw Error(ErrorCode::kInconsistentPlan,
-              fmt::format("{} micro-batches of {} calls are more than the {} calls that a schedule "
-                          "may have",
-                          micro_batches,
-                          calls,
-                          kMostCalls),
-              {"use fewer accumulation steps and larger micro-batches"});
+              "{} micro-batches of {} calls are more than the {} calls that a schedule "
+              "may have",
+              micro_batches,
+              calls,
+              kMostCalls)
+      .help("use fewer accumulation steps and larger micro-batches");
 }
 
 }  // namespace

@@ -191,8 +191,8 @@ Simulation simulate(const Schedule& schedule,
   constexpr double kLongestStepNs = 0x1p62;
   if (!(result.step_ns < kLongestStepNs)) {
     throw Error(ErrorCode::kJsonBadValue,
-                "by the figures of the hardware profile a step takes more than a hundred years",
-                {"measure the machine again with elixir-bench"});
+                "by the figures of the hardware profile a step takes more than a hundred years")
+        .help("measure the machine again with elixir-bench");
   }
   result.device = memory.peak();
   for (const Buffer& buffer : schedule.buffers) {

@@ -42,9 +42,8 @@ const hardware::LinkRate& link_for(const std::vector<hardware::LinkRate>& links,
   for (const hardware::LinkRate& link : links) {
     if (link.gpus == gpus) return link;
   }
-  throw Error(ErrorCode::kJsonMissingKey,
-              fmt::format("the hardware profile has no link rate for {} GPUs", gpus),
-              {"measure it: elixir-bench"});
+  throw Error(ErrorCode::kJsonMissingKey, "the hardware profile has no link rate for {} GPUs", gpus)
+      .help("measure it: elixir-bench");
 }
 
 double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype) {
@@ -54,9 +53,8 @@ double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dty
   for (const hardware::AdamRate& rate : rates) {
     if (rate.dtype == wanted && rate.ranks == 1) return rate.params_per_s.median;
   }
-  throw Error(ErrorCode::kJsonMissingKey,
-              fmt::format("the hardware profile has no AdamW rate for {}", wanted),
-              {"measure it: elixir-bench"});
+  throw Error(ErrorCode::kJsonMissingKey, "the hardware profile has no AdamW rate for {}", wanted)
+      .help("measure it: elixir-bench");
 }
 
 original::Rates measured_rates(const Problem& problem, program::DType dtype) {

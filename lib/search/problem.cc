@@ -30,11 +30,12 @@ Problem::Problem(const program::Program& program,
   if (!of_hardware.goes_with(program.target)) {
     const std::string machine = of_hardware.text();
     throw Error(ErrorCode::kProfileTargetMismatch,
-                fmt::format("the program was captured for {}, hardware profile `{}` is of {}",
-                            program.target.text(),
-                            hardware.name,
-                            machine),
-                {"profile again with --target " + machine, "or plan for hardware of that target"});
+                "the program was captured for {}, hardware profile `{}` is of {}",
+                program.target.text(),
+                hardware.name,
+                machine)
+        .help("profile again with --target {}", machine)
+        .help("or plan for hardware of that target");
   }
   operator_costs_ = schedule::operator_costs(program, lifetimes_, cost_);
   items_ = items_of(program, program::order_of_first_use(program, lifetimes_));

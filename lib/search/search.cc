@@ -247,14 +247,13 @@ BestPlans verified_plans(Problem& problem) {
 
 void check_request(const Request& request) {
   if (request.gpus != 1) {
-    throw Error(ErrorCode::kBadFlagValue,
-                fmt::format("plans for {} GPUs are not made by this version", request.gpus),
-                {"--gpus 1"});
+    throw Error(
+        ErrorCode::kBadFlagValue, "plans for {} GPUs are not made by this version", request.gpus)
+        .help("--gpus 1");
   }
   if (request.accumulation_steps < 1) {
-    throw Error(ErrorCode::kBadFlagValue,
-                fmt::format("{} accumulation steps", request.accumulation_steps),
-                {"a number from 1 on"});
+    throw Error(ErrorCode::kBadFlagValue, "{} accumulation steps", request.accumulation_steps)
+        .help("a number from 1 on");
   }
 }
 
@@ -292,9 +291,8 @@ Outcome search(const program::Program& program,
     plans.push_back(std::move(*plan));
     return found(problem, std::move(plans), 1);
   }
-  throw Error(ErrorCode::kBadFlagValue,
-              "unknown strategy '" + request.strategy + "'",
-              {"optimal, minimum-waste, simple or elixir"});
+  throw Error(ErrorCode::kBadFlagValue, "unknown strategy '{}'", request.strategy)
+      .help("optimal, minimum-waste, simple or elixir");
 }
 
 }  // namespace elixir::search

@@ -49,15 +49,15 @@ std::shared_ptr<const InputFile> InputFile::open(const std::string& path) {
   if (descriptor < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      fail_in_file(ErrorCode::kFileNotFound, path, "no such file: `" + path + "`");
+      throw file_error(ErrorCode::kFileNotFound, path, "no such file: `{}`", path);
     }
-    fail_in_file(
-        ErrorCode::kFileUnreadable, path, "cannot read `" + path + "`: " + std::strerror(error));
+    throw file_error(
+        ErrorCode::kFileUnreadable, path, "cannot read `{}`: {}", path, std::strerror(error));
   }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
-    fail_in_file(ErrorCode::kFileUnreadable, path, "`" + path + "` is not a regular file");
+    throw file_error(ErrorCode::kFileUnreadable, path, "`{}` is not a regular file", path);
   }
   const bool keeps = kept_descriptors.fetch_add(1) < kKeptDescriptors;
   if (!keeps) {
@@ -75,14 +75,13 @@ int InputFile::descriptor() const {
   if (descriptor_ >= 0) return descriptor_;
   const int opened = ::open(path_.c_str(), kOpenFlags);
   if (opened < 0) {
-    fail_in_file(ErrorCode::kIoError,
-                 path_,
-                 fmt::format("cannot read `{}` any more: {}", path_, std::strerror(errno)));
+    throw file_error(
+        ErrorCode::kIoError, path_, "cannot read `{}` any more: {}", path_, std::strerror(errno));
   }
   struct stat status {};
   if (::fstat(opened, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
     ::close(opened);
-    fail_in_file(ErrorCode::kIoError, path_, "`" + path_ + "` was replaced while it was in use");
+    throw file_error(ErrorCode::kIoError, path_, "`{}` was replaced while it was in use", path_);
   }
   return opened;
 }
@@ -107,17 +106,18 @@ void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) con
   }
   if (descriptor_ < 0) ::close(from);
   if (done == bytes) return;
-  throw file_error(
+  if (error != 0) {
+    throw error_at_byte(
+        ErrorCode::kIoError, path_, end, "cannot read `{}`: {}", path_, std::strerror(error));
+  }
+  throw error_at_byte(
       ErrorCode::kIoError,
       path_,
-      error != 0
-          ? fmt::format("cannot read `{}`: {}", path_, std::strerror(error))
-          : fmt::format("`{}` ends at byte {}; it had {} bytes when it was opened, so another "
-                        "process has cut it",
-                        path_,
-                        end,
-                        size_bytes_),
-      {.byte_offset = end, .notes = {}, .help = {}});
+      end,
+      "`{}` ends at byte {}; it had {} bytes when it was opened, so another process has cut it",
+      path_,
+      end,
+      size_bytes_);
 }
 
 std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt) {

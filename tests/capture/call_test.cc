@@ -253,10 +253,11 @@ TEST_P(NamesOfArguments, AreKnownToEveryChoice) {
 
 TEST(RecordedArguments, HaveTheNamesOfLibTorchsSchemas) {
   for (const program::ArgumentNames& entry : program::argument_names()) {
-    const std::string op = std::string(entry.name) + (entry.overload.empty() ? "" : ".");
-    SCOPED_TRACE(op + std::string(entry.overload));
+    const std::string op =
+        std::string(entry.name) + (entry.overload.empty() ? "" : ".") + std::string(entry.overload);
+    SCOPED_TRACE(op);
     std::vector<std::string_view> names;
-    const c10::FunctionSchema& schema = schema_of(op + std::string(entry.overload));
+    const c10::FunctionSchema& schema = schema_of(op);
     for (const c10::Argument& argument : schema.arguments()) names.push_back(argument.name());
     EXPECT_EQ(entry.arguments, names);
   }

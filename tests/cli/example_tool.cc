@@ -75,7 +75,7 @@ Answer work(const Options& options, Context& context) {
   } else if (what == "memory") {
     throw std::bad_alloc();
   } else if (what == "gpu") {
-    throw elixir::Error(elixir::ErrorCode::kNoGpu, "no GPU found", {"use --device cpu"});
+    throw elixir::Error(elixir::ErrorCode::kNoGpu, "no GPU found").help("use --device cpu");
   } else if (what == "hostile") {
     throw elixir::Error(elixir::ErrorCode::kFileNotFound, "\x1b[2J\xff\r\x07");
   } else if (what == "write twice") {

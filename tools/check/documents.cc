@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/file_error.h"
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "plan/plan.h"
@@ -16,18 +17,6 @@ namespace elixir::tools {
 namespace {
 
 using check::CheckedDocument;
-
-[[noreturn]] void fail_at(ErrorCode code,
-                          const std::string& file,
-                          std::string message,
-                          std::vector<std::string> help) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = SourcePos{file, "", std::nullopt, std::nullopt};
-  info.help = std::move(help);
-  throw Error(std::move(info));
-}
 
 /// A profile or a plan; nullopt for a budget.
 std::optional<CheckedDocument> read_document(const std::string& path) {
@@ -42,10 +31,11 @@ std::optional<CheckedDocument> read_document(const std::string& path) {
   const auto document = JsonDocument::load(path);
   const JsonCursor root = document->root();
   const JsonCursor at = schema ? root.at("schema") : root;
-  at.fail(ErrorCode::kWrongSchema,
-          schema ? fmt::format("documents of schema `{}` cannot be checked", *schema)
-                 : std::string("not an Elixir document: it has no `schema`"),
-          {"give profiles (elixir-profile), plans (elixir-search) and a budget"});
+  throw at
+      .error(ErrorCode::kWrongSchema,
+             schema ? fmt::format("documents of schema `{}` cannot be checked", *schema)
+                    : std::string("not an Elixir document: it has no `schema`"))
+      .help("give profiles (elixir-profile), plans (elixir-search) and a budget");
 }
 
 }  // namespace
@@ -56,8 +46,7 @@ CheckInputs read_documents(const std::vector<std::string>& paths) {
   std::vector<std::string> seen;
   for (const std::string& path : paths) {
     if (std::find(seen.begin(), seen.end(), path) != seen.end()) {
-      throw Error(
-          ErrorCode::kConflictingFlags, fmt::format("`{}` is given twice", path), {"give it once"});
+      throw Error(ErrorCode::kConflictingFlags, "`{}` is given twice", path).help("give it once");
     }
     seen.push_back(path);
     if (auto document = read_document(path)) {
@@ -65,18 +54,16 @@ CheckInputs read_documents(const std::vector<std::string>& paths) {
       continue;
     }
     if (inputs.budget) {
-      throw Error(ErrorCode::kConflictingFlags,
-                  fmt::format("`{}` and `{}` are both budgets", budget_path, path),
-                  {"give one; `models` in it changes limits by file name"});
+      throw Error(ErrorCode::kConflictingFlags, "`{}` and `{}` are both budgets", budget_path, path)
+          .help("give one; `models` in it changes limits by file name");
     }
     inputs.budget = check::load_budget(path);
     budget_path = path;
   }
   if (inputs.documents.empty()) {
-    throw Error(
-        ErrorCode::kMissingArgument,
-        "there is no profile or plan to check",
-        {"elixir-check BUDGET.json MODEL.profile.json", "elixir-profile MODEL.pt makes a profile"});
+    throw Error(ErrorCode::kMissingArgument, "there is no profile or plan to check")
+        .help("elixir-check BUDGET.json MODEL.profile.json")
+        .help("elixir-profile MODEL.pt makes a profile");
   }
   return inputs;
 }
@@ -94,10 +81,8 @@ std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
   }
   auto baseline = read_document(path);
   if (!baseline) {
-    fail_at(ErrorCode::kWrongSchema,
-            path,
-            "a budget is no baseline",
-            {"give the older profile or plan of the same model"});
+    throw file_error(ErrorCode::kWrongSchema, path, "a budget is no baseline")
+        .help("give the older profile or plan of the same model");
   }
   const auto of_its_kind =
       std::count_if(sharers.begin(), sharers.end(), [&](const CheckedDocument* sharer) {
@@ -105,32 +90,34 @@ std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
       });
   if (baseline->kind != document.kind) {
     if (!in_directory && of_its_kind > 0) return std::nullopt;
-    fail_at(ErrorCode::kWrongSchema,
-            path,
-            fmt::format("the baseline is a {}, `{}` is a {}",
-                        name_of(baseline->kind),
-                        document.path,
-                        name_of(document.kind)),
-            {fmt::format("give the older {} of the same model", name_of(document.kind))});
+    throw file_error(ErrorCode::kWrongSchema,
+                     path,
+                     "the baseline is a {}, `{}` is a {}",
+                     name_of(baseline->kind),
+                     document.path,
+                     name_of(document.kind))
+        .help("give the older {} of the same model", name_of(document.kind));
   }
   const bool same_name = stdfs::path(path).filename() == stdfs::path(document.path).filename();
   if (of_its_kind > 1 && !same_name) {
-    fail_at(ErrorCode::kConflictingFlags,
-            path,
-            fmt::format("one baseline for {} {}s", of_its_kind, name_of(document.kind)),
-            {"give a directory that has a baseline of each, by file name",
-             "or give each its own under `models` in the budget"});
+    throw file_error(ErrorCode::kConflictingFlags,
+                     path,
+                     "one baseline for {} {}s",
+                     of_its_kind,
+                     name_of(document.kind))
+        .help("give a directory that has a baseline of each, by file name")
+        .help("or give each its own under `models` in the budget");
   }
   const auto of_baseline = program::Target::parse(baseline->target);
   const auto of_document = program::Target::parse(document.target);
   if (!of_baseline || !of_document || !of_baseline->goes_with(*of_document)) {
-    fail_at(ErrorCode::kProfileTargetMismatch,
-            path,
-            fmt::format("the baseline is for {}, `{}` for {}",
-                        baseline->target,
-                        document.path,
-                        document.target),
-            {fmt::format("make the baseline for target {}", document.target)});
+    throw file_error(ErrorCode::kProfileTargetMismatch,
+                     path,
+                     "the baseline is for {}, `{}` for {}",
+                     baseline->target,
+                     document.path,
+                     document.target)
+        .help("make the baseline for target {}", document.target);
   }
   return baseline;
 }

@@ -24,9 +24,8 @@ std::string spelled(const std::string& path, const std::string& other) {
 }
 
 [[noreturn]] void refuse(std::string message, const std::string& who) {
-  throw Error(ErrorCode::kConflictingFlags,
-              std::move(message),
-              {fmt::format("name another file with {}", who)});
+  throw Error(ErrorCode::kConflictingFlags, std::move(message))
+      .help("name another file with {}", who);
 }
 
 }  // namespace

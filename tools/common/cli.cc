@@ -15,9 +15,8 @@ namespace {
 [[noreturn]] void bad_value(const std::string& flag,
                             const std::string& text,
                             const std::string& expected) {
-  throw Error(ErrorCode::kBadFlagValue,
-              fmt::format("`{}` is no value for `{}`", text, flag),
-              {"expected " + expected});
+  throw Error(ErrorCode::kBadFlagValue, "`{}` is no value for `{}`", text, flag)
+      .help("expected {}", expected);
 }
 
 std::string one_of(const std::vector<std::string>& choices) {
@@ -51,9 +50,8 @@ std::string choice_from(const std::string& flag,
   const std::vector<std::string> near = nearest(text, choices);
   if (!near.empty()) help.push_back(fmt::format("did you mean {}?", join_quoted(near)));
   help.push_back("expected one of " + join_quoted(choices));
-  throw Error(ErrorCode::kBadFlagValue,
-              fmt::format("`{}` is no value for `{}`", text, flag),
-              std::move(help));
+  throw Error(ErrorCode::kBadFlagValue, "`{}` is no value for `{}`", text, flag)
+      .help(std::move(help));
 }
 
 std::string shown(const std::string& value) {

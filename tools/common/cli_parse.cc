@@ -87,8 +87,7 @@ void Flags::parse(const std::vector<std::string>& arguments) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    throw Error(ErrorCode::kBadFlagValue,
-                fmt::format("cannot read the command line: {}", error.what()));
+    throw Error(ErrorCode::kBadFlagValue, "cannot read the command line: {}", error.what());
   }
   const std::vector<std::string> words = words_among(app.remaining());
   for (const auto& [flag, option] : options) {
@@ -112,15 +111,14 @@ void Flags::refuse_misread(const std::vector<std::string>& arguments) {
     if (flag == nullptr || word.empty() || word[0] != '-') continue;
     if (flag->kind_ == FlagKind::kToggle) {
       if (equals == std::string::npos) continue;
-      throw Error(ErrorCode::kBadFlagValue, fmt::format("`{}` takes no value", flag->name_));
+      throw Error(ErrorCode::kBadFlagValue, "`{}` takes no value", flag->name_);
     }
     const bool has_value = equals == std::string::npos
                                ? i + 1 < arguments.size() && !is_flag(arguments[i + 1])
                                : equals + 1 < word.size();
     if (!has_value) {
-      throw Error(ErrorCode::kBadFlagValue,
-                  fmt::format("`{}` needs a value", flag->name_),
-                  {fmt::format("write {} {}", flag->name_, flag->value_name_)});
+      throw Error(ErrorCode::kBadFlagValue, "`{}` needs a value", flag->name_)
+          .help("write {} {}", flag->name_, flag->value_name_);
     }
     if (equals == std::string::npos) ++i;
   }
@@ -136,10 +134,9 @@ std::vector<std::string> Flags::words_among(const std::vector<std::string>& rema
     } else if (!only_words && word.size() > 1 && word[0] == '-') {
       const std::string name = name_in(word);
       const std::vector<std::string> near = flags_like(name, shown_names());
-      throw Error(ErrorCode::kUnknownFlag,
-                  fmt::format("unknown flag `{}`", name),
-                  {near.empty() ? "--help lists all flags"
-                                : fmt::format("did you mean {}?", join_quoted(near))});
+      throw Error(ErrorCode::kUnknownFlag, "unknown flag `{}`", name)
+          .help(near.empty() ? "--help lists all flags"
+                             : fmt::format("did you mean {}?", join_quoted(near)));
     } else {
       words.push_back(word);
     }
@@ -150,9 +147,8 @@ std::vector<std::string> Flags::words_among(const std::vector<std::string>& rema
 void Flags::assign(Flag& flag, int times, const std::vector<std::string>& values) {
   flag.given_ = times;
   if (flag.kind_ == FlagKind::kValue && !flag.repeatable_ && times > 1) {
-    throw Error(ErrorCode::kConflictingFlags,
-                fmt::format("`{}` is given {} times", flag.name_, times),
-                {"give it once"});
+    throw Error(ErrorCode::kConflictingFlags, "`{}` is given {} times", flag.name_, times)
+        .help("give it once");
   }
   flag.words_ = values;
   for (const std::string& word : flag.words_) flag.set_(word);
@@ -180,9 +176,8 @@ void Flags::fail_unexpected(const std::string& word, bool takes_positionals) con
   if (!near.empty()) help.push_back(fmt::format("did you mean {}?", join_quoted(near)));
   help.emplace_back(takes_positionals ? "quote a value that has spaces; flags take one value each"
                                       : "this tool takes flags only; --help lists them");
-  throw Error(ErrorCode::kUnexpectedArgument,
-              fmt::format("unexpected argument `{}`", word),
-              std::move(help));
+  throw Error(ErrorCode::kUnexpectedArgument, "unexpected argument `{}`", word)
+      .help(std::move(help));
 }
 
 void Flags::check_exclusive() const {
@@ -192,9 +187,8 @@ void Flags::check_exclusive() const {
       if (given(name)) together.push_back(name);
     }
     if (together.size() > 1) {
-      throw Error(ErrorCode::kConflictingFlags,
-                  fmt::format("{} exclude each other", join_quoted(together)),
-                  {"give one of them"});
+      throw Error(ErrorCode::kConflictingFlags, "{} exclude each other", join_quoted(together))
+          .help("give one of them");
     }
   }
 }
@@ -205,8 +199,8 @@ void Flags::check_required() const {
     throw Error(ErrorCode::kMissingArgument,
                 flag.kind_ == FlagKind::kPositional
                     ? fmt::format("`{}` is missing", flag.name_)
-                    : fmt::format("`{} {}` is missing", flag.name_, flag.value_name_),
-                {fmt::format("{}: {}", flag.name_, flag.help_)});
+                    : fmt::format("`{} {}` is missing", flag.name_, flag.value_name_))
+        .help("{}: {}", flag.name_, flag.help_);
   }
 }
 

@@ -227,9 +227,8 @@ std::string Context::prepare_output(const std::string& default_path) {
     files_.writes("-o", path);
     check_output(path, overwrite_);
   } else if (json_) {
-    throw Error(ErrorCode::kConflictingFlags,
-                "`-o -` and `--json` both want stdout",
-                {"give -o a file name"});
+    throw Error(ErrorCode::kConflictingFlags, "`-o -` and `--json` both want stdout")
+        .help("give -o a file name");
   }
   return path;
 }

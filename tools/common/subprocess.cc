@@ -24,9 +24,10 @@ namespace {
 std::atomic<pid_t> running{0};
 
 [[noreturn]] void cannot_start(const std::filesystem::path& program, int reason) {
-  throw Error(
-      ErrorCode::kIoError,
-      fmt::format("cannot run {}: {}", program.string(), std::generic_category().message(reason)));
+  throw Error(ErrorCode::kIoError,
+              "cannot run {}: {}",
+              program.string(),
+              std::generic_category().message(reason));
 }
 
 /// The null-terminated array that the system wants; points into `words`.

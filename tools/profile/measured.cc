@@ -31,22 +31,23 @@ Error error_of(const ProcessResult& result, const std::string& command) {
       if (diagnostic.value("severity", "") != "error") continue;
       // "EX0601"
       const std::string code = diagnostic.value("code", "EX0901").substr(2);
-      return {static_cast<ErrorCode>(std::stoi(code)),
-              diagnostic.value("message", "measuring failed"),
-              diagnostic.value("help", std::vector<std::string>{})};
+      return Error(static_cast<ErrorCode>(std::stoi(code)),
+                   std::string(diagnostic.value("message", "measuring failed")))
+          .help(diagnostic.value("help", std::vector<std::string>{}));
     }
   }
-  return {ErrorCode::kDeviceFailure,
-          fmt::format("measuring ended with exit code {} and without a word", result.exit_code),
-          {fmt::format("see what it says: {}", command)}};
+  return Error(ErrorCode::kDeviceFailure,
+               "measuring ended with exit code {} and without a word",
+               result.exit_code)
+      .help("see what it says: {}", command);
 }
 
 Json measure_step(const ProfileOptions& options, const std::string& how) {
   const std::filesystem::path program = helper_program("elixir-measure-step");
   if (!std::filesystem::exists(program)) {
-    throw Error(ErrorCode::kMissingFeature,
-                fmt::format("--measure needs {}, which is not there", program.string()),
-                {"install Elixir whole, trainer included"});
+    throw Error(
+        ErrorCode::kMissingFeature, "--measure needs {}, which is not there", program.string())
+        .help("install Elixir whole, trainer included");
   }
   std::vector<std::string> arguments = step_arguments(options);
   arguments.insert(arguments.end(), {"--how", how, "--json", "--quiet"});

@@ -16,9 +16,9 @@ namespace {
 /// Refuses `flag` for other targets; `instead` is what to choose to keep it.
 void require_cuda(const char* flag, const program::Target& target, const char* instead) {
   if (target.kind == program::Target::Kind::kCuda) return;
-  throw Error(ErrorCode::kConflictingFlags,
-              fmt::format("`{}` is for CUDA, the target is `{}`", flag, target.text()),
-              {fmt::format("leave it out, or choose {} such as --target cuda:sm_90", instead)});
+  throw Error(
+      ErrorCode::kConflictingFlags, "`{}` is for CUDA, the target is `{}`", flag, target.text())
+      .help("leave it out, or choose {} such as --target cuda:sm_90", instead);
 }
 
 }  // namespace
@@ -141,14 +141,14 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
 void check_profile_options(const ProfileOptions& options, bool has_output) {
   const std::set<std::int64_t> batches(options.batches.begin(), options.batches.end());
   if (batches.size() != options.batches.size()) {
-    throw Error(ErrorCode::kBadFlagValue, "--batch: a size is named twice", {"name each once"});
+    throw Error(ErrorCode::kBadFlagValue, "--batch: a size is named twice").help("name each once");
   }
   if (batches.size() > 1) {
     const std::vector<std::string> help{"run once for each size"};
     const auto one_file = [&](const char* flag) {
-      throw Error(ErrorCode::kConflictingFlags,
-                  fmt::format("{} names one file, --batch {} sizes", flag, batches.size()),
-                  help);
+      throw Error(
+          ErrorCode::kConflictingFlags, "{} names one file, --batch {} sizes", flag, batches.size())
+          .help(help);
     };
     if (has_output) one_file("-o");
     if (options.html) one_file("--html");
@@ -156,16 +156,17 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     if (options.compare) one_file("--compare");
     if (options.measure) {
       throw Error(ErrorCode::kConflictingFlags,
-                  fmt::format("--measure runs one step, --batch names {} sizes", batches.size()),
-                  help);
+                  "--measure runs one step, --batch names {} sizes",
+                  batches.size())
+          .help(help);
     }
   }
   if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
   if (options.gpus > 1) require_cuda("--gpus", options.target, "a target");
   if (options.measure && options.gpus > 1) {
-    throw Error(ErrorCode::kConflictingFlags,
-                fmt::format("--measure runs on one GPU, --gpus says {}", options.gpus),
-                {"leave one of them out"});
+    throw Error(
+        ErrorCode::kConflictingFlags, "--measure runs on one GPU, --gpus says {}", options.gpus)
+        .help("leave one of them out");
   }
   static_cast<void>(allocator_config(options));
 }
@@ -182,9 +183,9 @@ capture::Options capture_options(const ProfileOptions& options) {
   for (const std::string& text : options.inputs) {
     auto spec = capture::InputSpec::parse(text);
     if (!spec) {
-      throw Error(ErrorCode::kBadInputSpec,
-                  fmt::format("cannot read `{}` as the description of an input", text),
-                  {"write --input NAME:DTYPE[D0,D1,...]", program::help_for_input(text)});
+      throw Error(ErrorCode::kBadInputSpec, "cannot read `{}` as the description of an input", text)
+          .help("write --input NAME:DTYPE[D0,D1,...]")
+          .help(program::help_for_input(text));
     }
     wanted.inputs.push_back(std::move(*spec));
   }

@@ -54,9 +54,8 @@ capture::Options capture_options(const TrainOptions& options, const plan::Plan& 
   for (const std::string& text : options.inputs) {
     const auto spec = capture::InputSpec::parse(text);
     if (!spec) {
-      throw Error(ErrorCode::kBadInputSpec,
-                  "--input `" + text + "` is not NAME:DTYPE[D0,D1,...]",
-                  {program::help_for_input(text)});
+      throw Error(ErrorCode::kBadInputSpec, "--input `{}` is not NAME:DTYPE[D0,D1,...]", text)
+          .help(program::help_for_input(text));
     }
     wanted.inputs.push_back(*spec);
   }
@@ -113,8 +112,8 @@ void open_training_data(const TrainOptions& options,
   for (const std::string& path : inputs.data_files.files) context.files().reads("--data", path);
   if (inputs.data_files.format == train::DataFormat::kSafetensors && context.given("--labels")) {
     throw Error(ErrorCode::kConflictingFlags,
-                "--labels is for token streams, --data is safetensors",
-                {"leave --labels out: samples bring their labels"});
+                "--labels is for token streams, --data is safetensors")
+        .help("leave --labels out: samples bring their labels");
   }
   train::RunInputs& run = inputs.run;
   const program::Program& program = run.captured.program;
@@ -133,9 +132,9 @@ void open_held_out_data(const TrainOptions& options,
   for (const std::string& path : files.files) context.files().reads("--eval-data", path);
   if (files.format != inputs.data_files.format) {
     throw Error(ErrorCode::kDataMismatch,
-                fmt::format("--eval-data is {}, --data is {}",
-                            train::name_of(files.format),
-                            train::name_of(inputs.data_files.format)));
+                "--eval-data is {}, --data is {}",
+                train::name_of(files.format),
+                train::name_of(inputs.data_files.format));
   }
   train::HeldOut& held_out = *inputs.run.held_out;
   held_out.data = train::Dataset::open(files, held_out.program.program, 1, inputs.labels);

@@ -92,7 +92,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.warmup_steps = saved.at("warmup_steps").non_negative();
   const auto betas = saved.at("betas").items();
   if (betas.size() != 2)
-    saved.at("betas").fail(ErrorCode::kJsonBadValue, "two numbers belong here");
+    throw saved.at("betas").error(ErrorCode::kJsonBadValue, "two numbers belong here");
   options.betas = {betas[0].number(), betas[1].number()};
   options.eps = saved.at("eps").number();
   options.weight_decay = saved.at("weight_decay").number();
@@ -327,11 +327,11 @@ TrainOptions resume_options(const TrainOptions& flags,
         kMayChange.begin(), kMayChange.end(), [&](const char* each) { return key == each; });
     if (!may_change) {
       throw Error(ErrorCode::kConflictingFlags,
-                  fmt::format("{} {} contradicts the run to resume, which has {}",
-                              flag,
-                              member.value().dump(),
-                              merged[key].dump()),
-                  {fmt::format("leave {} out, or start a new run", flag)});
+                  "{} {} contradicts the run to resume, which has {}",
+                  flag,
+                  member.value().dump(),
+                  merged[key].dump())
+          .help("leave {} out, or start a new run", flag);
     }
     merged[key] = member.value();
   }

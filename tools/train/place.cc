@@ -16,9 +16,8 @@ RunPlace open_resumed(TrainOptions& options, Context& context) {
   RunPlace place;
   place.path = *options.resume;
   if (context.output()) {
-    throw Error(ErrorCode::kConflictingFlags,
-                "-o and --resume both name the run directory",
-                {"leave -o out: the resumed run's directory is used"});
+    throw Error(ErrorCode::kConflictingFlags, "-o and --resume both name the run directory")
+        .help("leave -o out: the resumed run's directory is used");
   }
   if (options.dry_run) {
     train::RunDirectory::check_run(place.path);
@@ -35,9 +34,8 @@ RunPlace open_resumed(TrainOptions& options, Context& context) {
 
 void require_flag(const char* flag, bool given) {
   if (given) return;
-  throw Error(ErrorCode::kMissingArgument,
-              fmt::format("{} is missing", flag),
-              {"elixir-train --plan PLAN.json --model MODEL.pt --data DATA"});
+  throw Error(ErrorCode::kMissingArgument, "{} is missing", flag)
+      .help("elixir-train --plan PLAN.json --model MODEL.pt --data DATA");
 }
 
 void check_options(const TrainOptions& options) {
@@ -46,10 +44,10 @@ void check_options(const TrainOptions& options) {
   require_flag("--data", !options.data.empty());
   require_flag("--eval-data", options.eval_every == 0 || !options.eval_data.empty());
   if (options.warmup_steps > options.steps) {
-    throw Error(
-        ErrorCode::kBadFlagValue,
-        fmt::format(
-            "--warmup-steps {} is more than --steps {}", options.warmup_steps, options.steps));
+    throw Error(ErrorCode::kBadFlagValue,
+                "--warmup-steps {} is more than --steps {}",
+                options.warmup_steps,
+                options.steps);
   }
 }
 

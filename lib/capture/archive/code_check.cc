@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// An upper bound of the depth of each statement's tree: brackets and operators that may nest. The
+// An upper bound of the depth of each statement's tree: brackets and operators that may nest, and
+// subscripts without an index, at which LibTorch's compiler reads past the end of a list. The
 // tokens are LibTorch's (torch/csrc/jit/frontend/lexer.h); where a text could be read in two ways,
 // it is refused, since the printer writes none of those.
 #include "capture/archive/code_check.h"
@@ -30,6 +31,13 @@ bool is_operator(std::string_view word) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
+/// Words that end no value: a bracket after them opens a list, after others a subscript.
+bool is_keyword(std::string_view word) {
+  constexpr std::array<std::string_view, 8> kWords{
+      "return", "while", "elif", "assert", "raise", "yield", "with", "del"};
+  return is_operator(word) || std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
 class Checker {
  public:
   explicit Checker(std::string_view text) : text_(text) {}
@@ -48,6 +56,7 @@ class Checker {
     std::size_t operators = 0;  ///< since the last comma
     std::size_t inside = 0;     ///< deepest bracket since then
     std::size_t deepest = 0;    ///< of the elements before
+    bool empty_subscript = false;
     [[nodiscard]] std::size_t depth() const { return std::max(deepest, operators + inside); }
   };
 
@@ -90,6 +99,7 @@ class Checker {
     }
     ++at_;
     empty_lines_ = 0;
+    next_token(/*ends_value=*/true);
   }
 
   void word() {
@@ -99,6 +109,14 @@ class Checker {
     if (is_operator(word)) ++levels_.back().operators;
     if (word == "elif" && ++branches_ > kMostBranches) fail("it has too many branches");
     if (!in_comment_) empty_lines_ = 0;
+    next_token(!is_keyword(word));
+  }
+
+  /// A token inside the innermost bracket; whether a bracket that follows is a subscript of it.
+  void next_token(bool ends_value) {
+    if (in_comment_) return;
+    levels_.back().empty_subscript = false;
+    ends_value_ = ends_value;
   }
 
   void punctuation(char c) {
@@ -115,8 +133,7 @@ class Checker {
       case '(':
       case '[':
       case '{':
-        levels_.emplace_back();
-        if (levels_.size() > kDeepestBrackets) fail("its brackets are nested too deeply");
+        open(/*subscript=*/c == '[' && ends_value_ && !in_comment_);
         break;
       case ')':
       case ']':
@@ -126,11 +143,20 @@ class Checker {
       case ',':
       case ';':
         next_element();
+        next_token(/*ends_value=*/false);
         break;
       default:
         ++levels_.back().operators;
+        next_token(/*ends_value=*/c == '.');  // of a number such as `1.`
     }
     if (!in_comment_) empty_lines_ = 0;
+  }
+
+  void open(bool subscript) {
+    next_token(/*ends_value=*/false);
+    levels_.emplace_back();
+    levels_.back().empty_subscript = subscript;
+    if (levels_.size() > kDeepestBrackets) fail("its brackets are nested too deeply");
   }
 
   void next_element() {
@@ -146,8 +172,10 @@ class Checker {
       if (!in_comment_) fail("a bracket closes none");
       return;
     }
+    if (levels_.back().empty_subscript) fail("a subscript has no index");
     const std::size_t depth = levels_.back().depth();
     levels_.pop_back();
+    next_token(/*ends_value=*/true);
     Level& level = levels_.back();
     // A call of a call of a call: each bracket is one level of the tree.
     ++level.operators;
@@ -172,6 +200,7 @@ class Checker {
     count_empty_line();
     if (levels_.size() == 1) {
       levels_.back() = Level{};
+      ends_value_ = false;
       begin_line();
     }
   }
@@ -201,7 +230,7 @@ class Checker {
   std::vector<Level> levels_;
   std::vector<std::size_t> indents_;
   std::size_t empty_lines_ = 0, branches_ = 0, comment_floor_ = 1;
-  bool in_comment_ = false;
+  bool in_comment_ = false, ends_value_ = false;
   std::optional<CodeProblem> problem_;
 };
 

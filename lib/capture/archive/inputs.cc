@@ -31,10 +31,10 @@ void check_size(const InputSpec& spec) {
     if (size == 0) return;
     if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMostBytes) {
       throw Error(ErrorCode::kBadInputSpec,
-                  fmt::format("input '{}' of sizes [{}] is larger than any memory",
-                              spec.name,
-                              fmt::join(spec.sizes, ", ")),
-                  {"give the sizes you train on with --input"});
+                  "input '{}' of sizes [{}] is larger than any memory",
+                  spec.name,
+                  fmt::join(spec.sizes, ", "))
+          .help("give the sizes you train on with --input");
     }
   }
 }
@@ -55,7 +55,7 @@ std::vector<InputSpec> merged_specs(const Model& model, const Options& options) 
           fmt::format("the model's inputs are {}", fmt::join(names, ", "))};
       const std::vector<std::string> close = nearest(given.name, names);
       if (!close.empty()) help.push_back("did you mean '" + close.front() + "'?");
-      throw Error(ErrorCode::kBadInputSpec, "the model has no input '" + given.name + "'", help);
+      throw Error(ErrorCode::kBadInputSpec, "the model has no input '{}'", given.name).help(help);
     }
     specs.push_back(given);
   }
@@ -98,10 +98,9 @@ StepInputs make_inputs(const Model& model,
     } else if (argument.type()->kind() == c10::TypeKind::OptionalType) {
       inputs.arguments.emplace_back();
     } else {
-      throw Error(ErrorCode::kBadInputSpec,
-                  "the shape of input '" + argument.name() + "' is not known",
-                  {fmt::format("add --input {}:int64[2,128] with the dtype and sizes you train on",
-                               argument.name())});
+      throw Error(ErrorCode::kBadInputSpec, "the shape of input '{}' is not known", argument.name())
+          .help("add --input {}:int64[2,128] with the dtype and sizes you train on",
+                argument.name());
     }
   }
   if (!options.loss.empty()) {
@@ -111,9 +110,8 @@ StepInputs make_inputs(const Model& model,
     }
   }
   if (inputs.tensors.empty()) {
-    throw Error(ErrorCode::kBadInputSpec,
-                "the model takes no tensor inputs",
-                {"a training step needs at least one input"});
+    throw Error(ErrorCode::kBadInputSpec, "the model takes no tensor inputs")
+        .help("a training step needs at least one input");
   }
   return inputs;
 }

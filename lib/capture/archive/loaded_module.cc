@@ -54,9 +54,9 @@ class Replacer {
       archive_.fetch_weights(*range, tensor.storage().mutable_data(), tensor.storage().nbytes());
     } else if (tensor.storage().nbytes() > 0 && tensor.storage().data() == nullptr) {
       throw Error(ErrorCode::kBufferWithoutData,
-                  "a tensor of the model that is neither parameter nor buffer has no data in " +
-                      archive_.path(),
-                  {"register it as a buffer, or export the model from the CPU"});
+                  "a tensor of the model that is neither parameter nor buffer has no data in {}",
+                  archive_.path())
+          .help("register it as a buffer, or export the model from the CPU");
     }
   }
 
@@ -205,9 +205,9 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
     throw;
   } catch (const std::exception& error) {
     const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-    throw Error(ErrorCode::kTruncatedArchive,
-                "the TorchScript archive " + archive->path() + " is damaged",
-                {"export the model again with torch 2.11 or older"})
+    throw Error(
+        ErrorCode::kTruncatedArchive, "the TorchScript archive {} is damaged", archive->path())
+        .help("export the model again with torch 2.11 or older")
         .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
   }
   archive->forget_buffers();

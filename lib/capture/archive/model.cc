@@ -60,7 +60,7 @@ const LoadedTensor* find_named(const std::vector<LoadedTensor>& tensors, const s
 const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
   if (const LoadedTensor* found = find_named(loaded.parameters, name)) return *found;
   if (const LoadedTensor* found = find_named(loaded.buffers, name)) return *found;
-  throw Error(ErrorCode::kWeightsMismatch, "the model has no parameter or buffer '" + name + "'");
+  throw Error(ErrorCode::kWeightsMismatch, "the model has no parameter or buffer '{}'", name);
 }
 
 }  // namespace
@@ -121,8 +121,10 @@ at::Tensor Model::read(const std::string& name) const {
   const LoadedTensor& loaded = named(state_->loaded, name);
   if (!loaded.data) {
     throw Error(ErrorCode::kBufferWithoutData,
-                "'" + name + "' has no data in " + path() + " (it was saved from the meta device)",
-                {"give the data with --weights, or export the model again from the CPU"});
+                "'{}' has no data in {} (it was saved from the meta device)",
+                name,
+                path())
+        .help("give the data with --weights, or export the model again from the CPU");
   }
   const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
   const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));

@@ -20,9 +20,12 @@ using torch::jit::Expr;
 
 Error runs_on_loading(const std::string& record, const std::string& what) {
   return Error(ErrorCode::kUnsupportedModel,
-               "loading the model would run its code: " + what + " in " + record,
-               {"export the model without it: a model is only run after its code was looked "
-                "through"});
+               "loading the model would run its code: {} in {}",
+               what,
+               record)
+      .help(
+          "export the model without it: a model is only run after its code was looked "
+          "through");
 }
 
 /// `a`, `a.b`, `a.b.c`: names alone.
@@ -165,9 +168,8 @@ void refuse_code_that_runs_on_loading(const std::shared_ptr<Archive>& archive) {
     const bool code = ends_with(record, ".py");
     const bool objects = ends_with(record, ".pkl");
     if (record == "model.json") {
-      throw Error(ErrorCode::kUnsupportedModel,
-                  "the archive is of PyTorch 1.3 or older",
-                  {"export the model again with a newer version, up to torch 2.11"});
+      throw Error(ErrorCode::kUnsupportedModel, "the archive is of PyTorch 1.3 or older")
+          .help("export the model again with a newer version, up to torch 2.11");
     }
     if (!code && !objects) continue;
     const auto [data, size] = reader.getRecord(record);

@@ -25,8 +25,8 @@ std::int64_t workspace_bytes(const Call& call) {
   if (input.scalar_type() == at::kBFloat16 && !program::onednn_computes_in_bf16(host_cpu_isa())) {
     throw Error(ErrorCode::kWrongMachineKind,
                 "the workspace of oneDNN's LSTM in bf16 is asked of oneDNN, which does not compute "
-                "in bf16 on this machine's CPU",
-                {"capture on a machine with AVX-512, or in fp32"});
+                "in bf16 on this machine's CPU")
+        .help("capture on a machine with AVX-512, or in fp32");
   }
   std::vector<std::int64_t> key = input.sizes().vec();
   key.push_back(static_cast<std::int64_t>(input.scalar_type()));

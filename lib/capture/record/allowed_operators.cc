@@ -400,11 +400,13 @@ bool is_allowed(const c10::FunctionSchema& schema) {
 }
 
 Error refused_operator(const std::string& op, const std::string& place) {
-  return Error(
-      ErrorCode::kUnsupportedModel,
-      "the model calls " + op + " in " + place + ", which could do more than compute on tensors",
-      {"a model is run on shapes alone, and may not reach files, processes, other "
-       "machines or classes of other libraries: take the call out of the module"});
+  return Error(ErrorCode::kUnsupportedModel,
+               "the model calls {} in {}, which could do more than compute on tensors",
+               op,
+               place)
+      .help(
+          "a model is run on shapes alone, and may not reach files, processes, other "
+          "machines or classes of other libraries: take the call out of the module");
 }
 
 void refuse_what_is_not_allowed(const torch::jit::Module& module) {

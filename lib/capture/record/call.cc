@@ -17,9 +17,10 @@ std::size_t Call::position(std::string_view name) const {
   if (const auto found = schema_.argumentIndexWithName(name)) {
     return static_cast<std::size_t>(*found);
   }
-  throw Error(
-      ErrorCode::kInternal,
-      c10::toString(schema_.operator_name()) + " has no argument `" + std::string(name) + "`");
+  throw Error(ErrorCode::kInternal,
+              "{} has no argument `{}`",
+              c10::toString(schema_.operator_name()),
+              name);
 }
 
 const c10::IValue& Call::value(std::string_view name) const {

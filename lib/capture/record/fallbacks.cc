@@ -73,10 +73,12 @@ void refuse_fixed_dtype(Session& session,
   if (!value.isInt()) return;
   const at::ScalarType dtype = value.toScalarType();
   if (!at::isFloatingType(dtype) || dtype == *session.required_dtype) return;
-  Error error(ErrorCode::kDtypeFixedByGraph,
-              std::string("the graph fixes dtype ") + c10::toString(dtype) + " in " +
-                  session.place() + " (" + facts.name + ")",
-              {"export the model in the dtype it is to be trained in"});
+  Error error = Error(ErrorCode::kDtypeFixedByGraph,
+                      "the graph fixes dtype {} in {} ({})",
+                      c10::toString(dtype),
+                      session.place(),
+                      facts.name)
+                    .help("export the model in the dtype it is to be trained in");
   session.keep_failure(error);
   throw error;
 }
@@ -196,10 +198,11 @@ void run_on_meta(Session& session,
     arguments[i] = map_tensors(arguments[i], [&](const at::Tensor& tensor) {
       if (tensor.is_meta()) return tensor;
       if (written) {
-        Error error(ErrorCode::kUnsupportedModel,
-                    facts.name + " in " + session.place() +
-                        " writes step data into a constant of the module",
-                    {"register the tensor as a buffer"});
+        Error error = Error(ErrorCode::kUnsupportedModel,
+                            "{} in {} writes step data into a constant of the module",
+                            facts.name,
+                            session.place())
+                          .help("register the tensor as a buffer");
         session.keep_failure(error);
         throw error;
       }

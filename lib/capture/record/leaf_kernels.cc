@@ -11,7 +11,7 @@ namespace {
 
 /// Geometry rules run before any Meta kernel.
 void never(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  throw Error(ErrorCode::kInternal, "no geometry rule for " + op.operator_name().name);
+  throw Error(ErrorCode::kInternal, "no geometry rule for {}", op.operator_name().name);
 }
 
 }  // namespace

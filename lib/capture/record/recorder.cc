@@ -218,7 +218,8 @@ program::Argument Recorder::argument(const c10::IValue& value) {
         doubles.push_back(element.toDouble());
       } else {
         throw Error(ErrorCode::kUnsupportedModel,
-                    "a list of " + element.tagKind() + " among the arguments of an operator");
+                    "a list of {} among the arguments of an operator",
+                    element.tagKind());
       }
     }
     if (!doubles.empty()) {
@@ -231,7 +232,8 @@ program::Argument Recorder::argument(const c10::IValue& value) {
     return ints;
   }
   throw Error(ErrorCode::kUnsupportedModel,
-              "a value of type " + value.tagKind() + " among the arguments of an operator");
+              "a value of type {} among the arguments of an operator",
+              value.tagKind());
 }
 
 void Recorder::begin(const c10::OperatorHandle& op,

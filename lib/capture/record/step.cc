@@ -74,17 +74,18 @@ at::Tensor make_loss(const c10::IValue& returned,
       "return the loss alone, first of a tuple, or under the key \"loss\"",
       "or name how to make one from output and last input: --loss cross-entropy|mse"};
   if (!output.defined()) {
-    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor", help);
+    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor").help(help);
   }
   if (!options.loss.empty()) return loss_from(output, options.loss, inputs.tensors.back());
   if (output.numel() != 1 || !output.is_floating_point()) {
     throw Error(ErrorCode::kNoScalarLoss,
-                "forward returns " + std::string(c10::toString(output.scalar_type())) + " " +
-                    c10::str(output.sizes()) + " where a scalar loss is wanted",
-                help);
+                "forward returns {} {} where a scalar loss is wanted",
+                c10::toString(output.scalar_type()),
+                c10::str(output.sizes()))
+        .help(help);
   }
   if (options.backward && !output.requires_grad()) {
-    throw Error(ErrorCode::kNoScalarLoss, "the loss does not depend on any parameter", help);
+    throw Error(ErrorCode::kNoScalarLoss, "the loss does not depend on any parameter").help(help);
   }
   return output;
 }

@@ -39,9 +39,9 @@ at::Tensor tensor_or_undefined(const c10::IValue& value) {
 
 program::DType to_dtype(at::ScalarType type) {
   if (const auto dtype = dtype_of(type)) return *dtype;
-  throw Error(
-      ErrorCode::kUnsupportedModel,
-      std::string("a tensor has dtype ") + c10::toString(type) + ", which programs do not hold");
+  throw Error(ErrorCode::kUnsupportedModel,
+              "a tensor has dtype {}, which programs do not hold",
+              c10::toString(type));
 }
 
 c10::Device device_of(const program::Target& target) {

@@ -89,14 +89,14 @@ std::string JsonCursor::pointer() const {
   return pointer;
 }
 
-void JsonCursor::fail(ErrorCode code, std::string message, std::vector<std::string> help) const {
+Error JsonCursor::error(ErrorCode code, std::string message) const {
   SourcePos where{document_->name(), pointer(), std::nullopt, std::nullopt};
   where.line = document_->line_of(where.pointer);
-  fail_at(code, std::move(message), std::move(where), std::move(help));
+  return Error(code, std::move(where), std::move(message));
 }
 
 void JsonCursor::fail_type(std::string_view expected) const {
-  fail(ErrorCode::kJsonType, fmt::format("expected {}, found {}", expected, describe(*value_)));
+  throw error(ErrorCode::kJsonType, "expected {}, found {}", expected, describe(*value_));
 }
 
 JsonCursor JsonCursor::at(std::string_view key) const {
@@ -107,7 +107,7 @@ JsonCursor JsonCursor::at(std::string_view key) const {
     const std::vector<std::string> near = nearest(key, keys_of(*value_));
     if (!near.empty())
       help.push_back(fmt::format("present here and similar: {}", join_quoted(near)));
-    fail(ErrorCode::kJsonMissingKey, fmt::format("key `{}` is missing", key), std::move(help));
+    throw error(ErrorCode::kJsonMissingKey, "key `{}` is missing", key).help(std::move(help));
   }
   return {document_, found};
 }
@@ -161,14 +161,13 @@ std::int64_t JsonCursor::integer() const {
   if (value_->is_number_unsigned()) {
     const auto value = value_->get<std::uint64_t>();
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      fail(ErrorCode::kJsonBadValue, fmt::format("{} does not fit 64 bits", value));
+      throw error(ErrorCode::kJsonBadValue, "{} does not fit 64 bits", value);
     }
     return static_cast<std::int64_t>(value);
   }
   if (value_->is_number_integer()) return value_->get<std::int64_t>();
   if (value_->is_number_float() && std::fabs(value_->get<double>()) >= 9.2233720368547758e18) {
-    fail(ErrorCode::kJsonBadValue,
-         fmt::format("{} is not a 64-bit integer", value_->get<double>()));
+    throw error(ErrorCode::kJsonBadValue, "{} is not a 64-bit integer", value_->get<double>());
   }
   fail_type("an integer");
 }
@@ -176,7 +175,7 @@ std::int64_t JsonCursor::integer() const {
 std::int64_t JsonCursor::non_negative() const {
   const std::int64_t value = integer();
   if (value < 0) {
-    fail(ErrorCode::kJsonBadValue, fmt::format("must not be negative, found {}", value));
+    throw error(ErrorCode::kJsonBadValue, "must not be negative, found {}", value);
   }
   return value;
 }
@@ -184,7 +183,7 @@ std::int64_t JsonCursor::non_negative() const {
 double JsonCursor::number() const {
   if (!value_->is_number()) fail_type("a number");
   const double value = value_->get<double>();
-  if (!std::isfinite(value)) fail(ErrorCode::kJsonBadValue, "must be a finite number");
+  if (!std::isfinite(value)) throw error(ErrorCode::kJsonBadValue, "must be a finite number");
   return value;
 }
 
@@ -195,7 +194,7 @@ std::string JsonCursor::choice(const std::vector<std::string>& choices) const {
     const std::vector<std::string> near = nearest(value, choices);
     if (!near.empty()) help.push_back(fmt::format("did you mean {}?", join_quoted(near)));
     help.push_back("one of " + join_quoted(choices));
-    fail(ErrorCode::kJsonBadValue, fmt::format("`{}` is not known here", value), std::move(help));
+    throw error(ErrorCode::kJsonBadValue, "`{}` is not known here", value).help(std::move(help));
   }
   return value;
 }
@@ -208,10 +207,9 @@ void JsonCursor::only_keys(const std::vector<std::string>& keys) const {
     const std::vector<std::string> near = nearest(member.first, keys);
     if (!near.empty()) help.push_back(fmt::format("did you mean {}?", join_quoted(near)));
     help.push_back("allowed here: " + join_quoted(keys));
-    JsonCursor(document_, &member.second)
-        .fail(ErrorCode::kJsonUnknownKey,
-              fmt::format("unknown key `{}`", member.first),
-              std::move(help));
+    throw JsonCursor(document_, &member.second)
+        .error(ErrorCode::kJsonUnknownKey, "unknown key `{}`", member.first)
+        .help(std::move(help));
   }
 }
 

@@ -64,10 +64,9 @@ class Builder : public nlohmann::json_sax<Json> {
       for (const std::string& token : tokens) pointer += "/" + escape_token(token);
       SourcePos where{name_, pointer, std::nullopt, std::nullopt};
       if (const auto offset = offset_of(text_, tokens, 2)) where.line = line_at(text_, *offset);
-      fail_at(ErrorCode::kJsonSyntax,
-              fmt::format("key `{}` appears twice in one object", key),
-              std::move(where),
-              {"keep one of them"});
+      throw Error(
+          ErrorCode::kJsonSyntax, std::move(where), "key `{}` appears twice in one object", key)
+          .help("keep one of them");
     }
     level.key = std::move(key);
     return true;
@@ -128,9 +127,10 @@ class Builder : public nlohmann::json_sax<Json> {
 
   bool open(Json&& value) {
     if (levels_.size() == kMaxDepth) {
-      fail_at(ErrorCode::kJsonSyntax,
-              fmt::format("nested more than {} levels deep", kMaxDepth),
-              SourcePos{name_, "", std::nullopt, std::nullopt});
+      throw Error(ErrorCode::kJsonSyntax,
+                  SourcePos{name_, "", std::nullopt, std::nullopt},
+                  "nested more than {} levels deep",
+                  kMaxDepth);
     }
     levels_.push_back(Level{add(std::move(value)), {}, {}});
     return true;

@@ -165,13 +165,4 @@ int line_at(std::string_view text, std::size_t offset) {
                  '\n'));
 }
 
-void fail_at(ErrorCode code, std::string message, SourcePos where, std::vector<std::string> help) {
-  ErrorInfo info;
-  info.code = code;
-  info.message = std::move(message);
-  info.where = std::move(where);
-  info.help = std::move(help);
-  throw Error(std::move(info));
-}
-
 }  // namespace elixir

@@ -27,10 +27,4 @@ namespace elixir {
 /// From 1.
 [[nodiscard]] int line_at(std::string_view text, std::size_t offset);
 
-/// Throws the Error of what is wrong there.
-[[noreturn]] void fail_at(ErrorCode code,
-                          std::string message,
-                          SourcePos where,
-                          std::vector<std::string> help = {});
-
 }  // namespace elixir

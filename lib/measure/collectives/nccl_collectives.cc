@@ -24,7 +24,7 @@ constexpr std::int64_t kCheckedElements = 1 << 16;
 
 void check_nccl(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
-  throw Error(ErrorCode::kDeviceFailure, fmt::format("{}: {}", what, ncclGetErrorString(result)));
+  throw Error(ErrorCode::kDeviceFailure, "{}: {}", what, ncclGetErrorString(result));
 }
 
 struct Rank {

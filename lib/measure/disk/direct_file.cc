@@ -23,9 +23,9 @@ std::string errno_text(int number) {
 }
 
 [[noreturn]] void unwritable(const std::string& directory, int number) {
-  throw Error(ErrorCode::kOutputUnwritable,
-              fmt::format("cannot make a file in `{}`: {}", directory, errno_text(number)),
-              {"name a directory on the disk to measure that you may write to: --disk DIR"});
+  throw Error(
+      ErrorCode::kOutputUnwritable, "cannot make a file in `{}`: {}", directory, errno_text(number))
+      .help("name a directory on the disk to measure that you may write to: --disk DIR");
 }
 
 /// A file that has lost its name already.
@@ -56,10 +56,10 @@ DirectFile::DirectFile(const std::string& directory) : fd_(open_unnamed(director
   const int number = errno;
   ::close(fd_);
   throw Error(ErrorCode::kMissingFeature,
-              fmt::format("the file system of `{}` has no direct transfers ({}): name a directory "
-                          "on a disk",
-                          directory,
-                          errno_text(number)));
+              "the file system of `{}` has no direct transfers ({}): name a directory "
+              "on a disk",
+              directory,
+              errno_text(number));
 }
 
 DirectFile::~DirectFile() {
@@ -74,7 +74,7 @@ std::int64_t DirectFile::available_bytes() const {
 
 void DirectFile::sync() const {
   if (::fdatasync(fd_) != 0) {
-    throw Error(ErrorCode::kIoError, fmt::format("cannot sync a file: {}", errno_text(errno)));
+    throw Error(ErrorCode::kIoError, "cannot sync a file: {}", errno_text(errno));
   }
 }
 

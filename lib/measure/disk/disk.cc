@@ -59,8 +59,8 @@ class Content {
       std::uint64_t value = 0;
       std::memcpy(&value, static_cast<const char*>(block) + page, sizeof value);
       if (value == stamp_of(at, pass)) return;
-      throw Error(ErrorCode::kIoError,
-                  fmt::format("the disk returned other data than was written at byte {}", at));
+      throw Error(
+          ErrorCode::kIoError, "the disk returned other data than was written at byte {}", at);
     });
   }
 
@@ -134,13 +134,13 @@ hardware::Disk measure_disk(const DiskRequest& request,
   const std::int64_t room = std::min(request.file_bytes, file.available_bytes() / 4);
   const std::int64_t most = room / request.segment_bytes * request.segment_bytes;
   if (most < static_cast<std::int64_t>(kLeastSegments) * request.segment_bytes) {
-    throw Error(ErrorCode::kMachineTooSmall,
-                fmt::format("`{}` has {} free, and the measurement takes a quarter of it at most: "
-                            "free {}",
-                            request.directory,
-                            format_bytes(file.available_bytes()),
-                            format_bytes(4 * static_cast<std::int64_t>(kLeastSegments) *
-                                         request.segment_bytes)));
+    throw Error(
+        ErrorCode::kMachineTooSmall,
+        "`{}` has {} free, and the measurement takes a quarter of it at most: "
+        "free {}",
+        request.directory,
+        format_bytes(file.available_bytes()),
+        format_bytes(4 * static_cast<std::int64_t>(kLeastSegments) * request.segment_bytes));
   }
   const Content content(block_bytes);
   int pass = 0;

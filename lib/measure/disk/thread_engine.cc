@@ -89,11 +89,11 @@ void fail_transfer(Transfer transfer, std::int64_t offset, std::int64_t result) 
     throw Error(ErrorCode::kDiskFull, "no room for the file that the disk is measured with");
   }
   throw Error(ErrorCode::kIoError,
-              fmt::format("cannot {} at byte {}: {}",
-                          verb,
-                          offset,
-                          number != 0 ? std::generic_category().message(number)
-                                      : fmt::format("only {} bytes moved", result)));
+              "cannot {} at byte {}: {}",
+              verb,
+              offset,
+              number != 0 ? std::generic_category().message(number)
+                          : fmt::format("only {} bytes moved", result));
 }
 
 std::unique_ptr<BlockEngine> make_thread_engine(std::int64_t block_bytes, int depth) {

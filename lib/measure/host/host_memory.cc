@@ -22,9 +22,9 @@ constexpr std::size_t kGrainElements = 65536;
 HostMemory::HostMemory(std::size_t bytes, kernels::ThreadPool& pool, int byte) : bytes_(bytes) {
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data_ == MAP_FAILED) {
-    throw Error(
-        ErrorCode::kOutOfMemory,
-        fmt::format("the system has no {} left", format_bytes(static_cast<std::int64_t>(bytes))));
+    throw Error(ErrorCode::kOutOfMemory,
+                "the system has no {} left",
+                format_bytes(static_cast<std::int64_t>(bytes)));
   }
   pool.parallel_for(bytes, kGrainElements, [&](std::size_t begin, std::size_t end) {
     std::memset(as<char>() + begin, byte, end - begin);

@@ -171,11 +171,10 @@ void check_target(const Program& program,
   here = capture::resolved(here);
   if (here.goes_with(program.target)) return;
   throw Error(ErrorCode::kProfileTargetMismatch,
-              fmt::format("the program is for target {}, and this measures on {}",
-                          program.target.text(),
-                          here.text()),
-              {fmt::format("profile the model for this device: elixir-profile MODEL.pt --target {}",
-                           here.text())});
+              "the program is for target {}, and this measures on {}",
+              program.target.text(),
+              here.text())
+      .help("profile the model for this device: elixir-profile MODEL.pt --target {}", here.text());
 }
 
 void measure_operators(const Program& program,

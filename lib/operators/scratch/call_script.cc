@@ -109,8 +109,9 @@ void write_by_rule(void (*rule)(ScriptBuilder&), ScriptBuilder& script) {
     rule(script);
   } catch (const std::out_of_range&) {
     throw Error(ErrorCode::kUnsupportedModel,
-                "operator " + std::to_string(script.op().id) + " (" + script.op().name +
-                    ") has tensors with too few dimensions");
+                "operator {} ({}) has tensors with too few dimensions",
+                script.op().id,
+                script.op().name);
   }
 }
 

@@ -23,9 +23,8 @@ constexpr int kSchemaMajor = 1;
 std::vector<RecordedStep> parse_script(const JsonCursor& value) {
   const std::string text = value.string();
   const auto bad = [&value](std::string_view word, std::string_view why) {
-    value.fail(ErrorCode::kJsonBadValue,
-               fmt::format("`{}` in a script of allocations {}", word, why),
-               {"steps are oN (output N), +BYTES and -N (release of the N-th +)"});
+    throw value.error(ErrorCode::kJsonBadValue, "`{}` in a script of allocations {}", word, why)
+        .help("steps are oN (output N), +BYTES and -N (release of the N-th +)");
   };
   std::vector<RecordedStep> steps;
   std::set<std::int64_t> outputs;
@@ -77,7 +76,7 @@ WorkspaceTable parse_workspace_table(const JsonDocument& document) {
     call.only_keys({"key", "script"});
     const JsonCursor key = call.at("key");
     if (!table.calls.emplace(key.string(), parse_script(call.at("script"))).second) {
-      key.fail(ErrorCode::kJsonBadValue, "this call is there twice");
+      throw key.error(ErrorCode::kJsonBadValue, "this call is there twice");
     }
   }
   return table;

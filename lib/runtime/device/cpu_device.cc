@@ -31,8 +31,7 @@ kernels::HostArena make_slab(std::int64_t bytes) {
   try {
     return kernels::HostArena(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("the system has no {} left", format_bytes(bytes)));
+    throw Error(ErrorCode::kOutOfMemory, "the system has no {} left", format_bytes(bytes));
   }
 }
 

@@ -121,11 +121,11 @@ class CudaDevice final : public Device {
     if (arena == schedule::Arena::kDevice) {
       if (total > limit_bytes_ - static_bytes_) {
         throw Error(ErrorCode::kOutOfMemory,
-                    fmt::format("static buffers need {} more bytes of device memory, {} of {} are "
-                                "in use",
-                                total,
-                                static_bytes_,
-                                limit_bytes_));
+                    "static buffers need {} more bytes of device memory, {} of {} are "
+                    "in use",
+                    total,
+                    static_bytes_,
+                    limit_bytes_);
       }
       next = static_cast<char*>(allocate_uncharged(total));
       static_bytes_ += total;
@@ -363,30 +363,30 @@ void check_machine(const DeviceOptions& options) {
   if (status != cudaSuccess || count == 0) {
     static_cast<void>(cudaGetLastError());
     throw Error(ErrorCode::kNoGpu,
-                fmt::format("no usable GPU: {}",
-                            status == cudaSuccess ? "none found" : cudaGetErrorString(status)),
-                {"train on the CPU with a plan for it (--device cpu)"});
+                "no usable GPU: {}",
+                status == cudaSuccess ? "none found" : cudaGetErrorString(status))
+        .help("train on the CPU with a plan for it (--device cpu)");
   }
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
   const int sm = properties.major * 10 + properties.minor;
   if (options.sm != 0 && options.sm != sm) {
     throw Error(ErrorCode::kWrongMachineKind,
-                fmt::format("the plan is for compute capability {}.{}, {} has {}.{}",
-                            options.sm / 10,
-                            options.sm % 10,
-                            properties.name,
-                            properties.major,
-                            properties.minor),
-                {"profile and search again for this GPU (--target)"});
+                "the plan is for compute capability {}.{}, {} has {}.{}",
+                options.sm / 10,
+                options.sm % 10,
+                properties.name,
+                properties.major,
+                properties.minor)
+        .help("profile and search again for this GPU (--target)");
   }
   if (static_cast<std::int64_t>(properties.totalGlobalMem) < options.memory_limit_bytes) {
     throw Error(ErrorCode::kMachineTooSmall,
-                fmt::format("the plan's device budget is {}, {} has {}",
-                            format_bytes(options.memory_limit_bytes),
-                            properties.name,
-                            format_bytes(static_cast<std::int64_t>(properties.totalGlobalMem))),
-                {"search again with a smaller --gpu-memory"});
+                "the plan's device budget is {}, {} has {}",
+                format_bytes(options.memory_limit_bytes),
+                properties.name,
+                format_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)))
+        .help("search again with a smaller --gpu-memory");
   }
 }
 

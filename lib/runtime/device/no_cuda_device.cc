@@ -7,9 +7,8 @@
 namespace elixir::runtime {
 
 std::unique_ptr<Device> make_cuda_device(const DeviceOptions& /*options*/) {
-  throw Error(ErrorCode::kMissingFeature,
-              "this build of Elixir has no CUDA device",
-              {"configure with -Dcuda=enabled, or choose --device cpu"});
+  throw Error(ErrorCode::kMissingFeature, "this build of Elixir has no CUDA device")
+      .help("configure with -Dcuda=enabled, or choose --device cpu");
 }
 
 }  // namespace elixir::runtime

@@ -41,10 +41,10 @@ PinnedMemory::PinnedMemory(std::int64_t bytes, int touching_threads) {
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("no {} of page-locked host memory: {}",
-                            format_bytes(bytes),
-                            cudaGetErrorString(status)),
-                {"raise the limit of locked memory (ulimit -l), or plan with less --host-memory"});
+                "no {} of page-locked host memory: {}",
+                format_bytes(bytes),
+                cudaGetErrorString(status))
+        .help("raise the limit of locked memory (ulimit -l), or plan with less --host-memory");
   }
   std::memset(allocated, 0, size);
   data_ = static_cast<char*>(allocated);

@@ -28,15 +28,19 @@ std::vector<std::string> files_below(const std::string& directory) {
   fs::recursive_directory_iterator walk(
       directory, fs::directory_options::skip_permission_denied, error);
   if (error) {
-    fail_in_file(ErrorCode::kFileUnreadable,
-                 directory,
-                 "cannot read directory `" + directory + "`: " + error.message());
+    throw file_error(ErrorCode::kFileUnreadable,
+                     directory,
+                     "cannot read directory `{}`: {}",
+                     directory,
+                     error.message());
   }
   for (const fs::recursive_directory_iterator end; walk != end; walk.increment(error)) {
     if (error) {
-      fail_in_file(ErrorCode::kFileUnreadable,
-                   directory,
-                   "cannot read directory `" + directory + "`: " + error.message());
+      throw file_error(ErrorCode::kFileUnreadable,
+                       directory,
+                       "cannot read directory `{}`: {}",
+                       directory,
+                       error.message());
     }
     std::error_code status_error;
     if (walk->is_regular_file(status_error) && !status_error) {
@@ -85,13 +89,13 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
   const auto take = [&](const std::string& file, DataFormat its_format) {
     if (!decided) decided = its_format;
     if (*decided != its_format) {
-      fail_in_file(ErrorCode::kDataMismatch,
-                   file,
-                   fmt::format("`{}` is {} by its suffix, the data before it {}",
-                               file,
-                               name_of(its_format),
-                               name_of(*decided)),
-                   {"pass files of one format, or say --data-format"});
+      throw file_error(ErrorCode::kDataMismatch,
+                       file,
+                       "`{}` is {} by its suffix, the data before it {}",
+                       file,
+                       name_of(its_format),
+                       name_of(*decided))
+          .help("pass files of one format, or say --data-format");
     }
     found.files.push_back(file);
   };
@@ -99,15 +103,14 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (!fs::exists(status)) {
-      fail_in_file(ErrorCode::kFileNotFound, path, "no such file or directory: `" + path + "`");
+      throw file_error(ErrorCode::kFileNotFound, path, "no such file or directory: `{}`", path);
     }
     if (!fs::is_directory(status)) {
       const auto by_suffix = data_format_of(path);
       if (!format && !by_suffix) {
-        fail_in_file(ErrorCode::kDataMismatch,
-                     path,
-                     "the suffix of `" + path + "` does not tell its format",
-                     {"say --data-format bytes, u16, u32 or safetensors"});
+        throw file_error(
+            ErrorCode::kDataMismatch, path, "the suffix of `{}` does not tell its format", path)
+            .help("say --data-format bytes, u16, u32 or safetensors");
       }
       take(path, format ? *format : *by_suffix);
       continue;
@@ -118,12 +121,12 @@ DataFiles find_data(const std::vector<std::string>& paths, std::optional<DataFor
       if (by_suffix && (!format || by_suffix == format)) take(file, *by_suffix);
     }
     if (found.files.size() == before) {
-      fail_in_file(ErrorCode::kDataMismatch,
-                   path,
-                   fmt::format("no {} file in directory `{}`",
-                               format ? std::string(name_of(*format)) : "data",
-                               path),
-                   {"files are taken by suffix: .txt .py (bytes), .u16, .u32, .safetensors"});
+      throw file_error(ErrorCode::kDataMismatch,
+                       path,
+                       "no {} file in directory `{}`",
+                       format ? std::string(name_of(*format)) : "data",
+                       path)
+          .help("files are taken by suffix: .txt .py (bytes), .u16, .u32, .safetensors");
     }
   }
   require(decided.has_value(), "find_data without a path");

@@ -20,19 +20,6 @@
 namespace elixir::train {
 namespace {
 
-[[noreturn]] void fail(ErrorCode code,
-                       const std::string& path,
-                       std::optional<std::int64_t> byte_offset,
-                       std::string message,
-                       std::vector<std::string> notes = {},
-                       std::vector<std::string> help = {}) {
-  throw file_error(
-      code,
-      path,
-      std::move(message),
-      {.byte_offset = byte_offset, .notes = std::move(notes), .help = std::move(help)});
-}
-
 struct Shard {
   std::shared_ptr<const Safetensors> file;
   std::vector<const SafetensorsEntry*> columns;  ///< in Program::inputs order
@@ -123,14 +110,15 @@ void check_values(const Safetensors& file, const SafetensorsEntry& entry, const 
     const auto* values = wide.const_data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < wide.numel(); ++i) {
       if ((values[i] >= 0 && values[i] < bound.limit) || values[i] == bound.ignored) continue;
-      fail(ErrorCode::kTokenOutOfVocabulary,
-           file.path(),
-           entry.offset_bytes + first * sample_bytes + i * program::element_bytes(*entry.dtype),
-           fmt::format("value {} of `{}` is outside the vocabulary of {}",
-                       values[i],
-                       entry.name,
-                       format_count(bound.limit)),
-           {bound.reason});
+      throw error_at_byte(
+          ErrorCode::kTokenOutOfVocabulary,
+          file.path(),
+          entry.offset_bytes + first * sample_bytes + i * program::element_bytes(*entry.dtype),
+          "value {} of `{}` is outside the vocabulary of {}",
+          values[i],
+          entry.name,
+          format_count(bound.limit))
+          .note(bound.reason);
     }
   }
 }
@@ -151,33 +139,32 @@ Shard open_shard(const std::string& path, const program::Program& program) {
     const std::vector<std::int64_t> want(input.tensor.sizes.begin() + 1, input.tensor.sizes.end());
     if (entry->sizes.size() != input.tensor.sizes.size() ||
         !std::equal(want.begin(), want.end(), entry->sizes.begin() + 1)) {
-      fail(ErrorCode::kDataMismatch,
-           path,
-           entry->offset_bytes,
-           fmt::format("`{}` has shape [{}], one row of the model's input has [{}]",
-                       input.name,
-                       fmt::join(entry->sizes, ", "),
-                       fmt::join(want, ", ")),
-           {},
-           {fmt::format("wanted: [samples, {}]", fmt::join(want, ", "))});
+      throw error_at_byte(ErrorCode::kDataMismatch,
+                          path,
+                          entry->offset_bytes,
+                          "`{}` has shape [{}], one row of the model's input has [{}]",
+                          input.name,
+                          fmt::join(entry->sizes, ", "),
+                          fmt::join(want, ", "))
+          .help("wanted: [samples, {}]", fmt::join(want, ", "));
     }
     if (!entry->dtype || !fits(*entry->dtype, input.tensor.dtype)) {
-      fail(ErrorCode::kDataMismatch,
-           path,
-           entry->offset_bytes,
-           fmt::format("`{}` is {}, the model's input is {}",
-                       input.name,
-                       entry->dtype_text,
-                       program::name_of(input.tensor.dtype)));
+      throw error_at_byte(ErrorCode::kDataMismatch,
+                          path,
+                          entry->offset_bytes,
+                          "`{}` is {}, the model's input is {}",
+                          input.name,
+                          entry->dtype_text,
+                          program::name_of(input.tensor.dtype));
     }
     if (shard.samples >= 0 && entry->sizes[0] != shard.samples) {
-      fail(ErrorCode::kDataMismatch,
-           path,
-           entry->offset_bytes,
-           fmt::format("`{}` has {} samples, the inputs before it {}",
-                       input.name,
-                       entry->sizes[0],
-                       shard.samples));
+      throw error_at_byte(ErrorCode::kDataMismatch,
+                          path,
+                          entry->offset_bytes,
+                          "`{}` has {} samples, the inputs before it {}",
+                          input.name,
+                          entry->sizes[0],
+                          shard.samples);
     }
     shard.samples = entry->sizes[0];
     shard.columns.push_back(entry);
@@ -194,14 +181,15 @@ Shard open_shard(const std::string& path, const program::Program& program) {
     if (!known) unexpected.push_back(entry.name);
   }
   if (!missing.empty()) {
-    fail(
-        ErrorCode::kDataMismatch,
-        path,
-        std::nullopt,
-        fmt::format("no data for the model's inputs `{}`", fmt::join(missing, "`, `")),
-        {unexpected.empty() ? std::string("the file has no other keys")
-                            : fmt::format("the file also has `{}`", fmt::join(unexpected, "`, `"))},
-        {"keys must be the names of forward's arguments"});
+    throw error_at_byte(ErrorCode::kDataMismatch,
+                        path,
+                        std::nullopt,
+                        "no data for the model's inputs `{}`",
+                        fmt::join(missing, "`, `"))
+        .note(unexpected.empty()
+                  ? std::string("the file has no other keys")
+                  : fmt::format("the file also has `{}`", fmt::join(unexpected, "`, `")))
+        .help("keys must be the names of forward's arguments");
   }
   if (!unexpected.empty()) {
     log::warning(fmt::format(
@@ -219,11 +207,10 @@ std::unique_ptr<Dataset> open_samples(const DataFiles& data,
   for (const program::Input& input : program.inputs) {
     if (input.tensor.sizes.empty() || input.tensor.sizes[0] == 0 ||
         input.tensor.sizes[0] != program.inputs.front().tensor.sizes[0]) {
-      throw Error(
-          ErrorCode::kDataMismatch,
-          fmt::format("input `{}` does not have the rows of the first input: samples cannot "
-                      "fill it",
-                      input.name));
+      throw Error(ErrorCode::kDataMismatch,
+                  "input `{}` does not have the rows of the first input: samples cannot "
+                  "fill it",
+                  input.name);
     }
     inputs.push_back(input.tensor);
   }
@@ -239,11 +226,13 @@ std::unique_ptr<Dataset> open_samples(const DataFiles& data,
     shards.push_back(std::move(shard));
   }
   if (samples < rows * micro_batches) {
-    fail(ErrorCode::kDataTooShort,
-         data.files.front(),
-         std::nullopt,
-         fmt::format("the data has {} samples, one batch needs {}", samples, rows * micro_batches),
-         {fmt::format("a batch is {} micro-batches of {} rows", micro_batches, rows)});
+    throw error_at_byte(ErrorCode::kDataTooShort,
+                        data.files.front(),
+                        std::nullopt,
+                        "the data has {} samples, one batch needs {}",
+                        samples,
+                        rows * micro_batches)
+        .note("a batch is {} micro-batches of {} rows", micro_batches, rows);
   }
   return std::make_unique<SampleDataset>(rows, std::move(inputs), std::move(shards));
 }

@@ -27,7 +27,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 [[noreturn]] void mismatch(std::string message, std::vector<std::string> help = {}) {
-  throw Error(ErrorCode::kDataMismatch, std::move(message), std::move(help));
+  throw Error(ErrorCode::kDataMismatch, std::move(message)).help(std::move(help));
 }
 
 std::int64_t bytes_of_token(DataFormat format) {

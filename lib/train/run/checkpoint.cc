@@ -34,10 +34,9 @@ constexpr std::string_view kRemoved = ".removed-";
 [[noreturn]] void bad(const std::string& path,
                       std::string message,
                       std::vector<std::string> notes = {}) {
-  throw file_error(ErrorCode::kBadCheckpoint,
-                   path,
-                   std::move(message),
-                   {.byte_offset = {}, .notes = std::move(notes), .help = {}});
+  Error error = file_error(ErrorCode::kBadCheckpoint, path, std::move(message));
+  for (std::string& note : notes) error.note(std::move(note));
+  throw error;
 }
 
 [[noreturn]] void fail_io(const std::string& path, const std::error_code& error) {
@@ -46,7 +45,9 @@ constexpr std::string_view kRemoved = ".removed-";
   throw Error(full     ? ErrorCode::kDiskFull
               : denied ? ErrorCode::kOutputUnwritable
                        : ErrorCode::kIoError,
-              fmt::format("cannot write `{}`: {}", path, error.message()));
+              "cannot write `{}`: {}",
+              path,
+              error.message());
 }
 
 /// Counts bytes of tensors as they are written.
@@ -105,9 +106,11 @@ std::vector<std::string> finished(const std::string& directory) {
     if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    fail_in_file(ErrorCode::kFileUnreadable,
-                 directory,
-                 fmt::format("cannot read directory `{}`: {}", directory, error.message()));
+    throw file_error(ErrorCode::kFileUnreadable,
+                     directory,
+                     "cannot read directory `{}`: {}",
+                     directory,
+                     error.message());
   }
   std::sort(names.rbegin(), names.rend());
   return names;
@@ -189,9 +192,8 @@ CheckpointInfo read_state(const std::string& directory) {
   constexpr std::int64_t kMostThreads = 8192;
   const std::int64_t threads = root.at("cpu_threads").integer();
   if (threads < 1 || threads > kMostThreads) {
-    root.at("cpu_threads")
-        .fail(ErrorCode::kJsonBadValue,
-              fmt::format("{} threads: 1 to {} are possible", threads, kMostThreads));
+    throw root.at("cpu_threads")
+        .error(ErrorCode::kJsonBadValue, "{} threads: 1 to {} are possible", threads, kMostThreads);
   }
   info.cpu_threads = static_cast<int>(threads);
   const JsonCursor rate = root.at("learning_rate");
@@ -222,7 +224,8 @@ CheckpointInfo read_state(const std::string& directory) {
       bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
     }
   }
-  if (names.size() != 2) root.at("files").fail(ErrorCode::kBadCheckpoint, "two files belong here");
+  if (names.size() != 2)
+    throw root.at("files").error(ErrorCode::kBadCheckpoint, "two files belong here");
   return info;
 }
 
@@ -310,10 +313,9 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
       continue;
     }
     if (found.info.run_id != run_id) {
-      fail_in_file(ErrorCode::kMixedRuns,
-                   found.path,
-                   fmt::format("checkpoint `{}` is of another run", found.path),
-                   {"put each run's files into a directory of its own"});
+      throw file_error(
+          ErrorCode::kMixedRuns, found.path, "checkpoint `{}` is of another run", found.path)
+          .help("put each run's files into a directory of its own");
     }
     return found;
   }

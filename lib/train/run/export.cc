@@ -34,9 +34,8 @@ ExportFormat export_format_of(const std::string& path) {
   const std::string suffix = std::filesystem::path(path).extension().string();
   if (suffix == ".safetensors") return ExportFormat::kSafetensors;
   if (suffix == ".pt") return ExportFormat::kTorchScript;
-  throw Error(ErrorCode::kBadFlagValue,
-              "--export `" + path + "`: the suffix tells no format",
-              {"use .safetensors or .pt"});
+  throw Error(ErrorCode::kBadFlagValue, "--export `{}`: the suffix tells no format", path)
+      .help("use .safetensors or .pt");
 }
 
 void export_safetensors(const std::string& path,

@@ -17,10 +17,11 @@ void check_threads(int threads) {
   constexpr unsigned kMostPerCpu = 16;
   const unsigned cpus = std::max(1U, std::thread::hardware_concurrency());
   if (static_cast<unsigned>(threads) <= kMostPerCpu * cpus) return;
-  throw Error(
-      ErrorCode::kMachineTooSmall,
-      fmt::format("the checkpoint's run used {} threads, this machine has {} CPUs", threads, cpus),
-      {"resume on a machine like the one it ran on"});
+  throw Error(ErrorCode::kMachineTooSmall,
+              "the checkpoint's run used {} threads, this machine has {} CPUs",
+              threads,
+              cpus)
+      .help("resume on a machine like the one it ran on");
 }
 
 }  // namespace
@@ -39,10 +40,10 @@ std::optional<FoundCheckpoint> find_resume_point(
   }
   if (info.program_fingerprint != inputs.fingerprint) {
     throw Error(ErrorCode::kPlanOfAnotherProgram,
-                fmt::format("the checkpoint is of program {}, plan and model of {}",
-                            info.program_fingerprint.substr(0, 12),
-                            inputs.fingerprint.substr(0, 12)),
-                {"resume with the model and shapes the run was started with"});
+                "the checkpoint is of program {}, plan and model of {}",
+                info.program_fingerprint.substr(0, 12),
+                inputs.fingerprint.substr(0, 12))
+        .help("resume with the model and shapes the run was started with");
   }
   if (info.rows_per_step != inputs.rows_per_step()) {
     warn(fmt::format("the run had {} rows a step, this plan has {}: other rows follow",

@@ -63,9 +63,11 @@ void make_parents(const std::string& path) {
   std::error_code error;
   if (!parents.empty()) fs::create_directories(parents, error);
   if (error) {
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot make the folders of `{}`: {}", path, error.message()));
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     path,
+                     "cannot make the folders of `{}`: {}",
+                     path,
+                     error.message());
   }
 }
 
@@ -89,9 +91,11 @@ void make_checkpoints(const std::string& path) {
   fs::create_directory(directory, error);
   if (error) {
     const bool full = error == std::errc::no_space_on_device;
-    fail_in_file(full ? ErrorCode::kDiskFull : ErrorCode::kOutputUnwritable,
-                 directory,
-                 fmt::format("cannot make directory `{}`: {}", directory, error.message()));
+    throw file_error(full ? ErrorCode::kDiskFull : ErrorCode::kOutputUnwritable,
+                     directory,
+                     "cannot make directory `{}`: {}",
+                     directory,
+                     error.message());
   }
   sync_directory(path);
 }
@@ -101,22 +105,21 @@ void check_unused(const std::string& path, Overwrite overwrite) {
   std::vector<std::string> help;
   if (is_run(path)) help.push_back("go on with that run by --resume " + path);
   help.emplace_back("replace a run's files in it by --force, or choose another with -o");
-  fail_in_file(
-      ErrorCode::kOutputExists, path, "run directory `" + path + "` is not empty", std::move(help));
+  throw file_error(ErrorCode::kOutputExists, path, "run directory `{}` is not empty", path)
+      .help(std::move(help));
 }
 
 [[noreturn]] void fail_gone(const std::string& path, const char* what) {
-  fail_in_file(
-      ErrorCode::kIoError, path, fmt::format("`{}` {} while the run was using it", path, what));
+  throw file_error(ErrorCode::kIoError, path, "`{}` {} while the run was using it", path, what);
 }
 
 void check_writable(const fs::path& directory) {
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    fail_in_file(
-        ErrorCode::kOutputUnwritable,
-        directory.string(),
-        fmt::format(
-            "cannot write to directory `{}`: {}", directory.string(), std::strerror(errno)));
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     directory.string(),
+                     "cannot write to directory `{}`: {}",
+                     directory.string(),
+                     std::strerror(errno));
   }
 }
 
@@ -168,9 +171,11 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (error && error != std::errc::no_such_file_or_directory) {
-      fail_in_file(ErrorCode::kOutputUnwritable,
-                   path,
-                   fmt::format("cannot make run directory `{}`: {}", path, error.message()));
+      throw file_error(ErrorCode::kOutputUnwritable,
+                       path,
+                       "cannot make run directory `{}`: {}",
+                       path,
+                       error.message());
     }
     fs::path parent = parent_of(path);
     while (fs::status(parent, error).type() == fs::file_type::not_found &&
@@ -181,7 +186,7 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
     return;
   }
   if (!fs::is_directory(status)) {
-    fail_in_file(ErrorCode::kOutputExists, path, "`" + path + "` exists and is not a directory");
+    throw file_error(ErrorCode::kOutputExists, path, "`{}` exists and is not a directory", path);
   }
   check_writable(path);
   RunLock::check_free(path);
@@ -194,9 +199,11 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
   std::error_code error;
   const bool made = fs::create_directory(path, error);
   if (error) {
-    fail_in_file(ErrorCode::kOutputUnwritable,
-                 path,
-                 fmt::format("cannot make run directory `{}`: {}", path, error.message()));
+    throw file_error(ErrorCode::kOutputUnwritable,
+                     path,
+                     "cannot make run directory `{}`: {}",
+                     path,
+                     error.message());
   }
   if (made) {
     const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
@@ -209,9 +216,11 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
     remove_abandoned(directory.file(name));
     fs::remove_all(directory.file(name), error);
     if (error) {
-      fail_in_file(ErrorCode::kOutputUnwritable,
-                   path,
-                   fmt::format("cannot remove `{}`: {}", directory.file(name), error.message()));
+      throw file_error(ErrorCode::kOutputUnwritable,
+                       path,
+                       "cannot remove `{}`: {}",
+                       directory.file(name),
+                       error.message());
     }
   }
   try {
@@ -225,10 +234,9 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
 
 void RunDirectory::check_run(const std::string& path) {
   if (is_run(path)) return;
-  fail_in_file(ErrorCode::kFileNotFound,
-               path,
-               "`" + path + "` is not a run directory: no config.json",
-               {"pass the directory that an earlier elixir-train wrote (-o)"});
+  throw file_error(
+      ErrorCode::kFileNotFound, path, "`{}` is not a run directory: no config.json", path)
+      .help("pass the directory that an earlier elixir-train wrote (-o)");
 }
 
 RunDirectory RunDirectory::open(const std::string& path) {
@@ -309,9 +317,11 @@ void RunDirectory::append_metrics(const Json& line) {
   if (rest.empty()) return;
   const int error = errno;
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  fail_in_file(full ? ErrorCode::kDiskFull : ErrorCode::kIoError,
-               path,
-               fmt::format("cannot append to `{}`: {}", path, std::strerror(error)));
+  throw file_error(full ? ErrorCode::kDiskFull : ErrorCode::kIoError,
+                   path,
+                   "cannot append to `{}`: {}",
+                   path,
+                   std::strerror(error));
 }
 
 void RunDirectory::cut_metrics(std::int64_t step) {
@@ -330,10 +340,8 @@ void RunDirectory::cut_metrics(std::int64_t step) {
       continue;
     }
     if (parsed.value("run_id", Json()) != Json(run_id_)) {
-      fail_in_file(ErrorCode::kMixedRuns,
-                   path,
-                   fmt::format("`{}` has lines of another run", path),
-                   {"put each run's files into a directory of its own"});
+      throw file_error(ErrorCode::kMixedRuns, path, "`{}` has lines of another run", path)
+          .help("put each run's files into a directory of its own");
     }
     if (parsed["step"].get<std::int64_t>() <= step) kept += line + "\n";
   }

@@ -34,10 +34,9 @@ std::string holder_of(int descriptor) {
 [[noreturn]] void fail_in_use(const std::string& directory, int descriptor) {
   const std::string holder = holder_of(descriptor);
   ::close(descriptor);
-  fail_in_file(ErrorCode::kRunInUse,
-               directory,
-               fmt::format("run directory `{}` is in use by {}", directory, holder),
-               {"wait for it or end it, or choose another run directory with -o"});
+  throw file_error(
+      ErrorCode::kRunInUse, directory, "run directory `{}` is in use by {}", directory, holder)
+      .help("wait for it or end it, or choose another run directory with -o");
 }
 
 enum class Locked { kYes, kBusy, kImpossible };
@@ -83,10 +82,12 @@ RunLock RunLock::acquire(const std::string& directory) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0) {
       const int error = errno;
-      fail_in_file(
+      throw file_error(
           error == ENOSPC || error == EDQUOT ? ErrorCode::kDiskFull : ErrorCode::kOutputUnwritable,
           path,
-          fmt::format("cannot write `{}`: {}", path, std::strerror(error)));
+          "cannot write `{}`: {}",
+          path,
+          std::strerror(error));
     }
     const Locked locked = try_lock(descriptor);
     if (locked == Locked::kBusy) fail_in_use(directory, descriptor);

@@ -41,14 +41,14 @@ InitializationRecipe parse_recipe(const std::string& json, const std::string& na
   const auto document = JsonDocument::parse(json, name);
   const JsonCursor root = document->root();
   if (root.at("schema").string() != "elixir.initialization") {
-    root.at("schema").fail(ErrorCode::kWrongSchema,
-                           "not an initialization recipe",
-                           {"wanted schema `elixir.initialization`"});
+    throw root.at("schema")
+        .error(ErrorCode::kWrongSchema, "not an initialization recipe")
+        .help("wanted schema `elixir.initialization`");
   }
   const std::string version = root.at("schema_version").string();
   if (version.rfind("1.", 0) != 0) {
-    root.at("schema_version")
-        .fail(ErrorCode::kWrongSchema, "this build reads version 1, not `" + version + "`");
+    throw root.at("schema_version")
+        .error(ErrorCode::kWrongSchema, "this build reads version 1, not `{}`", version);
   }
   root.only_keys({"schema", "schema_version", "meta", "parameters"});
   InitializationRecipe recipe;
@@ -68,17 +68,18 @@ InitializationRecipe parse_recipe(const std::string& json, const std::string& na
         rule.low = entry.at("low").number();
         rule.high = entry.at("high").number();
         if (rule.high < rule.low) {
-          entry.at("high").fail(ErrorCode::kJsonBadValue, "must not be below `low`");
+          throw entry.at("high").error(ErrorCode::kJsonBadValue, "must not be below `low`");
         }
       } else {
         entry.only_keys({"name", "kind", "mean", "std"});
       }
-      if (rule.second < 0) entry.at("std").fail(ErrorCode::kJsonBadValue, "must not be negative");
+      if (rule.second < 0)
+        throw entry.at("std").error(ErrorCode::kJsonBadValue, "must not be negative");
     } else {
       entry.only_keys({"name", "kind", "low", "high"});
       rule = {Initializer::Kind::kUniform, entry.at("low").number(), entry.at("high").number()};
       if (rule.second < rule.first) {
-        entry.at("high").fail(ErrorCode::kJsonBadValue, "must not be below `low`");
+        throw entry.at("high").error(ErrorCode::kJsonBadValue, "must not be below `low`");
       }
     }
     recipe.emplace(entry.at("name").string(), rule);

@@ -62,18 +62,15 @@ std::string file_dtype_name(program::DType dtype) {
   for (const FileDType& each : kFileDTypes) {
     if (each.dtype == dtype) return each.text;
   }
-  throw Error(ErrorCode::kBadSafetensors,
-              fmt::format("safetensors cannot hold {} tensors", program::name_of(dtype)));
+  throw Error(
+      ErrorCode::kBadSafetensors, "safetensors cannot hold {} tensors", program::name_of(dtype));
 }
 
 [[noreturn]] void bad(const std::string& path,
                       std::int64_t byte_offset,
-                      std::string message,
-                      std::vector<std::string> help = {}) {
-  throw file_error(ErrorCode::kBadSafetensors,
-                   path,
-                   std::move(message),
-                   {.byte_offset = byte_offset, .notes = {}, .help = std::move(help)});
+                      const std::string& message,
+                      const std::vector<std::string>& help = {}) {
+  throw error_at_byte(ErrorCode::kBadSafetensors, path, byte_offset, "{}", message).help(help);
 }
 
 /// Errors of the JSON reader, as errors of this file.
@@ -137,7 +134,7 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& sizes,
   std::int64_t bytes = element_bytes;
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      shape.fail(ErrorCode::kBadSafetensors, "shape has too many elements");
+      throw shape.error(ErrorCode::kBadSafetensors, "shape has too many elements");
     }
   }
   return bytes;
@@ -154,31 +151,32 @@ SafetensorsEntry read_entry(const std::string& name,
   entry.dtype_text = value.at("dtype").string();
   const FileDType* type = file_dtype(entry.dtype_text);
   if (type == nullptr) {
-    value.at("dtype").fail(ErrorCode::kBadSafetensors, "unknown dtype `" + entry.dtype_text + "`");
+    throw value.at("dtype").error(
+        ErrorCode::kBadSafetensors, "unknown dtype `{}`", entry.dtype_text);
   }
   entry.dtype = type->dtype;
   entry.sizes = read_shape(value.at("shape"));
   const std::int64_t expected_bytes = bytes_of(entry.sizes, type->bytes, value.at("shape"));
   const JsonCursor place = value.at("data_offsets");
   const auto offsets = place.items();
-  if (offsets.size() != 2) place.fail(ErrorCode::kBadSafetensors, "wants [begin, end]");
+  if (offsets.size() != 2) throw place.error(ErrorCode::kBadSafetensors, "wants [begin, end]");
   const std::int64_t begin = offsets[0].non_negative();
   const std::int64_t end = offsets[1].non_negative();
   const std::int64_t data_bytes = file_bytes - data_begin;
   if (begin > end || end > data_bytes) {
-    place.fail(ErrorCode::kBadSafetensors,
-               fmt::format("[{}, {}] is outside the file's {} bytes of data; is the file "
-                           "truncated?",
-                           begin,
-                           end,
-                           data_bytes));
+    throw place.error(ErrorCode::kBadSafetensors,
+                      "[{}, {}] is outside the file's {} bytes of data; is the file "
+                      "truncated?",
+                      begin,
+                      end,
+                      data_bytes);
   }
   if (end - begin != expected_bytes) {
-    value.fail(ErrorCode::kBadSafetensors,
-               fmt::format("`{}` has {} bytes of data, its shape and dtype need {}",
-                           name,
-                           end - begin,
-                           expected_bytes));
+    throw value.error(ErrorCode::kBadSafetensors,
+                      "`{}` has {} bytes of data, its shape and dtype need {}",
+                      name,
+                      end - begin,
+                      expected_bytes);
   }
   entry.offset_bytes = data_begin + begin;
   entry.bytes = end - begin;

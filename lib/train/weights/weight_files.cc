@@ -28,15 +28,15 @@ WeightFiles WeightFiles::open(const std::string& path) {
   for (const auto& member : document->root().at("weight_map").members()) {
     const std::string file_name = member.second.string();
     if (std::filesystem::path(file_name).has_parent_path()) {
-      member.second.fail(ErrorCode::kJsonBadValue, "must name a file beside the index");
+      throw member.second.error(ErrorCode::kJsonBadValue, "must name a file beside the index");
     }
     auto& file = opened[file_name];
     if (!file) file = Safetensors::open((directory / file_name).string());
     const SafetensorsEntry* entry = file->find(member.first);
     if (entry == nullptr) {
-      member.second.fail(ErrorCode::kWeightsMismatch,
-                         fmt::format("`{}` has no tensor `{}`", file_name, member.first),
-                         {"index and shards are of different checkpoints"});
+      throw member.second
+          .error(ErrorCode::kWeightsMismatch, "`{}` has no tensor `{}`", file_name, member.first)
+          .help("index and shards are of different checkpoints");
     }
     files.tensors_.emplace(member.first, Place{file, entry});
   }

@@ -176,6 +176,30 @@ TEST(CodeCheck, RefusesTextsThatCouldHideBrackets) {
   EXPECT_NE(check_code("x = )\n"), std::nullopt);
 }
 
+// LibTorch's compiler reads the first index without asking whether there is one.
+TEST(CodeCheck, RefusesSubscriptsWithoutAnIndex) {
+  for (const char* code : {"y = x[]\n",
+                           "x[] = y\n",
+                           "y = f(x)[ ]\n",
+                           "y = (x[0][\n])\n",
+                           "y = \"a\"[]\n",
+                           "y = 1.[]\n",
+                           "y = (x # (,\n[ # (\n])\n"}) {
+    const auto problem = check_code(code);
+    ASSERT_TRUE(problem) << code;
+    EXPECT_EQ(problem->message, "a subscript has no index") << code;
+  }
+  for (const char* code : {"x = []\n",
+                           "x = f([], [[]], {}, [()])\n",
+                           "for i in []:\n  return []\n",
+                           "x = y and [] or not []\n",
+                           "x = y[[]]\n",
+                           "y\n[]\n",
+                           "x = [y for y in []]\n"}) {
+    EXPECT_EQ(check_code(code), std::nullopt) << code;
+  }
+}
+
 TEST(CodeCheck, NamesTheLine) {
   const auto problem = check_code("x = 1\ny = )\n");
   ASSERT_TRUE(problem);
