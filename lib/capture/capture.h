@@ -3,9 +3,9 @@
 #pragma once
 // Capture: a TorchScript module's forward and backward run once on meta tensors while a boxed
 // dispatcher fallback writes down every operator call. No memory, no GPU, no weights. What a target
-// would dispatch is decided by tables compiled in per target (choices.*, geometry.*), never by what
-// this process has loaded. Capture changes process-wide executor flags and is not reentrant; one
-// capture at a time.
+// would dispatch is decided by tables compiled in per target (decompositions/, meta/), never by
+// what this process has loaded. Capture changes process-wide executor flags and is not reentrant;
+// one capture at a time.
 
 #include <map>
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/core: what every other area uses: units, errors, JSON with places, files, logging, signals.
+//
 // Errors are payloads, never text built at the throw site: an Error carries a stable code, a
 // message, a place, notes and help; `report/terminal/diagnostic.h` alone renders them and
 // `tools/common/run_tool.h` alone maps them to exit codes. Exceptions are for broken input,

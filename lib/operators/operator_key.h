@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/operators: what is known of one ATen call before it runs: its work, its key, its memory.
+//
 // Identity of a call for measurements: calls with the same key cost the same time and ask for the
 // same workspaces on one kind of device, whatever program they are in.
 

@@ -3,7 +3,7 @@
 // The original's optimal_search: capacity from the activation peak, the chunk size that moves least
 // under Belady's choice, then blocks or optimizer shards on the GPU, whichever a byte is worth more
 // for. Rates are the machine's, or the original's A100 literals on request; the rules are in
-// elixir_rules.h.
+// original_rules.h.
 #include <algorithm>
 #include <map>
 #include <string>

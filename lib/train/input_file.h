@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/train: a training run around its steps; data, weights and the run have a folder each.
+//
 // A file that is read piece by piece while it may change: weights, training data and checkpoints.
 // Read, not mapped, because a mapped file that another process cuts ends this one by SIGBUS; a read
 // beyond the new end is an error like any other.

@@ -81,15 +81,17 @@ def main():
     device, libtorch = runs[0]["device"], runs[0]["libtorch"]
     text = f"""# Accuracy of predicted memory
 
-What `elixir-profile` says without a GPU against real training steps of the same files with LibTorch's autograd on one {device}
-(LibTorch {libtorch}), by a program that shares no code with the prediction. Peaks of allocated and of reserved memory, in MiB, of
-three steps with an optimizer's two fp32 moments (and fp32 masters under bf16); LibTorch's default allocator settings.
+The table compares what `elixir-profile` predicts without a GPU with what training steps of the same files took on one
+{device} (LibTorch {libtorch}, default allocator settings). The steps ran with LibTorch's autograd, in a program
+that shares no code with the prediction. Figures are the peaks of allocated and of reserved memory over three steps, in
+MiB, with an optimizer that keeps two fp32 moments (and fp32 masters under bf16).
 
-**Of {len(runs)} runs, {predicted_runs} are predicted: allocated equal to the byte in {equal["allocated"]}, reserved equal to the byte in {equal["reserved"]}.**
+**Of {len(runs)} runs, {predicted_runs} are predicted. Allocated memory is equal to the byte in {equal["allocated"]}, reserved memory in {equal["reserved"]}.**
 
-Scratch memory of cuDNN's convolutions comes from a table that was recorded from these very runs (`profiles/workspaces`, see
-[design/memory.md](design/memory.md)): for ResNet-50, ConvNeXt, U-Net and ViT the table says what that call takes, and the prediction shows
-that everything around it is right. All other models use no table.
+ResNet-50, ConvNeXt, U-Net and ViT call cuDNN's convolutions. Their scratch memory comes from a table that was recorded
+from these same runs (`profiles/workspaces`, see [design/memory.md](design/memory.md)). So for these four, the table
+says what the convolution takes, and the prediction shows that everything around it is right. All other models use no
+table.
 
 {COMMANDS}
 | model, batch, dtype | allocated, measured | predicted | difference | reserved, measured | predicted | difference |

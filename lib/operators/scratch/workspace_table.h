@@ -3,7 +3,7 @@
 #pragma once
 // Scripts of calls whose scratch memory only a library knows (cuDNN's convolutions and recurrent
 // layers), recorded on a GPU: the document `elixir.workspaces`, one for each compute capability,
-// shipped as profiles/workspaces-sm_NN.json.
+// shipped as profiles/workspaces/sm_NN.json.
 
 #include <cstdint>
 #include <string>

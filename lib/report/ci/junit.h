@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/report/ci: the result of a check in the formats that continuous integration reads.
+//
 // Checks as JUnit XML, which every continuous-integration service shows: a test suite a document, a
 // test case a limit; a failed check is a failure, a waived one is skipped with its reason. The same
 // checks give the same bytes (no times).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/report/screen: what the tools print for people, a file for each screen or part of one.
+//
 // The screen of elixir-profile: what one training step takes, where its peak is and what makes it.
 // Every number is explained in docs/memory-report.md.
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/report/terminal: how text is shown: styles, tables, progress, diagnostics.
+//
 // What a stream can show: decided once per stream, from flags, environment and the stream itself.
 // Nothing else in the project asks isatty() or reads NO_COLOR.
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// lib/report/trace: steps as files for other viewers: Chrome traces, PyTorch memory snapshots.
+//
 // A step as a Chrome trace (chrome://tracing, Perfetto): one process per timeline ("predicted rank
 // 0", "measured rank 0"), one thread per stream, one slice per task. Predicted and measured show
 // the same tasks, because they are the same schedule. Times are microseconds since the step's

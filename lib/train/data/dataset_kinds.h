@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The two kinds of Dataset (data.h), for data.cc alone.
+// The two kinds of Dataset (dataset.h), for their own files and dataset.cc.
 
 #include <memory>
 

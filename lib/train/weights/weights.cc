@@ -40,8 +40,8 @@ kernels::Element element_of(program::DType dtype) {
                                              : kernels::Element::kFloat32;
 }
 
-/// `value` in the geometry of `want`. fp32 -> bf16 and fp16 round as the optimizer does (DESIGN,
-/// Arithmetic).
+/// `value` in the geometry of `want`. fp32 -> bf16 and fp16 round as the optimizer does
+/// (docs/design/arithmetic.md).
 at::Tensor converted(const at::Tensor& value,
                      const program::TensorRef& want,
                      kernels::ThreadPool& pool) {
