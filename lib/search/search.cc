@@ -75,6 +75,12 @@ Found better_of(Found first, Found second) {
   const std::int64_t candidates = first.candidates + second.candidates;
   if (second.plan.predicted.step_ns < first.plan.predicted.step_ns) std::swap(first, second);
   first.candidates = candidates;
+  // A plan in which recomputing changes nothing that is shown is the same plan.
+  if (second.plan.predicted.step_ns == first.plan.predicted.step_ns &&
+      second.gpu_memory_bytes == first.gpu_memory_bytes &&
+      second.plan.predicted.host_bytes == first.plan.predicted.host_bytes) {
+    return first;
+  }
   first.runners_up.push_back(summary_of(second));
   std::stable_sort(first.runners_up.begin(),
                    first.runners_up.end(),

@@ -140,6 +140,18 @@ class Found(SearchTest):
                 same = (other["step_ns"], other["peak_allocated_bytes"], other["host_bytes"])
                 self.assertNotEqual(same, (winner["step_ns"], winner["peak_allocated_bytes"], winner["host_bytes"]))
 
+    def test_recomputes_what_it_is_told_to(self):
+        for choice in ("none", "elementwise", "blocks"):
+            document = self.envelope(*self.inputs(), "--recompute", choice, "--force")["document"]
+            plan = json.loads((self.directory / document["plan"]).read_text(encoding="utf-8"))
+            schema("plan").validate(plan)
+            self.assertEqual(document["recompute"], choice)
+            self.assertEqual(len(plan["edits"]), 0 if choice == "none" else 1)
+            self.assertEqual(plan["edited_fingerprint"] is None, choice == "none")
+        result = self.succeeds(*self.inputs(), "--recompute", "blocks", "--force")
+        self.assertRegex(result.out, r"recompute  blocks: .* of activations are kept for backward instead of ")
+        self.fails(2, "EX0102", *self.inputs(), "--recompute", "everything", mentions="elementwise")
+
     def test_golden_plans_are_valid(self):
         golden = sorted((ROOT / "tests/golden").glob("plan-*.json"))
         self.assertTrue(golden)

@@ -116,6 +116,15 @@ class Numbers(TrainTest):
         self.assertEqual(roomy, tight)
         self.assertNotEqual(roomy, self.exported(*self.flags("tight", output="c", seed=1), name="c.safetensors"))
 
+    def test_recomputed_activations_give_the_same_weights(self):
+        kept = self.exported(*self.flags("roomy", output="kept"), name="kept.safetensors")
+        for choice in ("elementwise", "blocks"):
+            edits = json.loads((self.shared / f"{choice}.json").read_text())["edits"]
+            again = self.exported(*self.flags(choice, output=choice), name=f"{choice}.safetensors")
+            self.assertEqual(kept, again, choice)
+            shown = self.succeeds(*self.flags(choice, output="shown"), "--dry-run").err
+            self.assertIn(f"{len(edits[0]['storages'])} activations are made again in backward", shown)
+
     def test_a_run_in_two_parts_equals_one_run(self):
         whole = self.exported(*self.flags(steps=7, output="whole"), name="whole.safetensors")
         lines = [line["loss"] for line in self.metrics("whole")]
@@ -420,6 +429,17 @@ class BadInput(TrainTest):
         save_traced(tiny_model(layers=2), self.directory / "other.pt")
         self.fails(2, "EX0401", *self.flags(model="other.pt"), mentions="elixir-profile")
         self.fails(2, "EX0401", *self.flags(batch=3), mentions="--batch")
+
+    def test_edits_that_lead_to_another_program(self):
+        edits = json.loads((self.shared / "blocks.json").read_text())["edits"]
+        fewer = [{**edits[0], "storages": edits[0]["storages"][: len(edits[0]["storages"]) // 2]}]
+        for changes, words in (
+            ({"edits": fewer}, "lead to another program"),
+            ({"edited_fingerprint": "a" * 64}, "fingerprint in the plan: aaaa"),
+            ({"edits": [{**edits[0], "storages": [1 << 30]}]}, "storage 1073741824"),
+        ):
+            self.fails(2, "EX0402", *self.flags(self.plan("blocks", **changes)), mentions=[words, "changed-plan.json: /edits"])
+        self.fails(2, "EX0209", *self.flags(self.plan("blocks", edits=[{"edit": "fuse", "storages": []}])), mentions="/edits/0/edit")
 
     def test_machine_smaller_than_the_plan(self):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)

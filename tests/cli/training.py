@@ -73,8 +73,9 @@ def tool(name, *arguments, cwd, code=0):
 
 @functools.lru_cache(maxsize=None)
 def shared_directory():
-    """Model, text, this machine's figures and two plans: roomy.json (everything on the device) and tight.json (under the
-    smallest device budget that any plan fits). Made once a process by the real tools."""
+    """Model, text, this machine's figures and plans: roomy.json (everything on the device), tight.json (under the smallest
+    device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed). Made once a
+    process by the real tools."""
     shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
     atexit.register(shutil.rmtree, shared, ignore_errors=True)
     (shared / "text.txt").write_bytes(text(1, 4000))
@@ -88,6 +89,9 @@ def shared_directory():
     no = tool("ELIXIR_SEARCH", *search, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
     least = no["minimum_gpu_memory_bytes"]
     tool("ELIXIR_SEARCH", *search, "--gpu-memory", f"{least}B", "-o", "tight.json", cwd=shared)
+    for choice in ("elementwise", "blocks"):
+        words = ["--gpu-memory", "256MiB", "--recompute", choice, "-o", f"{choice}.json"]
+        tool("ELIXIR_SEARCH", *search, *words, cwd=shared)
     return shared
 
 

@@ -138,6 +138,18 @@ TEST_P(RuntimeOnGpu, EveryPlacementGivesTheBitsOfEagerLibTorch) {
   }
 }
 
+TEST_P(RuntimeOnGpu, RecomputedActivationsGiveTheBitsOfEagerLibTorch) {
+  const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
+  const std::size_t operators = model_->program().operators.size();
+  for (const edit::Recompute choice : {edit::Recompute::kElementwise, edit::Recompute::kBlocks}) {
+    model_->recompute(choice);
+    EXPECT_GT(model_->program().operators.size(), operators);
+    SCOPED_TRACE(edit::name_of(choice));
+    expect_same(train(kAllOnDevice), eager);
+    expect_same(train(kAllOnHost), eager);
+  }
+}
+
 TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {
   run_.optimizer.clip_norm = 0.5;
   const Outcome eager = model_->eager(run_, 4, {"device=cuda", "deterministic=1"});

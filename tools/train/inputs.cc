@@ -84,6 +84,19 @@ void check_plan_against(const program::Program& program,
   }
 }
 
+/// The program that runs, and errors of the edits at their place in the plan.
+program::Program running_program(const program::Program& captured,
+                                 const plan::Plan& plan,
+                                 const std::string& plan_path) {
+  try {
+    return schedule::edited_program(captured, plan);
+  } catch (const Error& error) {
+    ErrorInfo info = error.info();
+    if (!info.where) info.where = SourcePos{plan_path, "/edits", std::nullopt, std::nullopt};
+    throw Error(std::move(info));
+  }
+}
+
 void capture_model(const capture::Model& model,
                    const TrainOptions& options,
                    TrainInputs& inputs,
@@ -100,7 +113,7 @@ void capture_model(const capture::Model& model,
   // A model's work is counted without what is made again, as everywhere.
   run.flops_per_step = train::flops_of_step(
       program, program::analyse_lifetimes(program), run.plan.accumulation_steps);
-  inputs.running = schedule::edited_program(program, run.plan);
+  inputs.running = running_program(program, run.plan, options.plan);
   inputs.lifetimes = program::analyse_lifetimes(inputs.running);
   if (options.eval_data.empty()) return;
   wanted.mode = "eval";
