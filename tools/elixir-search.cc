@@ -224,12 +224,13 @@ int main(int argc, char** argv) {
     flags.group("Search");
     flags.choice("--strategy", elixir::search::strategies(), &request.strategy, "how to search")
         .brief();
-    flags.choice("--recompute",
-                {"auto", "none", "elementwise", "blocks"},
-                &options.recompute,
-                "activations that backward makes again instead of keeping them: of repeated blocks "
-                "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
-                "whatever is fastest");
+    flags.choice(
+        "--recompute",
+        {"auto", "none", "elementwise", "blocks"},
+        &options.recompute,
+        "activations that backward makes again instead of keeping them: of repeated blocks "
+        "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
+        "whatever is fastest");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,

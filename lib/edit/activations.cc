@@ -130,6 +130,8 @@ std::string_view name_of(Recompute recompute) {
       return "elementwise";
     case Recompute::kBlocks:
       return "blocks";
+    case Recompute::kFrontier:
+      return "frontier";
   }
   return "";
 }
@@ -150,6 +152,26 @@ std::vector<std::int32_t> blocks_of(const Program& program) {
   return blocks(program, lifetimes, kept(program, lifetimes));
 }
 
+std::vector<bool> recomputable(const Program& program) {
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const std::vector<std::int32_t> block = blocks_of(program);
+  std::vector<bool> result(program.storages.size(), false);
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+      if (block[op.id] >= 0 && lifetimes.storages[tensor.storage].producer == op.id) {
+        result[tensor.storage] = true;
+      }
+    });
+  });
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+      const OperatorId producer = lifetimes.storages[tensor.storage].producer;
+      if (producer >= 0 && block[producer] != block[op.id]) result[tensor.storage] = false;
+    });
+  });
+  return result;
+}
+
 std::vector<StorageId> choose(const Program& program, Recompute recompute) {
   if (recompute == Recompute::kNone) return {};
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
@@ -157,13 +179,7 @@ std::vector<StorageId> choose(const Program& program, Recompute recompute) {
   const std::vector<std::int32_t> block = blocks(program, lifetimes, activations);
   std::vector<bool> is_kept(program.storages.size(), false);
   for (const StorageId s : activations) is_kept[s] = true;
-  std::vector<bool> leaves(program.storages.size(), false);  // read outside of its block
-  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
-    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
-      const OperatorId producer = lifetimes.storages[tensor.storage].producer;
-      if (producer >= 0 && block[producer] != block[op.id]) leaves[tensor.storage] = true;
-    });
-  });
+  const std::vector<bool> may = recomputable(program);
   std::vector<StorageId> chosen;
   std::vector<bool> again(program.storages.size(), false);
   for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
@@ -179,7 +195,7 @@ std::vector<StorageId> choose(const Program& program, Recompute recompute) {
     if (recompute == Recompute::kElementwise && !cheap) return;
     program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
       const StorageId s = tensor.storage;
-      if (lifetimes.storages[s].producer != op.id || leaves[s] || again[s]) return;
+      if (lifetimes.storages[s].producer != op.id || !may[s] || again[s]) return;
       again[s] = true;
       chosen.push_back(s);
     });

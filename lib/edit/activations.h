@@ -20,8 +20,10 @@ enum class Recompute {
   kElementwise,
   /// Everything inside repeated blocks; their inputs are kept.
   kBlocks,
+  /// A point of frontier(): what saves most for its time.
+  kFrontier,
 };
-/// "none", "elementwise", "blocks".
+/// "none", "elementwise", "blocks", "frontier".
 [[nodiscard]] std::string_view name_of(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> recompute_named(std::string_view name);
 
@@ -34,7 +36,11 @@ enum class Recompute {
 /// outer.
 [[nodiscard]] std::vector<std::int32_t> blocks_of(const program::Program& program);
 
-/// What to give to edit::recompute(): storages that forward makes inside a block and that no
+/// By storage: forward makes it inside a block, and no operator of forward outside of the block
+/// reads it. What passes from block to block stays kept.
+[[nodiscard]] std::vector<bool> recomputable(const program::Program& program);
+
+/// What to give to edit::recompute() for kElementwise and kBlocks: storages that forward makes inside a block and that no
 /// operator of forward outside of the block reads, so that what passes from block to block stays.
 /// They are not kept activations alone: a copy needs what lies between.
 [[nodiscard]] std::vector<program::StorageId> choose(const program::Program& program,

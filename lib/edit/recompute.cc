@@ -10,10 +10,8 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/error.h"
-#include "program/arguments.h"
+#include "edit/repeatability.h"
 #include "program/lifetimes.h"
 #include "program/writes.h"
 
@@ -31,73 +29,6 @@ using program::Storage;
 using program::StorageId;
 using program::TensorRef;
 using program::Tensors;
-
-bool draws_from_cudnn(const Operator& op) {
-  return op.name == "aten::_cudnn_rnn" && program::Arguments(op).number("dropout").value_or(1) > 0;
-}
-
-/// What each operator does to storages, and what that allows.
-class Repeatability {
- public:
-  Repeatability(const Program& program, const Lifetimes& lifetimes)
-      : lifetimes_(lifetimes),
-        writers_(program.storages.size()),
-        last_version_(program.storages.size(), 0) {
-    for (const Operator& op : program.operators) {
-      if (!lifetimes.executed[op.id]) continue;
-      for (const StorageId s : written_by(op)) writers_[s].push_back(op.id);
-      program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
-        last_version_[tensor.storage] = std::max(last_version_[tensor.storage], tensor.version);
-      });
-    }
-  }
-
-  /// Executed operators that write the storage, in order.
-  [[nodiscard]] const std::vector<OperatorId>& writers(StorageId storage) const {
-    return writers_[storage];
-  }
-
-  /// Storages that the operator makes or writes and returns.
-  [[nodiscard]] std::vector<StorageId> written_by(const Operator& op) const {
-    std::set<StorageId> written;
-    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
-      if (makes(op, tensor.storage) || op.writes) written.insert(tensor.storage);
-    });
-    return {written.begin(), written.end()};
-  }
-  [[nodiscard]] bool makes(const Operator& op, StorageId storage) const {
-    const program::StorageUse& use = lifetimes_.storages[storage];
-    return use.origin == Origin::kProduced && use.producer == op.id;
-  }
-
-  /// Why the operator cannot be run again for the storages `again`; empty when it can.
-  [[nodiscard]] std::string obstacle(const Operator& op, const std::vector<bool>& again) const {
-    if (op.phase == Phase::kBackward) return "backward writes it";
-    if (draws_from_cudnn(op)) return "draws its dropout from a state of cuDNN's";
-    const std::vector<TensorRef> unreturned = program::unreturned_writes(op);
-    if (!unreturned.empty() && !program::updates_statistics(op.name)) {
-      return "writes an argument that it does not return";
-    }
-    for (const StorageId s : written_by(op)) {
-      if (!again[s] && !makes(op, s)) return fmt::format("writes storage {}, which is kept", s);
-    }
-    std::string found;
-    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
-      const std::vector<OperatorId>& writers = writers_[tensor.storage];
-      const bool own = std::find(writers.begin(), writers.end(), op.id) != writers.end();
-      if (own || tensor.version == last_version_[tensor.storage]) return;
-      // Copies go without statistics.
-      if (std::find(unreturned.begin(), unreturned.end(), tensor) != unreturned.end()) return;
-      found = fmt::format("reads storage {}, which is overwritten later", tensor.storage);
-    });
-    return found;
-  }
-
- private:
-  const Lifetimes& lifetimes_;
-  std::vector<std::vector<OperatorId>> writers_;  ///< by storage
-  std::vector<std::int32_t> last_version_;        ///< by storage
-};
 
 /// Puts the edited program together, operator by operator.
 class Rewriter {

@@ -3,6 +3,7 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,11 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "edit/frontier.h"
+#include "hardware/operator_cost.h"
+#include "program/lifetimes.h"
 #include "schedule/edited_program.h"
+#include "schedule/simulate.h"
 #include "search/search_edited.h"
 
 namespace elixir::search {
@@ -30,13 +35,6 @@ void check_request(const Request& request) {
   }
 }
 
-/// What may be recomputed, in the order in which it is tried.
-std::vector<Recompute> choices(const Request& request) {
-  if (request.recompute) return {*request.recompute};
-  if (request.strategy != "optimal") return {Recompute::kBlocks};
-  return {Recompute::kNone, Recompute::kElementwise, Recompute::kBlocks};
-}
-
 std::int64_t kept_bytes(const program::Program& program) {
   std::int64_t bytes = 0;
   for (const program::StorageId s : edit::kept_activations(program)) {
@@ -45,18 +43,64 @@ std::int64_t kept_bytes(const program::Program& program) {
   return bytes;
 }
 
-/// The program with what `choice` recomputes.
+/// One way to choose what is recomputed.
+struct Choice {
+  Recompute name = Recompute::kNone;
+  std::vector<program::StorageId> storages;  ///< ascending; empty: everything is kept
+};
+
+Choice chosen(const program::Program& program, Recompute name) {
+  Choice choice{.name = name, .storages = edit::choose(program, name)};
+  std::sort(choice.storages.begin(), choice.storages.end());
+  if (choice.storages.empty()) choice.name = Recompute::kNone;
+  return choice;
+}
+
+std::vector<std::int64_t> operator_ns(const program::Program& program,
+                                      const hardware::HardwareProfile& hardware) {
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const hardware::CostModel cost(hardware);
+  std::vector<std::int64_t> result;
+  for (const auto& each : schedule::operator_costs(program, lifetimes, cost)) {
+    result.push_back(std::llround(each.time_ns));
+  }
+  return result;
+}
+
+/// Points of the frontier at a quarter, half, three quarters and all of what can be saved. More of
+/// them find plans a few percent faster at best, and each takes a search of its own.
+std::vector<Choice> frontier_choices(const program::Program& program,
+                                     const std::vector<std::int64_t>& operator_ns) {
+  constexpr int kParts = 4;
+  const std::vector<edit::FrontierPoint> points = edit::frontier(program, operator_ns);
+  const std::int64_t saved_bytes = points.front().kept_bytes - points.back().kept_bytes;
+  std::vector<Choice> choices;
+  const edit::FrontierPoint* last = &points.front();
+  for (int part = 1; part <= kParts; ++part) {
+    const std::int64_t wanted_bytes = points.front().kept_bytes - saved_bytes / kParts * part;
+    const auto found = std::find_if(points.begin(), points.end(), [&](const auto& point) {
+      return point.kept_bytes <= wanted_bytes;
+    });
+    const edit::FrontierPoint& point =
+        found == points.end() || part == kParts ? points.back() : *found;
+    if (&point == last) continue;
+    last = &point;
+    choices.push_back({.name = Recompute::kFrontier, .storages = point.storages});
+  }
+  return choices;
+}
+
+/// The program with what a choice recomputes.
 struct Edited {
   Edits edits;
   program::Program program;
 };
-Edited edited(const program::Program& program, const std::string& fingerprint, Recompute choice) {
+Edited edited(const program::Program& program,
+              const std::string& fingerprint,
+              const Choice& choice) {
   Edited result{.edits = {.fingerprint = fingerprint, .edits = {}}, .program = program};
-  std::vector<program::StorageId> storages = edit::choose(program, choice);
-  if (storages.empty()) return result;
-  std::sort(storages.begin(), storages.end());
-  result.edits.edits.push_back(
-      {.kind = plan::Edit::Kind::kRecompute, .storages = std::move(storages)});
+  if (choice.storages.empty()) return result;
+  result.edits.edits.push_back({.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages});
   result.program = schedule::apply_edits(program, result.edits.edits);
   return result;
 }
@@ -88,41 +132,92 @@ Found better_of(Found first, Found second) {
   return first;
 }
 
-/// A plan rather than none; of two refusals the one that lacks less.
+/// The one that lacks less, with the least GPU memory of both.
+Infeasible better_of(Infeasible first, Infeasible second) {
+  if (second.shortfall_bytes < first.shortfall_bytes) std::swap(first, second);
+  if (second.minimum_gpu_memory_bytes < first.minimum_gpu_memory_bytes) {
+    first.minimum_gpu_memory_bytes = second.minimum_gpu_memory_bytes;
+    // Where host memory is short, the last remedy is more GPU memory.
+    const bool both_of_host =
+        first.binding_limit == "host_memory" && second.binding_limit == "host_memory";
+    if (both_of_host && first.remedies.size() > 1 && second.remedies.size() > 1) {
+      first.remedies.back() = second.remedies.back();
+    }
+  }
+  return first;
+}
+
+/// A plan rather than none.
 Outcome better_of(Outcome first, Outcome second) {
   auto* found = std::get_if<Found>(&first);
   auto* other = std::get_if<Found>(&second);
   if (found != nullptr && other != nullptr) return better_of(std::move(*found), std::move(*other));
   if (found != nullptr) return first;
   if (other != nullptr) return second;
-  return std::get<Infeasible>(second).shortfall_bytes < std::get<Infeasible>(first).shortfall_bytes
-             ? std::move(second)
-             : std::move(first);
+  return better_of(std::get<Infeasible>(std::move(first)), std::get<Infeasible>(std::move(second)));
 }
 
-Outcome search_choices(const program::Program& program,
-                       const hardware::HardwareProfile& hardware,
-                       const Request& request,
-                       const std::vector<Recompute>& choices) {
-  const std::string fingerprint = program::fingerprint(program);
-  const std::int64_t kept_without_bytes = kept_bytes(program);
-  std::optional<Outcome> best;
-  for (const Recompute choice : choices) {
+/// Searches with one choice after the other; the best of them.
+class Searches {
+ public:
+  Searches(const program::Program& program,
+           const hardware::HardwareProfile& hardware,
+           const Request& request)
+      : program_(program),
+        hardware_(hardware),
+        request_(request),
+        fingerprint_(program::fingerprint(program)),
+        operator_ns_(operator_ns(program, hardware)),
+        kept_without_bytes_(kept_bytes(program)) {}
+
+  void add(const Choice& choice) {
     throw_if_interrupted();
-    const Edited variant = edited(program, fingerprint, choice);
-    if (best && variant.edits.edits.empty()) continue;  // nothing can be recomputed
-    Outcome outcome = search_edited(variant.program, variant.edits, hardware, request);
+    const Edited variant = edited(program_, fingerprint_, choice);
+    Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
     if (auto* found = std::get_if<Found>(&outcome)) {
-      found->recomputation = {.choice = variant.edits.edits.empty() ? Recompute::kNone : choice,
+      found->recomputation = {.choice = choice.name,
+                              .recompute_ns = recompute_ns(variant.program),
                               .kept_bytes = kept_bytes(variant.program),
-                              .kept_without_bytes = kept_without_bytes};
-      // All of it fits: more work in a step cannot make it faster.
-      const bool nothing_to_gain = variant.edits.edits.empty() && !moves_anything(found->plan);
-      if (!best && nothing_to_gain) return outcome;
+                              .kept_without_bytes = kept_without_bytes_};
     }
-    best = best ? better_of(std::move(*best), std::move(outcome)) : std::move(outcome);
+    best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
   }
-  return std::move(*best);
+  /// The search's own choice: whatever is fastest.
+  void add_fastest() {
+    add({});
+    // All of it fits: more work in a step cannot make it faster.
+    const auto* found = std::get_if<Found>(&*best_);
+    if (found != nullptr && !moves_anything(found->plan)) return;
+    for (const Choice& choice : frontier_choices(program_, operator_ns_)) add(choice);
+  }
+  [[nodiscard]] Outcome take() { return std::move(*best_); }
+
+ private:
+  [[nodiscard]] std::int64_t recompute_ns(const program::Program& edited) const {
+    std::int64_t ns = 0;
+    const std::vector<std::int64_t> all = operator_ns(edited, hardware_);
+    for (const program::Operator& op : edited.operators) {
+      if (op.repeats >= 0) ns += all[op.id];
+    }
+    return ns;
+  }
+
+  const program::Program& program_;
+  const hardware::HardwareProfile& hardware_;
+  const Request& request_;
+  std::string fingerprint_;
+  std::vector<std::int64_t> operator_ns_;
+  std::int64_t kept_without_bytes_ = 0;
+  std::optional<Outcome> best_;
+};
+
+/// A plan exists that recomputes blocks.
+bool blocks_would_do(const program::Program& program,
+                     const hardware::HardwareProfile& hardware,
+                     const Request& request) {
+  Searches searches(program, hardware, request);
+  searches.add(chosen(program, Recompute::kBlocks));
+  return std::holds_alternative<Found>(searches.take());
 }
 
 }  // namespace
@@ -135,16 +230,21 @@ Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
                const Request& request) {
   check_request(request);
-  Outcome outcome = search_choices(program, hardware, request, choices(request));
+  Searches searches(program, hardware, request);
+  if (request.recompute) {
+    searches.add(chosen(program, *request.recompute));
+  } else if (request.strategy == "optimal") {
+    searches.add_fastest();
+  } else {
+    searches.add(chosen(program, Recompute::kBlocks));
+  }
+  Outcome outcome = searches.take();
   auto* no = std::get_if<Infeasible>(&outcome);
   const bool may_recompute_more =
       no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks;
-  if (may_recompute_more) {
-    const Outcome more = search_choices(program, hardware, request, {Recompute::kBlocks});
-    if (std::holds_alternative<Found>(more)) {
-      no->remedies.insert(no->remedies.begin(),
-                          {"--recompute blocks (finds a plan in these budgets)"});
-    }
+  if (may_recompute_more && blocks_would_do(program, hardware, request)) {
+    no->remedies.insert(no->remedies.begin(),
+                        {"--recompute blocks (finds a plan in these budgets)"});
   }
   return outcome;
 }

@@ -46,6 +46,7 @@ struct DeviceNeed {
 /// Activations from forward to backward.
 struct Recomputation {
   edit::Recompute choice = edit::Recompute::kNone;
+  std::int64_t recompute_ns = 0;        ///< of the operators that run a second time
   std::int64_t kept_bytes = 0;          ///< under the plan
   std::int64_t kept_without_bytes = 0;  ///< if nothing were recomputed
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -28,11 +29,12 @@
 namespace elixir::capture {
 namespace {
 
-const c10::FunctionSchema& schema_of(const std::string& op) {
+const c10::FunctionSchema& schema_of(std::string_view op) {
   const std::size_t dot = op.find('.');
   return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(op.substr(0, dot).c_str(),
-                         dot == std::string::npos ? "" : op.substr(dot + 1).c_str())
+      .findSchemaOrThrow(
+          std::string(op.substr(0, dot)).c_str(),
+          std::string(dot == std::string_view::npos ? "" : op.substr(dot + 1)).c_str())
       .schema();
 }
 

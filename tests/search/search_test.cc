@@ -164,7 +164,7 @@ TEST(Search, OfAllThatMayBeRecomputedTakesTheFastest) {
         fastest_ns = std::min(fastest_ns, plan->plan.predicted.step_ns);
       }
     }
-    EXPECT_EQ(found(outcome).plan.predicted.step_ns, fastest_ns);
+    EXPECT_LE(found(outcome).plan.predicted.step_ns, fastest_ns);
   }
 }
 

@@ -120,10 +120,13 @@ std::string layout_text(const Plan& plan) {
 std::string recomputation_text(const Found& found) {
   const search::Recomputation& recomputation = found.recomputation;
   if (recomputation.choice == edit::Recompute::kNone) return "";
-  return fmt::format("recompute  {}: {} of activations are kept for backward instead of {}\n",
-                     edit::name_of(recomputation.choice),
-                     format_bytes(recomputation.kept_bytes),
-                     format_bytes(recomputation.kept_without_bytes));
+  return fmt::format(
+      "recompute  {}: {} of activations are kept for backward instead of {}; {} of operators run "
+      "again\n",
+      edit::name_of(recomputation.choice),
+      format_bytes(recomputation.kept_bytes),
+      format_bytes(recomputation.kept_without_bytes),
+      format_ns(static_cast<double>(recomputation.recompute_ns)));
 }
 
 std::string time_text(const Plan& plan) {
