@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "operators/operator_key.h"
@@ -23,7 +24,6 @@ using program::TensorRef;
 
 constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
-constexpr std::int64_t kAllocationRoundingBytes = 512;
 
 using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
 
@@ -158,7 +158,7 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
-    bytes = capped_sum(bytes, round_up(tensor.numel() * width, kAllocationRoundingBytes));
+    bytes = capped_sum(bytes, rounded_allocation(tensor.numel() * width));
   });
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
 }

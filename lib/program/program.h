@@ -9,6 +9,7 @@
 // outputs.
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -116,6 +117,7 @@ enum class Category : std::uint8_t {
   kInput,
   kConstant
 };
+inline constexpr std::size_t kCategoryCount = 8;
 [[nodiscard]] std::string_view name_of(Category category);
 [[nodiscard]] std::optional<Category> category_named(std::string_view name);
 

@@ -61,18 +61,4 @@ std::vector<ParameterLayout> lay_out_parameters(const program::Program& program,
   return layouts;
 }
 
-kernels::Element element_of(program::DType dtype) {
-  switch (dtype) {
-    case program::DType::kFloat32:
-      return kernels::Element::kFloat32;
-    case program::DType::kBFloat16:
-      return kernels::Element::kBFloat16;
-    case program::DType::kFloat16:
-      return kernels::Element::kFloat16;
-    default:
-      throw Error(
-          ErrorCode::kUnsupportedModel, "parameters of dtype {} cannot be trained", name_of(dtype));
-  }
-}
-
 }  // namespace elixir::runtime

@@ -13,6 +13,7 @@
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
 #include "replay/replay_call.h"
+#include "runtime/element.h"
 
 namespace elixir::runtime {
 

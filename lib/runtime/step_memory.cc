@@ -18,9 +18,9 @@
 #include "capture/record/autograd_step.h"
 #include "core/error.h"
 #include "memory/step/optimizer_state.h"
+#include "replay/cuda_status.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
-#include "runtime/device/cuda_status.h"
 
 namespace elixir::runtime {
 namespace {
@@ -28,6 +28,7 @@ namespace {
 using memory::OptimizerTensor;
 using memory::RecordedEvent;
 using program::Program;
+using replay::check_cuda;
 using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
 
 constexpr c10::DeviceIndex kMeasuredDevice = 0;
@@ -46,13 +47,8 @@ cudaDeviceProp properties_of_gpu() {
 }
 
 void check_machine(const program::Target& target) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    throw Error(ErrorCode::kNoGpu,
-                "there is no GPU to measure on: {}",
-                status == cudaSuccess ? "none found" : cudaGetErrorString(status))
+  if (const auto why = replay::why_no_gpu()) {
+    throw Error(ErrorCode::kNoGpu, "there is no GPU to measure on: {}", *why)
         .help("leave out --measure: predictions need no GPU");
   }
   const cudaDeviceProp properties = properties_of_gpu();

@@ -18,8 +18,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 #include "edit/recompute.h"
 #include "fakes/hardware.h"
 #include "replay/counting_allocator.h"
@@ -125,7 +125,7 @@ void TestModel::measure_workspaces() const {
     account.reset_peak();
     std::int64_t known = account.charged_bytes();
     for (const program::StorageId id : call.fresh()) {
-      known += round_up(program().storages[id].bytes, replay::kCountedRoundingBytes);
+      known += rounded_allocation(program().storages[id].bytes);
     }
     {
       const replay::ChargeScope charge;

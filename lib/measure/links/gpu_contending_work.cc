@@ -9,9 +9,12 @@
 #include "measure/links/contending_work.h"
 #include "measure/machine/cuda_resources.h"
 #include "measure/machine/topology.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 constexpr int kCopiesPerUnit = 4;
 constexpr int kProductsPerUnit = 4;

@@ -17,15 +17,11 @@
 
 namespace elixir::memory {
 
-inline constexpr int kCategoryCount = 8;
-using ByCategory = std::array<std::int64_t, kCategoryCount>;  ///< bytes, by program::Category
+/// Bytes, by program::Category.
+using ByCategory = std::array<std::int64_t, program::kCategoryCount>;
 [[nodiscard]] constexpr std::size_t index_of(program::Category category) {
   return static_cast<std::size_t>(category);
 }
-
-/// Rounding of LibTorch's caching allocator (kMinBlockSize).
-inline constexpr std::int64_t kRoundingBytes = 512;
-[[nodiscard]] std::int64_t rounded(std::int64_t bytes);
 
 struct LiveStorage {
   program::StorageId storage = -1;

@@ -106,11 +106,7 @@ std::vector<std::string> finished(const std::string& directory) {
     if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw file_error(ErrorCode::kFileUnreadable,
-                     directory,
-                     "cannot read directory `{}`: {}",
-                     directory,
-                     error.message());
+    throw unreadable_directory(directory, error);
   }
   std::sort(names.rbegin(), names.rend());
   return names;

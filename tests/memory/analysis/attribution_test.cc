@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "core/allocation_unit.h"
 #include "fakes/program_builder.h"
 
 namespace elixir::memory {
@@ -157,7 +158,8 @@ TEST(Attribution, SharesAddUpToTheWhole) {
     // Summed over the program itself, in another way: by storage.
     std::int64_t allocated = 0;
     for (const program::Storage& storage : profile.program.storages) {
-      if (storage.allocated_at >= 0 && !storage.on_host) allocated += rounded(storage.bytes);
+      if (storage.allocated_at >= 0 && !storage.on_host)
+        allocated += rounded_allocation(storage.bytes);
     }
     std::int64_t by_operator = 0;
     std::int64_t calls = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "fakes/program_builder.h"
 
@@ -186,7 +187,7 @@ TEST(ModuleMemory, AgreesWithItsDefinitionOnRandomPrograms) {
       for (const auto& storage : program.storages) {
         if (storage.category == program::Category::kActivation &&
             inside(program.operators[static_cast<std::size_t>(storage.allocated_at)])) {
-          activations += rounded(storage.bytes);
+          activations += rounded_allocation(storage.bytes);
         }
       }
       EXPECT_EQ(module.operators, calls) << seed << " " << module.path;
