@@ -193,7 +193,7 @@ Json to_json(const Plan& plan) {
       {"gpu_context_bytes", plan.budgets.gpu_context_bytes},
   };
   document["precision"] = plan.precision;
-  document["optimizer"] = plan.optimizer;
+  document["optimizer"] = name_of(plan.optimizer);
   document["accumulation_steps"] = plan.accumulation_steps;
   document["master"] = plan.master;
   document["chunks"] = std::move(chunks);
@@ -254,7 +254,7 @@ Plan parse_plan(const JsonDocument& document) {
       .gpu_context_bytes = read_bytes(budgets.at("gpu_context_bytes")),
   };
   plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
-  plan.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
+  plan.optimizer = root.at("optimizer").choice(program::kOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice({"separate"});
   for (const JsonCursor& entry : root.at("chunks").items()) {

@@ -105,7 +105,7 @@ struct Plan {
   int world = 1;
   Budgets budgets;
   std::string precision = "as-saved";
-  std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
   int accumulation_steps = 1;
   std::string master = "separate";  ///< separate (later: split)
   std::vector<Chunk> chunks;

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "program/choices.h"
 #include "program/cpu_isa.h"
 
 namespace elixir::program {

@@ -54,7 +54,7 @@ std::vector<ParameterLayout> lay_out_parameters(const program::Program& program,
     layout.offset_bytes = places[i].offset_bytes;
     layout.first_element = places[i].offset_bytes / program::element_bytes(parameter.tensor.dtype);
     layout.elements = parameter.tensor.numel();
-    layout.trained = parameter.gradient.has_value() && plan.optimizer != "none";
+    layout.trained = parameter.gradient.has_value() && plan.optimizer != program::Optimizer::kNone;
     layout.decays = std::none_of(parameter.names.begin(), parameter.names.end(), is_exempt);
     layouts.push_back(layout);
   }

@@ -124,7 +124,7 @@ class Recording {
 /// Masters before the first step, everything else after its backward pass.
 class OptimizerMemory {
  public:
-  OptimizerMemory(const Program& program, const std::string& optimizer)
+  OptimizerMemory(const Program& program, program::Optimizer optimizer)
       : state_(memory::optimizer_state(program, optimizer)) {
     make(true);
   }
@@ -201,7 +201,7 @@ MeasuredMemory guarded(Work work) {
 MeasuredMemory measure_autograd(const capture::Model& model,
                                 const capture::Options& options,
                                 const Program& program,
-                                const std::string& optimizer,
+                                program::Optimizer optimizer,
                                 int steps) {
   return guarded([&] {
     const Recording recording(program.target);
@@ -219,7 +219,7 @@ MeasuredMemory measure_autograd(const capture::Model& model,
 }
 
 MeasuredMemory measure_replay(const capture::Captured& captured,
-                              const std::string& optimizer,
+                              program::Optimizer optimizer,
                               int steps) {
   return guarded([&] {
     const Recording recording(captured.program.target);

@@ -72,11 +72,12 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                 "the plan is for {} GPUs, this build trains on one",
                 plan.world);
   }
-  if (plan.optimizer != "adamw" && plan.optimizer != "none") {
-    throw Error(ErrorCode::kMissingFeature, "this build has no optimizer {}", plan.optimizer)
+  if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
+    throw Error(
+        ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
         .help("plan with --optimizer adamw");
   }
-  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,

@@ -89,7 +89,7 @@ class ChunkBufferMaker {
     mine.master = plan::master_is_parameter(chunk)
                       ? mine.parameters
                       : add(optimizer, BufferRole::kMaster, c, state_bytes);
-    if (plan_.optimizer != "sgd") {
+    if (plan_.optimizer != program::Optimizer::kSgd) {
       add(optimizer, BufferRole::kMoment1, c, state_bytes);
       add(optimizer, BufferRole::kMoment2, c, state_bytes);
     }

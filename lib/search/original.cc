@@ -169,7 +169,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   plan.chunks = chunks_of(layout, program, plan.accumulation_steps);
 
   // Blocks or optimizer shards first.
-  const int moments = problem.request().optimizer == "sgd" ? 1 : 2;
+  const int moments = problem.request().optimizer == program::Optimizer::kSgd ? 1 : 2;
   const double factor = original::optimizer_factor(moments, element_bytes);
   const original::Rates rates =
       literals ? original::a100_rates(kRanks) : measured_rates(problem, dtype);

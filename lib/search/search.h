@@ -22,7 +22,7 @@ struct Request {
   std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;  ///< default: the machine's
   int gpus = 1;
   int accumulation_steps = 1;
-  std::string optimizer = "adamw";
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates
   bool elixir_constants =
       false;  ///< strategy elixir: the original's literals instead of measured rates

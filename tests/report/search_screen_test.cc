@@ -55,7 +55,7 @@ TEST(SearchScreen, SaysInWordsWhatLivesOnTheHost) {
   EXPECT_EQ(homes_of(plan_of(9, 0, 1)), "1 of 9 chunks keeps its optimizer state on the host");
   EXPECT_EQ(homes_of(plan_of(9, 0, 0)), "everything stays on the GPU");
   plan::Plan none = plan_of(9, 2, 2);
-  none.optimizer = "none";
+  none.optimizer = program::Optimizer::kNone;
   EXPECT_EQ(homes_of(none), "2 of 9 chunks keep their parameters on the host");
 }
 

@@ -359,7 +359,7 @@ TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   other.world = 2;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
   other = good;
-  other.optimizer = "sgd";
+  other.optimizer = program::Optimizer::kSgd;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
 }
 

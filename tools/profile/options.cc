@@ -62,10 +62,7 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
           "(as oneDNN names it: avx2, avx512_core_bf16)")
       .default_text(options.target.text())
       .brief();
-  flags.choice("--optimizer",
-               {"adamw", "adam", "sgd", "none"},
-               &options.optimizer,
-               "whose state is counted");
+  flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "whose state is counted");
   flags.choice("--precision",
                {"as-saved", "bf16", "fp16"},
                &options.precision,
@@ -95,7 +92,7 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
   for (const std::string& input : options.inputs) add("--input", input);
   for (const std::int64_t batch : options.batches) add("--batch", std::to_string(batch));
   add("--target", options.target.text());
-  add("--optimizer", options.optimizer);
+  add("--optimizer", std::string(name_of(options.optimizer)));
   add("--precision", options.precision);
   add("--mode", options.mode);
   if (!options.loss.empty()) add("--loss", options.loss);

@@ -10,6 +10,7 @@
 
 #include "capture/capture.h"
 #include "memory/allocator/config.h"
+#include "program/choices.h"
 #include "program/program.h"
 #include "tools/common/cli.h"
 
@@ -20,7 +21,7 @@ struct ProfileOptions {
   std::vector<std::string> inputs;
   std::vector<std::int64_t> batches;  ///< empty: as the inputs say
   program::Target target;
-  std::string optimizer = "adamw";
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
   std::string precision = "as-saved";
   std::string mode = "as-saved";
   std::string loss;

@@ -24,9 +24,7 @@ SourcePos in_file(const std::string& path) {
 
 plan::Plan load_plan(const TrainOptions& options) {
   plan::Plan plan = plan::load_plan(options.plan);
-  const auto contradict = [&](const char* flag,
-                              const std::string& given,
-                              const std::string& planned) {
+  const auto contradict = [&](const char* flag, std::string_view given, std::string_view planned) {
     if (given == planned) return;
     ErrorInfo info;
     info.code = ErrorCode::kConflictingFlags;
@@ -35,7 +33,8 @@ plan::Plan load_plan(const TrainOptions& options) {
     info.help = {fmt::format("leave {} out, or search a plan for it", flag)};
     throw Error(std::move(info));
   };
-  if (options.optimizer) contradict("--optimizer", *options.optimizer, plan.optimizer);
+  if (options.optimizer)
+    contradict("--optimizer", name_of(*options.optimizer), name_of(plan.optimizer));
   if (options.precision) contradict("--precision", *options.precision, plan.precision);
   if (options.accumulation_steps) {
     contradict("--accumulation-steps",
@@ -69,7 +68,7 @@ capture::Options capture_options(const TrainOptions& options, const plan::Plan& 
 void check_plan_against(const program::Program& program,
                         const plan::Plan& plan,
                         const std::string& plan_path) {
-  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
   try {
     plan::check_against(plan, program);
   } catch (Error& error) {

@@ -254,8 +254,7 @@ void declare_capture(Flags& flags, TrainOptions& options) {
 
 void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
-  flags.choice(
-      "--optimizer", {"adamw", "adam", "sgd", "none"}, &options.optimizer, "must be the plan's");
+  flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "must be the plan's");
   flags.choice(
       "--precision", {"as-saved", "bf16", "fp16"}, &options.precision, "must be the plan's");
   flags.integer(

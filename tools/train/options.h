@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "program/choices.h"
 #include "tools/common/cli.h"
 
 namespace elixir::tools {
@@ -47,7 +48,8 @@ struct TrainOptions {
   std::string mode = "as-saved", loss;
 
   // The plan decides these; a flag that says otherwise is an error.
-  std::optional<std::string> optimizer, precision;
+  std::optional<program::Optimizer> optimizer;
+  std::optional<std::string> precision;
   std::optional<std::int64_t> accumulation_steps;
 
   std::optional<std::string> hardware;

@@ -63,7 +63,7 @@ class Attributor {
     result.model_path = profile_.model_path;
     result.fingerprint = fingerprint(program_);
     result.target = program_.target.text();
-    result.optimizer = profile_.optimizer;
+    result.optimizer = name_of(profile_.optimizer);
     for (const program::Input& input : program_.inputs) {
       result.inputs.push_back(fmt::format("{} {}[{}]",
                                           input.name,

@@ -7,10 +7,11 @@
 namespace elixir::memory {
 
 std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
-                                             const std::string& optimizer) {
+                                             program::Optimizer optimizer) {
   constexpr std::int64_t kFp32Bytes = 4;
   std::vector<OptimizerTensor> state;
-  if (optimizer != "adamw" && optimizer != "adam") return state;
+  if (optimizer != program::Optimizer::kAdamW && optimizer != program::Optimizer::kAdam)
+    return state;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const program::Parameter& parameter = program.parameters[i];
     if (!parameter.gradient) continue;

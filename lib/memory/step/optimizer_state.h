@@ -22,6 +22,6 @@ struct OptimizerTensor {
 
 /// In the order in which they are made: by parameter, master first.
 [[nodiscard]] std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
-                                                           const std::string& optimizer);
+                                                           program::Optimizer optimizer);
 
 }  // namespace elixir::memory

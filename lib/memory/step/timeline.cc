@@ -87,7 +87,7 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
   return timeline;
 }
 
-std::int64_t optimizer_state_bytes(const Program& program, const std::string& optimizer) {
+std::int64_t optimizer_state_bytes(const Program& program, program::Optimizer optimizer) {
   std::int64_t bytes = 0;
   for (const OptimizerTensor& tensor : optimizer_state(program, optimizer)) {
     bytes += rounded_allocation(tensor.bytes);
@@ -95,7 +95,7 @@ std::int64_t optimizer_state_bytes(const Program& program, const std::string& op
   return bytes;
 }
 
-program::MemorySummary summarise(const Program& program, const std::string& optimizer) {
+program::MemorySummary summarise(const Program& program, program::Optimizer optimizer) {
   program::MemorySummary summary;
   for (const Storage& storage : program.storages) {
     if (!on_device(storage)) continue;

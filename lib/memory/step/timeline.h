@@ -62,9 +62,9 @@ struct Timeline {
 
 /// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.
 [[nodiscard]] std::int64_t optimizer_state_bytes(const program::Program& program,
-                                                 const std::string& optimizer);
+                                                 program::Optimizer optimizer);
 
 [[nodiscard]] program::MemorySummary summarise(const program::Program& program,
-                                               const std::string& optimizer);
+                                               program::Optimizer optimizer);
 
 }  // namespace elixir::memory

@@ -133,7 +133,7 @@ class Recording {
 }  // namespace
 
 TrainingEvents training_events(const Program& program,
-                               const std::string& optimizer,
+                               program::Optimizer optimizer,
                                const std::vector<operators::CallScript>& scripts,
                                int steps) {
   const std::vector<OptimizerTensor> state = optimizer_state(program, optimizer);

@@ -43,7 +43,7 @@ struct TrainingEvents {
 
 /// `scripts`: one for each operator. The update itself asks for nothing, as Elixir's kernels.
 [[nodiscard]] TrainingEvents training_events(const program::Program& program,
-                                             const std::string& optimizer,
+                                             program::Optimizer optimizer,
                                              const std::vector<operators::CallScript>& scripts,
                                              int steps);
 

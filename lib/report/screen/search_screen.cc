@@ -255,7 +255,8 @@ std::string homes_of(const plan::Plan& plan) {
     });
   };
   const auto parameters = on_host(&plan::Chunk::parameter_home);
-  const auto optimizers = plan.optimizer == "none" ? 0 : on_host(&plan::Chunk::optimizer_home);
+  const auto optimizers =
+      plan.optimizer == program::Optimizer::kNone ? 0 : on_host(&plan::Chunk::optimizer_home);
   const std::string of =
       fmt::format("of {} chunk{}", plan.chunks.size(), plan.chunks.size() == 1 ? "" : "s");
   const auto keep = [](auto count) { return count == 1 ? "keeps its" : "keep their"; };

@@ -44,7 +44,7 @@ TrainingState training_state_of(runtime::Trainer& trainer) {
   }
   for (const program::Parameter& parameter : trainer.program().parameters) {
     const bool trained = parameter.requires_grad && parameter.gradient.has_value();
-    if (!trained || trainer.plan().optimizer == "none") continue;
+    if (!trained || trainer.plan().optimizer == program::Optimizer::kNone) continue;
     const auto add = [&](const std::string& what) {
       state.optimizer.push_back(of_parameter(
           trainer, parameter, what, parameter.name + "/" + what, program::DType::kFloat32));

@@ -200,7 +200,8 @@ TEST(ModuleMemory, AgreesWithItsDefinitionOnRandomPrograms) {
 TEST(ModuleMemory, TheRootHasWhatTheSummaryHas) {
   const Program program = fakes::transformer({});
   const auto tree = tree_of(program);
-  EXPECT_EQ(tree[0].parameters_bytes, summarise(program, "none").parameters_bytes);
+  EXPECT_EQ(tree[0].parameters_bytes,
+            summarise(program, program::Optimizer::kNone).parameters_bytes);
   EXPECT_EQ(tree[0].peak_bytes, make_timeline(program, 0).peak_bytes);
   EXPECT_EQ(at(tree, "h.1.attn").activations_bytes, at(tree, "h.0.attn").activations_bytes);
   EXPECT_GT(at(tree, "h.1.attn").activations_bytes, 0);
