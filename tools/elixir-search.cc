@@ -141,7 +141,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   // What is no profile says so, whatever lies where the plan is to go.
   const std::string output = several ? "" : context.prepare_output("plan.json");
   // A plan that no trainer takes is no answer.
-  if (documents.profile.optimizer != program::Optimizer::kNone) {
+  if (documents.profile.optimizer != elixir::program::Optimizer::kNone) {
     elixir::program::refuse_without_loss_scale(documents.profile.program);
   }
   options.request.optimizer = documents.profile.optimizer;

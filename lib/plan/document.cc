@@ -192,7 +192,7 @@ Json to_json(const Plan& plan) {
       {"host_memory_bytes", plan.budgets.host_memory_bytes},
       {"gpu_context_bytes", plan.budgets.gpu_context_bytes},
   };
-  document["precision"] = plan.precision;
+  document["precision"] = name_of(plan.precision);
   document["optimizer"] = name_of(plan.optimizer);
   document["accumulation_steps"] = plan.accumulation_steps;
   document["master"] = plan.master;
@@ -253,7 +253,7 @@ Plan parse_plan(const JsonDocument& document) {
       .host_memory_bytes = read_bytes(budgets.at("host_memory_bytes")),
       .gpu_context_bytes = read_bytes(budgets.at("gpu_context_bytes")),
   };
-  plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
+  plan.precision = root.at("precision").choice(program::kPrecisions);
   plan.optimizer = root.at("optimizer").choice(program::kOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice({"separate"});

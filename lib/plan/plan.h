@@ -104,7 +104,7 @@ struct Plan {
   std::string strategy;
   int world = 1;
   Budgets budgets;
-  std::string precision = "as-saved";
+  program::Precision precision = program::Precision::kAsSaved;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   int accumulation_steps = 1;
   std::string master = "separate";  ///< separate (later: split)

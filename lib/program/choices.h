@@ -19,4 +19,21 @@ inline constexpr NameTable<Optimizer, 4> kOptimizers{{{Optimizer::kAdamW, "adamw
   return kOptimizers.name_of(optimizer);
 }
 
+/// What capture was asked to make of parameters, activations and gradients.
+enum class Precision : std::uint8_t { kAsSaved, kBFloat16, kFloat16 };
+inline constexpr NameTable<Precision, 3> kPrecisions{{{Precision::kAsSaved, "as-saved"},
+                                                      {Precision::kBFloat16, "bf16"},
+                                                      {Precision::kFloat16, "fp16"}}};
+[[nodiscard]] constexpr std::string_view name_of(Precision precision) {
+  return kPrecisions.name_of(precision);
+}
+
+/// The training flag of the model's modules.
+enum class Mode : std::uint8_t { kAsSaved, kTrain, kEvaluate };
+inline constexpr NameTable<Mode, 3> kModes{
+    {{Mode::kAsSaved, "as-saved"}, {Mode::kTrain, "train"}, {Mode::kEvaluate, "eval"}}};
+[[nodiscard]] constexpr std::string_view name_of(Mode mode) {
+  return kModes.name_of(mode);
+}
+
 }  // namespace elixir::program

@@ -169,9 +169,9 @@ struct Target {
 
 struct Program {
   Target target;
-  std::string precision = "as-saved";  ///< as-saved, bf16, fp16: what capture was asked for
-  std::string mode = "as-saved";       ///< as-saved, train, eval
-  std::vector<std::string> modules;    ///< named_modules() paths; "" is the root
+  Precision precision = Precision::kAsSaved;
+  Mode mode = Mode::kAsSaved;
+  std::vector<std::string> modules;  ///< named_modules() paths; "" is the root
   std::vector<Operator> operators;
   std::vector<Storage> storages;
   std::vector<Parameter> parameters;  ///< in named_parameters() order

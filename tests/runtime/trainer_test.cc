@@ -241,7 +241,7 @@ TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
 TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   capture::Options evaluation;
   evaluation.target = kCpu;
-  evaluation.mode = "eval";
+  evaluation.mode = program::Mode::kEvaluate;
   evaluation.backward = false;
   const capture::Captured captured =
       capture::capture(capture::Model::load(model_path("gpt2-tiny")), evaluation);
@@ -269,7 +269,7 @@ TEST_F(TrainerTest, EvaluationTakesTheBytesThatAreCountedBeforehand) {
   for (const std::int64_t batch : {0, 12}) {
     capture::Options options;
     options.target = kCpu;
-    options.mode = "eval";
+    options.mode = program::Mode::kEvaluate;
     options.backward = false;
     if (batch > 0) options.batch = batch;
     const TestModel evaluation(model_path("gpt2-tiny"), 512, options);
@@ -307,7 +307,7 @@ TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {
   const TestModel resnet(model_path("resnet-tiny"), 10, kCpu);
   capture::Options evaluation;
   evaluation.target = kCpu;
-  evaluation.mode = "eval";
+  evaluation.mode = program::Mode::kEvaluate;
   evaluation.backward = false;
   const capture::Captured captured =
       capture::capture(capture::Model::load(model_path("resnet-tiny")), evaluation);

@@ -22,8 +22,8 @@ struct ProfileOptions {
   std::vector<std::int64_t> batches;  ///< empty: as the inputs say
   program::Target target;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
-  std::string precision = "as-saved";
-  std::string mode = "as-saved";
+  program::Precision precision = program::Precision::kAsSaved;
+  program::Mode mode = program::Mode::kAsSaved;
   std::string loss;
   std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
   std::int64_t gpus = 1;                 ///< that train together, a process each

@@ -35,7 +35,8 @@ plan::Plan load_plan(const TrainOptions& options) {
   };
   if (options.optimizer)
     contradict("--optimizer", name_of(*options.optimizer), name_of(plan.optimizer));
-  if (options.precision) contradict("--precision", *options.precision, plan.precision);
+  if (options.precision)
+    contradict("--precision", name_of(*options.precision), name_of(plan.precision));
   if (options.accumulation_steps) {
     contradict("--accumulation-steps",
                std::to_string(*options.accumulation_steps),
@@ -98,7 +99,7 @@ void capture_model(const capture::Model& model,
   inputs.lifetimes = program::analyse_lifetimes(program);
   run.flops_per_step = train::flops_of_step(program, inputs.lifetimes, run.plan.accumulation_steps);
   if (options.eval_data.empty()) return;
-  wanted.mode = "eval";
+  wanted.mode = program::Mode::kEvaluate;
   wanted.backward = false;
   run.held_out.emplace().program = capture::capture(model, wanted);
 }

@@ -110,7 +110,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.eval_batches = saved.at("eval_batches").non_negative();
   options.inputs = strings(saved.at("inputs"));
   options.batch = integer_or_null(saved, "batch");
-  options.mode = saved.at("mode").string();
+  options.mode = saved.at("mode").choice(program::kModes);
   options.loss = saved.at("loss").string();
   options.hardware = string_or_null(saved, "hardware");
   return options;
@@ -243,7 +243,11 @@ void declare_capture(Flags& flags, TrainOptions& options) {
               &options.inputs,
               "shape of an input; default: the shapes traced");
   flags.integer("--batch", "N", &options.batch, kPositive, "replaces dimension 0 of the inputs");
-  flags.choice("--mode", {"as-saved", "train"}, &options.mode, "training flag of the model");
+  flags.choice("--mode",
+               program::kModes,
+               &options.mode,
+               "training flag of the model",
+               {program::Mode::kAsSaved, program::Mode::kTrain});
   flags
       .choice("--loss",
               {"cross-entropy", "mse"},
@@ -255,8 +259,7 @@ void declare_capture(Flags& flags, TrainOptions& options) {
 void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
   flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "must be the plan's");
-  flags.choice(
-      "--precision", {"as-saved", "bf16", "fp16"}, &options.precision, "must be the plan's");
+  flags.choice("--precision", program::kPrecisions, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");
   flags
@@ -307,7 +310,7 @@ Json to_json(const TrainOptions& options) {
   json["log_every"] = nullable(options.log_every);
   json["inputs"] = options.inputs;
   json["batch"] = nullable(options.batch);
-  json["mode"] = options.mode;
+  json["mode"] = name_of(options.mode);
   json["loss"] = options.loss;
   json["hardware"] = options.hardware ? Json(absolute_if_file(*options.hardware)) : Json();
   return json;

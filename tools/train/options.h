@@ -45,11 +45,12 @@ struct TrainOptions {
   // How the model is captured: as elixir-profile was told.
   std::vector<std::string> inputs;
   std::optional<std::int64_t> batch;
-  std::string mode = "as-saved", loss;
+  program::Mode mode = program::Mode::kAsSaved;
+  std::string loss;
 
   // The plan decides these; a flag that says otherwise is an error.
   std::optional<program::Optimizer> optimizer;
-  std::optional<std::string> precision;
+  std::optional<program::Precision> precision;
   std::optional<std::int64_t> accumulation_steps;
 
   std::optional<std::string> hardware;

@@ -70,7 +70,7 @@ class TrainingRunTest : public testing::Test {
     wanted.inputs = {*capture::InputSpec::parse("x:float32[4,8]"),
                      *capture::InputSpec::parse("y:float32[4,1]")};
     inputs_.captured = capture::capture(model, wanted);
-    wanted.mode = "eval";
+    wanted.mode = program::Mode::kEvaluate;
     wanted.backward = false;
     inputs_.held_out.emplace().program = capture::capture(model, wanted);
     const program::Program& program = inputs_.captured.program;
