@@ -182,8 +182,9 @@ struct OperatorTime {
 };
 
 struct HardwareProfile {
-  std::string name;         ///< "h200", "cpu", or the host's
-  std::string device_kind;  ///< "cuda" or "cpu": what programs run on
+  std::string name;  ///< "h200", "cpu", or the host's
+  /// What programs run on.
+  program::DeviceKind device_kind = program::DeviceKind::kCpu;
   Machine machine;
   std::vector<Gpu> gpus;
   Links links;

@@ -370,10 +370,10 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   HardwareProfile profile;
   profile.meta = root.at("meta").raw();
   profile.name = root.at("name").string();
-  profile.device_kind = root.at("device_kind").choice({"cpu", "cuda"});
+  profile.device_kind = root.at("device_kind").choice(program::kDeviceKinds);
   profile.machine = read_machine(root.at("machine"));
   profile.gpus = read_list<Gpu>(root.at("gpus"), read_gpu);
-  if (profile.device_kind == "cuda" && profile.gpus.empty()) {
+  if (profile.device_kind == program::DeviceKind::kCuda && profile.gpus.empty()) {
     throw root.at("gpus").error(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
   }
 

@@ -210,7 +210,7 @@ Json to_json(const HardwareProfile& profile) {
           {"schema_version", kSchemaVersion},
           {"meta", profile.meta},
           {"name", profile.name},
-          {"device_kind", profile.device_kind},
+          {"device_kind", name_of(profile.device_kind)},
           {"machine",
            {{"cpu", profile.machine.cpu},
             {"instruction_set", json_of(profile.machine.isa)},

@@ -196,8 +196,9 @@ CostModel::CostModel(const HardwareProfile& profile)
     // On the CPU the measured time is that of the whole call; on a GPU it is the kernels', and the
     // host issues calls no faster than one per launch.
     const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;
-    const double ns =
-        device_kind_ == "cuda" ? std::max(time.time_ns.median, host_ns) : time.time_ns.median;
+    const double ns = device_kind_ == program::DeviceKind::kCuda
+                          ? std::max(time.time_ns.median, host_ns)
+                          : time.time_ns.median;
     measured_[time.key] = {
         ns, time.time_ns.median, time.workspace_bytes, OperatorCost::Source::kMeasured};
     table_.add(time);
@@ -217,7 +218,7 @@ OperatorCost CostModel::cost(const Operator& op) const {
 OperatorCost CostModel::estimated(const Operator& op, const std::string& key) const {
   const OperatorWork work = work_of(op);
   const auto prior = [this](const OperatorWork& of) { return roofline_ns(of); };
-  const bool on_cuda = device_kind_ == "cuda";
+  const bool on_cuda = device_kind_ == program::DeviceKind::kCuda;
   const OperatorTable::Estimate estimate = table_.estimate(key, work, prior);
   return {on_cuda ? std::max(estimate.time_ns, launch_ns_) : estimate.time_ns,
           estimate.time_ns,
@@ -233,7 +234,7 @@ double CostModel::roofline_ns(const OperatorWork& work) const {
     const double rate = need(rate_of(matmul_flop_per_s_, work.dtype), "matmul");
     ns = std::max(ns, static_cast<double>(work.flops) / rate * kNsPerSecond);
   }
-  return device_kind_ == "cuda" ? ns : ns + launch_ns_;
+  return device_kind_ == program::DeviceKind::kCuda ? ns : ns + launch_ns_;
 }
 
 double CostModel::host_to_device_ns(std::int64_t bytes) const {
@@ -267,7 +268,7 @@ double CostModel::adam_cpu_ns(std::int64_t elements, DType gradient) const {
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, DType gradient) const {
   // The CPU device's compute stream runs on the cores that the host's AdamW runs on.
-  if (device_kind_ == "cpu") return adam_cpu_ns(elements, gradient);
+  if (device_kind_ == program::DeviceKind::kCpu) return adam_cpu_ns(elements, gradient);
   if (elements == 0) return 0;
   const double rate = need(rate_of(adam_gpu_params_per_s_, gradient), "adam-gpu");
   return launch_ns_ + static_cast<double>(elements) / rate * kNsPerSecond;

@@ -147,7 +147,7 @@ Predicted read_predicted(const JsonCursor& cursor) {
 }
 
 /// Absent in plans of earlier versions.
-program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
+program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::DeviceKind device_kind) {
   if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
   const auto name = hardware.nullable("instruction_set");
   if (!name) return program::CpuIsa::kUnsaid;
@@ -156,7 +156,7 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::stri
     throw name->error(ErrorCode::kJsonBadValue, "unknown instruction set")
         .help("one of {}, or null", program::cpu_isa_names());
   }
-  if (device_kind != "cpu") {
+  if (device_kind != program::DeviceKind::kCpu) {
     throw name->error(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set").help("null");
   }
   return *isa;
@@ -178,8 +178,10 @@ Json to_json(const Plan& plan) {
   document["programs"] = std::move(programs);
   document["hardware"] = {
       {"fingerprint", plan.hardware.fingerprint},
-      {"device_kind", plan.hardware.device_kind},
-      {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+      {"device_kind", name_of(plan.hardware.device_kind)},
+      {"sm",
+       plan.hardware.device_kind == program::DeviceKind::kCuda ? Json(plan.hardware.sm)
+                                                               : Json(nullptr)},
       {"instruction_set",
        plan.hardware.isa == program::CpuIsa::kUnsaid
            ? Json(nullptr)
@@ -236,9 +238,9 @@ Plan parse_plan(const JsonDocument& document) {
   const JsonCursor hardware = root.at("hardware");
   hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
-  plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
+  plan.hardware.device_kind = hardware.at("device_kind").choice(program::kDeviceKinds);
   const auto sm = hardware.nullable("sm");
-  if (plan.hardware.device_kind == "cuda") {
+  if (plan.hardware.device_kind == program::DeviceKind::kCuda) {
     plan.hardware.sm = read_int(hardware.at("sm"), 1);
   } else if (sm) {
     throw sm->error(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability").help("null");

@@ -59,8 +59,8 @@ struct ProgramOfPlan {
 /// What a machine must be to carry the plan out.
 struct HardwareOfPlan {
   std::string fingerprint;  ///< of the hardware document planned with; a difference is a warning
-  std::string device_kind;  ///< "cpu" or "cuda"
-  int sm = 0;               ///< compute capability times ten, cuda only
+  program::DeviceKind device_kind = program::DeviceKind::kCpu;
+  int sm = 0;  ///< compute capability times ten, cuda only
   /// Of the CPU that the program was captured for, cpu only; kUnsaid in plans before it was named.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
 };

@@ -36,4 +36,26 @@ inline constexpr NameTable<Mode, 3> kModes{
   return kModes.name_of(mode);
 }
 
+/// What a program runs on.
+enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+inline constexpr NameTable<DeviceKind, 2> kDeviceKinds{
+    {{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}}};
+[[nodiscard]] constexpr std::string_view name_of(DeviceKind kind) {
+  return kDeviceKinds.name_of(kind);
+}
+
+/// The word of --device.
+enum class DeviceChoice : std::uint8_t { kAuto, kCpu, kCuda };
+inline constexpr NameTable<DeviceChoice, 3> kDeviceChoices{
+    {{DeviceChoice::kAuto, "auto"}, {DeviceChoice::kCpu, "cpu"}, {DeviceChoice::kCuda, "cuda"}}};
+[[nodiscard]] constexpr std::string_view name_of(DeviceChoice choice) {
+  return kDeviceChoices.name_of(choice);
+}
+/// The kind that is asked for, else `automatic`.
+[[nodiscard]] constexpr DeviceKind device_of(DeviceChoice choice, DeviceKind automatic) {
+  return choice == DeviceChoice::kAuto  ? automatic
+         : choice == DeviceChoice::kCpu ? DeviceKind::kCpu
+                                        : DeviceKind::kCuda;
+}
+
 }  // namespace elixir::program

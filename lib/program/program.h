@@ -156,7 +156,8 @@ struct Input {
 };
 
 struct Target {
-  enum class Kind : std::uint8_t { kCpu, kCuda } kind = Kind::kCuda;
+  using Kind = DeviceKind;
+  DeviceKind kind = DeviceKind::kCuda;
   int sm = 90;                   ///< compute capability times ten, CUDA only
   CpuIsa isa = CpuIsa::kUnsaid;  ///< CPU only; a captured program's is said
   bool operator==(const Target&) const = default;

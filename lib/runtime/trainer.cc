@@ -56,14 +56,12 @@ class Stopwatch {
 void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
   plan::check_against(plan, program);
   const bool cuda = device == DeviceKind::kCuda;
-  const std::string wanted = cuda ? "cuda" : "cpu";
-  if (plan.hardware.device_kind != wanted ||
-      (program.target.kind == program::Target::Kind::kCuda) != cuda) {
+  if (plan.hardware.device_kind != device || program.target.kind != device) {
     throw Error(ErrorCode::kWrongMachineKind,
                 "the plan is for {} and the program for {}, the device is {}",
-                plan.hardware.device_kind,
+                name_of(plan.hardware.device_kind),
                 program.target.text(),
-                wanted)
+                name_of(device))
         .help("choose the plan's device, or profile and search again for this one");
   }
   if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());

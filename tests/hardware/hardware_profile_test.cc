@@ -22,7 +22,7 @@ Figure measured_figure(double median) {
 HardwareProfile sample() {
   HardwareProfile p;
   p.name = "sample";
-  p.device_kind = "cuda";
+  p.device_kind = program::DeviceKind::kCuda;
   p.machine = {.cpu = "A CPU",
                .logical_cpus = 16,
                .threads = 15,

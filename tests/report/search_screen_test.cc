@@ -17,7 +17,7 @@ using ::testing::Not;
 
 plan::Plan plan_of(int chunks, int parameters_on_host, int optimizers_on_host) {
   plan::Plan plan;
-  plan.hardware.device_kind = "cuda";
+  plan.hardware.device_kind = program::DeviceKind::kCuda;
   plan.chunks.resize(static_cast<std::size_t>(chunks));
   for (int i = 0; i < chunks; ++i) {
     plan::Chunk& chunk = plan.chunks[static_cast<std::size_t>(i)];

@@ -353,7 +353,7 @@ TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   other.programs[0].fingerprint = std::string(64, '0');
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kPlanOfAnotherProgram);
   other = good;
-  other.hardware.device_kind = "cuda";
+  other.hardware.device_kind = program::DeviceKind::kCuda;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kWrongMachineKind);
   other = good;
   other.world = 2;

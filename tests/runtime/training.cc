@@ -165,7 +165,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
     plan::Plan plan = fakes::lay_out(program(), layout);
     plan.programs = {{"train", program::fingerprint(program())}};
     plan.hardware = {
-        "", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0, program().target.isa};
+        "", program().target.kind, cuda ? program().target.sm : 0, program().target.isa};
     plan.strategy = "test";
     try {
       const schedule::Simulation simulation = simulate(plan, lower(plan, placement.clips));

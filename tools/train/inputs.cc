@@ -47,8 +47,7 @@ plan::Plan load_plan(const TrainOptions& options) {
 
 capture::Options capture_options(const TrainOptions& options, const plan::Plan& plan) {
   capture::Options wanted;
-  wanted.target.kind = plan.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
-                                                           : program::Target::Kind::kCpu;
+  wanted.target.kind = plan.hardware.device_kind;
   wanted.target.sm = plan.hardware.sm;
   wanted.target.isa = plan.hardware.isa;
   for (const std::string& text : options.inputs) {

@@ -85,7 +85,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   // Runs begun by older versions have neither.
   if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
   if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
-  options.device = saved.at("device").choice({"auto", "cpu", "cuda"});
+  options.device = saved.at("device").choice(program::kDeviceChoices);
   options.steps = saved.at("steps").non_negative();
   options.lr = saved.at("lr").number();
   options.lr_schedule = saved.at("lr_schedule").choice({"constant", "linear", "cosine"});
@@ -159,7 +159,7 @@ void declare_inputs(Flags& flags, TrainOptions& options) {
 
 void declare_training(Flags& flags, TrainOptions& options) {
   flags.group("Training");
-  flags.choice("--device", {"auto", "cpu", "cuda"}, &options.device, "auto: the plan's");
+  flags.choice("--device", program::kDeviceChoices, &options.device, "auto: the plan's");
   flags.integer("--steps", "N", &options.steps, kPositive, "optimizer steps of the whole run")
       .brief();
   flags.number("--lr", "RATE", &options.lr, kPositiveNumber, "learning rate");
@@ -287,7 +287,7 @@ Json to_json(const TrainOptions& options) {
   json["data"] = absolute(options.data);
   json["data_format"] = nullable(options.data_format);
   json["labels"] = options.labels;
-  json["device"] = options.device;
+  json["device"] = name_of(options.device);
   json["steps"] = options.steps;
   json["lr"] = options.lr;
   json["lr_schedule"] = options.lr_schedule;

@@ -21,7 +21,7 @@ struct TrainOptions {
   std::vector<std::string> data, eval_data;
   std::optional<std::string> data_format;
   std::string labels = "same";  ///< what a token stream puts into them
-  std::string device = "auto";
+  program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::optional<std::string> resume;
 
   std::int64_t steps = 100;

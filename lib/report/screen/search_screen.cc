@@ -38,7 +38,7 @@ std::int64_t bytes_of(const schedule::MemoryPeak& peak, Category category) {
 }
 
 std::string device_word(const Plan& plan) {
-  return plan.hardware.device_kind == "cuda" ? "GPU" : "device";
+  return plan.hardware.device_kind == program::DeviceKind::kCuda ? "GPU" : "device";
 }
 
 /// "9,192 tokens/s"; empty when nobody knows what a step works through.
@@ -64,7 +64,7 @@ std::string memory_table(const Found& found) {
   std::int64_t other = peak.bytes;
   for (const std::int64_t part : parts) other -= part;
 
-  const bool cuda = plan.hardware.device_kind == "cuda";
+  const bool cuda = plan.hardware.device_kind == program::DeviceKind::kCuda;
   const Unit unit = unit_of(std::max(peak.bytes, plan.predicted.host_bytes));
   std::vector<Column> columns{{"", "", Align::kLeft}};
   for (const char* name :

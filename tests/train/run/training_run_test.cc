@@ -77,7 +77,7 @@ class TrainingRunTest : public testing::Test {
     inputs_.fingerprint = program::fingerprint(program);
     inputs_.plan = fakes::lay_out(program, {});
     inputs_.plan.programs = {{"train", inputs_.fingerprint}};
-    inputs_.plan.hardware = {"", "cpu", 0, program.target.isa};
+    inputs_.plan.hardware = {"", program::DeviceKind::kCpu, 0, program.target.isa};
     inputs_.plan.budgets.gpu_memory_bytes = 64_MiB;
     inputs_.plan.budgets.host_memory_bytes = 64_MiB;
     inputs_.weights = [model](const std::string& name) { return model.read(name); };
