@@ -54,7 +54,7 @@ Json answer_document(const std::string& strategy) {
 
 Json document_of(const elixir::search::Infeasible& no, const std::string& strategy) {
   Json document = answer_document(strategy);
-  document["binding_limit"] = no.binding_limit;
+  document["binding_limit"] = name_of(no.binding_limit);
   document["shortfall_bytes"] = no.shortfall_bytes;
   document["minimum_gpu_memory_bytes"] = no.minimum_gpu_memory_bytes;
   document["minimum_host_memory_bytes"] = no.minimum_host_memory_bytes;

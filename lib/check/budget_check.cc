@@ -207,7 +207,6 @@ CheckedDocument checked_document(std::string path, const plan::Plan& plan) {
   document.kind = Kind::kPlan;
   document.path = std::move(path);
   if (!plan.programs.empty()) document.fingerprint = plan.programs.front().fingerprint;
-  const bool cuda = plan.hardware.device_kind == program::DeviceKind::kCuda;
   const program::Target target{
       .kind = plan.hardware.device_kind, .sm = plan.hardware.sm, .isa = plan.hardware.isa};
   document.target = target.text();

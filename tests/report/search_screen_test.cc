@@ -99,7 +99,7 @@ TEST(SearchScreen, SaysWhyAPlanMovesWhatTheProfileFits) {
 
 search::Infeasible refusal() {
   search::Infeasible no;
-  no.binding_limit = "gpu_memory";
+  no.binding_limit = search::BindingLimit::kGpuMemory;
   no.shortfall_bytes = 2_GiB;
   no.minimum_gpu_memory_bytes = 100_GiB;
   no.remedies = {{"buy another"}};

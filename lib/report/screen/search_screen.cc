@@ -222,7 +222,7 @@ std::vector<std::string> budget_row(const BudgetAnswer& answer,
             "-",
             fmt::format("no plan: {} short of {} memory",
                         format_bytes(no->shortfall_bytes),
-                        no->binding_limit == "host_memory" ? "host" : "GPU")};
+                        no->binding_limit == search::BindingLimit::kHostMemory ? "host" : "GPU")};
   }
   const Found& found = std::get<Found>(answer.outcome);
   const std::string rate = rate_of(found.plan, profile.program);
@@ -297,7 +297,7 @@ std::string search_screen(const search::Found& found,
 }
 
 std::string refusal_screen(const search::Infeasible& no) {
-  const bool host = no.binding_limit == "host_memory";
+  const bool host = no.binding_limit == search::BindingLimit::kHostMemory;
   const char* memory = host ? "host memory" : "GPU memory";
   const std::int64_t minimum = host ? no.minimum_host_memory_bytes : no.minimum_gpu_memory_bytes;
   std::string text = fmt::format("no feasible plan: {} is short of {} bytes ({})\n",
