@@ -341,16 +341,14 @@ const schedule::Schedule& Trainer::schedule() const {
   return state_->executor->schedule();
 }
 
-at::Tensor Trainer::state(const std::string& parameter, const std::string& what) const {
-  return state_->parameters->get(parameter, what);
+at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
+  return state_->parameters->get(parameter, part);
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
   return state_->read_buffer(buffer_named(state_->program(), name));
 }
-void Trainer::set_state(const std::string& parameter,
-                        const std::string& what,
-                        const at::Tensor& value) {
-  state_->parameters->set(parameter, what, value);
+void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
+  state_->parameters->set(parameter, part, value);
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
   state_->write_buffer(buffer_named(state_->program(), name), value);

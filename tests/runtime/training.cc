@@ -257,7 +257,7 @@ Gradients TestModel::eager_gradients(const TrainingRun& run, std::vector<std::st
 Gradients gradients_of(const Trainer& trainer) {
   Gradients gradients;
   for (const program::Parameter& parameter : trainer.program().parameters) {
-    const at::Tensor moment = trainer.state(parameter.name, "moment1");
+    const at::Tensor moment = trainer.state(parameter.name, runtime::StatePart::kMoment1);
     if (!moment.defined()) continue;
     const auto* first = moment.const_data_ptr<float>();
     gradients[parameter.name].assign(first, first + moment.numel());
@@ -268,7 +268,7 @@ Gradients gradients_of(const Trainer& trainer) {
 std::map<std::string, std::string> weights_of(const Trainer& trainer) {
   std::map<std::string, std::string> weights;
   for (const program::Parameter& parameter : trainer.program().parameters) {
-    const at::Tensor value = trainer.state(parameter.name, "parameter");
+    const at::Tensor value = trainer.state(parameter.name, runtime::StatePart::kParameter);
     weights[parameter.name] =
         std::string(static_cast<const char*>(value.const_data_ptr()), value.nbytes());
   }
