@@ -209,9 +209,8 @@ LinkCurve read_curve(const JsonCursor& at) {
   at.only_keys(
       {"direction", "pages", "latency_ns", "bytes_per_s", "worst_relative_error", "points"});
   LinkCurve curve;
-  curve.direction =
-      at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
-  curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
+  curve.direction = at.at("direction").choice(kDirections);
+  curve.pages = at.at("pages").choice(kHostPages);
   if (at.nullable("bytes_per_s")) {
     curve.line = LinkLine{read_non_negative(at.at("latency_ns")),
                           read_positive(at.at("bytes_per_s")),
