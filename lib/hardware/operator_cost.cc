@@ -13,6 +13,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "hardware/rate_dtypes.h"
 #include "operators/operator_key.h"
 
 namespace elixir::hardware {
@@ -90,23 +91,16 @@ bool one_dtype(const Operator& op) {
 }
 
 std::string rate_name(DType dtype) {
-  switch (dtype) {
-    case DType::kBFloat16:
-      return "bf16";
-    case DType::kFloat16:
-      return "fp16";
-    default:
-      return "fp32";
-  }
+  const std::string_view name = kRateDTypes.name_of(dtype);
+  return std::string(name.empty() ? kRateDTypes.name_of(DType::kFloat32) : name);
 }
 
 /// The rate of `dtype`, else of the dtype of the same width, else any: the profile says what it
 /// measured.
 std::optional<double> rate_of(const std::map<std::string, double>& rates, DType dtype) {
-  const std::string name = rate_name(dtype);
-  for (const std::string& wanted :
-       {name, std::string(name == "fp16" ? "bf16" : name), std::string("fp32")}) {
-    const auto found = rates.find(wanted);
+  const DType as_wide = dtype == DType::kFloat16 ? DType::kBFloat16 : dtype;
+  for (const DType wanted : {dtype, as_wide, DType::kFloat32}) {
+    const auto found = rates.find(rate_name(wanted));
     if (found != rates.end()) return found->second;
   }
   if (rates.empty()) return std::nullopt;
