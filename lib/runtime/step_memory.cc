@@ -133,7 +133,7 @@ class OptimizerMemory {
  private:
   void make(bool masters) {
     for (const OptimizerTensor& tensor : state_) {
-      if ((tensor.part == std::string_view("master")) == masters && tensor.bytes > 0) {
+      if ((tensor.part == memory::OptimizerPart::kMaster) == masters && tensor.bytes > 0) {
         held_.push_back(at::empty({tensor.bytes}, kBytesOnGpu));
       }
     }

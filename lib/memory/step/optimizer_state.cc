@@ -18,9 +18,9 @@ std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
     const auto position = static_cast<std::int32_t>(i);
     const std::int64_t element_bytes = program::element_bytes(parameter.tensor.dtype);
     const std::int64_t bytes = parameter.tensor.numel() * std::max(element_bytes, kFp32Bytes);
-    if (element_bytes < kFp32Bytes) state.push_back({position, "master", bytes});
-    state.push_back({position, "exp_avg", bytes});
-    state.push_back({position, "exp_avg_sq", bytes});
+    if (element_bytes < kFp32Bytes) state.push_back({position, OptimizerPart::kMaster, bytes});
+    state.push_back({position, OptimizerPart::kMoment1, bytes});
+    state.push_back({position, OptimizerPart::kMoment2, bytes});
   }
   return state;
 }

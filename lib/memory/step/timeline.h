@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/step/optimizer_state.h"
 #include "program/document.h"
 #include "program/program.h"
 
@@ -37,7 +38,7 @@ struct LiveScratch {
 
 struct LiveOptimizerTensor {
   std::int32_t parameter = -1;
-  std::string_view part;  ///< as OptimizerTensor::part
+  OptimizerPart part = OptimizerPart::kMaster;
   std::int64_t bytes = 0;
 };
 

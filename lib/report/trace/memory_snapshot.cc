@@ -165,7 +165,7 @@ class SnapshotWriter {
     } else if (allocation.storage < 0) {
       const program::Parameter& parameter =
           program_.parameters[static_cast<std::size_t>(allocation.parameter)];
-      frame(parameter.name, 0, allocation.part);
+      frame(parameter.name, 0, name_of(allocation.part));
       frame(program::geometry_of(parameter.tensor), 0, layer);
     } else {
       const program::StorageLabel label = labels_.of(allocation.storage);
