@@ -210,7 +210,7 @@ void Trainer::State::fill(const TensorSource& source) {
     throw_if_interrupted();
     if (options.on_fill) options.on_fill(done_bytes / total_bytes, parameter.name);
     const at::Tensor value = source(parameter.name);
-    if (value.defined()) parameters->set(parameter.name, "parameter", value);
+    if (value.defined()) parameters->set(parameter.name, StatePart::kParameter, value);
     done_bytes += static_cast<double>(parameter.tensor.bytes());
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
