@@ -194,7 +194,7 @@ int main(int argc, char** argv) {
         .reads()
         .brief();
     flags.choice("--device",
-                 program::kDeviceChoices,
+                 elixir::program::kDeviceChoices,
                  &options.device,
                  "device to measure; auto is the GPU if there is one");
     flags.text("--name", "NAME", &options.name, "name of the profile")
