@@ -31,7 +31,7 @@ struct Options {
   std::vector<std::string> operators;
   std::optional<std::string> into;
   std::optional<std::string> disk, samples;
-  std::string device = "auto";
+  program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::string name;
 };
 
@@ -46,12 +46,6 @@ std::vector<std::string> split_commas(const std::vector<std::string>& values) {
     }
   }
   return parts;
-}
-
-measure::DeviceChoice device_choice(const std::string& name) {
-  if (name == "cpu") return measure::DeviceChoice::kCpu;
-  if (name == "cuda") return measure::DeviceChoice::kCuda;
-  return measure::DeviceChoice::kAuto;
 }
 
 /// Where the profile goes. With --into and no -o, the file itself is replaced: the one output that
@@ -72,7 +66,7 @@ Destination prepare_destination(const Options& options, Context& context) {
 Answer work(const Options& options, Context& context) {
   if (options.list) {
     measure::Bench bench;
-    const bool gpu = !measure::gpu_unavailable() && options.device != "cpu";
+    const bool gpu = !measure::gpu_unavailable() && options.device != program::DeviceChoice::kCpu;
     bench.device = gpu ? measure::DeviceKind::kCuda : measure::DeviceKind::kCpu;
     bench.gpus = gpu ? measure::gpu_count() : 0;
     bench.disk_directory = options.disk;
@@ -88,7 +82,7 @@ Answer work(const Options& options, Context& context) {
   if (options.samples) check_output(*options.samples, overwrite);
   measure::Request request;
   request.disk_directory = options.disk;
-  request.device = device_choice(options.device);
+  request.device = options.device;
   request.effort = options.quick ? measure::Effort::kQuick : measure::Effort::kFull;
   request.name = options.name;
   if (!options.only.empty()) {
@@ -200,7 +194,7 @@ int main(int argc, char** argv) {
         .reads()
         .brief();
     flags.choice("--device",
-                 {"auto", "cpu", "cuda"},
+                 elixir::program::kDeviceChoices,
                  &options.device,
                  "device to measure; auto is the GPU if there is one");
     flags.text("--name", "NAME", &options.name, "name of the profile")

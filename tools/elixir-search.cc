@@ -56,7 +56,7 @@ Json answer_document(const std::string& strategy) {
 
 Json document_of(const elixir::search::Infeasible& no, const std::string& strategy) {
   Json document = answer_document(strategy);
-  document["binding_limit"] = no.binding_limit;
+  document["binding_limit"] = name_of(no.binding_limit);
   document["shortfall_bytes"] = no.shortfall_bytes;
   document["minimum_gpu_memory_bytes"] = no.minimum_gpu_memory_bytes;
   document["minimum_host_memory_bytes"] = no.minimum_host_memory_bytes;
@@ -144,7 +144,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   // What is no profile says so, whatever lies where the plan is to go.
   const std::string output = several ? "" : context.prepare_output("plan.json");
   // A plan that no trainer takes is no answer.
-  if (documents.profile.optimizer != "none") {
+  if (documents.profile.optimizer != elixir::program::Optimizer::kNone) {
     elixir::program::refuse_without_loss_scale(documents.profile.program);
   }
   options.request.optimizer = documents.profile.optimizer;

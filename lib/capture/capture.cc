@@ -17,6 +17,7 @@
 #include "capture/record/missing_kernel.h"
 #include "capture/record/session.h"
 #include "capture/record/step.h"
+#include "core/allocation_unit.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -136,8 +137,7 @@ void check_size(const Program& program) {
   constexpr long double kMostBytes = 0x1p60L;
   long double bytes = 0;
   for (const program::Storage& storage : program.storages) {
-    constexpr long double kRoundingBytes = 512;
-    bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
+    bytes += static_cast<long double>(storage.bytes) + kAllocationUnitBytes;
     if (storage.bytes < 0 || bytes > kMostBytes) {
       throw Error(ErrorCode::kUnsupportedModel, "the tensors of a step are larger than any memory")
           .help("look at the sizes of the inputs and at those that the model computes");

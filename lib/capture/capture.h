@@ -33,9 +33,9 @@ struct Options {
   std::vector<InputSpec> inputs;  ///< empty: the archive's traced_inputs
   std::optional<std::int64_t>
       batch;  ///< replaces dimension 0 of inputs that share the first input's
-  std::string precision = "as-saved";  ///< as-saved, bf16, fp16
-  std::string mode = "as-saved";       ///< as-saved, train, eval
-  std::string loss;                    ///< "" (forward returns it), "cross-entropy", "mse"
+  program::Precision precision = program::Precision::kAsSaved;
+  program::Mode mode = program::Mode::kAsSaved;
+  std::string loss;  ///< "" (forward returns it), "cross-entropy", "mse"
   bool backward = true;
 };
 

@@ -207,11 +207,8 @@ CheckedDocument checked_document(std::string path, const plan::Plan& plan) {
   document.kind = Kind::kPlan;
   document.path = std::move(path);
   if (!plan.programs.empty()) document.fingerprint = plan.programs.front().fingerprint;
-  const bool cuda = plan.hardware.device_kind == "cuda";
   const program::Target target{
-      .kind = cuda ? program::Target::Kind::kCuda : program::Target::Kind::kCpu,
-      .sm = plan.hardware.sm,
-      .isa = plan.hardware.isa};
+      .kind = plan.hardware.device_kind, .sm = plan.hardware.sm, .isa = plan.hardware.isa};
   document.target = target.text();
   const auto set = [&document](Quantity quantity, std::int64_t value) {
     document.values[index_of(quantity)] = value;

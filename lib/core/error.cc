@@ -108,4 +108,13 @@ std::vector<std::string> nearest(std::string_view word,
   return result;
 }
 
+std::string join_quoted(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ", ";
+    text += "`" + word + "`";
+  }
+  return text;
+}
+
 }  // namespace elixir

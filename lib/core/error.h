@@ -157,4 +157,7 @@ void require(bool condition, std::string_view message);
 [[nodiscard]] std::vector<std::string> nearest(std::string_view word,
                                                const std::vector<std::string>& candidates);
 
+/// "`a`, `b`, `c`".
+[[nodiscard]] std::string join_quoted(const std::vector<std::string>& words);
+
 }  // namespace elixir

@@ -10,4 +10,12 @@ Error file_error(ErrorCode code, const std::string& path, std::string message) {
   return Error(code, SourcePos{path, "", std::nullopt, std::nullopt}, std::move(message));
 }
 
+Error unreadable_directory(const std::string& directory, const std::error_code& error) {
+  return file_error(ErrorCode::kFileUnreadable,
+                    directory,
+                    "cannot read directory `{}`: {}",
+                    directory,
+                    error.message());
+}
+
 }  // namespace elixir

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -26,6 +27,10 @@ requires(sizeof...(Values) > 0) [[nodiscard]] Error
                fmt::vformat(message, fmt::make_format_args(values...)));
 }
 [[nodiscard]] Error file_error(ErrorCode code, const std::string& path, std::string message);
+
+/// kFileUnreadable: `directory` cannot be listed.
+[[nodiscard]] Error unreadable_directory(const std::string& directory,
+                                         const std::error_code& error);
 
 /// Of the byte at `byte_offset` of the file, from 0.
 template <typename... Values>

@@ -29,6 +29,16 @@ std::string errno_text(int number) {
   return std::generic_category().message(number);
 }
 
+/// Of `path`, whose directory cannot be used; reads errno.
+Error unwritable_below(const std::string& path, const std::string& directory) {
+  return file_error(ErrorCode::kOutputUnwritable,
+                    path,
+                    "cannot write `{}`: directory `{}`: {}",
+                    path,
+                    directory,
+                    errno_text(errno));
+}
+
 [[noreturn]] void fail_write(const std::string& path, int number) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     throw file_error(
@@ -158,13 +168,7 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
   }
   const std::string directory = directory_of(path);
   if (::stat(directory.c_str(), &status) != 0) {
-    throw file_error(ErrorCode::kOutputUnwritable,
-                     path,
-                     "cannot write `{}`: directory `{}`: {}",
-                     path,
-                     directory,
-                     errno_text(errno))
-        .help("create it first: mkdir -p '{}'", directory);
+    throw unwritable_below(path, directory).help("create it first: mkdir -p '{}'", directory);
   }
   if (!S_ISDIR(status.st_mode)) {
     throw file_error(ErrorCode::kOutputUnwritable,
@@ -174,13 +178,7 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
                      directory);
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    throw file_error(ErrorCode::kOutputUnwritable,
-                     path,
-                     "cannot write `{}`: directory `{}`: {}",
-                     path,
-                     directory,
-                     errno_text(errno))
-        .help("choose a directory you may write to with -o");
+    throw unwritable_below(path, directory).help("choose a directory you may write to with -o");
   }
   return ::stat(path.c_str(), &status) == 0 ? TargetKind::kRegular : TargetKind::kNew;
 }

@@ -7,6 +7,7 @@
 // a record with `schema`, `schema_version` and `meta`. Writers use nlohmann::ordered_json and
 // `files.h`.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/name_table.h"
 
 namespace elixir {
 
@@ -53,6 +55,11 @@ class JsonCursor {
   [[nodiscard]] double number() const;              ///< finite
   /// One of `choices`; the Error lists them.
   [[nodiscard]] std::string choice(const std::vector<std::string>& choices) const;
+  /// The value that one of the table's names stands for; the Error lists them.
+  template <class Enum, std::size_t kCount>
+  [[nodiscard]] Enum choice(const NameTable<Enum, kCount>& names) const {
+    return *names.named(choice(names.names()));
+  }
   /// Fails when the object has keys beyond these; the Error suggests the nearest.
   void only_keys(const std::vector<std::string>& keys) const;
   /// An Error at this value: file, pointer and line.

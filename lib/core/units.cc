@@ -40,6 +40,19 @@ constexpr std::array<Unit, 7> kTimeUnits{{{"ns", 1},
 constexpr std::array<Unit, 5> kCountUnits{
     {{"", 1}, {"k", 1'000}, {"M", 1'000'000}, {"B", 1'000'000'000}, {"T", 1'000'000'000'000}}};
 
+std::string digits(double value);
+
+/// "412.3 ms": `value` is in the first unit, each is a thousand of the one before.
+template <std::size_t kUnits>
+std::string in_si_unit(double value, const std::array<std::string_view, kUnits>& names) {
+  std::size_t unit = 0;
+  while (value >= 999.95 && unit + 1 < kUnits) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", digits(value), names[unit]);
+}
+
 /// Three or four significant digits: 1.50, 71.2, 131.3, 768, 1023.
 std::string digits(double value) {
   if (value < 9.995) return fmt::format("{:.2f}", value);
@@ -162,31 +175,18 @@ std::string format_bytes(std::int64_t bytes) {
 }
 
 std::string format_ns(double ns) {
-  constexpr std::array<std::string_view, 4> kNames{"ns", "µs", "ms", "s"};
   const std::string sign = ns < 0 ? "-" : "";
   double value = std::fabs(ns);
   if (value < 999.5) {
     return value == std::floor(value) ? fmt::format("{}{:.0f} ns", sign, value)
                                       : fmt::format("{}{} ns", sign, digits(value));
   }
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < kNames.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{}{} {}", sign, digits(value), kNames[unit]);
+  return sign + in_si_unit(value, std::array<std::string_view, 4>{"ns", "µs", "ms", "s"});
 }
 
 std::string format_bytes_per_s(double bytes_per_s) {
   constexpr std::array<std::string_view, 5> kNames{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  const std::string sign = bytes_per_s < 0 ? "-" : "";
-  double value = std::fabs(bytes_per_s);
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < kNames.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{}{} {}", sign, digits(value), kNames[unit]);
+  return (bytes_per_s < 0 ? "-" : "") + in_si_unit(std::fabs(bytes_per_s), kNames);
 }
 
 std::string format_count(std::int64_t n) {

@@ -5,6 +5,7 @@
 // name (`peak_bytes`, `step_ns`); memory is counted in bytes and shown in KiB/MiB/GiB (1024), rates
 // are SI (1 GB/s = 1e9 B/s), time is counted in nanoseconds.
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t divisor) {
 /// `value` rounded up to a multiple of `multiple` (> 0).
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+/// The largest power of two that is not above `n`; 1 for what is below 1.
+constexpr std::int64_t power_of_two_up_to(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n < 1 ? 1 : n)));
 }
 
 /// Parses "512", "1.5GiB", "80 GB", "64 KiB" into bytes. Accepts B kB MB GB TB KiB MiB GiB TiB,

@@ -51,7 +51,7 @@ HardwareProfile load_hardware(const std::string& path_or_shipped_name) {
 }
 
 program::Target target_of(const HardwareProfile& profile) {
-  if (profile.device_kind == "cpu") {
+  if (profile.device_kind == program::DeviceKind::kCpu) {
     return {.kind = program::Target::Kind::kCpu, .sm = 0, .isa = profile.machine.isa};
   }
   const int sm = profile.gpus.empty() ? 0 : profile.gpus.front().sm;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/name_table.h"
 #include "program/program.h"
 
 namespace elixir::hardware {
@@ -79,9 +80,25 @@ struct LinkPoint {
   std::int64_t bytes = 0;
   Figure time_ns;
 };
+enum class Direction : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+inline constexpr NameTable<Direction, 3> kDirections{
+    {{Direction::kHostToDevice, "host_to_device"},
+     {Direction::kDeviceToHost, "device_to_host"},
+     {Direction::kDeviceToDevice, "device_to_device"}}};
+[[nodiscard]] constexpr std::string_view name_of(Direction direction) {
+  return kDirections.name_of(direction);
+}
+/// Of host memory; kNone inside the device.
+enum class HostPages : std::uint8_t { kPinned, kPageable, kNone };
+inline constexpr NameTable<HostPages, 3> kHostPages{{{HostPages::kPinned, "pinned"},
+                                                     {HostPages::kPageable, "pageable"},
+                                                     {HostPages::kNone, "none"}}};
+[[nodiscard]] constexpr std::string_view name_of(HostPages pages) {
+  return kHostPages.name_of(pages);
+}
 struct LinkCurve {
-  std::string direction;  ///< "host_to_device", "device_to_host" or "device_to_device"
-  std::string pages;      ///< of host memory: "pinned" or "pageable"; "none" inside the device
+  Direction direction = Direction::kHostToDevice;
+  HostPages pages = HostPages::kPinned;
   std::optional<LinkLine> line;
   std::vector<LinkPoint> points;  ///< ascending bytes
 };
@@ -182,8 +199,9 @@ struct OperatorTime {
 };
 
 struct HardwareProfile {
-  std::string name;         ///< "h200", "cpu", or the host's
-  std::string device_kind;  ///< "cuda" or "cpu": what programs run on
+  std::string name;  ///< "h200", "cpu", or the host's
+  /// What programs run on.
+  program::DeviceKind device_kind = program::DeviceKind::kCpu;
   Machine machine;
   std::vector<Gpu> gpus;
   Links links;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "hardware/hardware_profile.h"
+#include "hardware/rate_dtypes.h"
 
 namespace elixir::hardware {
 namespace {
@@ -179,7 +180,7 @@ LinkRate read_link(const JsonCursor& at) {
 AdamRate read_adam(const JsonCursor& at) {
   at.only_keys({"dtype", "ranks", "params_per_s"});
   AdamRate rate;
-  rate.dtype = at.at("dtype").choice({"bf16", "fp16", "fp32"});
+  rate.dtype = at.at("dtype").choice(kRateDTypes.names());
   rate.ranks = read_count(at.at("ranks"), 1);
   rate.params_per_s = read_rate(at.at("params_per_s"));
   return rate;
@@ -189,7 +190,7 @@ AdamFormRate read_adam_form(const JsonCursor& at) {
   at.only_keys({"device", "gradient", "moments", "master", "parameters", "params_per_s"});
   AdamFormRate rate;
   rate.device = at.at("device").choice({"cpu", "gpu"});
-  rate.gradient = at.at("gradient").choice({"bf16", "fp16", "fp32"});
+  rate.gradient = at.at("gradient").choice(kRateDTypes.names());
   rate.moments = at.at("moments").choice({"bf16", "fp32"});
   rate.master = at.at("master").choice({"separate", "split"});
   rate.parameters = read_bytes(at.at("parameters"));
@@ -200,7 +201,7 @@ AdamFormRate read_adam_form(const JsonCursor& at) {
 ComputeRate read_compute(const JsonCursor& at) {
   at.only_keys({"dtype", "matmul_flop_per_s"});
   ComputeRate rate;
-  rate.dtype = at.at("dtype").choice({"bf16", "fp16", "fp32"});
+  rate.dtype = at.at("dtype").choice(kRateDTypes.names());
   rate.matmul_flop_per_s = read_rate(at.at("matmul_flop_per_s"));
   return rate;
 }
@@ -209,9 +210,8 @@ LinkCurve read_curve(const JsonCursor& at) {
   at.only_keys(
       {"direction", "pages", "latency_ns", "bytes_per_s", "worst_relative_error", "points"});
   LinkCurve curve;
-  curve.direction =
-      at.at("direction").choice({"host_to_device", "device_to_host", "device_to_device"});
-  curve.pages = at.at("pages").choice({"pinned", "pageable", "none"});
+  curve.direction = at.at("direction").choice(kDirections);
+  curve.pages = at.at("pages").choice(kHostPages);
   if (at.nullable("bytes_per_s")) {
     curve.line = LinkLine{read_non_negative(at.at("latency_ns")),
                           read_positive(at.at("bytes_per_s")),
@@ -370,10 +370,10 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   HardwareProfile profile;
   profile.meta = root.at("meta").raw();
   profile.name = root.at("name").string();
-  profile.device_kind = root.at("device_kind").choice({"cpu", "cuda"});
+  profile.device_kind = root.at("device_kind").choice(program::kDeviceKinds);
   profile.machine = read_machine(root.at("machine"));
   profile.gpus = read_list<Gpu>(root.at("gpus"), read_gpu);
-  if (profile.device_kind == "cuda" && profile.gpus.empty()) {
+  if (profile.device_kind == program::DeviceKind::kCuda && profile.gpus.empty()) {
     throw root.at("gpus").error(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
   }
 

@@ -69,8 +69,8 @@ Json json_of(const std::vector<LinkCurve>& curves) {
       points.push_back({{"bytes", point.bytes}, {"time_ns", json_of(point.time_ns)}});
     }
     list.push_back(
-        {{"direction", curve.direction},
-         {"pages", curve.pages},
+        {{"direction", name_of(curve.direction)},
+         {"pages", name_of(curve.pages)},
          {"latency_ns", curve.line ? Json(curve.line->latency_ns) : Json()},
          {"bytes_per_s", curve.line ? Json(curve.line->bytes_per_s) : Json()},
          {"worst_relative_error", curve.line ? Json(curve.line->worst_relative_error) : Json()},
@@ -210,7 +210,7 @@ Json to_json(const HardwareProfile& profile) {
           {"schema_version", kSchemaVersion},
           {"meta", profile.meta},
           {"name", profile.name},
-          {"device_kind", profile.device_kind},
+          {"device_kind", name_of(profile.device_kind)},
           {"machine",
            {{"cpu", profile.machine.cpu},
             {"instruction_set", json_of(profile.machine.isa)},

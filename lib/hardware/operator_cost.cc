@@ -10,8 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "hardware/rate_dtypes.h"
 #include "operators/operator_key.h"
 
 namespace elixir::hardware {
@@ -23,7 +25,6 @@ using program::TensorRef;
 
 constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
-constexpr std::int64_t kAllocationRoundingBytes = 512;
 
 using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
 
@@ -90,23 +91,16 @@ bool one_dtype(const Operator& op) {
 }
 
 std::string rate_name(DType dtype) {
-  switch (dtype) {
-    case DType::kBFloat16:
-      return "bf16";
-    case DType::kFloat16:
-      return "fp16";
-    default:
-      return "fp32";
-  }
+  const std::string_view name = kRateDTypes.name_of(dtype);
+  return std::string(name.empty() ? kRateDTypes.name_of(DType::kFloat32) : name);
 }
 
 /// The rate of `dtype`, else of the dtype of the same width, else any: the profile says what it
 /// measured.
 std::optional<double> rate_of(const std::map<std::string, double>& rates, DType dtype) {
-  const std::string name = rate_name(dtype);
-  for (const std::string& wanted :
-       {name, std::string(name == "fp16" ? "bf16" : name), std::string("fp32")}) {
-    const auto found = rates.find(wanted);
+  const DType as_wide = dtype == DType::kFloat16 ? DType::kBFloat16 : dtype;
+  for (const DType wanted : {dtype, as_wide, DType::kFloat32}) {
+    const auto found = rates.find(rate_name(wanted));
     if (found != rates.end()) return found->second;
   }
   if (rates.empty()) return std::nullopt;
@@ -158,7 +152,7 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));
-    bytes = capped_sum(bytes, round_up(tensor.numel() * width, kAllocationRoundingBytes));
+    bytes = capped_sum(bytes, rounded_allocation(tensor.numel() * width));
   });
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
 }
@@ -196,8 +190,9 @@ CostModel::CostModel(const HardwareProfile& profile)
     // On the CPU the measured time is that of the whole call; on a GPU it is the kernels', and the
     // host issues calls no faster than one per launch.
     const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;
-    const double ns =
-        device_kind_ == "cuda" ? std::max(time.time_ns.median, host_ns) : time.time_ns.median;
+    const double ns = device_kind_ == program::DeviceKind::kCuda
+                          ? std::max(time.time_ns.median, host_ns)
+                          : time.time_ns.median;
     measured_[time.key] = {
         ns, time.time_ns.median, time.workspace_bytes, OperatorCost::Source::kMeasured};
     table_.add(time);
@@ -217,7 +212,7 @@ OperatorCost CostModel::cost(const Operator& op) const {
 OperatorCost CostModel::estimated(const Operator& op, const std::string& key) const {
   const OperatorWork work = work_of(op);
   const auto prior = [this](const OperatorWork& of) { return roofline_ns(of); };
-  const bool on_cuda = device_kind_ == "cuda";
+  const bool on_cuda = device_kind_ == program::DeviceKind::kCuda;
   const OperatorTable::Estimate estimate = table_.estimate(key, work, prior);
   return {on_cuda ? std::max(estimate.time_ns, launch_ns_) : estimate.time_ns,
           estimate.time_ns,
@@ -233,7 +228,7 @@ double CostModel::roofline_ns(const OperatorWork& work) const {
     const double rate = need(rate_of(matmul_flop_per_s_, work.dtype), "matmul");
     ns = std::max(ns, static_cast<double>(work.flops) / rate * kNsPerSecond);
   }
-  return device_kind_ == "cuda" ? ns : ns + launch_ns_;
+  return device_kind_ == program::DeviceKind::kCuda ? ns : ns + launch_ns_;
 }
 
 double CostModel::host_to_device_ns(std::int64_t bytes) const {
@@ -267,7 +262,7 @@ double CostModel::adam_cpu_ns(std::int64_t elements, DType gradient) const {
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, DType gradient) const {
   // The CPU device's compute stream runs on the cores that the host's AdamW runs on.
-  if (device_kind_ == "cpu") return adam_cpu_ns(elements, gradient);
+  if (device_kind_ == program::DeviceKind::kCpu) return adam_cpu_ns(elements, gradient);
   if (elements == 0) return 0;
   const double rate = need(rate_of(adam_gpu_params_per_s_, gradient), "adam-gpu");
   return launch_ns_ + static_cast<double>(elements) / rate * kNsPerSecond;

@@ -52,7 +52,7 @@ class CostModel {
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, program::DType gradient) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, program::DType gradient) const;
   /// The CPU device runs every stream on the same cores, one task after another.
-  [[nodiscard]] bool streams_serialize() const { return device_kind_ == "cpu"; }
+  [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
 
  private:
   struct Link {
@@ -66,7 +66,8 @@ class CostModel {
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;
 
-  std::string name_, device_kind_;
+  std::string name_;
+  program::DeviceKind device_kind_;
   int threads_ = 1;
   std::optional<Link> host_to_device_, device_to_host_;
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;

@@ -67,7 +67,7 @@ std::vector<hardware::Gpu> describe_gpus() {
 
 HardwareProfile describe(const Bench& bench, const Request& request) {
   HardwareProfile profile;
-  profile.device_kind = bench.on_cuda() ? "cuda" : "cpu";
+  profile.device_kind = bench.device;
   profile.machine = describe_machine(bench.pool->threads());
   if (bench.on_cuda()) profile.gpus = describe_gpus();
   profile.name = bench.on_cuda() ? short_name(profile.gpus[0].name) : "cpu";
@@ -81,7 +81,7 @@ void check_same_machine(const HardwareProfile& into, const HardwareProfile& here
   const auto compare = [&](const char* what, const std::string& a, const std::string& b) {
     if (a != b) notes.push_back(fmt::format("{}: {} in the profile, {} here", what, a, b));
   };
-  compare("device", into.device_kind, here.device_kind);
+  compare("device", std::string(name_of(into.device_kind)), std::string(name_of(here.device_kind)));
   compare("CPU", into.machine.cpu, here.machine.cpu);
   if (into.machine.isa != program::CpuIsa::kUnsaid) {  // documents before it was named
     compare("instruction set",

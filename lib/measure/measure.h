@@ -16,7 +16,7 @@
 
 namespace elixir::measure {
 
-enum class DeviceChoice { kAuto, kCpu, kCuda };
+using program::DeviceChoice;
 
 struct Request {
   /// Measurements by name; nullopt: all of them.

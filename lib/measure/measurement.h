@@ -13,11 +13,12 @@
 #include "hardware/hardware_profile.h"
 #include "kernels/thread_pool.h"
 #include "measure/sampling.h"
+#include "program/choices.h"
 
 namespace elixir::measure {
 
 enum class Effort { kFull, kQuick };
-enum class DeviceKind { kCpu, kCuda };
+using program::DeviceKind;
 
 /// What a measurement runs with.
 struct Bench {

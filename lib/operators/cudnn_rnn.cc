@@ -67,7 +67,7 @@ std::int64_t CudnnRnn::reserve_bytes() const {
   const std::int64_t masks = has_dropout ? (layers - 1) * directions : 0;
   const std::int64_t mask_bits = steps * batch * directions * recurrent_width();
   return kSlackBytes + round_up(steps * batch * kept * element_bytes(dtype), kAlignmentBytes) +
-         masks * round_up((mask_bits + kBitsAByte - 1) / kBitsAByte, kAlignmentBytes);
+         masks * round_up(ceil_div(mask_bits, kBitsAByte), kAlignmentBytes);
 }
 
 }  // namespace elixir::operators

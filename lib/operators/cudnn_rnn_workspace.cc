@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::int64_t kBidirectional = 2;
 
-std::int64_t divide_up(std::int64_t number, std::int64_t by) {
-  return (number + by - 1) / by;
-}
-
 /// Elements of one sequence's states, `kinds` of them in every layer and direction.
 std::int64_t states(const CudnnRnn& rnn, std::int64_t kinds) {
   return rnn.layers * rnn.directions * kinds * rnn.hidden_width;
@@ -111,7 +107,7 @@ CudnnRnnChunks chunks_of(const CudnnRnn& rnn) {
   constexpr std::int64_t kGateSteps = 256;
   CudnnRnnChunks chunks = {rnn.steps, std::min(rnn.steps, kGateSteps)};
   if (rnn.layers > 1 && rnn.batch > 0) {
-    const std::int64_t chunk = divide_up(kRows, rnn.batch);
+    const std::int64_t chunk = ceil_div(kRows, rnn.batch);
     chunks.layer_steps = std::min(rnn.steps, rnn.layers * chunk + std::max(chunk, kLeastSteps));
   }
   return chunks;

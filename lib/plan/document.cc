@@ -178,7 +178,7 @@ void read_edits_into(Plan& plan, const JsonCursor& root) {
 }
 
 /// Absent in plans of earlier versions.
-program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::string& device_kind) {
+program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::DeviceKind device_kind) {
   if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
   const auto name = hardware.nullable("instruction_set");
   if (!name) return program::CpuIsa::kUnsaid;
@@ -187,7 +187,7 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, const std::stri
     throw name->error(ErrorCode::kJsonBadValue, "unknown instruction set")
         .help("one of {}, or null", program::cpu_isa_names());
   }
-  if (device_kind != "cpu") {
+  if (device_kind != program::DeviceKind::kCpu) {
     throw name->error(ErrorCode::kJsonBadValue, "a cuda plan has no instruction set").help("null");
   }
   return *isa;
@@ -209,8 +209,10 @@ Json to_json(const Plan& plan) {
   document["programs"] = std::move(programs);
   document["hardware"] = {
       {"fingerprint", plan.hardware.fingerprint},
-      {"device_kind", plan.hardware.device_kind},
-      {"sm", plan.hardware.device_kind == "cuda" ? Json(plan.hardware.sm) : Json(nullptr)},
+      {"device_kind", name_of(plan.hardware.device_kind)},
+      {"sm",
+       plan.hardware.device_kind == program::DeviceKind::kCuda ? Json(plan.hardware.sm)
+                                                               : Json(nullptr)},
       {"instruction_set",
        plan.hardware.isa == program::CpuIsa::kUnsaid
            ? Json(nullptr)
@@ -223,8 +225,8 @@ Json to_json(const Plan& plan) {
       {"host_memory_bytes", plan.budgets.host_memory_bytes},
       {"gpu_context_bytes", plan.budgets.gpu_context_bytes},
   };
-  document["precision"] = plan.precision;
-  document["optimizer"] = plan.optimizer;
+  document["precision"] = name_of(plan.precision);
+  document["optimizer"] = name_of(plan.optimizer);
   document["accumulation_steps"] = plan.accumulation_steps;
   document["master"] = plan.master;
   document["chunks"] = std::move(chunks);
@@ -272,9 +274,9 @@ Plan parse_plan(const JsonDocument& document) {
   const JsonCursor hardware = root.at("hardware");
   hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
-  plan.hardware.device_kind = hardware.at("device_kind").choice({"cpu", "cuda"});
+  plan.hardware.device_kind = hardware.at("device_kind").choice(program::kDeviceKinds);
   const auto sm = hardware.nullable("sm");
-  if (plan.hardware.device_kind == "cuda") {
+  if (plan.hardware.device_kind == program::DeviceKind::kCuda) {
     plan.hardware.sm = read_int(hardware.at("sm"), 1);
   } else if (sm) {
     throw sm->error(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability").help("null");
@@ -289,8 +291,8 @@ Plan parse_plan(const JsonDocument& document) {
       .host_memory_bytes = read_bytes(budgets.at("host_memory_bytes")),
       .gpu_context_bytes = read_bytes(budgets.at("gpu_context_bytes")),
   };
-  plan.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
-  plan.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
+  plan.precision = root.at("precision").choice(program::kPrecisions);
+  plan.optimizer = root.at("optimizer").choice(program::kOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice({"separate"});
   for (const JsonCursor& entry : root.at("chunks").items()) {

@@ -93,7 +93,7 @@ void check_chunk(const Plan& plan,
     }
   }
   const DType gradients = plan.accumulation_steps > 1 ? DType::kFloat32 : chunk.dtype;
-  if (trained && plan.optimizer != "none" && chunk.gradient_dtype != gradients) {
+  if (trained && plan.optimizer != program::Optimizer::kNone && chunk.gradient_dtype != gradients) {
     inconsistent(fmt::format("chunk {} keeps its gradients in {}; with {} micro-batches it is {}",
                              position,
                              name_of(chunk.gradient_dtype),

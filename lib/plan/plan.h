@@ -66,8 +66,8 @@ struct ProgramOfPlan {
 /// What a machine must be to carry the plan out.
 struct HardwareOfPlan {
   std::string fingerprint;  ///< of the hardware document planned with; a difference is a warning
-  std::string device_kind;  ///< "cpu" or "cuda"
-  int sm = 0;               ///< compute capability times ten, cuda only
+  program::DeviceKind device_kind = program::DeviceKind::kCpu;
+  int sm = 0;  ///< compute capability times ten, cuda only
   /// Of the CPU that the program was captured for, cpu only; kUnsaid in plans before it was named.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
 };
@@ -111,8 +111,8 @@ struct Plan {
   std::string strategy;
   int world = 1;
   Budgets budgets;
-  std::string precision = "as-saved";
-  std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
+  program::Precision precision = program::Precision::kAsSaved;
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
   int accumulation_steps = 1;
   std::string master = "separate";  ///< separate (later: split)
   std::vector<Edit> edits;          ///< in this order

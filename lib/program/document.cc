@@ -461,9 +461,9 @@ void write_profile(const Profile& profile, const Sink& sink) {
   out.print(
       ",\n  \"target\": \"{}\",\n  \"precision\": {},\n  \"mode\": {},\n  \"optimizer\": {},\n",
       program.target.text(),
-      json_string(program.precision),
-      json_string(program.mode),
-      json_string(profile.optimizer));
+      json_string(std::string(name_of(program.precision))),
+      json_string(std::string(name_of(program.mode))),
+      json_string(std::string(name_of(profile.optimizer))));
   out.print(
       "  \"memory\": {{\n    \"parameters_bytes\": {},\n    \"buffers_bytes\": {},\n    "
       "\"gradients_bytes\": {},\n    \"optimizer_bytes\": {},\n"
@@ -547,9 +547,9 @@ Profile load_profile(const std::string& path) {
         .help("cpu:NAME with an instruction set ({}), cpu, or cuda:sm_NN such as cuda:sm_90",
               cpu_isa_names());
   program.target = *parsed;
-  program.precision = root.at("precision").choice({"as-saved", "bf16", "fp16"});
-  program.mode = root.at("mode").choice({"as-saved", "train", "eval"});
-  profile.optimizer = root.at("optimizer").choice({"adamw", "adam", "sgd", "none"});
+  program.precision = root.at("precision").choice(kPrecisions);
+  program.mode = root.at("mode").choice(kModes);
+  profile.optimizer = root.at("optimizer").choice(kOptimizers);
   profile.memory = read_memory(root.at("memory"));
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
   check_all_read(root.at("operators"), read.operators.size());

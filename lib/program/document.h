@@ -28,7 +28,7 @@ struct MemorySummary {
 struct Profile {
   std::string model_path;
   Program program;
-  std::string optimizer = "adamw";  ///< adamw, adam, sgd, none
+  Optimizer optimizer = Optimizer::kAdamW;
   MemorySummary memory;
   std::int64_t unattributed_operators = 0;
   Json meta;

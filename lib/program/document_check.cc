@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "program/lifetimes.h"
 
@@ -127,10 +128,9 @@ class Validator {
   void check_totals() const {
     constexpr long double kMostBytes = 0x1p60L;
     constexpr long double kMostElements = 0x1p56L;
-    constexpr long double kRoundingBytes = 512;
     long double bytes = 0;
     for (const Storage& storage : program_.storages) {
-      bytes += static_cast<long double>(storage.bytes) + kRoundingBytes;
+      bytes += static_cast<long double>(storage.bytes) + kAllocationUnitBytes;
       if (bytes > kMostBytes) {
         fail(fmt::format("/storages/{}", storage.id), "the storages are larger than any memory");
       }
@@ -141,7 +141,7 @@ class Validator {
       flops += static_cast<long double>(op.flops);
       long double touched = 0;
       const auto touch = [&](const TensorRef& tensor) {
-        touched += elements_of(tensor) * kWidestElement + kRoundingBytes;
+        touched += elements_of(tensor) * kWidestElement + kAllocationUnitBytes;
       };
       for_each_tensor(op.arguments, touch);
       for_each_tensor(op.outputs, touch);

@@ -27,7 +27,7 @@ std::optional<std::string> needs_loss_scale(const Program& program) {
 void refuse_without_loss_scale(const Program& program) {
   const auto why = needs_loss_scale(program);
   if (!why) return;
-  const bool asked = program.precision == "fp16";
+  const bool asked = program.precision == Precision::kFloat16;
   Error error = Error(ErrorCode::kUnsupportedModel,
                       "training in fp16 needs a loss scale, which this version does not have")
                     .help(asked ? "profile with --precision bf16, search and train that"

@@ -35,14 +35,14 @@ constexpr const DTypeInfo& info(DType dtype) {
   return kDTypes[static_cast<std::size_t>(dtype)];
 }
 
-constexpr std::array<std::string_view, 8> kCategories{"parameter",
-                                                      "buffer",
-                                                      "gradient",
-                                                      "optimizer_state",
-                                                      "activation",
-                                                      "temporary",
-                                                      "input",
-                                                      "constant"};
+constexpr std::array<std::string_view, kCategoryCount> kCategories{"parameter",
+                                                                   "buffer",
+                                                                   "gradient",
+                                                                   "optimizer_state",
+                                                                   "activation",
+                                                                   "temporary",
+                                                                   "input",
+                                                                   "constant"};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 // outputs.
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "program/choices.h"
 #include "program/cpu_isa.h"
 
 namespace elixir::program {
@@ -116,6 +118,7 @@ enum class Category : std::uint8_t {
   kInput,
   kConstant
 };
+inline constexpr std::size_t kCategoryCount = 8;
 [[nodiscard]] std::string_view name_of(Category category);
 [[nodiscard]] std::optional<Category> category_named(std::string_view name);
 
@@ -153,7 +156,8 @@ struct Input {
 };
 
 struct Target {
-  enum class Kind : std::uint8_t { kCpu, kCuda } kind = Kind::kCuda;
+  using Kind = DeviceKind;
+  DeviceKind kind = DeviceKind::kCuda;
   int sm = 90;                   ///< compute capability times ten, CUDA only
   CpuIsa isa = CpuIsa::kUnsaid;  ///< CPU only; a captured program's is said
   bool operator==(const Target&) const = default;
@@ -166,9 +170,9 @@ struct Target {
 
 struct Program {
   Target target;
-  std::string precision = "as-saved";  ///< as-saved, bf16, fp16: what capture was asked for
-  std::string mode = "as-saved";       ///< as-saved, train, eval
-  std::vector<std::string> modules;    ///< named_modules() paths; "" is the root
+  Precision precision = Precision::kAsSaved;
+  Mode mode = Mode::kAsSaved;
+  std::vector<std::string> modules;  ///< named_modules() paths; "" is the root
   std::vector<Operator> operators;
   std::vector<Storage> storages;
   std::vector<Parameter> parameters;  ///< in named_parameters() order

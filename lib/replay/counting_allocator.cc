@@ -12,7 +12,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
-#include "core/units.h"
+#include "core/allocation_unit.h"
 
 namespace elixir::replay {
 namespace {
@@ -81,7 +81,7 @@ class CountingAllocator final : public c10::Allocator {
     if (n == 0) return {nullptr, nullptr, &free_block, c10::Device(c10::DeviceType::CPU)};
     const bool charging = charge_scopes.load() > 0 && pause_scopes.load() == 0;
     const std::int64_t bytes = static_cast<std::int64_t>(n);
-    const std::int64_t counted = charging ? round_up(bytes, kCountedRoundingBytes) : 0;
+    const std::int64_t counted = charging ? rounded_allocation(bytes) : 0;
     if (charging) take(counted);
     void* memory = nullptr;
     if (posix_memalign(&memory, kBlockAlignmentBytes, n + kBlockAlignmentBytes) != 0) {
@@ -127,10 +127,10 @@ void DeviceAccount::reset_peak() {
   peak.store(charged.load());
 }
 void DeviceAccount::charge(std::int64_t bytes) {
-  take(round_up(bytes, kCountedRoundingBytes));
+  take(rounded_allocation(bytes));
 }
 void DeviceAccount::uncharge(std::int64_t bytes) {
-  charged.fetch_sub(round_up(bytes, kCountedRoundingBytes));
+  charged.fetch_sub(rounded_allocation(bytes));
 }
 
 ChargeScope::ChargeScope() {

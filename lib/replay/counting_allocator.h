@@ -4,8 +4,8 @@
 // LibTorch's CPU allocator, counting: while charging is on, every allocation of every thread is
 // charged to one process-wide account, the CPU device, whose limit is hard. Used by the runtime
 // (the device budget) and by measure (workspaces of operators), so that both count the same bytes.
-// Each allocation counts rounded up to 512 bytes. Blocks start at multiples of 256 bytes. What was
-// allocated without charging is never counted, also when it is freed later; what was charged is
+// Each allocation counts as rounded_allocation() says. Blocks start at multiples of 256 bytes. What
+// was allocated without charging is never counted, also when it is freed later; what was charged is
 // uncharged whenever it is freed.
 
 #include <cstddef>
@@ -14,7 +14,6 @@
 
 namespace elixir::replay {
 
-inline constexpr std::int64_t kCountedRoundingBytes = 512;
 inline constexpr std::size_t kBlockAlignmentBytes = 256;
 
 /// Makes it LibTorch's CPU allocator for the rest of the process. Idempotent. Call before the

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "runtime/buffer_store.h"
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 
 namespace elixir::runtime {
 
@@ -23,7 +23,7 @@ BufferStore::BufferStore(Device& device,
       wanting.push_back(buffer.id);
       bytes.push_back(buffer.bytes);
       if (arena == schedule::Arena::kHost) {
-        host_bytes_ += round_up(buffer.bytes, schedule::kAllocationRoundingBytes);
+        host_bytes_ += rounded_allocation(buffer.bytes);
       }
     }
     if (wanting.empty()) continue;

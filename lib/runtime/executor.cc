@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "runtime/element.h"
 #include "runtime/micro_batch_seed.h"
 
 namespace elixir::runtime {

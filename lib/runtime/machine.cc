@@ -73,20 +73,20 @@ void check_cpu(program::CpuIsa wanted, program::CpuIsa here) {
           machine.text());
 }
 
-DeviceKind choose_device(const std::string& wanted,
+DeviceKind choose_device(program::DeviceChoice wanted,
                          const plan::Plan& plan,
                          const Machine& machine) {
-  const bool plan_is_cuda = plan.hardware.device_kind == "cuda";
-  const bool cuda = wanted == "auto" ? plan_is_cuda : wanted == "cuda";
+  const DeviceKind chosen = device_of(wanted, plan.hardware.device_kind);
+  const bool cuda = chosen == DeviceKind::kCuda;
   if (cuda && !machine.gpu) {
     throw Error(ErrorCode::kNoGpu, "no usable GPU: {}", machine.why_no_gpu)
         .help("profile with --target cpu, search with the hardware of a CPU, and train that plan");
   }
-  if (cuda != plan_is_cuda) {
+  if (chosen != plan.hardware.device_kind) {
     throw Error(ErrorCode::kWrongMachineKind,
                 "the plan is for {}, the device asked for is {}",
-                plan.hardware.device_kind,
-                cuda ? "cuda" : "cpu")
+                name_of(plan.hardware.device_kind),
+                name_of(chosen))
         .help("profile with the other --target and search again, or choose --device auto");
   }
   if (cuda) {

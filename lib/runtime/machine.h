@@ -31,10 +31,10 @@ struct Machine {
 /// both are known to be different: it would dispatch other operators than were planned.
 void check_cpu(program::CpuIsa wanted, program::CpuIsa here);
 
-/// `wanted` is the value of --device: "auto" takes the plan's. kNoGpu (a GPU is asked for and there
+/// `wanted` is the value of --device: kAuto takes the plan's. kNoGpu (a GPU is asked for and there
 /// is none), kWrongMachineKind (another kind of device, or compute capability, than the plan's),
 /// kMachineTooSmall.
-[[nodiscard]] DeviceKind choose_device(const std::string& wanted,
+[[nodiscard]] DeviceKind choose_device(program::DeviceChoice wanted,
                                        const plan::Plan& plan,
                                        const Machine& machine);
 

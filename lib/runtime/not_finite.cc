@@ -46,7 +46,8 @@ std::optional<Error> bad_gradient(std::int64_t step,
                                   const std::vector<Suspect>& suspects,
                                   const ParameterStore& parameters) {
   for (const Suspect& suspect : suspects) {
-    const std::int64_t bad = not_finite_elements(parameters.get(suspect.name, "gradient"));
+    const std::int64_t bad =
+        not_finite_elements(parameters.get(suspect.name, StatePart::kGradient));
     if (bad == 0) continue;
     Error error =
         Error(ErrorCode::kNotFinite,
@@ -69,7 +70,8 @@ Error norm_overflow(std::int64_t step,
   std::string name;
   for (const Suspect& suspect : suspects) {
     if (suspect.elements == 0) continue;
-    const double most = at::abs(parameters.get(suspect.name, "gradient")).max().item<double>();
+    const double most =
+        at::abs(parameters.get(suspect.name, StatePart::kGradient)).max().item<double>();
     if (most > largest) {
       largest = most;
       name = suspect.name;
@@ -86,8 +88,9 @@ Error norm_overflow(std::int64_t step,
 std::optional<Error> bad_update(std::int64_t step,
                                 const std::vector<Suspect>& suspects,
                                 const ParameterStore& parameters) {
-  constexpr std::pair<const char*, const char*> kStates[] = {
-      {"parameter", "the parameter"}, {"master", "its fp32 master"}, {"moment2", "its moment"}};
+  constexpr std::pair<StatePart, const char*> kStates[] = {{StatePart::kParameter, "the parameter"},
+                                                           {StatePart::kMaster, "its fp32 master"},
+                                                           {StatePart::kMoment2, "its moment"}};
   for (const Suspect& suspect : suspects) {
     for (const auto& state : kStates) {
       const std::int64_t bad = not_finite_elements(parameters.get(suspect.name, state.first));

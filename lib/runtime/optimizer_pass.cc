@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "runtime/element.h"
 
 namespace elixir::runtime {
 

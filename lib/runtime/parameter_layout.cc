@@ -54,25 +54,11 @@ std::vector<ParameterLayout> lay_out_parameters(const program::Program& program,
     layout.offset_bytes = places[i].offset_bytes;
     layout.first_element = places[i].offset_bytes / program::element_bytes(parameter.tensor.dtype);
     layout.elements = parameter.tensor.numel();
-    layout.trained = parameter.gradient.has_value() && plan.optimizer != "none";
+    layout.trained = parameter.gradient.has_value() && plan.optimizer != program::Optimizer::kNone;
     layout.decays = std::none_of(parameter.names.begin(), parameter.names.end(), is_exempt);
     layouts.push_back(layout);
   }
   return layouts;
-}
-
-kernels::Element element_of(program::DType dtype) {
-  switch (dtype) {
-    case program::DType::kFloat32:
-      return kernels::Element::kFloat32;
-    case program::DType::kBFloat16:
-      return kernels::Element::kBFloat16;
-    case program::DType::kFloat16:
-      return kernels::Element::kFloat16;
-    default:
-      throw Error(
-          ErrorCode::kUnsupportedModel, "parameters of dtype {} cannot be trained", name_of(dtype));
-  }
 }
 
 }  // namespace elixir::runtime

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/adam.h"
 #include "plan/plan.h"
 #include "program/program.h"
 
@@ -34,8 +33,5 @@ struct ParameterLayout {
 /// A pattern of `*` (any run of characters), `?` (one character) and characters that stand for
 /// themselves.
 [[nodiscard]] bool matches_glob(std::string_view text, std::string_view pattern);
-
-/// kUnsupportedModel for dtypes without AdamW.
-[[nodiscard]] kernels::Element element_of(program::DType dtype);
 
 }  // namespace elixir::runtime

@@ -13,6 +13,7 @@
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
 #include "replay/replay_call.h"
+#include "runtime/element.h"
 
 namespace elixir::runtime {
 
@@ -41,25 +42,34 @@ std::size_t ParameterStore::position(const std::string& parameter) const {
   throw Error(ErrorCode::kInternal, "the program has no parameter {}", parameter);
 }
 
-ParameterStore::Found ParameterStore::find(std::size_t parameter, const std::string& what) const {
+namespace {
+
+BufferRole role_of(StatePart part, const plan::Chunk& chunk) {
+  switch (part) {
+    case StatePart::kMaster:
+      return plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
+    case StatePart::kMoment1:
+      return BufferRole::kMoment1;
+    case StatePart::kMoment2:
+      return BufferRole::kMoment2;
+    case StatePart::kGradient:
+      return BufferRole::kGradients;
+    case StatePart::kParameter:
+      break;
+  }
+  return BufferRole::kParameters;
+}
+
+}  // namespace
+
+ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part) const {
   const ParameterLayout& layout = layouts_[parameter];
   const plan::Chunk& chunk = plan_.chunks[layout.chunk];
   program::TensorRef ref = program_.parameters[parameter].tensor;
-  BufferRole role = BufferRole::kParameters;
-  if (what == "master") {
-    role = plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
-  } else if (what == "moment1") {
-    role = BufferRole::kMoment1;
-  } else if (what == "moment2") {
-    role = BufferRole::kMoment2;
-  } else if (what == "gradient") {
-    role = BufferRole::kGradients;
-  } else {
-    require(what == "parameter", "state is one of parameter, master, moment1, moment2");
-  }
-  if (what != "parameter") {
+  const BufferRole role = role_of(part, chunk);
+  if (part != StatePart::kParameter) {
     if (!layout.trained) return {nullptr, ref};
-    ref.dtype = what == "gradient" ? chunk.gradient_dtype : program::DType::kFloat32;
+    ref.dtype = part == StatePart::kGradient ? chunk.gradient_dtype : program::DType::kFloat32;
   }
   void* memory = buffers_.find(role, layout.chunk);
   require(memory != nullptr, "a trained chunk lacks a buffer");
@@ -94,8 +104,8 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
   return rounded;
 }
 
-at::Tensor ParameterStore::get(const std::string& parameter, const std::string& what) const {
-  const Found found = find(position(parameter), what);
+at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) const {
+  const Found found = find(position(parameter), part);
   if (!found.memory) return {};
   at::Tensor tensor =
       at::empty_strided(found.ref.sizes,
@@ -124,11 +134,9 @@ void ParameterStore::widen(const Found& master, const Found& parameter, const at
   }
 }
 
-void ParameterStore::set(const std::string& parameter,
-                         const std::string& what,
-                         const at::Tensor& value) {
+void ParameterStore::set(const std::string& parameter, StatePart part, const at::Tensor& value) {
   const std::size_t p = position(parameter);
-  const Found found = find(p, what);
+  const Found found = find(p, part);
   if (!found.memory) {
     throw Error(ErrorCode::kBadCheckpoint, "{} has no optimizer state in this run", parameter);
   }
@@ -136,15 +144,15 @@ void ParameterStore::set(const std::string& parameter,
   try {
     written = converted(value, found.ref);
   } catch (Error& error) {
-    throw error.note(fmt::format("{} of {}", what, parameter));
+    throw error.note(fmt::format("{} of {}", name_of(part), parameter));
   }
   write(found, written);
   // Parameter and master go together; in fp32 they are one.
-  if (what == "parameter") {
-    const Found master = find(p, "master");
+  if (part == StatePart::kParameter) {
+    const Found master = find(p, StatePart::kMaster);
     if (master.memory && master.memory != found.memory) widen(master, found, written);
-  } else if (what == "master") {
-    const Found narrow = find(p, "parameter");
+  } else if (part == StatePart::kMaster) {
+    const Found narrow = find(p, StatePart::kParameter);
     if (narrow.memory != found.memory) write(narrow, converted(written, narrow.ref));
   }
 }

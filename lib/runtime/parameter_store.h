@@ -15,6 +15,7 @@
 #include "runtime/buffer_store.h"
 #include "runtime/device/device.h"
 #include "runtime/parameter_layout.h"
+#include "runtime/state_part.h"
 
 namespace elixir::runtime {
 
@@ -27,10 +28,9 @@ class ParameterStore {
                  const BufferStore& buffers,
                  const std::vector<ParameterLayout>& layouts);
 
-  /// As Trainer::state() and set_state(); get() also knows "gradient", the last step's sum over
-  /// micro-batches. kInternal for an unknown parameter or kind of state.
-  [[nodiscard]] at::Tensor get(const std::string& parameter, const std::string& what) const;
-  void set(const std::string& parameter, const std::string& what, const at::Tensor& value);
+  /// As Trainer::state() and set_state(). kInternal for an unknown parameter.
+  [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
+  void set(const std::string& parameter, StatePart part, const at::Tensor& value);
 
  private:
   struct Found {
@@ -38,7 +38,7 @@ class ParameterStore {
     program::TensorRef ref;
   };
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
-  [[nodiscard]] Found find(std::size_t parameter, const std::string& what) const;
+  [[nodiscard]] Found find(std::size_t parameter, StatePart part) const;
   /// `value` on the CPU in `ref`'s geometry and dtype, rounded as the design says.
   /// May be `value` itself.
   [[nodiscard]] at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);

@@ -18,9 +18,9 @@
 #include "capture/record/autograd_step.h"
 #include "core/error.h"
 #include "memory/step/optimizer_state.h"
+#include "replay/cuda_status.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
-#include "runtime/device/cuda_status.h"
 
 namespace elixir::runtime {
 namespace {
@@ -28,6 +28,7 @@ namespace {
 using memory::OptimizerTensor;
 using memory::RecordedEvent;
 using program::Program;
+using replay::check_cuda;
 using TraceEntry = c10::CachingDeviceAllocator::TraceEntry;
 
 constexpr c10::DeviceIndex kMeasuredDevice = 0;
@@ -46,13 +47,8 @@ cudaDeviceProp properties_of_gpu() {
 }
 
 void check_machine(const program::Target& target) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    throw Error(ErrorCode::kNoGpu,
-                "there is no GPU to measure on: {}",
-                status == cudaSuccess ? "none found" : cudaGetErrorString(status))
+  if (const auto why = replay::why_no_gpu()) {
+    throw Error(ErrorCode::kNoGpu, "there is no GPU to measure on: {}", *why)
         .help("leave out --measure: predictions need no GPU");
   }
   const cudaDeviceProp properties = properties_of_gpu();
@@ -128,7 +124,7 @@ class Recording {
 /// Masters before the first step, everything else after its backward pass.
 class OptimizerMemory {
  public:
-  OptimizerMemory(const Program& program, const std::string& optimizer)
+  OptimizerMemory(const Program& program, program::Optimizer optimizer)
       : state_(memory::optimizer_state(program, optimizer)) {
     make(true);
   }
@@ -137,7 +133,7 @@ class OptimizerMemory {
  private:
   void make(bool masters) {
     for (const OptimizerTensor& tensor : state_) {
-      if ((tensor.part == std::string_view("master")) == masters && tensor.bytes > 0) {
+      if ((tensor.part == memory::OptimizerPart::kMaster) == masters && tensor.bytes > 0) {
         held_.push_back(at::empty({tensor.bytes}, kBytesOnGpu));
       }
     }
@@ -205,7 +201,7 @@ MeasuredMemory guarded(Work work) {
 MeasuredMemory measure_autograd(const capture::Model& model,
                                 const capture::Options& options,
                                 const Program& program,
-                                const std::string& optimizer,
+                                program::Optimizer optimizer,
                                 int steps) {
   return guarded([&] {
     const Recording recording(program.target);
@@ -223,7 +219,7 @@ MeasuredMemory measure_autograd(const capture::Model& model,
 }
 
 MeasuredMemory measure_replay(const capture::Captured& captured,
-                              const std::string& optimizer,
+                              program::Optimizer optimizer,
                               int steps) {
   return guarded([&] {
     const Recording recording(captured.program.target);

@@ -11,6 +11,7 @@
 
 #include "capture/capture.h"
 #include "memory/recorded/trace.h"
+#include "program/program.h"
 
 namespace elixir::runtime {
 
@@ -30,12 +31,12 @@ struct MeasuredMemory {
 [[nodiscard]] MeasuredMemory measure_autograd(const capture::Model& model,
                                               const capture::Options& options,
                                               const program::Program& program,
-                                              const std::string& optimizer,
+                                              program::Optimizer optimizer,
                                               int steps);
 
 /// The same by replaying the program as the trainer does, all of it on the GPU.
 [[nodiscard]] MeasuredMemory measure_replay(const capture::Captured& captured,
-                                            const std::string& optimizer,
+                                            program::Optimizer optimizer,
                                             int steps);
 
 }  // namespace elixir::runtime

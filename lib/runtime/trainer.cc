@@ -57,14 +57,12 @@ class Stopwatch {
 void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
   plan::check_against(plan, program);
   const bool cuda = device == DeviceKind::kCuda;
-  const std::string wanted = cuda ? "cuda" : "cpu";
-  if (plan.hardware.device_kind != wanted ||
-      (program.target.kind == program::Target::Kind::kCuda) != cuda) {
+  if (plan.hardware.device_kind != device || program.target.kind != device) {
     throw Error(ErrorCode::kWrongMachineKind,
                 "the plan is for {} and the program for {}, the device is {}",
-                plan.hardware.device_kind,
+                name_of(plan.hardware.device_kind),
                 program.target.text(),
-                wanted)
+                name_of(device))
         .help("choose the plan's device, or profile and search again for this one");
   }
   if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
@@ -73,11 +71,12 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
                 "the plan is for {} GPUs, this build trains on one",
                 plan.world);
   }
-  if (plan.optimizer != "adamw" && plan.optimizer != "none") {
-    throw Error(ErrorCode::kMissingFeature, "this build has no optimizer {}", plan.optimizer)
+  if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
+    throw Error(
+        ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
         .help("plan with --optimizer adamw");
   }
-  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,
@@ -212,7 +211,7 @@ void Trainer::State::fill(const TensorSource& source) {
     throw_if_interrupted();
     if (options.on_fill) options.on_fill(done_bytes / total_bytes, parameter.name);
     const at::Tensor value = source(parameter.name);
-    if (value.defined()) parameters->set(parameter.name, "parameter", value);
+    if (value.defined()) parameters->set(parameter.name, StatePart::kParameter, value);
     done_bytes += static_cast<double>(parameter.tensor.bytes());
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
@@ -344,16 +343,14 @@ const schedule::Schedule& Trainer::schedule() const {
   return state_->executor->schedule();
 }
 
-at::Tensor Trainer::state(const std::string& parameter, const std::string& what) const {
-  return state_->parameters->get(parameter, what);
+at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
+  return state_->parameters->get(parameter, part);
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
   return state_->read_buffer(buffer_named(state_->program(), name));
 }
-void Trainer::set_state(const std::string& parameter,
-                        const std::string& what,
-                        const at::Tensor& value) {
-  state_->parameters->set(parameter, what, value);
+void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
+  state_->parameters->set(parameter, part, value);
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
   state_->write_buffer(buffer_named(state_->program(), name), value);

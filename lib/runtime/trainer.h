@@ -16,6 +16,7 @@
 
 #include "capture/capture.h"
 #include "plan/plan.h"
+#include "runtime/state_part.h"
 #include "runtime/step_report.h"
 #include "runtime/trainer_options.h"
 #include "schedule/schedule.h"
@@ -49,14 +50,13 @@ class Trainer {
   [[nodiscard]] const program::Program& program() const;
   [[nodiscard]] const schedule::Schedule& schedule() const;
 
-  /// State by any of a parameter's names, copied to CPU with the program's strides. `what`:
-  /// "parameter" (training dtype), "master", "moment1", "moment2" (fp32). Undefined for optimizer
-  /// state of a parameter that has none (frozen, without gradient, optimizer none).
-  [[nodiscard]] at::Tensor state(const std::string& parameter, const std::string& what) const;
+  /// State by any of a parameter's names, copied to CPU with the program's strides. Undefined
+  /// for optimizer state of a parameter that has none (frozen, without gradient, optimizer none).
+  [[nodiscard]] at::Tensor state(const std::string& parameter, StatePart part) const;
   [[nodiscard]] at::Tensor buffer(const std::string& name) const;
-  /// Restores exactly what state()/buffer() gave. "master" sets the parameter too (rounded to its
-  /// dtype), and "parameter" the master (widened). Between steps only.
-  void set_state(const std::string& parameter, const std::string& what, const at::Tensor& value);
+  /// Restores exactly what state()/buffer() gave. A master sets the parameter too (rounded to its
+  /// dtype), and a parameter the master (widened). Between steps only.
+  void set_state(const std::string& parameter, StatePart part, const at::Tensor& value);
   void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);
 

@@ -11,9 +11,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "program/choices.h"
+
 namespace elixir::runtime {
 
-enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+using program::DeviceKind;
 
 struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.0;

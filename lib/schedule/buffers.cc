@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/units.h"
+#include "core/allocation_unit.h"
 
 namespace elixir::schedule {
 namespace {
@@ -89,7 +89,7 @@ class ChunkBufferMaker {
     mine.master = plan::master_is_parameter(chunk)
                       ? mine.parameters
                       : add(optimizer, BufferRole::kMaster, c, state_bytes);
-    if (plan_.optimizer != "sgd") {
+    if (plan_.optimizer != program::Optimizer::kSgd) {
       add(optimizer, BufferRole::kMoment1, c, state_bytes);
       add(optimizer, BufferRole::kMoment2, c, state_bytes);
     }
@@ -161,7 +161,7 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : buffers) {
-    if (buffer.arena == arena) bytes += round_up(buffer.bytes, kAllocationRoundingBytes);
+    if (buffer.arena == arena) bytes += rounded_allocation(buffer.bytes);
   }
   return bytes;
 }

@@ -40,7 +40,7 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);
 
-/// What the buffers of one arena take, each rounded up to kAllocationRoundingBytes.
+/// What the buffers of one arena take, each as rounded_allocation() counts.
 [[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);
 
 }  // namespace elixir::schedule

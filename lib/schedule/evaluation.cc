@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 #include "schedule/buffers.h"
 #include "schedule/operator_memory.h"
 #include "schedule/simulate.h"
@@ -81,7 +81,7 @@ EvaluationMemory evaluation_memory(const Schedule& training,
   for (const Buffer& buffer : evaluation.buffers) {
     if (lent[buffer.id] != kOwnBuffer) continue;
     (buffer.arena == Arena::kDevice ? memory.own_device_bytes : memory.own_host_bytes) +=
-        round_up(buffer.bytes, kAllocationRoundingBytes);
+        rounded_allocation(buffer.bytes);
   }
   memory.peak_device_bytes = buffer_bytes(training.buffers, Arena::kDevice) +
                              memory.own_device_bytes + simulated_peak_bytes -

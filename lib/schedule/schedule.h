@@ -39,9 +39,6 @@ inline constexpr int kStreamCount = 5;
 
 enum class Arena : std::uint8_t { kDevice, kHost };
 
-/// Rounding of LibTorch's caching allocator, applied to every device allocation on every device.
-inline constexpr std::int64_t kAllocationRoundingBytes = 512;
-
 enum class BufferRole : std::uint8_t {
   kParameters,       ///< a chunk's parameters at their home
   kBlock,            ///< one block of the rCache; `chunk` is -1

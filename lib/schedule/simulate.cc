@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 
 namespace elixir::schedule {
 namespace {
@@ -13,10 +13,6 @@ namespace {
 using program::Category;
 using program::OperatorId;
 using program::StorageId;
-
-std::int64_t rounded(std::int64_t bytes) {
-  return round_up(bytes, kAllocationRoundingBytes);
-}
 
 Category category_of(BufferRole role) {
   switch (role) {
@@ -52,7 +48,8 @@ class Memory {
          const program::Lifetimes& lifetimes)
       : program_(program), lifetimes_(lifetimes), fresh_(program.operators.size()) {
     for (const Buffer& buffer : schedule.buffers) {
-      if (buffer.arena == Arena::kDevice) add(category_of(buffer.role), rounded(buffer.bytes));
+      if (buffer.arena == Arena::kDevice)
+        add(category_of(buffer.role), rounded_allocation(buffer.bytes));
     }
     for (const program::Storage& storage : program.storages) {
       const OperatorId producer = lifetimes.storages[storage.id].producer;
@@ -65,7 +62,7 @@ class Memory {
 
   void run(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     for (const StorageId storage : fresh_[op]) change(storage, 1);
-    see(task, op, rounded(workspace_bytes));
+    see(task, op, rounded_allocation(workspace_bytes));
     for (const StorageId storage : lifetimes_.released_after[op]) change(storage, -1);
   }
 
@@ -78,7 +75,7 @@ class Memory {
   }
   void change(StorageId storage, int sign) {
     const program::Storage& it = program_.storages[storage];
-    add(it.category, sign * rounded(it.bytes));
+    add(it.category, sign * rounded_allocation(it.bytes));
   }
   void see(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     if (live_ + workspace_bytes <= peak_.bytes) return;
@@ -93,7 +90,7 @@ class Memory {
   const program::Lifetimes& lifetimes_;
   std::vector<std::vector<StorageId>> fresh_;  // by operator
   std::int64_t live_ = 0;
-  std::array<std::int64_t, 8> by_category_{};
+  std::array<std::int64_t, program::kCategoryCount> by_category_{};
   MemoryPeak peak_;
 };
 
@@ -196,7 +193,7 @@ Simulation simulate(const Schedule& schedule,
   }
   result.device = memory.peak();
   for (const Buffer& buffer : schedule.buffers) {
-    if (buffer.arena == Arena::kHost) result.host_bytes += rounded(buffer.bytes);
+    if (buffer.arena == Arena::kHost) result.host_bytes += rounded_allocation(buffer.bytes);
   }
   return result;
 }

@@ -24,7 +24,7 @@ struct MemoryPeak {
   program::OperatorId operator_id = -1;
   std::int64_t workspace_bytes = 0;  ///< part of it
   /// By program::Category.
-  std::array<std::int64_t, 8> by_category_bytes{};
+  std::array<std::int64_t, program::kCategoryCount> by_category_bytes{};
 };
 
 struct Simulation {

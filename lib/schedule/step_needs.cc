@@ -73,7 +73,7 @@ StepNeeds step_needs(const program::Program& program,
     needs.executed.push_back(lifetimes.executed[op.id]);
     needs.runs.push_back(training || op.phase == program::Phase::kForward);
   }
-  if (training && plan.optimizer != "none") {
+  if (training && plan.optimizer != program::Optimizer::kNone) {
     for (std::size_t i = 0; i < program.parameters.size(); ++i) {
       if (program.parameters[i].gradient) needs.chunks[needs.places[i].chunk].trained = true;
     }

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/units.h"
+#include "hardware/rate_dtypes.h"
 #include "search/original_rules.h"
 #include "search/problem.h"
 
@@ -47,9 +49,10 @@ const hardware::LinkRate& link_for(const std::vector<hardware::LinkRate>& links,
 }
 
 double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype) {
-  const std::string wanted = dtype == program::DType::kFloat32    ? "fp32"
-                             : dtype == program::DType::kBFloat16 ? "bf16"
-                                                                  : "fp16";
+  // What is neither is looked up as half precision.
+  const std::string_view known = hardware::kRateDTypes.name_of(dtype);
+  const std::string_view wanted =
+      known.empty() ? hardware::kRateDTypes.name_of(program::DType::kFloat16) : known;
   for (const hardware::AdamRate& rate : rates) {
     if (rate.dtype == wanted && rate.ranks == 1) return rate.params_per_s.median;
   }
@@ -169,7 +172,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   plan.chunks = chunks_of(layout, program, plan.accumulation_steps);
 
   // Blocks or optimizer shards first.
-  const int moments = problem.request().optimizer == "sgd" ? 1 : 2;
+  const int moments = problem.request().optimizer == program::Optimizer::kSgd ? 1 : 2;
   const double factor = original::optimizer_factor(moments, element_bytes);
   const original::Rates rates =
       literals ? original::a100_rates(kRanks) : measured_rates(problem, dtype);

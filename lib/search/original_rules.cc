@@ -62,20 +62,35 @@ Range chunk_sizes(std::int64_t largest, std::int64_t parameters, std::int64_t el
           .step = step_bytes / element_bytes};
 }
 
-std::optional<ChunkChoice> choose_chunks(const std::vector<std::int64_t>& sizes,
-                                         const std::vector<std::vector<std::int32_t>>& steps,
-                                         std::int64_t capacity,
-                                         std::int64_t element_bytes,
-                                         int ranks,
-                                         bool overlap) {
+namespace {
+
+struct TriedSizes {
+  Range range;
+  std::int64_t smallest = 0;  ///< of the range's steps that hold every parameter
+  std::int64_t total = 0;     ///< of all parameters
+};
+
+TriedSizes tried_sizes(const std::vector<std::int64_t>& sizes, std::int64_t element_bytes) {
   std::int64_t largest = 0;
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) {
     largest = std::max(largest, size);
     total += size;
   }
-  if (sizes.empty()) return ChunkChoice{};
   const Range range = chunk_sizes(largest, static_cast<std::int64_t>(sizes.size()), element_bytes);
+  return {range, round_up(std::max(largest, range.low), range.step), total};
+}
+
+}  // namespace
+
+std::optional<ChunkChoice> choose_chunks(const std::vector<std::int64_t>& sizes,
+                                         const std::vector<std::vector<std::int32_t>>& steps,
+                                         std::int64_t capacity,
+                                         std::int64_t element_bytes,
+                                         int ranks,
+                                         bool overlap) {
+  if (sizes.empty()) return ChunkChoice{};
+  const auto [range, smallest, total] = tried_sizes(sizes, element_bytes);
   if (total <= range.low) {
     const std::int64_t size = round_up(total, ranks);
     if (size > capacity) return std::nullopt;
@@ -88,8 +103,7 @@ std::optional<ChunkChoice> choose_chunks(const std::vector<std::int64_t>& sizes,
   std::vector<std::int32_t> last_assignment;
   std::int64_t last_blocks = -1;
   std::optional<std::int64_t> count;
-  for (std::int64_t size = round_up(std::max(largest, range.low), range.step); size <= high;
-       size += range.step) {
+  for (std::int64_t size = smallest; size <= high; size += range.step) {
     std::vector<std::int32_t> chunk_of = assign_chunks(sizes, size);
     std::int64_t blocks = floored / size - (overlap ? 2 : 0);
     blocks = std::min<std::int64_t>(blocks, chunk_of.back() + 1);
@@ -127,18 +141,11 @@ std::optional<ChunkChoice> choose_chunks(const std::vector<std::int64_t>& sizes,
 
 std::int64_t least_waste_chunk_size(const std::vector<std::int64_t>& sizes,
                                     std::int64_t element_bytes) {
-  std::int64_t largest = 0;
-  std::int64_t total = 0;
-  for (const std::int64_t size : sizes) {
-    largest = std::max(largest, size);
-    total += size;
-  }
-  const Range range = chunk_sizes(largest, static_cast<std::int64_t>(sizes.size()), element_bytes);
+  const auto [range, smallest, total] = tried_sizes(sizes, element_bytes);
   if (total <= range.low) return total;
   std::int64_t best = 0;
   std::int64_t best_waste = 0;
-  for (std::int64_t size = round_up(std::max(largest, range.low), range.step); size <= range.high;
-       size += range.step) {
+  for (std::int64_t size = smallest; size <= range.high; size += range.step) {
     const std::int64_t waste = packing_waste(sizes, size);
     if (best == 0 || waste < best_waste) {
       best = size;

@@ -18,7 +18,7 @@ using plan::Chunk;
 using plan::Home;
 
 PlacementSpace::PlacementSpace(const Problem& problem)
-    : problem_(problem), trains_(problem.request().optimizer != "none") {
+    : problem_(problem), trains_(problem.request().optimizer != program::Optimizer::kNone) {
   std::vector<schedule::Buffer> tensors;
   schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
   fixed_bytes_ = schedule::buffer_bytes(tensors, schedule::Arena::kDevice);

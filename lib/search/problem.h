@@ -59,7 +59,7 @@ class Problem {
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
   [[nodiscard]] const hardware::HardwareProfile& hardware() const { return hardware_; }
   [[nodiscard]] const Request& request() const { return request_; }
-  [[nodiscard]] bool on_cuda() const { return hardware_.device_kind == "cuda"; }
+  [[nodiscard]] bool on_cuda() const { return hardware_.device_kind == program::DeviceKind::kCuda; }
   [[nodiscard]] std::int64_t gpu_budget_bytes() const { return gpu_budget_bytes_; }
   /// The same problem under another GPU budget.
   void set_gpu_budget(std::int64_t bytes) { gpu_budget_bytes_ = bytes; }

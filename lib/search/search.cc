@@ -138,8 +138,8 @@ Infeasible better_of(Infeasible first, Infeasible second) {
   if (second.minimum_gpu_memory_bytes < first.minimum_gpu_memory_bytes) {
     first.minimum_gpu_memory_bytes = second.minimum_gpu_memory_bytes;
     // Where host memory is short, the last remedy is more GPU memory.
-    const bool both_of_host =
-        first.binding_limit == "host_memory" && second.binding_limit == "host_memory";
+    const bool both_of_host = first.binding_limit == BindingLimit::kHostMemory &&
+                              second.binding_limit == BindingLimit::kHostMemory;
     if (both_of_host && first.remedies.size() > 1 && second.remedies.size() > 1) {
       first.remedies.back() = second.remedies.back();
     }

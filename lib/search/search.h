@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/name_table.h"
 #include "edit/activations.h"
 #include "hardware/hardware_profile.h"
 #include "plan/plan.h"
@@ -23,7 +24,7 @@ struct Request {
   std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;  ///< default: the machine's
   int gpus = 1;
   int accumulation_steps = 1;
-  std::string optimizer = "adamw";
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
@@ -69,8 +70,16 @@ struct Remedy {
   std::string text;  ///< "--gpu-memory 12.4GiB", "profile with --batch 4 …"
 };
 
+/// The memory of which a plan would need more than there is.
+enum class BindingLimit : std::uint8_t { kGpuMemory, kHostMemory };
+inline constexpr NameTable<BindingLimit, 2> kBindingLimits{
+    {{BindingLimit::kGpuMemory, "gpu_memory"}, {BindingLimit::kHostMemory, "host_memory"}}};
+[[nodiscard]] constexpr std::string_view name_of(BindingLimit limit) {
+  return kBindingLimits.name_of(limit);
+}
+
 struct Infeasible {
-  std::string binding_limit;  ///< gpu_memory, host_memory
+  BindingLimit binding_limit = BindingLimit::kGpuMemory;
   std::int64_t shortfall_bytes = 0;
   std::int64_t minimum_gpu_memory_bytes = 0, minimum_host_memory_bytes = 0;
   std::optional<schedule::MemoryPeak> least_peak;  ///< of the plan that needs least of the GPU

@@ -134,7 +134,7 @@ Infeasible infeasible(const Problem& problem) {
   const bool host_would_help =
       minima.host_memory_bytes && *minima.host_memory_bytes > problem.host_budget_bytes();
   if (host_would_help) {
-    result.binding_limit = "host_memory";
+    result.binding_limit = BindingLimit::kHostMemory;
     result.shortfall_bytes = *minima.host_memory_bytes - problem.host_budget_bytes();
     result.remedies.push_back({exact("--host-memory", *minima.host_memory_bytes)});
     if (minima.gpu_memory_bytes) {
@@ -142,7 +142,7 @@ Infeasible infeasible(const Problem& problem) {
     }
     return result;
   }
-  result.binding_limit = "gpu_memory";
+  result.binding_limit = BindingLimit::kGpuMemory;
   result.shortfall_bytes = result.minimum_gpu_memory_bytes - problem.gpu_budget_bytes();
   result.remedies.push_back({exact("--gpu-memory", result.minimum_gpu_memory_bytes)});
   const std::int64_t batch = batch_that_fits(problem, minima);
@@ -197,13 +197,13 @@ Infeasible baseline_infeasible(const Problem& problem,
     result.remedies.push_back({"--strategy optimal (finds a plan in these budgets)"});
   }
   if (plan && plan->gpu_memory_bytes <= problem.gpu_budget_bytes()) {
-    result.binding_limit = "host_memory";
+    result.binding_limit = BindingLimit::kHostMemory;
     result.minimum_gpu_memory_bytes = plan->gpu_memory_bytes;
     result.shortfall_bytes = result.minimum_host_memory_bytes - problem.host_budget_bytes();
     result.remedies.push_back({exact("--host-memory", result.minimum_host_memory_bytes)});
     return result;
   }
-  result.binding_limit = "gpu_memory";
+  result.binding_limit = BindingLimit::kGpuMemory;
   const std::optional<std::int64_t> least = least_budget(problem, baseline);
   result.minimum_gpu_memory_bytes =
       least.value_or(minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host));

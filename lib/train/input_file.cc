@@ -22,6 +22,7 @@
 #include "core/file_error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/units.h"
 
 namespace elixir::train {
 namespace {
@@ -123,8 +124,7 @@ void InputFile::read(std::int64_t offset_bytes, void* to, std::size_t bytes) con
 std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt) {
   constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
   const auto file = InputFile::open(path);
-  const auto blocks =
-      static_cast<std::size_t>((file->size_bytes() + kBlockBytes - 1) / kBlockBytes);
+  const auto blocks = static_cast<std::size_t>(ceil_div(file->size_bytes(), kBlockBytes));
   std::vector<std::string> digests(blocks);
   std::atomic<std::size_t> next{0};
   std::mutex mutex;

@@ -352,7 +352,7 @@ TEST_F(BadInput, CtcLossThatCudnnWouldRun) {
 
 TEST_F(BadInput, APrecisionThatTheGraphContradicts) {
   Options options = cpu_options();
-  options.precision = "bf16";
+  options.precision = program::Precision::kBFloat16;
   const ErrorInfo error = capture_error("llama", options);
   EXPECT_EQ(error.code, ErrorCode::kDtypeFixedByGraph);
   EXPECT_THAT(error.message, HasSubstr("Float"));

@@ -179,20 +179,20 @@ TEST(CaptureOptions, BatchReplacesTheFirstDimension) {
 TEST(CaptureOptions, EvaluationDrawsNothing) {
   Options options = for_cpu();
   EXPECT_TRUE(capture_model("gpt2", options).program.draws_random);
-  options.mode = "eval";
+  options.mode = program::Mode::kEvaluate;
   EXPECT_FALSE(capture_model("gpt2", options).program.draws_random);
 }
 
 TEST(CaptureOptions, ModeReachesScriptedBranches) {
   Options options = for_cpu("control-flow");
   EXPECT_EQ(calls_of(capture_model("control-flow", options).program, "aten::gelu"), 4);
-  options.mode = "eval";
+  options.mode = program::Mode::kEvaluate;
   EXPECT_EQ(calls_of(capture_model("control-flow", options).program, "aten::gelu"), 2);
 }
 
 TEST(CaptureOptions, ForwardAloneHasNoGradientsAndNoActivations) {
   Options options = for_cpu();
-  options.mode = "eval";
+  options.mode = program::Mode::kEvaluate;
   options.backward = false;
   const Program program = capture_model("gpt2", options).program;
   for (const program::Operator& call : program.operators) EXPECT_EQ(call.phase, Phase::kForward);
@@ -205,13 +205,14 @@ TEST(CaptureOptions, ForwardAloneHasNoGradientsAndNoActivations) {
 
 TEST(CaptureOptions, EvaluationLeavesBuffersAlone) {
   Options options = for_cpu();
-  options.mode = "eval";
+  options.mode = program::Mode::kEvaluate;
   options.backward = false;
   const Program program = capture_model("resnet50", options).program;
   for (const program::Buffer& buffer : program.buffers) EXPECT_FALSE(buffer.mutated) << buffer.name;
 }
 
-class CapturePrecision : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+class CapturePrecision : public testing::TestWithParam<std::pair<program::Precision, const char*>> {
+};
 
 TEST_P(CapturePrecision, ConvertsParametersInputsAndGradients) {
   const auto& [precision, dtype] = GetParam();
@@ -237,8 +238,8 @@ TEST_P(CapturePrecision, ConvertsParametersInputsAndGradients) {
 
 INSTANTIATE_TEST_SUITE_P(HalfPrecisions,
                          CapturePrecision,
-                         testing::Values(std::make_pair("bf16", "bfloat16"),
-                                         std::make_pair("fp16", "float16")));
+                         testing::Values(std::pair(program::Precision::kBFloat16, "bfloat16"),
+                                         std::pair(program::Precision::kFloat16, "float16")));
 
 /// What the CPU reads to check or to choose a formula is not part of a program.
 TEST(CapturedProgram, ReadsNoValues) {

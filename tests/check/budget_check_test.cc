@@ -35,7 +35,7 @@ CheckedDocument profile(int layers = 2) {
 CheckedDocument plan_document() {
   plan::Plan plan;
   plan.programs = {{.role = "train", .fingerprint = profile().fingerprint}};
-  plan.hardware = {.fingerprint = "", .device_kind = "cpu", .sm = 0};
+  plan.hardware = {.fingerprint = "", .device_kind = program::DeviceKind::kCpu, .sm = 0};
   plan.chunks = {{.bytes = 300}, {.bytes = 100, .parameter_home = plan::Home::kHost}};
   plan.cache = {.blocks = 2, .block_bytes = 50};
   plan.predicted = {.step_ns = 1000,
@@ -311,7 +311,7 @@ TEST(BudgetCheck, APlanNamesStreamsAndPartsOfItsPeak) {
 
 TEST(BudgetCheck, HostilePlansDoNotOverflow) {
   plan::Plan plan;
-  plan.hardware.device_kind = "cpu";
+  plan.hardware.device_kind = program::DeviceKind::kCpu;
   plan.chunks.resize(10'000);
   for (plan::Chunk& chunk : plan.chunks) chunk.bytes = std::int64_t{1} << 50;
   plan.cache = {.blocks = INT32_MAX, .block_bytes = std::int64_t{1} << 50};

@@ -17,7 +17,7 @@ inline hardware::Figure figure(double median) {
 inline hardware::HardwareProfile machine(bool cuda) {
   hardware::HardwareProfile profile;
   profile.name = cuda ? "fake-gpu" : "fake-cpu";
-  profile.device_kind = cuda ? "cuda" : "cpu";
+  profile.device_kind = cuda ? program::DeviceKind::kCuda : program::DeviceKind::kCpu;
   profile.machine = {.cpu = "fake", .logical_cpus = 2, .threads = 2, .host_memory_bytes = 64_GiB};
   if (cuda) {
     profile.gpus = {{.name = "fake", .sm = 90, .memory_bytes = 16_GiB, .context_bytes = 512_MiB}};

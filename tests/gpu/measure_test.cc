@@ -111,8 +111,8 @@ TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
 }
 
 TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
-  const auto up = make_link_work(LinkDirection::kUp, 64_MiB);
-  const auto down = make_link_work(LinkDirection::kDown, 64_MiB);
+  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB);
+  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB);
   const double alone = median(unit_seconds(*up, nullptr, kFew));
   const double beside = median(unit_seconds(*up, down.get(), kFew));
   EXPECT_GT(beside / alone, 0.9);

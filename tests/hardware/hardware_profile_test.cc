@@ -22,7 +22,7 @@ Figure measured_figure(double median) {
 HardwareProfile sample() {
   HardwareProfile p;
   p.name = "sample";
-  p.device_kind = "cuda";
+  p.device_kind = program::DeviceKind::kCuda;
   p.machine = {.cpu = "A CPU",
                .logical_cpus = 16,
                .threads = 15,
@@ -44,12 +44,12 @@ HardwareProfile sample() {
   p.waived = {{"host-copy", "for the test"}};
   p.noticed = {{"adam-cpu", "for the test"}};
   p.machine.topology = Topology{1, 8, {{0, 16, 1 << 30}}, {{1, "data", 49152, 2, 8}}};
-  p.links.curves = {{"host_to_device",
-                     "pinned",
+  p.links.curves = {{Direction::kHostToDevice,
+                     HostPages::kPinned,
                      LinkLine{4e3, 55e9, 0.1},
                      {{4096, measured_figure(4e3)}, {16384, measured_figure(5e3)}}},
-                    {"device_to_host",
-                     "pinned",
+                    {Direction::kDeviceToHost,
+                     HostPages::kPinned,
                      std::nullopt,
                      {{4096, measured_figure(4e3)}, {16384, measured_figure(3e3)}}}};
   p.links.peers = {{0, 1, true, measured_figure(300e9), measured_figure(3e3)}};

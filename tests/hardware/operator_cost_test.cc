@@ -43,7 +43,7 @@ Operator matrix_product(DType dtype) {
 HardwareProfile cpu_profile() {
   HardwareProfile p;
   p.name = "test";
-  p.device_kind = "cpu";
+  p.device_kind = program::DeviceKind::kCpu;
   p.machine.threads = 2;
   p.links.host_to_device = {{1, figure(1e10), figure(100)}};
   p.links.device_to_host = {{1, figure(5e9), figure(200)}};
@@ -129,7 +129,7 @@ TEST(CostModel, RooflineIsTheSlowerOfArithmeticAndMemoryPlusLaunch) {
 
 TEST(CostModel, OnAGpuNoCallTakesLessThanItsLaunch) {
   HardwareProfile p = cpu_profile();
-  p.device_kind = "cuda";
+  p.device_kind = program::DeviceKind::kCuda;
   const Operator op = matrix_product(DType::kFloat32);
   p.operators = {{operator_key(op), figure(7), 0}};
   EXPECT_EQ(CostModel(p).cost(op).time_ns, 1000);

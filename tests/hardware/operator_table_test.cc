@@ -176,7 +176,7 @@ std::vector<Call> transformer_calls(std::int64_t rows) {
 HardwareProfile made_up_machine(const std::vector<std::int64_t>& batches) {
   HardwareProfile p;
   p.name = "made up";
-  p.device_kind = "cuda";
+  p.device_kind = program::DeviceKind::kCuda;
   p.compute = {{"bf16", {8e14, 0, 1, "test"}}};
   p.device_copy_bytes_per_s = Figure{4e12, 0, 1, "test"};
   p.launch_ns = Figure{3000, 0, 1, "test"};

@@ -100,7 +100,7 @@ Request quick(std::vector<std::string> only) {
 
 TEST(Measure, MeasuresWhatIsAskedForAndWaivesTheRest) {
   const hardware::HardwareProfile p = measure(quick({"launch", "adam-gpu"})).profile;
-  EXPECT_EQ(p.device_kind, "cpu");
+  EXPECT_EQ(p.device_kind, program::DeviceKind::kCpu);
   EXPECT_EQ(p.name, "cpu");
   ASSERT_TRUE(p.launch_ns);
   EXPECT_GT(p.launch_ns->median, 0);

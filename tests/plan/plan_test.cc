@@ -21,7 +21,8 @@ Plan plan_for(const program::Program& program) {
   options.blocks = 2;
   Plan plan = fakes::lay_out(program, options);
   plan.programs = {{.role = "train", .fingerprint = program::fingerprint(program)}};
-  plan.hardware = {.fingerprint = std::string(64, '0'), .device_kind = "cpu", .sm = 0};
+  plan.hardware = {
+      .fingerprint = std::string(64, '0'), .device_kind = program::DeviceKind::kCpu, .sm = 0};
   plan.strategy = "optimal";
   plan.budgets = {
       .gpu_memory_bytes = 1 << 20, .host_memory_bytes = 1 << 30, .gpu_context_bytes = 0};
@@ -60,7 +61,8 @@ TEST(Plan, WrittenAndReadIsTheSameDocument) {
 
 TEST(Plan, OfCudaNamesItsComputeCapability) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
-  plan.hardware = {.fingerprint = std::string(64, '0'), .device_kind = "cuda", .sm = 90};
+  plan.hardware = {
+      .fingerprint = std::string(64, '0'), .device_kind = program::DeviceKind::kCuda, .sm = 90};
   EXPECT_EQ(parsed(dump(to_json(plan))).hardware.sm, 90);
 }
 

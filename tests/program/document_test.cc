@@ -97,7 +97,7 @@ class ProfileDocument : public ::testing::Test {
   ProfileDocument() {
     profile_.model_path = "model.pt";
     profile_.program = sample();
-    profile_.memory = memory::summarise(profile_.program, "adamw");
+    profile_.memory = memory::summarise(profile_.program, program::Optimizer::kAdamW);
     profile_.meta = make_meta("elixir-profile", {"elixir-profile", "model.pt"});
   }
   void SetUp() override {
@@ -259,12 +259,12 @@ TEST(Timeline, CountsRoundedStoragesWhileTheyLive) {
 
 TEST(Timeline, OptimizerStateFollowsTheOptimizerAndThePrecision) {
   Program program = sample();
-  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 1024);
-  EXPECT_EQ(memory::optimizer_state_bytes(program, "sgd"), 0);
+  EXPECT_EQ(memory::optimizer_state_bytes(program, program::Optimizer::kAdamW), 1024);
+  EXPECT_EQ(memory::optimizer_state_bytes(program, program::Optimizer::kSgd), 0);
   program.parameters[0].tensor.dtype = DType::kBFloat16;
-  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 1536);
+  EXPECT_EQ(memory::optimizer_state_bytes(program, program::Optimizer::kAdamW), 1536);
   program.parameters[0].gradient.reset();
-  EXPECT_EQ(memory::optimizer_state_bytes(program, "adamw"), 0);
+  EXPECT_EQ(memory::optimizer_state_bytes(program, program::Optimizer::kAdamW), 0);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(LossScale, IsNeededForFloat16GradientsAlone) {
 }
 
 TEST(LossScale, RefusalNamesBf16) {
-  for (const char* precision : {"fp16", "as-saved"}) {
+  for (const Precision precision : {Precision::kFloat16, Precision::kAsSaved}) {
     Program program = with(DType::kFloat16, DType::kFloat16);
     program.precision = precision;
     try {
@@ -53,8 +53,9 @@ TEST(LossScale, RefusalNamesBf16) {
       ADD_FAILURE() << "no error";
     } catch (const Error& error) {
       EXPECT_EQ(exit_code_of(error.info().code), 2);
-      EXPECT_NE(error.info().help.at(0).find(precision[0] == 'f' ? "bf16" : "bfloat16"),
-                std::string::npos);
+      EXPECT_NE(
+          error.info().help.at(0).find(precision == Precision::kFloat16 ? "bf16" : "bfloat16"),
+          std::string::npos);
     }
   }
 }

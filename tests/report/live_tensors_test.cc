@@ -15,7 +15,7 @@ namespace {
 
 using program::Category;
 
-std::vector<LiveTensors> live_in(const program::Program& program, const std::string& optimizer) {
+std::vector<LiveTensors> live_in(const program::Program& program, program::Optimizer optimizer) {
   return live_tensors(program, memory::predict_step(program, optimizer, {}, {}).timeline);
 }
 
@@ -29,7 +29,7 @@ TEST(LiveTensors, MergesTensorsAlikeAndKeepsOthersApart) {
   const auto z = builder.call("aten::gelu", {c}, {256});
   builder.call("aten::add", {x, y, z}, {1});
   const program::Program program = builder.build();
-  const auto found = live_in(program, "none");
+  const auto found = live_in(program, program::Optimizer::kNone);
 
   ASSERT_EQ(found.size(), 5U);
   EXPECT_EQ(found[0].origin, "a");
@@ -46,7 +46,7 @@ TEST(LiveTensors, MergesTensorsAlikeAndKeepsOthersApart) {
 
 TEST(LiveTensors, HasOptimizerStateInItsOwnPrecision) {
   const program::Program program = fakes::mlp({64, 64}, 1, program::DType::kBFloat16);
-  const auto found = live_in(program, "adamw");
+  const auto found = live_in(program, program::Optimizer::kAdamW);
   EXPECT_EQ(found.front().tensor, "float32[64,64]");
   EXPECT_EQ(found.front().origin, "master of layers.0.weight");
   EXPECT_EQ(found.front().count, 3);
@@ -55,7 +55,7 @@ TEST(LiveTensors, HasOptimizerStateInItsOwnPrecision) {
 TEST(LiveTensors, NameScratchMemoryByItsCall) {
   program::Program program = fakes::mlp({64, 64}, 8);
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
-  const auto found = live_in(program, "none");
+  const auto found = live_in(program, program::Optimizer::kNone);
   EXPECT_FALSE(found[0].layer.has_value());
   EXPECT_EQ(found[0].bytes, 32 << 20);
   EXPECT_EQ(found[0].origin, "aten::addmm in (model), kept by its library");
@@ -65,10 +65,11 @@ TEST(LiveTensors, AddUpToThePeak) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     program::Program program = fakes::random_program(seed);
     if (seed % 2 == 0) program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
-    const std::int64_t peak = memory::predict_step(program, "adam", {}, {}).timeline.peak_bytes;
+    const std::int64_t peak =
+        memory::predict_step(program, program::Optimizer::kAdam, {}, {}).timeline.peak_bytes;
     std::int64_t sum = 0;
     std::int64_t last = peak;
-    for (const LiveTensors& live : live_in(program, "adam")) {
+    for (const LiveTensors& live : live_in(program, program::Optimizer::kAdam)) {
       EXPECT_LE(live.together_bytes, last);
       last = live.together_bytes;
       EXPECT_LE(live.together_bytes, live.bytes * live.count);

@@ -55,7 +55,8 @@ TEST(MemoryChart, ItsDataIsTheTimeline) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     program::Program program = fakes::random_program(seed);
     if (seed % 2 == 0) program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
-    const memory::Timeline timeline = memory::predict_step(program, "adamw", {}, {}).timeline;
+    const memory::Timeline timeline =
+        memory::predict_step(program, program::Optimizer::kAdamW, {}, {}).timeline;
     const ByteUnit unit = unit_for(timeline.peak_bytes);
     const Json data = MemoryChart(program, timeline, unit).data();
     ASSERT_EQ(data["first"].size(), program.operators.size());  // few enough to have one each

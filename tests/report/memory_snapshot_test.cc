@@ -28,13 +28,15 @@ std::string snapshot_of(const program::Program& program,
 
 TEST(MemorySnapshot, IsTheSameForTheSameProgram) {
   const program::Program program = fakes::transformer({});
-  const memory::TrainingStep step = memory::predict_step(program, "adamw", {}, {});
+  const memory::TrainingStep step =
+      memory::predict_step(program, program::Optimizer::kAdamW, {}, {});
   EXPECT_EQ(snapshot_of(program, step, step.placed), snapshot_of(program, step, step.placed));
 }
 
 TEST(MemorySnapshot, RefusesPlacementsThatContradictThemselves) {
   const program::Program program = fakes::mlp({8, 8}, 4);
-  const memory::TrainingStep trace = memory::predict_step(program, "none", {}, {});
+  const memory::TrainingStep trace =
+      memory::predict_step(program, program::Optimizer::kNone, {}, {});
   const auto good = trace.placed;
   EXPECT_FALSE(snapshot_of(program, trace, good).empty());
 

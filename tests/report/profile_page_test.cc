@@ -76,7 +76,6 @@ TEST(ProfilePage, NamesReachItEscaped) {
   builder.call(evil, {x, weight}, {4});
   Profile profile = page_profile(builder.build());
   profile.model_path = evil;
-  profile.optimizer = evil;
   const std::string page = page_of(profile);
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));

@@ -17,7 +17,7 @@ using ::testing::Not;
 
 plan::Plan plan_of(int chunks, int parameters_on_host, int optimizers_on_host) {
   plan::Plan plan;
-  plan.hardware.device_kind = "cuda";
+  plan.hardware.device_kind = program::DeviceKind::kCuda;
   plan.chunks.resize(static_cast<std::size_t>(chunks));
   for (int i = 0; i < chunks; ++i) {
     plan::Chunk& chunk = plan.chunks[static_cast<std::size_t>(i)];
@@ -55,7 +55,7 @@ TEST(SearchScreen, SaysInWordsWhatLivesOnTheHost) {
   EXPECT_EQ(homes_of(plan_of(9, 0, 1)), "1 of 9 chunks keeps its optimizer state on the host");
   EXPECT_EQ(homes_of(plan_of(9, 0, 0)), "everything stays on the GPU");
   plan::Plan none = plan_of(9, 2, 2);
-  none.optimizer = "none";
+  none.optimizer = program::Optimizer::kNone;
   EXPECT_EQ(homes_of(none), "2 of 9 chunks keep their parameters on the host");
 }
 
@@ -99,7 +99,7 @@ TEST(SearchScreen, SaysWhyAPlanMovesWhatTheProfileFits) {
 
 search::Infeasible refusal() {
   search::Infeasible no;
-  no.binding_limit = "gpu_memory";
+  no.binding_limit = search::BindingLimit::kGpuMemory;
   no.shortfall_bytes = 2_GiB;
   no.minimum_gpu_memory_bytes = 100_GiB;
   no.remedies = {{"buy another"}};

@@ -161,8 +161,8 @@ TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBack) {
   for (const program::Parameter& parameter : model_.program().parameters) {
     if (parameter.name.find("ln_f.weight") != std::string::npos) name = parameter.name;
   }
-  const at::Tensor weight = trainer->state(name, "parameter");
-  trainer->set_state(name, "parameter", at::full_like(weight, 1e30));
+  const at::Tensor weight = trainer->state(name, runtime::StatePart::kParameter);
+  trainer->set_state(name, runtime::StatePart::kParameter, at::full_like(weight, 1e30));
   const auto before = weights_of(*trainer);
   try {
     step(*trainer);
@@ -192,7 +192,9 @@ TEST_F(TrainerTest, WhatTheSourceLeavesOutIsSetByTheCaller) {
     return parameter ? at::Tensor() : weights(name);
   };
   Trainer trainer(model_.captured(), plan, options_with(run_), buffers_alone);
-  for (const std::string& name : parameters) trainer.set_state(name, "parameter", weights(name));
+  for (const std::string& name : parameters) {
+    trainer.set_state(name, runtime::StatePart::kParameter, weights(name));
+  }
   step(trainer);
   EXPECT_TRUE(weights_of(trainer) == expected);
 }
@@ -215,21 +217,22 @@ TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
     for (int i = 0; i < 4; ++i) step(*whole);
     expected = weights_of(*whole);
   }
-  const std::vector<std::string> kinds{"parameter", "master", "moment1", "moment2"};
-  std::map<std::pair<std::string, std::string>, at::Tensor> saved;
+  const std::vector<StatePart> parts{
+      StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2};
+  std::map<std::pair<std::string, StatePart>, at::Tensor> saved;
   {
     const auto first = make(model_.plan(kAllOnHost));
     for (int i = 0; i < 2; ++i) step(*first);
     for (const program::Parameter& parameter : model_.program().parameters) {
-      for (const std::string& kind : kinds) {
-        saved[{parameter.name, kind}] = first->state(parameter.name, kind);
+      for (const StatePart part : parts) {
+        saved[{parameter.name, part}] = first->state(parameter.name, part);
       }
     }
   }
   const auto second = make(model_.plan(kOptimizerOnHost));
   for (const program::Parameter& parameter : model_.program().parameters) {
-    for (const std::string& kind : kinds) {
-      second->set_state(parameter.name, kind, saved.at({parameter.name, kind}));
+    for (const StatePart part : parts) {
+      second->set_state(parameter.name, part, saved.at({parameter.name, part}));
     }
   }
   second->set_steps_done(2);
@@ -241,7 +244,7 @@ TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
 TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   capture::Options evaluation;
   evaluation.target = kCpu;
-  evaluation.mode = "eval";
+  evaluation.mode = program::Mode::kEvaluate;
   evaluation.backward = false;
   const capture::Captured captured =
       capture::capture(capture::Model::load(model_path("gpt2-tiny")), evaluation);
@@ -269,7 +272,7 @@ TEST_F(TrainerTest, EvaluationTakesTheBytesThatAreCountedBeforehand) {
   for (const std::int64_t batch : {0, 12}) {
     capture::Options options;
     options.target = kCpu;
-    options.mode = "eval";
+    options.mode = program::Mode::kEvaluate;
     options.backward = false;
     if (batch > 0) options.batch = batch;
     const TestModel evaluation(model_path("gpt2-tiny"), 512, options);
@@ -307,7 +310,7 @@ TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {
   const TestModel resnet(model_path("resnet-tiny"), 10, kCpu);
   capture::Options evaluation;
   evaluation.target = kCpu;
-  evaluation.mode = "eval";
+  evaluation.mode = program::Mode::kEvaluate;
   evaluation.backward = false;
   const capture::Captured captured =
       capture::capture(capture::Model::load(model_path("resnet-tiny")), evaluation);
@@ -353,13 +356,13 @@ TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   other.programs[0].fingerprint = std::string(64, '0');
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kPlanOfAnotherProgram);
   other = good;
-  other.hardware.device_kind = "cuda";
+  other.hardware.device_kind = program::DeviceKind::kCuda;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kWrongMachineKind);
   other = good;
   other.world = 2;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
   other = good;
-  other.optimizer = "sgd";
+  other.optimizer = program::Optimizer::kSgd;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
 }
 
@@ -379,8 +382,8 @@ TEST_F(TrainerTest, AParameterIsFoundByEachOfItsNames) {
   for (const program::Parameter& parameter : model_.program().parameters) {
     found_tie = found_tie || parameter.names.size() > 1;
     for (const std::string& name : parameter.names) {
-      EXPECT_TRUE(at::equal(trainer->state(name, "parameter"),
-                            trainer->state(parameter.name, "parameter")));
+      EXPECT_TRUE(at::equal(trainer->state(name, runtime::StatePart::kParameter),
+                            trainer->state(parameter.name, runtime::StatePart::kParameter)));
     }
   }
   EXPECT_TRUE(found_tie) << "GPT-2 ties its head to its embedding";

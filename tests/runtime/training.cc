@@ -18,8 +18,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 #include "fakes/hardware.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
@@ -126,7 +126,7 @@ void TestModel::measure_workspaces() const {
     account.reset_peak();
     std::int64_t known = account.charged_bytes();
     for (const program::StorageId id : call.fresh()) {
-      known += round_up(program().storages[id].bytes, replay::kCountedRoundingBytes);
+      known += rounded_allocation(program().storages[id].bytes);
     }
     {
       const replay::ChargeScope charge;
@@ -168,7 +168,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
     plan.edits = edits_;
     if (!edits_.empty()) plan.edited_fingerprint = program::fingerprint(program());
     plan.hardware = {
-        "", cuda ? "cuda" : "cpu", cuda ? program().target.sm : 0, program().target.isa};
+        "", program().target.kind, cuda ? program().target.sm : 0, program().target.isa};
     plan.strategy = "test";
     try {
       const schedule::Simulation simulation = simulate(plan, lower(plan, placement.clips));
@@ -260,7 +260,7 @@ Gradients TestModel::eager_gradients(const TrainingRun& run, std::vector<std::st
 Gradients gradients_of(const Trainer& trainer) {
   Gradients gradients;
   for (const program::Parameter& parameter : trainer.program().parameters) {
-    const at::Tensor moment = trainer.state(parameter.name, "moment1");
+    const at::Tensor moment = trainer.state(parameter.name, runtime::StatePart::kMoment1);
     if (!moment.defined()) continue;
     const auto* first = moment.const_data_ptr<float>();
     gradients[parameter.name].assign(first, first + moment.numel());
@@ -271,7 +271,7 @@ Gradients gradients_of(const Trainer& trainer) {
 std::map<std::string, std::string> weights_of(const Trainer& trainer) {
   std::map<std::string, std::string> weights;
   for (const program::Parameter& parameter : trainer.program().parameters) {
-    const at::Tensor value = trainer.state(parameter.name, "parameter");
+    const at::Tensor value = trainer.state(parameter.name, runtime::StatePart::kParameter);
     weights[parameter.name] =
         std::string(static_cast<const char*>(value.const_data_ptr()), value.nbytes());
   }

@@ -42,7 +42,7 @@ Case random_case(std::uint64_t seed) {
     chunk.gradient_home = home();
     chunk.optimizer_home = home();
   }
-  if (random() % 16 == 0) result.plan.optimizer = "none";
+  if (random() % 16 == 0) result.plan.optimizer = program::Optimizer::kNone;
   result.lowering.clip_gradients = random() % 2 == 0;
   // A forward pass that changes running statistics may not be run for evaluation: see the test of
   // its own.

@@ -42,7 +42,8 @@ program::Program for_cuda(program::Program program) {
 
 const Found& found(const Outcome& outcome) {
   if (const auto* no = std::get_if<Infeasible>(&outcome)) {
-    ADD_FAILURE() << "infeasible: " << no->binding_limit << ", short of " << no->shortfall_bytes;
+    ADD_FAILURE() << "infeasible: " << name_of(no->binding_limit) << ", short of "
+                  << no->shortfall_bytes;
   }
   return std::get<Found>(outcome);
 }
@@ -194,7 +195,7 @@ TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
       const Outcome none = search(program, hardware, request);
       ASSERT_TRUE(std::holds_alternative<Infeasible>(none));
       const auto& no = std::get<Infeasible>(none);
-      EXPECT_EQ(no.binding_limit, "gpu_memory");
+      EXPECT_EQ(no.binding_limit, BindingLimit::kGpuMemory);
       EXPECT_EQ(no.shortfall_bytes, no.minimum_gpu_memory_bytes);
       EXPECT_THAT(no.remedies, Not(IsEmpty()));
 
@@ -205,7 +206,7 @@ TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
       request.gpu_memory_bytes = no.minimum_gpu_memory_bytes - 1;
       const Outcome below = search(program, hardware, request);
       ASSERT_TRUE(std::holds_alternative<Infeasible>(below)) << "seed " << seed;
-      EXPECT_EQ(std::get<Infeasible>(below).binding_limit, "gpu_memory");
+      EXPECT_EQ(std::get<Infeasible>(below).binding_limit, BindingLimit::kGpuMemory);
       EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
     }
   }
@@ -250,7 +251,7 @@ TEST(Search, AtTheHostMinimumAPlanIsFoundAndOneByteBelowNone) {
   const Outcome none = search(program, hardware, request);
   ASSERT_TRUE(std::holds_alternative<Infeasible>(none));
   const auto& no = std::get<Infeasible>(none);
-  EXPECT_EQ(no.binding_limit, "host_memory");
+  EXPECT_EQ(no.binding_limit, BindingLimit::kHostMemory);
   EXPECT_EQ(no.shortfall_bytes, no.minimum_host_memory_bytes);
   ASSERT_GT(no.minimum_host_memory_bytes, 0);
 
@@ -261,7 +262,7 @@ TEST(Search, AtTheHostMinimumAPlanIsFoundAndOneByteBelowNone) {
   request.host_memory_bytes = no.minimum_host_memory_bytes - 1;
   const Outcome below = search(program, hardware, request);
   ASSERT_TRUE(std::holds_alternative<Infeasible>(below));
-  EXPECT_EQ(std::get<Infeasible>(below).binding_limit, "host_memory");
+  EXPECT_EQ(std::get<Infeasible>(below).binding_limit, BindingLimit::kHostMemory);
   EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
 
   // And without host memory, the reported GPU minimum is enough.

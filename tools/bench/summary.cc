@@ -163,8 +163,9 @@ std::string curves_text(const std::vector<hardware::LinkCurve>& curves) {
                        {"largest error", "%"},
                        {"sizes", ""}});
   for (const hardware::LinkCurve& curve : curves) {
-    std::string name = curve.direction;
-    if (curve.pages != "none") name += ", " + curve.pages;
+    std::string name(name_of(curve.direction));
+    if (curve.pages != hardware::HostPages::kNone)
+      name += fmt::format(", {}", name_of(curve.pages));
     const std::string sizes = fmt::format("{}", curve.points.size());
     if (!curve.line) {
       table.row({name, "no line", "-", "-", sizes});

@@ -173,6 +173,15 @@ Flag& Flags::choice(const std::string& name,
   });
 }
 
+Flag& Flags::chosen(const std::string& name,
+                    const std::vector<std::string>& choices,
+                    const std::function<void(const std::string&)>& set,
+                    const std::string& help) {
+  return add(FlagKind::kValue, name, one_of(choices), help, [=](const std::string& text) {
+    set(choice_from(name, text, choices));
+  });
+}
+
 Flag& Flags::bytes(const std::string& name, std::int64_t* value, const std::string& help) {
   const auto read = [name](const std::string& text) { return bytes_from(name, text); };
   return this->value(

@@ -13,6 +13,7 @@
 //   flags.integer("--gpus", "N", &options.gpus, {1, 1024}, "GPUs to plan for");
 //   flags.choice("--strategy", {"optimal", "simple"}, &options.strategy, "how to search");
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,6 +24,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/name_table.h"
 #include "tools/common/claimed_files.h"
 #include "tools/common/values.h"
 
@@ -113,6 +115,27 @@ class Flags {
                const std::vector<std::string>& choices,
                std::optional<std::string>* value,
                const std::string& help);
+  /// One of the values that `names`, a constant, has words for; of `allowed` alone when it is not
+  /// empty.
+  template <class Enum, std::size_t kCount>
+  Flag& choice(const std::string& name,
+               const NameTable<Enum, kCount>& names,
+               Enum* value,
+               const std::string& help,
+               const std::vector<Enum>& allowed = {}) {
+    const auto set = [&names, value](const std::string& text) { *value = *names.named(text); };
+    return chosen(name, words_of(names, allowed), set, help)
+        .default_text(std::string(names.name_of(*value)));
+  }
+  template <class Enum, std::size_t kCount>
+  Flag& choice(const std::string& name,
+               const NameTable<Enum, kCount>& names,
+               std::optional<Enum>* value,
+               const std::string& help) {
+    const auto set = [&names, value](const std::string& text) { *value = names.named(text); };
+    return chosen(name, names.names(), set, help)
+        .default_text(*value ? std::string(names.name_of(**value)) : std::string());
+  }
   /// Sizes: 24GiB, 80GB, 512.
   Flag& bytes(const std::string& name, std::int64_t* value, const std::string& help);
   Flag& bytes(const std::string& name, std::optional<std::int64_t>* value, const std::string& help);
@@ -192,6 +215,17 @@ class Flags {
   [[nodiscard]] Json table() const;
 
  private:
+  template <class Enum, std::size_t kCount>
+  [[nodiscard]] static std::vector<std::string> words_of(const NameTable<Enum, kCount>& names,
+                                                         const std::vector<Enum>& allowed) {
+    std::vector<std::string> words;
+    for (const Enum value : allowed) words.emplace_back(names.name_of(value));
+    return allowed.empty() ? names.names() : words;
+  }
+  Flag& chosen(const std::string& name,
+               const std::vector<std::string>& choices,
+               const std::function<void(const std::string&)>& set,
+               const std::string& help);
   /// A flag with one value: `read` makes it of the text, `show` the text of the default.
   template <class Target, class Read, class Show>
   Flag& value(const std::string& name,

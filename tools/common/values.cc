@@ -114,13 +114,4 @@ std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view tex
   return values;
 }
 
-std::string join_quoted(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ", ";
-    text += "`" + word + "`";
-  }
-  return text;
-}
-
 }  // namespace elixir::tools

@@ -42,7 +42,4 @@ inline constexpr NumberRange kNonNegativeNumber{0, std::numeric_limits<double>::
 /// the order written. nullopt when malformed or above 65,536 values.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view text);
 
-/// "`a`, `b`", for messages.
-[[nodiscard]] std::string join_quoted(const std::vector<std::string>& words);
-
 }  // namespace elixir::tools

@@ -62,16 +62,16 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
           "(as oneDNN names it: avx2, avx512_core_bf16)")
       .default_text(options.target.text())
       .brief();
-  flags.choice("--optimizer",
-               {"adamw", "adam", "sgd", "none"},
-               &options.optimizer,
-               "whose state is counted");
+  flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "whose state is counted");
   flags.choice("--precision",
-               {"as-saved", "bf16", "fp16"},
+               program::kPrecisions,
                &options.precision,
                "parameters, activations and gradients in it, with fp32 masters");
-  flags.choice(
-      "--mode", {"as-saved", "train"}, &options.mode, "train: dropout and batch statistics on");
+  flags.choice("--mode",
+               program::kModes,
+               &options.mode,
+               "train: dropout and batch statistics on",
+               {program::Mode::kAsSaved, program::Mode::kTrain});
   flags
       .choice("--loss",
               {"cross-entropy", "mse"},
@@ -95,9 +95,9 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
   for (const std::string& input : options.inputs) add("--input", input);
   for (const std::int64_t batch : options.batches) add("--batch", std::to_string(batch));
   add("--target", options.target.text());
-  add("--optimizer", options.optimizer);
-  add("--precision", options.precision);
-  add("--mode", options.mode);
+  add("--optimizer", std::string(name_of(options.optimizer)));
+  add("--precision", std::string(name_of(options.precision)));
+  add("--mode", std::string(name_of(options.mode)));
   if (!options.loss.empty()) add("--loss", options.loss);
   if (options.allocator) add("--allocator", *options.allocator);
   return arguments;

@@ -10,6 +10,7 @@
 
 #include "capture/capture.h"
 #include "memory/allocator/config.h"
+#include "program/choices.h"
 #include "program/program.h"
 #include "tools/common/cli.h"
 
@@ -20,9 +21,9 @@ struct ProfileOptions {
   std::vector<std::string> inputs;
   std::vector<std::int64_t> batches;  ///< empty: as the inputs say
   program::Target target;
-  std::string optimizer = "adamw";
-  std::string precision = "as-saved";
-  std::string mode = "as-saved";
+  program::Optimizer optimizer = program::Optimizer::kAdamW;
+  program::Precision precision = program::Precision::kAsSaved;
+  program::Mode mode = program::Mode::kAsSaved;
   std::string loss;
   std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
   std::int64_t gpus = 1;                 ///< that train together, a process each

@@ -79,7 +79,7 @@ std::string training_text(const TrainOptions& options,
       : first_step > options.steps ? std::string("finished before: nothing left")
                                    : fmt::format("from step {}", first_step),
       options.steps,
-      run.plan.optimizer,
+      name_of(run.plan.optimizer),
       options.lr,
       options.lr_schedule,
       options.clip_norm,

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,9 +26,7 @@ SourcePos in_file(const std::string& path) {
 
 plan::Plan load_plan(const TrainOptions& options) {
   plan::Plan plan = plan::load_plan(options.plan);
-  const auto contradict = [&](const char* flag,
-                              const std::string& given,
-                              const std::string& planned) {
+  const auto contradict = [&](const char* flag, std::string_view given, std::string_view planned) {
     if (given == planned) return;
     ErrorInfo info;
     info.code = ErrorCode::kConflictingFlags;
@@ -36,8 +35,10 @@ plan::Plan load_plan(const TrainOptions& options) {
     info.help = {fmt::format("leave {} out, or search a plan for it", flag)};
     throw Error(std::move(info));
   };
-  if (options.optimizer) contradict("--optimizer", *options.optimizer, plan.optimizer);
-  if (options.precision) contradict("--precision", *options.precision, plan.precision);
+  if (options.optimizer)
+    contradict("--optimizer", name_of(*options.optimizer), name_of(plan.optimizer));
+  if (options.precision)
+    contradict("--precision", name_of(*options.precision), name_of(plan.precision));
   if (options.accumulation_steps) {
     contradict("--accumulation-steps",
                std::to_string(*options.accumulation_steps),
@@ -48,8 +49,7 @@ plan::Plan load_plan(const TrainOptions& options) {
 
 capture::Options capture_options(const TrainOptions& options, const plan::Plan& plan) {
   capture::Options wanted;
-  wanted.target.kind = plan.hardware.device_kind == "cuda" ? program::Target::Kind::kCuda
-                                                           : program::Target::Kind::kCpu;
+  wanted.target.kind = plan.hardware.device_kind;
   wanted.target.sm = plan.hardware.sm;
   wanted.target.isa = plan.hardware.isa;
   for (const std::string& text : options.inputs) {
@@ -70,7 +70,7 @@ capture::Options capture_options(const TrainOptions& options, const plan::Plan& 
 void check_plan_against(const program::Program& program,
                         const plan::Plan& plan,
                         const std::string& plan_path) {
-  if (plan.optimizer != "none") program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
   try {
     plan::check_against(plan, program);
   } catch (Error& error) {
@@ -116,7 +116,7 @@ void capture_model(const capture::Model& model,
   inputs.running = running_program(program, run.plan, options.plan);
   inputs.lifetimes = program::analyse_lifetimes(inputs.running);
   if (options.eval_data.empty()) return;
-  wanted.mode = "eval";
+  wanted.mode = program::Mode::kEvaluate;
   wanted.backward = false;
   run.held_out.emplace().program = capture::capture(model, wanted);
 }

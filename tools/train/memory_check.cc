@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "search/search.h"
 
 namespace elixir::tools {
 
@@ -34,12 +35,14 @@ Answer check_memory(const plan::Plan& plan, const schedule::RunMemory& needed, C
                                    least,
                                    format_bytes(least)));
   }
-  context.document() = {{"binding_limit", gpu ? "gpu_memory" : "host_memory"},
-                        {"needed_by", by_evaluation ? "evaluation" : "training"},
-                        {"shortfall_bytes", least - budget},
-                        {"minimum_gpu_memory_bytes", gpu_bytes},
-                        {"minimum_host_memory_bytes", needed.host_bytes},
-                        {"remedies", remedies}};
+  context.document() = {
+      {"binding_limit",
+       name_of(gpu ? search::BindingLimit::kGpuMemory : search::BindingLimit::kHostMemory)},
+      {"needed_by", by_evaluation ? "evaluation" : "training"},
+      {"shortfall_bytes", least - budget},
+      {"minimum_gpu_memory_bytes", gpu_bytes},
+      {"minimum_host_memory_bytes", needed.host_bytes},
+      {"remedies", remedies}};
   std::string text = fmt::format("does not fit: {} is short of {} bytes ({}) of {}\n",
                                  by_evaluation ? "evaluation" : "training",
                                  format_count(least - budget),

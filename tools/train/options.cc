@@ -85,7 +85,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   // Runs begun by older versions have neither.
   if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
   if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
-  options.device = saved.at("device").choice({"auto", "cpu", "cuda"});
+  options.device = saved.at("device").choice(program::kDeviceChoices);
   options.steps = saved.at("steps").non_negative();
   options.lr = saved.at("lr").number();
   options.lr_schedule = saved.at("lr_schedule").choice({"constant", "linear", "cosine"});
@@ -110,7 +110,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.eval_batches = saved.at("eval_batches").non_negative();
   options.inputs = strings(saved.at("inputs"));
   options.batch = integer_or_null(saved, "batch");
-  options.mode = saved.at("mode").string();
+  options.mode = saved.at("mode").choice(program::kModes);
   options.loss = saved.at("loss").string();
   options.hardware = string_or_null(saved, "hardware");
   return options;
@@ -159,7 +159,7 @@ void declare_inputs(Flags& flags, TrainOptions& options) {
 
 void declare_training(Flags& flags, TrainOptions& options) {
   flags.group("Training");
-  flags.choice("--device", {"auto", "cpu", "cuda"}, &options.device, "auto: the plan's");
+  flags.choice("--device", program::kDeviceChoices, &options.device, "auto: the plan's");
   flags.integer("--steps", "N", &options.steps, kPositive, "optimizer steps of the whole run")
       .brief();
   flags.number("--lr", "RATE", &options.lr, kPositiveNumber, "learning rate");
@@ -243,7 +243,11 @@ void declare_capture(Flags& flags, TrainOptions& options) {
               &options.inputs,
               "shape of an input; default: the shapes traced");
   flags.integer("--batch", "N", &options.batch, kPositive, "replaces dimension 0 of the inputs");
-  flags.choice("--mode", {"as-saved", "train"}, &options.mode, "training flag of the model");
+  flags.choice("--mode",
+               program::kModes,
+               &options.mode,
+               "training flag of the model",
+               {program::Mode::kAsSaved, program::Mode::kTrain});
   flags
       .choice("--loss",
               {"cross-entropy", "mse"},
@@ -254,10 +258,8 @@ void declare_capture(Flags& flags, TrainOptions& options) {
 
 void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
-  flags.choice(
-      "--optimizer", {"adamw", "adam", "sgd", "none"}, &options.optimizer, "must be the plan's");
-  flags.choice(
-      "--precision", {"as-saved", "bf16", "fp16"}, &options.precision, "must be the plan's");
+  flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "must be the plan's");
+  flags.choice("--precision", program::kPrecisions, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");
   flags
@@ -285,7 +287,7 @@ Json to_json(const TrainOptions& options) {
   json["data"] = absolute(options.data);
   json["data_format"] = nullable(options.data_format);
   json["labels"] = options.labels;
-  json["device"] = options.device;
+  json["device"] = name_of(options.device);
   json["steps"] = options.steps;
   json["lr"] = options.lr;
   json["lr_schedule"] = options.lr_schedule;
@@ -308,7 +310,7 @@ Json to_json(const TrainOptions& options) {
   json["log_every"] = nullable(options.log_every);
   json["inputs"] = options.inputs;
   json["batch"] = nullable(options.batch);
-  json["mode"] = options.mode;
+  json["mode"] = name_of(options.mode);
   json["loss"] = options.loss;
   json["hardware"] = options.hardware ? Json(absolute_if_file(*options.hardware)) : Json();
   return json;

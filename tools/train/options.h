@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "program/choices.h"
 #include "tools/common/cli.h"
 
 namespace elixir::tools {
@@ -20,7 +21,7 @@ struct TrainOptions {
   std::vector<std::string> data, eval_data;
   std::optional<std::string> data_format;
   std::string labels = "same";  ///< what a token stream puts into them
-  std::string device = "auto";
+  program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::optional<std::string> resume;
 
   std::int64_t steps = 100;
@@ -44,10 +45,12 @@ struct TrainOptions {
   // How the model is captured: as elixir-profile was told.
   std::vector<std::string> inputs;
   std::optional<std::int64_t> batch;
-  std::string mode = "as-saved", loss;
+  program::Mode mode = program::Mode::kAsSaved;
+  std::string loss;
 
   // The plan decides these; a flag that says otherwise is an error.
-  std::optional<std::string> optimizer, precision;
+  std::optional<program::Optimizer> optimizer;
+  std::optional<program::Precision> precision;
   std::optional<std::int64_t> accumulation_steps;
 
   std::optional<std::string> hardware;

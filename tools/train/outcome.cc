@@ -107,7 +107,7 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
   json["run_id"] = facts.place.run_id.empty() ? Json() : Json(facts.place.run_id);
   json["run_directory"] = facts.options.dry_run ? Json() : Json(facts.place.path);
   json["program_fingerprint"] = run.fingerprint;
-  json["device"] = run.device == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
+  json["device"] = name_of(run.device);
   json["steps"] = facts.options.steps;
   json["steps_done"] = result.steps_done;
   json["parameters"] = run.captured.program.parameter_count();

@@ -8,16 +8,29 @@ namespace {
 
 using program::Target;
 
+void check_image(const at::Tensor& input) {
+  TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
+              "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+              "dimensions for input, but got: ",
+              input.sizes());
+}
+
+/// Channels last stays on the CPU.
+at::Tensor image_like(const Target& target, const at::Tensor& input, const Sizes& sizes) {
+  const bool plain = is_cuda(target) || input.dim() == 3;
+  return new_empty(sizes,
+                   input,
+                   std::nullopt,
+                   plain ? at::MemoryFormat::Contiguous : input.suggest_memory_format());
+}
+
 /// self: (C, H, W) or (N, C, H, W); padding: left, right, top, bottom
 Values reflection_2d(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const Sizes padding = call.integers("padding");
   constexpr std::size_t kSides = 4;
   TORCH_CHECK(padding.size() == kSides, "padding size is expected to be 4");
-  TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
-              "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-              "dimensions for input, but got: ",
-              input.sizes());
+  check_image(input);
   Sizes sizes = input.sizes().vec();
   const auto grow = [&](std::size_t from_last, std::int64_t before, std::int64_t after) {
     std::int64_t& size = sizes[sizes.size() - from_last];
@@ -35,11 +48,7 @@ Values reflection_2d(const Target& target, const Call& call) {
   };
   grow(1, padding[0], padding[1]);
   grow(2, padding[2], padding[3]);
-  const bool plain = is_cuda(target) || input.dim() == 3;
-  return {new_empty(sizes,
-                    input,
-                    std::nullopt,
-                    plain ? at::MemoryFormat::Contiguous : input.suggest_memory_format())};
+  return {image_like(target, input, sizes)};
 }
 
 /// LibTorch's Meta kernel forgets that the CPU keeps channels last.
@@ -47,18 +56,11 @@ Values replication_2d(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const Sizes padding = call.integers("padding");
   TORCH_CHECK(padding.size() == 4, "padding size is expected to be 4");
-  TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
-              "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-              "dimensions for input, but got: ",
-              input.sizes());
+  check_image(input);
   Sizes sizes = input.sizes().vec();
   sizes[sizes.size() - 1] += padding[0] + padding[1];
   sizes[sizes.size() - 2] += padding[2] + padding[3];
-  const bool plain = is_cuda(target) || input.dim() == 3;
-  return {new_empty(sizes,
-                    input,
-                    std::nullopt,
-                    plain ? at::MemoryFormat::Contiguous : input.suggest_memory_format())};
+  return {image_like(target, input, sizes)};
 }
 
 Values padding_backward(const Target& target, const Call& call) {

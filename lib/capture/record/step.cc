@@ -48,9 +48,9 @@ at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at
 
 }  // namespace
 
-std::optional<at::ScalarType> floating_dtype(const std::string& precision) {
-  if (precision == "bf16") return at::kBFloat16;
-  if (precision == "fp16") return at::kHalf;
+std::optional<at::ScalarType> floating_dtype(program::Precision precision) {
+  if (precision == program::Precision::kBFloat16) return at::kBFloat16;
+  if (precision == program::Precision::kFloat16) return at::kHalf;
   return std::nullopt;
 }
 
@@ -96,9 +96,9 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
   step.loaded = load_module(ModelAccess::state(model).archive, device, floating);
   step.inputs = make_inputs(model, options, device, floating);
   set_devices(step.loaded.module, device_of(options.target));
-  if (options.mode == "train") {
+  if (options.mode == program::Mode::kTrain) {
     step.warnings = set_training_mode(step.loaded.module, TrainingMode::kTrain);
-  } else if (options.mode == "eval") {
+  } else if (options.mode == program::Mode::kEvaluate) {
     set_training_mode(step.loaded.module, TrainingMode::kEval);
   } else if (traced_for_evaluation(step.loaded.module)) {
     step.warnings.emplace_back(

@@ -27,7 +27,7 @@ struct Step {
 };
 
 /// bf16 or fp16 where the options ask for it.
-[[nodiscard]] std::optional<at::ScalarType> floating_dtype(const std::string& precision);
+[[nodiscard]] std::optional<at::ScalarType> floating_dtype(program::Precision precision);
 
 /// On meta, or in real memory (`load_module`). Errors of `capture`.
 [[nodiscard]] Step prepare_step(const Model& model, const Options& options, c10::Device device);

@@ -65,15 +65,6 @@ std::vector<std::string> keys_of(const Json& object) {
   return keys;
 }
 
-std::string join_quoted(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += ", ";
-    text += "`" + word + "`";
-  }
-  return text;
-}
-
 const Json* find_member(const Json& object, std::string_view key) {
   for (const auto& member : object.get_ref<const Json::object_t&>()) {
     if (member.first == key) return &member.second;

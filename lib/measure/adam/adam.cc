@@ -25,7 +25,8 @@ std::vector<AdamRate> rates_of(const Bench& bench,
   std::vector<AdamRate> rates;
   for (const Element type : {Element::kBFloat16, Element::kFloat16, Element::kFloat32}) {
     const AdamPass pass = {.gradient = type};
-    rates.push_back({name_of(type), ranks, adam_rate(pass, device, parameters, bench, ranks)});
+    rates.push_back(
+        {std::string(name_of(type)), ranks, adam_rate(pass, device, parameters, bench, ranks)});
   }
   return rates;
 }

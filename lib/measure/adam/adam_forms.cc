@@ -35,8 +35,8 @@ AdamFormRate rate_of(const Bench& bench,
                      const AdamPass& pass,
                      std::int64_t parameters) {
   return {device == DeviceKind::kCuda ? "gpu" : "cpu",
-          name_of(pass.gradient),
-          name_of(pass.moments),
+          std::string(name_of(pass.gradient)),
+          std::string(name_of(pass.moments)),
           pass.split ? "split" : "separate",
           parameters,
           adam_rate(pass, device, parameters, bench)};

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "hardware/rate_dtypes.h"
 #include "kernels/gradient.h"
 #include "kernels/split_master.h"
 #include "measure/host/host_memory.h"
@@ -21,16 +22,11 @@ namespace elixir::measure {
 
 using kernels::Element;
 
-const char* name_of(Element element) {
-  switch (element) {
-    case Element::kBFloat16:
-      return "bf16";
-    case Element::kFloat16:
-      return "fp16";
-    case Element::kFloat32:
-      break;
-  }
-  return "fp32";
+std::string_view name_of(Element element) {
+  const program::DType dtype = element == Element::kBFloat16  ? program::DType::kBFloat16
+                               : element == Element::kFloat16 ? program::DType::kFloat16
+                                                              : program::DType::kFloat32;
+  return hardware::kRateDTypes.name_of(dtype);
 }
 
 std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device) {

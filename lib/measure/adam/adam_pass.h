@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/adam.h"
@@ -21,7 +22,7 @@ struct AdamPass {
 };
 
 /// "bf16", "fp16", "fp32".
-[[nodiscard]] const char* name_of(kernels::Element element);
+[[nodiscard]] std::string_view name_of(kernels::Element element);
 /// Parameters for a figure that no cache helps: far beyond the caches, which grow with the cores;
 /// virtual machines do not say how large they are.
 [[nodiscard]] std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device);

@@ -14,9 +14,12 @@
 #include "core/error.h"
 #include "measure/collectives/collectives.h"
 #include "measure/machine/cuda_resources.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 /// Values repeat after it; counts are multiples of it, so that every rank's part begins alike.
 constexpr std::int64_t kPeriod = 8;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "hardware/hardware_profile.h"
 #include "kernels/thread_pool.h"
 #include "measure/sampling.h"
 
@@ -34,8 +35,7 @@ class ContendingWork {
                                                                  int threads);
 
 /// On the first GPU; kMissingFeature in a build without CUDA.
-enum class LinkDirection { kUp, kDown };
-[[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(LinkDirection direction,
+[[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
 

@@ -37,8 +37,8 @@ Works works_for(const Bench& bench) {
     return works;
   }
   const std::size_t bytes = at_most(bench.by_effort<std::int64_t>(128_MiB, 64_MiB));
-  works.push_back(make_link_work(LinkDirection::kUp, bytes));
-  works.push_back(make_link_work(LinkDirection::kDown, bytes));
+  works.push_back(make_link_work(hardware::Direction::kHostToDevice, bytes));
+  works.push_back(make_link_work(hardware::Direction::kDeviceToHost, bytes));
   works.push_back(make_adam_cpu_work(parameters, threads));
   works.push_back(make_matmul_work(bench.by_effort(8192, 4096)));
   if (!collectives_unavailable(bench.gpus)) {

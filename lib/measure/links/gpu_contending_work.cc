@@ -9,9 +9,12 @@
 #include "measure/links/contending_work.h"
 #include "measure/machine/cuda_resources.h"
 #include "measure/machine/topology.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 constexpr int kCopiesPerUnit = 4;
 constexpr int kProductsPerUnit = 4;
@@ -53,18 +56,16 @@ class GpuWork : public ContendingWork {
 
 class LinkWork : public GpuWork {
  public:
-  LinkWork(LinkDirection direction, std::size_t bytes)
+  LinkWork(hardware::Direction direction, std::size_t bytes)
       : direction_(direction),
         bytes_(bytes),
         host_(near_pinned_memory(bytes)),
         gpu_(device_memory(bytes, 0x5A)) {}
-  [[nodiscard]] std::string name() const override {
-    return direction_ == LinkDirection::kUp ? "host_to_device" : "device_to_host";
-  }
+  [[nodiscard]] std::string name() const override { return std::string(name_of(direction_)); }
 
  protected:
   void queue(cudaStream_t stream) override {
-    const bool up = direction_ == LinkDirection::kUp;
+    const bool up = direction_ == hardware::Direction::kHostToDevice;
     for (int i = 0; i < kCopiesPerUnit; ++i) {
       check_cuda(cudaMemcpyAsync(up ? gpu_.get() : host_.get(),
                                  up ? host_.get() : gpu_.get(),
@@ -76,7 +77,7 @@ class LinkWork : public GpuWork {
   }
 
  private:
-  LinkDirection direction_;
+  hardware::Direction direction_;
   std::size_t bytes_;
   CudaMemory host_, gpu_;
 };
@@ -107,7 +108,7 @@ class MatmulWork : public GpuWork {
 
 }  // namespace
 
-std::unique_ptr<ContendingWork> make_link_work(LinkDirection direction, std::size_t bytes) {
+std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction, std::size_t bytes) {
   return std::make_unique<LinkWork>(direction, bytes);
 }
 

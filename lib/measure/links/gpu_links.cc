@@ -11,9 +11,12 @@
 #include "kernels/host_arena.h"
 #include "measure/machine/cuda_resources.h"
 #include "measure/machine/topology.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 constexpr std::size_t kCheckedBytes = 65536;
 

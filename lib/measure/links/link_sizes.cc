@@ -30,8 +30,8 @@ std::vector<std::int64_t> sizes_up_to(std::int64_t most) {
   return sizes;
 }
 
-LinkCurve curve_of(const char* direction,
-                   const char* pages,
+LinkCurve curve_of(Direction direction,
+                   HostPages pages,
                    const std::vector<std::int64_t>& sizes,
                    const std::vector<std::vector<double>>& seconds,
                    const std::string& how) {
@@ -42,12 +42,13 @@ LinkCurve curve_of(const char* direction,
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     curve.points.push_back(
         {sizes[i],
-         time_figure(seconds[i],
-                     fmt::format("{}{} copy of {}, {}",
-                                 pages == std::string("none") ? "" : pages + std::string(" "),
-                                 direction,
-                                 format_bytes(sizes[i]),
-                                 how))});
+         time_figure(
+             seconds[i],
+             fmt::format("{}{} copy of {}, {}",
+                         pages == HostPages::kNone ? "" : fmt::format("{} ", name_of(pages)),
+                         name_of(direction),
+                         format_bytes(sizes[i]),
+                         how))});
     points.push_back({static_cast<double>(sizes[i]), quantile(seconds[i], 0.5)});
   }
   if (const auto line = hardware::fit_line_that_holds(points)) {
@@ -78,7 +79,7 @@ std::vector<LinkCurve> cpu_curves(const Bench& bench, const Sampling& sampling) 
     }));
   }
   const std::string how = "by " + bench.threads_text() + ", wall clock";
-  return {curve_of("host_to_device", "pageable", sizes, seconds, how)};
+  return {curve_of(Direction::kHostToDevice, HostPages::kPageable, sizes, seconds, how)};
 }
 
 const Registration kLinkSizes({
@@ -98,14 +99,12 @@ const Registration kLinkSizes({
       struct Route {
         Direction direction;
         HostPages pages;
-        const char *direction_name, *pages_name;
       };
-      const std::vector<Route> routes = {
-          {Direction::kHostToDevice, HostPages::kPinned, "host_to_device", "pinned"},
-          {Direction::kDeviceToHost, HostPages::kPinned, "device_to_host", "pinned"},
-          {Direction::kHostToDevice, HostPages::kPageable, "host_to_device", "pageable"},
-          {Direction::kDeviceToHost, HostPages::kPageable, "device_to_host", "pageable"},
-          {Direction::kDeviceToDevice, HostPages::kPinned, "device_to_device", "none"}};
+      const std::vector<Route> routes = {{Direction::kHostToDevice, HostPages::kPinned},
+                                         {Direction::kDeviceToHost, HostPages::kPinned},
+                                         {Direction::kHostToDevice, HostPages::kPageable},
+                                         {Direction::kDeviceToHost, HostPages::kPageable},
+                                         {Direction::kDeviceToDevice, HostPages::kNone}};
       const std::vector<std::int64_t> sizes =
           sizes_up_to(std::min({bench.by_effort<std::int64_t>(1_GiB, 64_MiB),
                                 bench.memory_bytes / 8,
@@ -114,8 +113,8 @@ const Registration kLinkSizes({
       curves.reserve(routes.size());
       for (const Route& route : routes) {
         curves.push_back(
-            curve_of(route.direction_name,
-                     route.pages_name,
+            curve_of(route.direction,
+                     route.pages,
                      sizes,
                      gpu_copy_seconds_by_size(route.direction, route.pages, sizes, sampling),
                      "events"));

@@ -65,7 +65,7 @@ LinkRate cpu_link(const Bench& bench) {
 
 LinkRate cuda_link(const Bench& bench, Direction direction, HostPages pages) {
   const std::size_t bytes = copy_bytes(bench);
-  const char* kind = pages == HostPages::kPinned ? "pinned" : "pageable";
+  const std::string_view kind = name_of(pages);
   return {1,
           rate_figure(static_cast<double>(bytes),
                       gpu_copy_seconds(direction, pages, bytes, 4, bench.sampling()),

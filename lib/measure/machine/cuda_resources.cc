@@ -16,23 +16,17 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 /// About a millisecond at 2 GHz.
 constexpr std::int64_t kHoldCycles = 2'000'000;
 
 }  // namespace
-
-void check_cuda(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  (void)cudaGetLastError();
-  throw Error(
-      error == cudaErrorMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kDeviceFailure,
-      fmt::format("{}: {}", what, cudaGetErrorString(error)));
-}
 
 DeviceScope::DeviceScope(int device) {
   check_cuda(cudaGetDevice(&before_), "cudaGetDevice");

@@ -15,9 +15,6 @@ inline constexpr int kBusIdLength = 32;
 /// Bytes that checked copies carry, and those of the memory that they go to.
 inline constexpr int kPattern = 0x5A, kOther = 0x3C;
 
-/// kOutOfMemory or kDeviceFailure with what CUDA says.
-void check_cuda(cudaError_t error, const char* what);
-
 /// Makes a device the current one, and the former again.
 class DeviceScope {
  public:

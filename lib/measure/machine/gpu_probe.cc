@@ -17,9 +17,12 @@
 
 #include "core/error.h"
 #include "measure/machine/cuda_resources.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::measure {
 namespace {
+
+using replay::check_cuda;
 
 /// How long the GPU is kept busy while work is queued behind: about 0.3 ms at 2 GHz.
 constexpr std::int64_t kProbeHoldCycles = 600'000;

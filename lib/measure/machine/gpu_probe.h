@@ -31,8 +31,8 @@ namespace elixir::measure {
 /// holds outside the caching allocator. Other processes on the GPU would be counted in.
 [[nodiscard]] hardware::Gpu describe_gpu(int device);
 
-enum class Direction { kHostToDevice, kDeviceToHost, kDeviceToDevice };
-enum class HostPages { kPinned, kPageable };
+using hardware::Direction;
+using hardware::HostPages;
 
 /// Seconds of copies of `bytes`; each sample is the mean of `copies` queued together.
 [[nodiscard]] std::vector<double> gpu_copy_seconds(

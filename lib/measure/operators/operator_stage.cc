@@ -9,7 +9,7 @@
 
 #include <ATen/ops/empty.h>
 
-#include "core/units.h"
+#include "core/allocation_unit.h"
 #include "program/arguments.h"
 #include "replay/counting_allocator.h"
 
@@ -22,7 +22,6 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-constexpr std::int64_t kRounding = replay::kCountedRoundingBytes;
 constexpr std::size_t kCacheLineBytes = 64;
 
 /// Index tensors hold values in [0, bound): valid rows, classes or positions of the call.
@@ -100,7 +99,7 @@ OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cu
 std::int64_t OperatorStage::fresh_bytes() const {
   std::int64_t bytes = 0;
   for (const StorageId id : call_.fresh()) {
-    bytes += round_up(static_cast<std::int64_t>(storages_[id].nbytes()), kRounding);
+    bytes += rounded_allocation(static_cast<std::int64_t>(storages_[id].nbytes()));
   }
   return bytes;
 }

@@ -10,6 +10,7 @@
 
 #include "core/units.h"
 #include "hardware/operator_cost.h"
+#include "hardware/rate_dtypes.h"
 
 namespace elixir::measure {
 namespace {
@@ -24,12 +25,6 @@ bool is_product(const program::Operator& op) {
   return std::find(kProducts.begin(), kProducts.end(), op.name) != kProducts.end();
 }
 
-std::string_view short_name(program::DType dtype) {
-  if (dtype == program::DType::kBFloat16) return "bf16";
-  if (dtype == program::DType::kFloat16) return "fp16";
-  return dtype == program::DType::kFloat32 ? "fp32" : "";
-}
-
 }  // namespace
 
 std::optional<std::string> implausible_product(const program::Operator& op,
@@ -37,7 +32,7 @@ std::optional<std::string> implausible_product(const program::Operator& op,
                                                const hardware::HardwareProfile& profile) {
   if (!is_product(op)) return std::nullopt;
   const hardware::OperatorWork work = hardware::work_of(op);
-  const std::string_view dtype = short_name(work.dtype);
+  const std::string_view dtype = hardware::kRateDTypes.name_of(work.dtype);
   const auto rate = std::find_if(profile.compute.begin(),
                                  profile.compute.end(),
                                  [&](const auto& one) { return one.dtype == dtype; });

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "core/allocation_unit.h"
 #include "core/units.h"
 
 namespace elixir::memory {
@@ -33,7 +34,7 @@ std::int64_t block_bytes(std::int64_t bytes, const AllocatorConfig& config) {
   if (divisions > 1 && bytes / kMinBlockBytes >= divisions && bytes > kMinBlockBytes * divisions) {
     return round_to_division(bytes, divisions);
   }
-  return round_up(bytes, kMinBlockBytes);
+  return rounded_allocation(bytes);
 }
 
 std::int64_t segment_bytes(std::int64_t block_bytes, const AllocatorConfig& config) {

@@ -6,11 +6,12 @@
 
 #include <cstdint>
 
+#include "core/allocation_unit.h"
 #include "memory/allocator/config.h"
 
 namespace elixir::memory {
 
-inline constexpr std::int64_t kMinBlockBytes = 512;
+inline constexpr std::int64_t kMinBlockBytes = kAllocationUnitBytes;
 inline constexpr std::int64_t kMaxSmallBytes = 1_MiB;      ///< larger blocks: the large pool
 inline constexpr std::int64_t kSmallSegmentBytes = 2_MiB;  ///< segments (pages) of the small pool
 inline constexpr std::int64_t kMinLargeBytes = 10_MiB;     ///< from here on a segment of its own

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/allocation_unit.h"
 #include "memory/analysis/module_memory.h"
 #include "memory/step/optimizer_state.h"
 
@@ -62,7 +63,7 @@ class Attributor {
     result.model_path = profile_.model_path;
     result.fingerprint = fingerprint(program_);
     result.target = program_.target.text();
-    result.optimizer = profile_.optimizer;
+    result.optimizer = name_of(profile_.optimizer);
     for (const program::Input& input : program_.inputs) {
       result.inputs.push_back(fmt::format("{} {}[{}]",
                                           input.name,
@@ -134,7 +135,7 @@ class Attributor {
     }
     std::int64_t rest_bytes = profile_.memory.optimizer_bytes;
     for (const OptimizerTensor& tensor : optimizer_state(program_, profile_.optimizer)) {
-      const std::int64_t bytes = rounded(tensor.bytes);
+      const std::int64_t bytes = rounded_allocation(tensor.bytes);
       module_of(program_.parameters[position(tensor.parameter)]).at_peak_bytes += bytes;
       rest_bytes -= bytes;
     }
@@ -147,7 +148,7 @@ class Attributor {
         profile_.memory.optimizer_bytes;
     for (const Storage& storage : program_.storages) {
       if (storage.on_host) continue;
-      const std::int64_t bytes = rounded(storage.bytes);
+      const std::int64_t bytes = rounded_allocation(storage.bytes);
       result.made_bytes[static_cast<std::size_t>(storage.category)] += bytes;
       if (storage.allocated_at < 0) continue;
       bytes_of_call[position(storage.allocated_at)] += bytes;

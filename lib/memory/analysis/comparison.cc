@@ -135,7 +135,7 @@ Comparison compare(const Attribution& before, const Attribution& after) {
   result.operator_calls = {before.operator_calls, after.operator_calls};
   result.peak_operator = {before.peak_operator, after.peak_operator};
   result.peak_module = {before.peak_module, after.peak_module};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kCategoryCount); ++i) {
+  for (std::size_t i = 0; i < program::kCategoryCount; ++i) {
     result.categories.push_back({static_cast<program::Category>(i),
                                  {before.at_peak_bytes[i], after.at_peak_bytes[i]},
                                  {before.made_bytes[i], after.made_bytes[i]}});

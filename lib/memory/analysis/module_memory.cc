@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 
 namespace elixir::memory {
@@ -83,7 +84,7 @@ void add_parameters(const Program& program, Tree& tree) {
     for (const std::string& name : parameter.names) {
       tree.upwards(tree.owner_of(name), [&](ModuleMemory& module, std::int32_t at) {
         if (std::exchange(counted[static_cast<std::size_t>(at)], &parameter) == &parameter) return;
-        module.parameters_bytes += rounded(program.storages[storage].bytes);
+        module.parameters_bytes += rounded_allocation(program.storages[storage].bytes);
       });
     }
   }
@@ -112,7 +113,7 @@ std::vector<ModuleMemory> module_memory(const Program& program, const Timeline& 
     if (storage.category != Category::kActivation || storage.allocated_at < 0) continue;
     const Operator& op = program.operators[static_cast<std::size_t>(storage.allocated_at)];
     tree.upwards(place_of(op, places), [&](ModuleMemory& module, std::int32_t) {
-      module.activations_bytes += rounded(storage.bytes);
+      module.activations_bytes += rounded_allocation(storage.bytes);
     });
   }
   return tree.take();

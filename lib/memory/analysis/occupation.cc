@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "memory/step/timeline.h"
 #include "program/lifetimes.h"
@@ -40,8 +41,8 @@ std::int64_t peak_beyond_the_model(const Program& program) {
     const auto first = static_cast<std::size_t>(storage.allocated_at);
     const std::size_t end = std::min(static_cast<std::size_t>(last) + 1, operators);
     require(first < end, "a storage is released before it is made");
-    change[first] += rounded(storage.bytes);
-    change[end] -= rounded(storage.bytes);
+    change[first] += rounded_allocation(storage.bytes);
+    change[end] -= rounded_allocation(storage.bytes);
   }
   std::int64_t live = 0;
   std::int64_t peak = 0;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 
 namespace elixir::memory {
@@ -27,9 +28,9 @@ std::vector<OperatorMemory> operator_memory(const program::Program& program,
     const std::string& name =
         program.operators[static_cast<std::size_t>(storage.allocated_at)].name;
     OperatorMemory& entry = by_name.at(name);
-    entry.made_bytes += rounded(storage.bytes);
+    entry.made_bytes += rounded_allocation(storage.bytes);
     if (storage.category == program::Category::kActivation) {
-      entry.activations_bytes += rounded(storage.bytes);
+      entry.activations_bytes += rounded_allocation(storage.bytes);
     }
   }
   std::vector<OperatorMemory> result;

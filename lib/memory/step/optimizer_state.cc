@@ -7,19 +7,20 @@
 namespace elixir::memory {
 
 std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
-                                             const std::string& optimizer) {
+                                             program::Optimizer optimizer) {
   constexpr std::int64_t kFp32Bytes = 4;
   std::vector<OptimizerTensor> state;
-  if (optimizer != "adamw" && optimizer != "adam") return state;
+  if (optimizer != program::Optimizer::kAdamW && optimizer != program::Optimizer::kAdam)
+    return state;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const program::Parameter& parameter = program.parameters[i];
     if (!parameter.gradient) continue;
     const auto position = static_cast<std::int32_t>(i);
     const std::int64_t element_bytes = program::element_bytes(parameter.tensor.dtype);
     const std::int64_t bytes = parameter.tensor.numel() * std::max(element_bytes, kFp32Bytes);
-    if (element_bytes < kFp32Bytes) state.push_back({position, "master", bytes});
-    state.push_back({position, "exp_avg", bytes});
-    state.push_back({position, "exp_avg_sq", bytes});
+    if (element_bytes < kFp32Bytes) state.push_back({position, OptimizerPart::kMaster, bytes});
+    state.push_back({position, OptimizerPart::kMoment1, bytes});
+    state.push_back({position, OptimizerPart::kMoment2, bytes});
   }
   return state;
 }

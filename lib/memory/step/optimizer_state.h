@@ -10,18 +10,29 @@
 #include <string_view>
 #include <vector>
 
+#include "core/name_table.h"
 #include "program/program.h"
 
 namespace elixir::memory {
 
+/// The words are PyTorch's.
+enum class OptimizerPart : std::uint8_t { kMaster, kMoment1, kMoment2 };
+inline constexpr NameTable<OptimizerPart, 3> kOptimizerParts{
+    {{OptimizerPart::kMaster, "master"},
+     {OptimizerPart::kMoment1, "exp_avg"},
+     {OptimizerPart::kMoment2, "exp_avg_sq"}}};
+[[nodiscard]] constexpr std::string_view name_of(OptimizerPart part) {
+  return kOptimizerParts.name_of(part);
+}
+
 struct OptimizerTensor {
   std::int32_t parameter = -1;  ///< position in Program::parameters
-  std::string_view part;        ///< "master", "exp_avg", "exp_avg_sq"; static text
-  std::int64_t bytes = 0;       ///< as asked for, not rounded
+  OptimizerPart part = OptimizerPart::kMaster;
+  std::int64_t bytes = 0;  ///< as asked for, not rounded
 };
 
 /// In the order in which they are made: by parameter, master first.
 [[nodiscard]] std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
-                                                           const std::string& optimizer);
+                                                           program::Optimizer optimizer);
 
 }  // namespace elixir::memory

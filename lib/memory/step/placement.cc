@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "memory/step/timeline.h"
 
@@ -175,7 +176,7 @@ std::vector<PlacedEvent> place_in_one_segment(const TrainingEvents& events) {
   Arena arena;
   const auto allocate = [&](std::int32_t allocation, program::OperatorId at) {
     const auto index = static_cast<std::size_t>(allocation);
-    const std::int64_t bytes = rounded(events.allocations[index].bytes);
+    const std::int64_t bytes = rounded_allocation(events.allocations[index].bytes);
     require(address_of[index] == 0, "an allocation is made twice");
     address_of[index] = arena.take(bytes);
     placed.push_back({Action::kAllocate, address_of[index], bytes, allocation, at});
@@ -188,7 +189,7 @@ std::vector<PlacedEvent> place_in_one_segment(const TrainingEvents& events) {
       allocate(event.allocation, event.at);
       continue;
     }
-    const std::int64_t bytes = rounded(events.allocations[index].bytes);
+    const std::int64_t bytes = rounded_allocation(events.allocations[index].bytes);
     const std::int64_t address = std::exchange(address_of[index], 0);
     require(address != 0, "an allocation is released before it is made");
     arena.give_back(address, bytes);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
-#include "core/units.h"
 #include "memory/step/optimizer_state.h"
 
 namespace elixir::memory {
@@ -14,10 +14,6 @@ using program::Category;
 using program::OperatorId;
 using program::Program;
 using program::Storage;
-
-std::int64_t rounded(std::int64_t bytes) {
-  return round_up(bytes, kRoundingBytes);
-}
 
 namespace {
 
@@ -40,8 +36,8 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
     require(storage.allocated_at < operators && storage.freed_after <= operators,
             "a storage lives outside its program");
     if (storage.allocated_at < 0) {
-      live[index_of(storage.category)] += rounded(storage.bytes);
-      total += rounded(storage.bytes);
+      live[index_of(storage.category)] += rounded_allocation(storage.bytes);
+      total += rounded_allocation(storage.bytes);
     } else {
       born[static_cast<std::size_t>(storage.allocated_at)].push_back(storage.id);
     }
@@ -57,8 +53,8 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
   for (std::size_t op = 0; op < program.operators.size(); ++op) {
     for (const program::StorageId id : born[op]) {
       const Storage& storage = program.storages[static_cast<std::size_t>(id)];
-      live[index_of(storage.category)] += rounded(storage.bytes);
-      total += rounded(storage.bytes);
+      live[index_of(storage.category)] += rounded_allocation(storage.bytes);
+      total += rounded_allocation(storage.bytes);
     }
     timeline.allocated_bytes.push_back(total);
     timeline.by_category_bytes.push_back(live);
@@ -72,15 +68,15 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
     }
     for (const program::StorageId id : dies[op]) {
       const Storage& storage = program.storages[static_cast<std::size_t>(id)];
-      live[index_of(storage.category)] -= rounded(storage.bytes);
-      total -= rounded(storage.bytes);
+      live[index_of(storage.category)] -= rounded_allocation(storage.bytes);
+      total -= rounded_allocation(storage.bytes);
     }
   }
 
   for (const Storage& storage : program.storages) {
     if (on_device(storage) && storage.allocated_at <= timeline.peak_operator &&
         storage.freed_after >= timeline.peak_operator) {
-      timeline.live_at_peak.push_back({storage.id, rounded(storage.bytes)});
+      timeline.live_at_peak.push_back({storage.id, rounded_allocation(storage.bytes)});
     }
   }
   std::sort(timeline.live_at_peak.begin(),
@@ -91,27 +87,27 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
   return timeline;
 }
 
-std::int64_t optimizer_state_bytes(const Program& program, const std::string& optimizer) {
+std::int64_t optimizer_state_bytes(const Program& program, program::Optimizer optimizer) {
   std::int64_t bytes = 0;
   for (const OptimizerTensor& tensor : optimizer_state(program, optimizer)) {
-    bytes += rounded(tensor.bytes);
+    bytes += rounded_allocation(tensor.bytes);
   }
   return bytes;
 }
 
-program::MemorySummary summarise(const Program& program, const std::string& optimizer) {
+program::MemorySummary summarise(const Program& program, program::Optimizer optimizer) {
   program::MemorySummary summary;
   for (const Storage& storage : program.storages) {
     if (!on_device(storage)) continue;
     switch (storage.category) {
       case Category::kParameter:
-        summary.parameters_bytes += rounded(storage.bytes);
+        summary.parameters_bytes += rounded_allocation(storage.bytes);
         break;
       case Category::kBuffer:
-        summary.buffers_bytes += rounded(storage.bytes);
+        summary.buffers_bytes += rounded_allocation(storage.bytes);
         break;
       case Category::kGradient:
-        summary.gradients_bytes += rounded(storage.bytes);
+        summary.gradients_bytes += rounded_allocation(storage.bytes);
         break;
       default:
         break;

@@ -12,20 +12,17 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/step/optimizer_state.h"
 #include "program/document.h"
 #include "program/program.h"
 
 namespace elixir::memory {
 
-inline constexpr int kCategoryCount = 8;
-using ByCategory = std::array<std::int64_t, kCategoryCount>;  ///< bytes, by program::Category
+/// Bytes, by program::Category.
+using ByCategory = std::array<std::int64_t, program::kCategoryCount>;
 [[nodiscard]] constexpr std::size_t index_of(program::Category category) {
   return static_cast<std::size_t>(category);
 }
-
-/// Rounding of LibTorch's caching allocator (kMinBlockSize).
-inline constexpr std::int64_t kRoundingBytes = 512;
-[[nodiscard]] std::int64_t rounded(std::int64_t bytes);
 
 struct LiveStorage {
   program::StorageId storage = -1;
@@ -41,7 +38,7 @@ struct LiveScratch {
 
 struct LiveOptimizerTensor {
   std::int32_t parameter = -1;
-  std::string_view part;  ///< as OptimizerTensor::part
+  OptimizerPart part = OptimizerPart::kMaster;
   std::int64_t bytes = 0;
 };
 
@@ -66,9 +63,9 @@ struct Timeline {
 
 /// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.
 [[nodiscard]] std::int64_t optimizer_state_bytes(const program::Program& program,
-                                                 const std::string& optimizer);
+                                                 program::Optimizer optimizer);
 
 [[nodiscard]] program::MemorySummary summarise(const program::Program& program,
-                                               const std::string& optimizer);
+                                               program::Optimizer optimizer);
 
 }  // namespace elixir::memory

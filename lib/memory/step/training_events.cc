@@ -46,7 +46,7 @@ class Recording {
       }
     }
     for (const OptimizerTensor& tensor : state) {
-      if (tensor.part == "master") optimizer_state(tensor, -1);
+      if (tensor.part == OptimizerPart::kMaster) optimizer_state(tensor, -1);
     }
   }
 
@@ -58,7 +58,7 @@ class Recording {
     }
     if (number == 1) {
       for (const OptimizerTensor& tensor : state) {
-        if (tensor.part != "master") optimizer_state(tensor, after_);
+        if (tensor.part != OptimizerPart::kMaster) optimizer_state(tensor, after_);
       }
     }
     for (const StorageId id : ends_with_step_) free(id, after_);
@@ -133,7 +133,7 @@ class Recording {
 }  // namespace
 
 TrainingEvents training_events(const Program& program,
-                               const std::string& optimizer,
+                               program::Optimizer optimizer,
                                const std::vector<operators::CallScript>& scripts,
                                int steps) {
   const std::vector<OptimizerTensor> state = optimizer_state(program, optimizer);

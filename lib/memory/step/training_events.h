@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/step/optimizer_state.h"
 #include "operators/scratch/call_script.h"
 #include "program/program.h"
 
@@ -24,9 +25,9 @@ struct TrainingAllocation {
   bool scratch = false;             ///< of a kernel or library: no tensor of the program
   program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
   std::int32_t parameter = -1;      ///< whose optimizer state; -1 for the others
-  std::string_view part;            ///< of the optimizer state; static text
-  program::OperatorId at = -1;      ///< the call that asks; -1 outside of calls
-  int step = 0;                     ///< from 1; 0 before the first
+  OptimizerPart part = OptimizerPart::kMaster;  ///< of the optimizer state
+  program::OperatorId at = -1;                  ///< the call that asks; -1 outside of calls
+  int step = 0;                                 ///< from 1; 0 before the first
 };
 
 struct TrainingEvent {
@@ -43,7 +44,7 @@ struct TrainingEvents {
 
 /// `scripts`: one for each operator. The update itself asks for nothing, as Elixir's kernels.
 [[nodiscard]] TrainingEvents training_events(const program::Program& program,
-                                             const std::string& optimizer,
+                                             program::Optimizer optimizer,
                                              const std::vector<operators::CallScript>& scripts,
                                              int steps);
 

@@ -126,7 +126,7 @@ TrainingMemory simulate_training(const TrainingEvents& events,
 }
 
 TrainingMemory predict_training(const program::Program& program,
-                                const std::string& optimizer,
+                                program::Optimizer optimizer,
                                 const operators::WorkspaceTable& table,
                                 const AllocatorConfig& config,
                                 const DeviceLimits& limits) {

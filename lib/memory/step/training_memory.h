@@ -64,7 +64,7 @@ struct TrainingWatch {
 
 /// The same for a program whose target is CUDA, with the scripts of its calls.
 [[nodiscard]] TrainingMemory predict_training(const program::Program& program,
-                                              const std::string& optimizer,
+                                              program::Optimizer optimizer,
                                               const operators::WorkspaceTable& table,
                                               const AllocatorConfig& config,
                                               const DeviceLimits& limits);

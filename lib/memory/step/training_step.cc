@@ -151,7 +151,7 @@ Timeline timeline_of(const Program& program,
 }
 
 TrainingStep predict_step(const Program& program,
-                          const std::string& optimizer,
+                          program::Optimizer optimizer,
                           const operators::WorkspaceTable& table,
                           const AllocatorConfig& config,
                           std::int64_t gpus) {

@@ -38,7 +38,7 @@ struct TrainingStep {
 /// `table`, `config` and `gpus` are for CUDA targets. With several GPUs, one process each, NCCL's
 /// memory is part of the process's; where it is not known, neither is the process's.
 [[nodiscard]] TrainingStep predict_step(const program::Program& program,
-                                        const std::string& optimizer,
+                                        program::Optimizer optimizer,
                                         const operators::WorkspaceTable& table,
                                         const AllocatorConfig& config,
                                         std::int64_t gpus = 1);

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 // ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
 #include <cstdint>
+#include <optional>
 
 #include "core/units.h"
 #include "operators/scratch/rules.h"
@@ -24,6 +25,19 @@ struct Heads {
         width(tensor.sizes.at(3)) {}
   [[nodiscard]] std::int64_t all_rows() const { return batch * heads * rows; }
 };
+
+struct QueryAndKey {
+  program::DType dtype;
+  Heads query, key;
+};
+
+/// nullopt when the call has none.
+std::optional<QueryAndKey> query_and_key(const ScriptBuilder& script) {
+  const auto* query = script.tensor("query");
+  const auto* key = script.tensor("key");
+  if (query == nullptr || key == nullptr) return std::nullopt;
+  return QueryAndKey{query->dtype, Heads(*query), Heads(*key)};
+}
 
 bool was_recorded(const Heads& query, const program::TensorRef* value) {
   return query.width <= kWidestRecorded && (value == nullptr || Heads(*value).width == query.width);
@@ -50,17 +64,15 @@ void cudnn_attention(ScriptBuilder& script) {
 /// gradients for every query head besides, summed afterwards.
 void cudnn_attention_backward(ScriptBuilder& script) {
   script.outputs();
-  const auto* query = script.tensor("query");
-  const auto* key = script.tensor("key");
-  if (query == nullptr || key == nullptr) return;
-  const Heads q(*query);
-  const Heads k(*key);
+  const auto call = query_and_key(script);
+  if (!call) return;
+  const auto& [dtype, q, k] = *call;
   const auto* value = script.tensor("value");
   if (!was_recorded(q, value)) script.modelled();
   std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
   if (q.heads != k.heads) {
     const std::int64_t widths = k.width + (value == nullptr ? k.width : Heads(*value).width);
-    bytes += q.batch * q.heads * k.rows * widths * program::element_bytes(query->dtype);
+    bytes += q.batch * q.heads * k.rows * widths * program::element_bytes(dtype);
   }
   script.temporary(bytes);
 }
@@ -71,12 +83,11 @@ void efficient_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kTile = 64;
   constexpr std::int64_t kLockBytes = 16;
   script.outputs();
-  const auto* query = script.tensor("query");
-  const auto* key = script.tensor("key");
-  if (query == nullptr || key == nullptr) return;
-  const Heads q(*query);
+  const auto call = query_and_key(script);
+  if (!call) return;
+  const auto& [dtype, q, k] = *call;
   const std::int64_t row_bytes = q.all_rows() * kFloatBytes;
-  if (program::element_bytes(query->dtype) < kFloatBytes) {
+  if (program::element_bytes(dtype) < kFloatBytes) {
     script.temporary(row_bytes);
   } else {
     const int products = script.temporary(q.all_rows() * q.width * kFloatBytes);
@@ -85,14 +96,13 @@ void efficient_attention_backward(ScriptBuilder& script) {
     script.release(products);
     script.release(sums);
   }
-  const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
+  const auto tiles = [](std::int64_t n) { return ceil_div(n, kTile); };
   std::int64_t bytes = q.batch * q.heads * tiles(q.rows) * tiles(q.width) *
                        (kTile * kTile * kFloatBytes + kLockBytes);
   if (q.width > kTile) {
     // Other tiles, and in half precision key's and value's gradients are summed in fp32.
     script.modelled();
-    if (program::element_bytes(query->dtype) < kFloatBytes) {
-      const Heads k(*key);
+    if (program::element_bytes(dtype) < kFloatBytes) {
       bytes += 2 * k.all_rows() * tiles(k.width) * kTile * kFloatBytes;
     }
   }
@@ -114,17 +124,15 @@ void flash_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kWideFrom = 128;
   script.modelled();
   script.outputs();
-  const auto* query = script.tensor("query");
-  const auto* key = script.tensor("key");
-  if (query == nullptr || key == nullptr) return;
-  const Heads q(*query);
-  const Heads k(*key);
+  const auto call = query_and_key(script);
+  if (!call) return;
+  const auto& [dtype, q, k] = *call;
   const std::int64_t rows = q.batch * q.heads * round_up(q.rows, kRows);
   script.temporary(rows * kFloatBytes);
   script.temporary(rows * round_up(q.width, q.width <= kWideFrom ? kNarrow : kWide) * kFloatBytes);
   if (q.heads != k.heads) {
     const std::int64_t expanded =
-        q.batch * q.heads * k.rows * k.width * program::element_bytes(query->dtype);
+        q.batch * q.heads * k.rows * k.width * program::element_bytes(dtype);
     script.temporary(expanded);
     script.temporary(expanded);
   }

@@ -91,6 +91,19 @@ void sum_by_index(
   }
 }
 
+/// The sum of `gradient`'s rows by index.
+void sum_into_table(ScriptBuilder& script,
+                    const program::TensorRef& indices,
+                    const program::TensorRef& gradient) {
+  sort_indices(script, indices.numel());
+  script.outputs();
+  sum_by_index(script,
+               indices.numel(),
+               script.integer("num_weights", 0),
+               gradient.sizes.empty() ? 1 : gradient.sizes.back(),
+               program::element_bytes(gradient.dtype) < kFloatBytes);
+}
+
 void embedding_dense_backward(ScriptBuilder& script) {
   constexpr std::int64_t kFewIndices = 3072;
   const auto* gradient = script.tensor("grad_output");
@@ -105,13 +118,7 @@ void embedding_dense_backward(ScriptBuilder& script) {
   if (scale_by_frequency || program::element_bytes(indices->dtype) != kIndexBytes) {
     script.modelled();
   }
-  sort_indices(script, count);
-  script.outputs();
-  sum_by_index(script,
-               count,
-               script.integer("num_weights", 0),
-               gradient->sizes.empty() ? 1 : gradient->sizes.back(),
-               program::element_bytes(gradient->dtype) < kFloatBytes);
+  sum_into_table(script, *indices, *gradient);
 }
 
 /// Sums and means; the gradient of maxima is one indexed addition.
@@ -126,14 +133,7 @@ void embedding_bag_backward(ScriptBuilder& script) {
     script.modelled();
   }
   if (script.integer("mode", 0) == kMax) return;
-  const std::int64_t count = indices->numel();
-  sort_indices(script, count);
-  script.outputs();
-  sum_by_index(script,
-               count,
-               script.integer("num_weights", 0),
-               gradient->sizes[1],
-               program::element_bytes(gradient->dtype) < kFloatBytes);
+  sum_into_table(script, *indices, *gradient);
 }
 
 /// Scans of one row go to CUB.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/units.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -78,14 +79,15 @@ class BlockSums {
     const std::int64_t channels = input.sizes[1];
     if (input.numel() == 0) return;
     const std::int64_t reduced = input.numel() / channels;
-    std::int64_t columns = std::min(power_of_two(channels), kColumns);
+    std::int64_t columns = std::min(power_of_two_up_to(channels), kColumns);
     const std::int64_t rows =
-        std::min(power_of_two((reduced + kEach - 1) / kEach), kThreads / columns);
-    if (columns * rows != kThreads) columns = std::min(power_of_two(channels), kThreads / rows);
-    const std::int64_t blocks = std::min((reduced + rows * kEach - 1) / (rows * kEach), kMostRows);
+        std::min(power_of_two_up_to(ceil_div(reduced, kEach)), kThreads / columns);
+    if (columns * rows != kThreads)
+      columns = std::min(power_of_two_up_to(channels), kThreads / rows);
+    const std::int64_t blocks = std::min(ceil_div(reduced, rows * kEach), kMostRows);
     if (blocks < kFewestRows) return;
     sums_ = script.temporary(each * channels * blocks * kFloatBytes);
-    counters_ = script.temporary((channels + columns - 1) / columns * kCounterBytes);
+    counters_ = script.temporary(ceil_div(channels, columns) * kCounterBytes);
   }
   void release() const {
     script_.release(counters_);
@@ -93,12 +95,6 @@ class BlockSums {
   }
 
  private:
-  /// The largest that is not above n.
-  static std::int64_t power_of_two(std::int64_t n) {
-    std::int64_t power = 1;
-    while (power * 2 <= n) power *= 2;
-    return power;
-  }
   ScriptBuilder& script_;
   int sums_ = -1;
   int counters_ = -1;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -21,11 +20,6 @@ struct Dimension {
   std::int64_t size = 1;
   std::int64_t input_stride = 0, output_stride = 0;  ///< elements; output's is 0 where reduced
 };
-
-std::int64_t power_of_two_up_to(std::int64_t n) {
-  return static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
-}
 
 /// Dimensions as the tensor iterator visits them: reduced ones first, then by strides, neighbours
 /// that are one block of memory merged.

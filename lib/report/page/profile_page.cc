@@ -93,7 +93,7 @@ class Page {
         name(file),
         kPageStyle,
         program_.target.text(),
-        name(profile_.optimizer),
+        name(std::string(name_of(profile_.optimizer))),
         inputs);
   }
 

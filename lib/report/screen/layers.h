@@ -18,7 +18,7 @@ namespace elixir::report {
 using Layer = std::optional<program::Category>;  ///< nullopt: scratch memory
 
 /// From the bottom of the stack: what is there all the time first.
-inline constexpr std::array<Layer, memory::kCategoryCount + 1> kLayers{
+inline constexpr std::array<Layer, program::kCategoryCount + 1> kLayers{
     program::Category::kParameter,
     program::Category::kBuffer,
     program::Category::kConstant,

@@ -78,7 +78,7 @@ std::vector<LiveTensors> live_tensors(const program::Program& program,
                   Category::kOptimizerState,
                   program::geometry_of(tensor),
                   "",
-                  fmt::format("{} of {}", state.part, parameter.name));
+                  fmt::format("{} of {}", name_of(state.part), parameter.name));
   }
   for (const memory::LiveScratch& scratch : timeline.scratch_at_peak) {
     const program::Operator& op = program.operators[static_cast<std::size_t>(scratch.made_at)];

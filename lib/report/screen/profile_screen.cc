@@ -112,7 +112,7 @@ std::string heading(const program::Profile& profile) {
       format_count(static_cast<std::int64_t>(program.operators.size()) - forward),
       work_text(flops),
       program.target.text(),
-      profile.optimizer,
+      name_of(profile.optimizer),
       fmt::join(inputs, ", "));
 }
 

@@ -38,7 +38,7 @@ std::int64_t bytes_of(const schedule::MemoryPeak& peak, Category category) {
 }
 
 std::string device_word(const Plan& plan) {
-  return plan.hardware.device_kind == "cuda" ? "GPU" : "device";
+  return plan.hardware.device_kind == program::DeviceKind::kCuda ? "GPU" : "device";
 }
 
 /// "9,192 tokens/s"; empty when nobody knows what a step works through.
@@ -64,7 +64,7 @@ std::string memory_table(const Found& found) {
   std::int64_t other = peak.bytes;
   for (const std::int64_t part : parts) other -= part;
 
-  const bool cuda = plan.hardware.device_kind == "cuda";
+  const bool cuda = plan.hardware.device_kind == program::DeviceKind::kCuda;
   const Unit unit = unit_of(std::max(peak.bytes, plan.predicted.host_bytes));
   std::vector<Column> columns{{"", "", Align::kLeft}};
   for (const char* name :
@@ -235,7 +235,7 @@ std::vector<std::string> budget_row(const BudgetAnswer& answer,
             "-",
             fmt::format("no plan: {} short of {} memory",
                         format_bytes(no->shortfall_bytes),
-                        no->binding_limit == "host_memory" ? "host" : "GPU")};
+                        no->binding_limit == search::BindingLimit::kHostMemory ? "host" : "GPU")};
   }
   const Found& found = std::get<Found>(answer.outcome);
   const std::string rate = rate_of(found.plan, profile.program);
@@ -268,7 +268,8 @@ std::string homes_of(const plan::Plan& plan) {
     });
   };
   const auto parameters = on_host(&plan::Chunk::parameter_home);
-  const auto optimizers = plan.optimizer == "none" ? 0 : on_host(&plan::Chunk::optimizer_home);
+  const auto optimizers =
+      plan.optimizer == program::Optimizer::kNone ? 0 : on_host(&plan::Chunk::optimizer_home);
   const std::string of =
       fmt::format("of {} chunk{}", plan.chunks.size(), plan.chunks.size() == 1 ? "" : "s");
   const auto keep = [](auto count) { return count == 1 ? "keeps its" : "keep their"; };
@@ -309,7 +310,7 @@ std::string search_screen(const search::Found& found,
 }
 
 std::string refusal_screen(const search::Infeasible& no) {
-  const bool host = no.binding_limit == "host_memory";
+  const bool host = no.binding_limit == search::BindingLimit::kHostMemory;
   const char* memory = host ? "host memory" : "GPU memory";
   const std::int64_t minimum = host ? no.minimum_host_memory_bytes : no.minimum_gpu_memory_bytes;
   std::string text = fmt::format("no feasible plan: {} is short of {} bytes ({})\n",

@@ -165,7 +165,7 @@ class SnapshotWriter {
     } else if (allocation.storage < 0) {
       const program::Parameter& parameter =
           program_.parameters[static_cast<std::size_t>(allocation.parameter)];
-      frame(parameter.name, 0, allocation.part);
+      frame(parameter.name, 0, name_of(allocation.part));
       frame(program::geometry_of(parameter.tensor), 0, layer);
     } else {
       const program::StorageLabel label = labels_.of(allocation.storage);
@@ -248,11 +248,15 @@ class SnapshotWriter {
     // of which none is "unknown".
     begin_event("snapshot", 0, 0);
     member("category", "unknown");
+    end_without_frames();
+    pickle_.end_list();
+  }
+
+  void end_without_frames() {
     pickle_.text("frames");
     pickle_.begin_list();
     pickle_.end_list();
     pickle_.end_dict();
-    pickle_.end_list();
   }
 
   void inactive_block(std::int64_t address, std::int64_t bytes) {
@@ -261,10 +265,7 @@ class SnapshotWriter {
     member("size", bytes);
     member("requested_size", 0);
     member("state", "inactive");
-    pickle_.text("frames");
-    pickle_.begin_list();
-    pickle_.end_list();
-    pickle_.end_dict();
+    end_without_frames();
   }
 
   void write_segment(std::int64_t address, const FinalState::Segment& segment) {

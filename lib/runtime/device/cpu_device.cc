@@ -19,6 +19,7 @@
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
 #include "runtime/device/device.h"
+#include "runtime/device/parts.h"
 
 namespace elixir::runtime {
 namespace {
@@ -57,10 +58,7 @@ class CpuDevice final : public Device {
 
   std::vector<void*> allocate(schedule::Arena arena,
                               const std::vector<std::int64_t>& bytes) override {
-    std::int64_t total = 0;
-    for (const std::int64_t part : bytes) {
-      total += round_up(part, schedule::kAllocationRoundingBytes);
-    }
+    const std::int64_t total = bytes_of_parts(bytes);
     if (arena == schedule::Arena::kDevice) {
       try {
         account().charge(total);
@@ -71,13 +69,7 @@ class CpuDevice final : public Device {
     } else {
       host_bytes_ += total;
     }
-    char* next = slabs_.emplace_back(make_slab(total)).data();
-    std::vector<void*> parts;
-    for (const std::int64_t part : bytes) {
-      parts.push_back(next);
-      next += round_up(part, schedule::kAllocationRoundingBytes);
-    }
-    return parts;
+    return addresses_of_parts(slabs_.emplace_back(make_slab(total)).data(), bytes);
   }
   void* allocate_uncharged(std::int64_t bytes) override {
     return slabs_.emplace_back(make_slab(bytes)).data();

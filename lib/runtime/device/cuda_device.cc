@@ -22,12 +22,13 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/cuda_kernels.h"
+#include "replay/cuda_status.h"
 #include "replay/dropout_state.h"
 #include "replay/launch_errors.h"
 #include "replay/replay_call.h"
-#include "runtime/device/cuda_status.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
+#include "runtime/device/parts.h"
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/task_board.h"
 #include "runtime/device/waiting_copies.h"
@@ -35,6 +36,7 @@
 namespace elixir::runtime {
 namespace {
 
+using replay::check_cuda;
 using Clock = std::chrono::steady_clock;
 using schedule::Stream;
 
@@ -113,10 +115,7 @@ class CudaDevice final : public Device {
 
   std::vector<void*> allocate(schedule::Arena arena,
                               const std::vector<std::int64_t>& bytes) override {
-    std::int64_t total = 0;
-    for (const std::int64_t part : bytes) {
-      total += round_up(part, schedule::kAllocationRoundingBytes);
-    }
+    const std::int64_t total = bytes_of_parts(bytes);
     char* next = nullptr;
     if (arena == schedule::Arena::kDevice) {
       if (total > limit_bytes_ - static_bytes_) {
@@ -134,12 +133,7 @@ class CudaDevice final : public Device {
       next = pinned_.emplace_back(total, cpu_threads_).data();
       host_bytes_ += total;
     }
-    std::vector<void*> parts;
-    for (const std::int64_t part : bytes) {
-      parts.push_back(next);
-      next += round_up(part, schedule::kAllocationRoundingBytes);
-    }
-    return parts;
+    return addresses_of_parts(next, bytes);
   }
   void* allocate_uncharged(std::int64_t bytes) override {
     void* memory = nullptr;
@@ -358,13 +352,8 @@ class CudaDevice final : public Device {
 };
 
 void check_machine(const DeviceOptions& options) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    throw Error(ErrorCode::kNoGpu,
-                "no usable GPU: {}",
-                status == cudaSuccess ? "none found" : cudaGetErrorString(status))
+  if (const auto why = replay::why_no_gpu()) {
+    throw Error(ErrorCode::kNoGpu, "no usable GPU: {}", *why)
         .help("train on the CPU with a plan for it (--device cpu)");
   }
   cudaDeviceProp properties{};

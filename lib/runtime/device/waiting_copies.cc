@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "runtime/device/cuda_status.h"
+#include "replay/cuda_status.h"
 
 namespace elixir::runtime {
 namespace {
+
+using replay::check_cuda;
 
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 /// Less than this is left to the driver.

@@ -70,7 +70,8 @@ void Checker::read_plan() {
       continue;
     }
     chunk_of_[i] = found->second;
-    if (schedule_.training && plan_.optimizer != "none" && program_.parameters[i].gradient) {
+    if (schedule_.training && plan_.optimizer != program::Optimizer::kNone &&
+        program_.parameters[i].gradient) {
       trained_in_[found->second].push_back(static_cast<std::int32_t>(i));
     }
   }
@@ -126,7 +127,7 @@ void Checker::check_buffers() {
     if (chunk.dtype != DType::kFloat32 || chunk.parameter_home != chunk.optimizer_home) {
       expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * 4);
     }
-    if (plan_.optimizer != "sgd") {
+    if (plan_.optimizer != program::Optimizer::kSgd) {
       expect(BufferRole::kMoment1, id, chunk.optimizer_home, elements * 4);
       expect(BufferRole::kMoment2, id, chunk.optimizer_home, elements * 4);
     }

@@ -28,19 +28,11 @@ std::vector<std::string> files_below(const std::string& directory) {
   fs::recursive_directory_iterator walk(
       directory, fs::directory_options::skip_permission_denied, error);
   if (error) {
-    throw file_error(ErrorCode::kFileUnreadable,
-                     directory,
-                     "cannot read directory `{}`: {}",
-                     directory,
-                     error.message());
+    throw unreadable_directory(directory, error);
   }
   for (const fs::recursive_directory_iterator end; walk != end; walk.increment(error)) {
     if (error) {
-      throw file_error(ErrorCode::kFileUnreadable,
-                       directory,
-                       "cannot read directory `{}`: {}",
-                       directory,
-                       error.message());
+      throw unreadable_directory(directory, error);
     }
     std::error_code status_error;
     if (walk->is_regular_file(status_error) && !status_error) {

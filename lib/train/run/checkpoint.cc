@@ -106,11 +106,7 @@ std::vector<std::string> finished(const std::string& directory) {
     if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw file_error(ErrorCode::kFileUnreadable,
-                     directory,
-                     "cannot read directory `{}`: {}",
-                     directory,
-                     error.message());
+    throw unreadable_directory(directory, error);
   }
   std::sort(names.rbegin(), names.rend());
   return names;
@@ -142,7 +138,7 @@ Json state_document(const CheckpointInfo& info, const std::string& directory, co
   document["run_id"] = info.run_id;
   document["step"] = info.step;
   document["program_fingerprint"] = info.program_fingerprint;
-  document["device"] = info.device;
+  document["device"] = name_of(info.device);
   document["cpu_threads"] = info.cpu_threads;
   document["learning_rate"] = {{"schedule", name_of(info.learning_rate.schedule)},
                                {"base", info.learning_rate.base},
@@ -188,7 +184,7 @@ CheckpointInfo read_state(const std::string& directory) {
   info.run_id = root.at("run_id").string();
   info.step = root.at("step").non_negative();
   info.program_fingerprint = root.at("program_fingerprint").string();
-  info.device = root.at("device").choice({"cpu", "cuda"});
+  info.device = root.at("device").choice(program::kDeviceKinds);
   constexpr std::int64_t kMostThreads = 8192;
   const std::int64_t threads = root.at("cpu_threads").integer();
   if (threads < 1 || threads > kMostThreads) {

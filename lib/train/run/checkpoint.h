@@ -19,6 +19,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/json.h"
+#include "program/choices.h"
 #include "program/program.h"
 #include "train/run/learning_rate.h"
 
@@ -42,7 +43,7 @@ struct CheckpointInfo {
   std::string run_id;     ///< of the run directory
   std::int64_t step = 0;  ///< optimizer steps done
   std::string program_fingerprint;
-  std::string device;   ///< "cpu" or "cuda"
+  program::DeviceKind device = program::DeviceKind::kCpu;
   int cpu_threads = 1;  ///< the bitwise law holds for one thread count
   std::uint64_t seed =
       0;  ///< with the step, all there is to the random state and to the data position

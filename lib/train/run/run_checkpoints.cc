@@ -36,7 +36,7 @@ void RunCheckpoints::write(runtime::Trainer& trainer, const std::function<void(d
   info.run_id = directory_.run_id();
   info.step = trainer.steps_done();
   info.program_fingerprint = inputs_.fingerprint;
-  info.device = inputs_.device == runtime::DeviceKind::kCuda ? "cuda" : "cpu";
+  info.device = inputs_.device;
   info.cpu_threads = at::get_num_threads();
   info.seed = options_.seed;
   info.learning_rate = options_.learning_rate;

@@ -51,6 +51,14 @@ bool holds_nothing(const std::string& path) {
   return true;
 }
 
+Error cannot_make(const std::string& path, const std::error_code& error) {
+  return file_error(ErrorCode::kOutputUnwritable,
+                    path,
+                    "cannot make run directory `{}`: {}",
+                    path,
+                    error.message());
+}
+
 /// "." for a name alone; of "." and of a root itself.
 fs::path parent_of(const fs::path& path) {
   fs::path normal = path.lexically_normal();
@@ -171,11 +179,7 @@ void RunDirectory::check(const std::string& path, Overwrite overwrite) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (error && error != std::errc::no_such_file_or_directory) {
-      throw file_error(ErrorCode::kOutputUnwritable,
-                       path,
-                       "cannot make run directory `{}`: {}",
-                       path,
-                       error.message());
+      throw cannot_make(path, error);
     }
     fs::path parent = parent_of(path);
     while (fs::status(parent, error).type() == fs::file_type::not_found &&
@@ -199,11 +203,7 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
   std::error_code error;
   const bool made = fs::create_directory(path, error);
   if (error) {
-    throw file_error(ErrorCode::kOutputUnwritable,
-                     path,
-                     "cannot make run directory `{}`: {}",
-                     path,
-                     error.message());
+    throw cannot_make(path, error);
   }
   if (made) {
     const fs::path parent = fs::absolute(path).lexically_normal().parent_path();

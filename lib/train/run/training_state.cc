@@ -6,21 +6,23 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace elixir::train {
 namespace {
 
 StateTensor of_parameter(runtime::Trainer& trainer,
                          const program::Parameter& parameter,
-                         const std::string& what,
+                         runtime::StatePart part,
                          const std::string& name,
                          program::DType dtype) {
   const std::string parameter_name = parameter.name;
   return {name,
           dtype,
           parameter.tensor.sizes,
-          [&trainer, parameter_name, what] { return trainer.state(parameter_name, what); },
-          [&trainer, parameter_name, what](const at::Tensor& value) {
-            trainer.set_state(parameter_name, what, value);
+          [&trainer, parameter_name, part] { return trainer.state(parameter_name, part); },
+          [&trainer, parameter_name, part](const at::Tensor& value) {
+            trainer.set_state(parameter_name, part, value);
           }};
 }
 
@@ -29,8 +31,11 @@ StateTensor of_parameter(runtime::Trainer& trainer,
 TrainingState training_state_of(runtime::Trainer& trainer) {
   TrainingState state;
   for (const program::Parameter& parameter : trainer.program().parameters) {
-    state.model.push_back(
-        of_parameter(trainer, parameter, "parameter", parameter.name, parameter.tensor.dtype));
+    state.model.push_back(of_parameter(trainer,
+                                       parameter,
+                                       runtime::StatePart::kParameter,
+                                       parameter.name,
+                                       parameter.tensor.dtype));
   }
   for (const program::Buffer& buffer : trainer.program().buffers) {
     if (!buffer.mutated) continue;
@@ -44,15 +49,18 @@ TrainingState training_state_of(runtime::Trainer& trainer) {
   }
   for (const program::Parameter& parameter : trainer.program().parameters) {
     const bool trained = parameter.requires_grad && parameter.gradient.has_value();
-    if (!trained || trainer.plan().optimizer == "none") continue;
-    const auto add = [&](const std::string& what) {
-      state.optimizer.push_back(of_parameter(
-          trainer, parameter, what, parameter.name + "/" + what, program::DType::kFloat32));
+    if (!trained || trainer.plan().optimizer == program::Optimizer::kNone) continue;
+    const auto add = [&](runtime::StatePart part) {
+      state.optimizer.push_back(of_parameter(trainer,
+                                             parameter,
+                                             part,
+                                             fmt::format("{}/{}", parameter.name, name_of(part)),
+                                             program::DType::kFloat32));
     };
     // After the parameter in time: setting the parameter sets a master that lost its low bits.
-    if (parameter.tensor.dtype != program::DType::kFloat32) add("master");
-    add("moment1");
-    add("moment2");
+    if (parameter.tensor.dtype != program::DType::kFloat32) add(runtime::StatePart::kMaster);
+    add(runtime::StatePart::kMoment1);
+    add(runtime::StatePart::kMoment2);
   }
   return state;
 }

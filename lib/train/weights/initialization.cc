@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "kernels/random.h"
+#include "runtime/element.h"
 #include "runtime/micro_batch_seed.h"
 
 namespace elixir::train {
@@ -20,19 +21,6 @@ namespace {
 std::uint64_t key_of(const std::string& name, std::uint64_t seed) {
   const std::string digest = sha256_hex(name);
   return runtime::mix64(seed) ^ std::stoull(digest.substr(0, 16), nullptr, 16);
-}
-
-std::optional<kernels::Element> floating_element(program::DType dtype) {
-  switch (dtype) {
-    case program::DType::kFloat32:
-      return kernels::Element::kFloat32;
-    case program::DType::kBFloat16:
-      return kernels::Element::kBFloat16;
-    case program::DType::kFloat16:
-      return kernels::Element::kFloat16;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace
@@ -103,7 +91,7 @@ at::Tensor initialize(const Initializer& rule,
                       const std::vector<std::int64_t>& sizes,
                       program::DType dtype,
                       kernels::ThreadPool& pool) {
-  const std::optional<kernels::Element> element = floating_element(dtype);
+  const std::optional<kernels::Element> element = runtime::element_if_known(dtype);
   at::Tensor tensor = at::empty(
       sizes, at::TensorOptions().dtype(element ? capture::scalar_type(dtype) : at::kFloat));
   kernels::fill_random_cpu(tensor.mutable_data_ptr(),

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
+#include "runtime/element.h"
 #include "train/weights/initialization.h"
 #include "train/weights/name_match.h"
 #include "train/weights/weight_files.h"
@@ -34,12 +35,6 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-kernels::Element element_of(program::DType dtype) {
-  return dtype == program::DType::kBFloat16  ? kernels::Element::kBFloat16
-         : dtype == program::DType::kFloat16 ? kernels::Element::kFloat16
-                                             : kernels::Element::kFloat32;
-}
-
 /// `value` in the geometry of `want`. fp32 -> bf16 and fp16 round as the optimizer does
 /// (docs/design/arithmetic.md).
 at::Tensor converted(const at::Tensor& value,
@@ -53,7 +48,7 @@ at::Tensor converted(const at::Tensor& value,
     at::Tensor rounded =
         at::empty_like(wide, at::TensorOptions().dtype(capture::scalar_type(want.dtype)));
     kernels::convert_cpu(rounded.mutable_data_ptr(),
-                         element_of(want.dtype),
+                         runtime::element_of(want.dtype),
                          wide.const_data_ptr<float>(),
                          static_cast<std::size_t>(wide.numel()),
                          pool);

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "core/allocation_unit.h"
 #include "fakes/program_builder.h"
 
 namespace elixir::memory {
@@ -19,7 +20,8 @@ using program::Ints;
 using program::TensorRef;
 using ::testing::ElementsAre;
 
-program::Profile profile_of(program::Program program, const std::string& optimizer = "adamw") {
+program::Profile profile_of(program::Program program,
+                            program::Optimizer optimizer = program::Optimizer::kAdamW) {
   program::Profile profile;
   profile.model_path = "m.pt";
   profile.program = std::move(program);
@@ -95,7 +97,7 @@ TEST(Attribution, KnowsWhatHasNoModule) {
   builder.set_loss(builder.call("op::loss", {x}, Ints{}));
   program::Program program = builder.build();
   program.operators[0].module = -1;
-  const Attribution attribution = attribute(profile_of(program, "none"));
+  const Attribution attribution = attribute(profile_of(program, program::Optimizer::kNone));
   ASSERT_EQ(attribution.modules.size(), 2U);
   EXPECT_EQ(attribution.modules.back().path, kUnattributed);
   EXPECT_EQ(attribution.modules.back().at_peak_bytes, 512);
@@ -138,7 +140,8 @@ program::Program scattered(std::uint64_t seed) {
 
 TEST(Attribution, SharesAddUpToTheWhole) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const program::Profile profile = profile_of(scattered(seed), seed % 3 == 0 ? "sgd" : "adamw");
+    const program::Profile profile = profile_of(
+        scattered(seed), seed % 3 == 0 ? program::Optimizer::kSgd : program::Optimizer::kAdamW);
     const Attribution attribution = attribute(profile);
     std::int64_t at_peak = 0;
     std::int64_t parameters = 0;
@@ -157,7 +160,8 @@ TEST(Attribution, SharesAddUpToTheWhole) {
     // Summed over the program itself, in another way: by storage.
     std::int64_t allocated = 0;
     for (const program::Storage& storage : profile.program.storages) {
-      if (storage.allocated_at >= 0 && !storage.on_host) allocated += rounded(storage.bytes);
+      if (storage.allocated_at >= 0 && !storage.on_host)
+        allocated += rounded_allocation(storage.bytes);
     }
     std::int64_t by_operator = 0;
     std::int64_t calls = 0;

@@ -15,7 +15,8 @@ namespace {
 using fakes::TransformerOptions;
 using ::testing::IsEmpty;
 
-Attribution attribution_of(program::Program program, const std::string& optimizer = "adamw") {
+Attribution attribution_of(program::Program program,
+                           program::Optimizer optimizer = program::Optimizer::kAdamW) {
   program::Profile profile;
   profile.model_path = "m.pt";
   profile.program = std::move(program);
@@ -89,8 +90,10 @@ TEST(Comparison, BackwardsIsTheSameWithSignsExchanged) {
 
 TEST(Comparison, GrowthOfModulesAndCategoriesAddsUpToThePeaks) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Attribution before = attribution_of(fakes::random_program(seed), "adamw");
-    const Attribution after = attribution_of(fakes::random_program(seed + 1), "adam");
+    const Attribution before =
+        attribution_of(fakes::random_program(seed), program::Optimizer::kAdamW);
+    const Attribution after =
+        attribution_of(fakes::random_program(seed + 1), program::Optimizer::kAdam);
     const Comparison comparison = compare(before, after);
     std::int64_t by_module = 0;
     std::int64_t previous = INT64_MAX;
@@ -154,7 +157,8 @@ TEST(Comparison, TiesAreInTheOrderOfNames) {
 
 TEST(Comparison, NotesWhatElseDiffers) {
   const Comparison comparison =
-      compare(attribution_of(transformer(2, 16)), attribution_of(transformer(2, 32), "sgd"));
+      compare(attribution_of(transformer(2, 16)),
+              attribution_of(transformer(2, 32), program::Optimizer::kSgd));
   EXPECT_TRUE(comparison.inputs.changed());
   EXPECT_TRUE(comparison.optimizer.changed());
   EXPECT_FALSE(comparison.target.changed());

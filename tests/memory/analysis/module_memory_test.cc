@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "fakes/program_builder.h"
 
@@ -186,7 +187,7 @@ TEST(ModuleMemory, AgreesWithItsDefinitionOnRandomPrograms) {
       for (const auto& storage : program.storages) {
         if (storage.category == program::Category::kActivation &&
             inside(program.operators[static_cast<std::size_t>(storage.allocated_at)])) {
-          activations += rounded(storage.bytes);
+          activations += rounded_allocation(storage.bytes);
         }
       }
       EXPECT_EQ(module.operators, calls) << seed << " " << module.path;
@@ -199,7 +200,8 @@ TEST(ModuleMemory, AgreesWithItsDefinitionOnRandomPrograms) {
 TEST(ModuleMemory, TheRootHasWhatTheSummaryHas) {
   const Program program = fakes::transformer({});
   const auto tree = tree_of(program);
-  EXPECT_EQ(tree[0].parameters_bytes, summarise(program, "none").parameters_bytes);
+  EXPECT_EQ(tree[0].parameters_bytes,
+            summarise(program, program::Optimizer::kNone).parameters_bytes);
   EXPECT_EQ(tree[0].peak_bytes, make_timeline(program, 0).peak_bytes);
   EXPECT_EQ(at(tree, "h.1.attn").activations_bytes, at(tree, "h.0.attn").activations_bytes);
   EXPECT_GT(at(tree, "h.1.attn").activations_bytes, 0);

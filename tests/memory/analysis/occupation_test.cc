@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/allocation_unit.h"
 #include "fakes/program_builder.h"
 #include "memory/step/timeline.h"
 #include "program/lifetimes.h"
@@ -51,7 +52,7 @@ TEST(Occupation, IsBoundedByTheTimeline) {
     const program::Program program = fakes::random_program(seed);
     std::int64_t before = 0;
     for (const auto& storage : program.storages) {
-      if (storage.allocated_at < 0 && !storage.on_host) before += rounded(storage.bytes);
+      if (storage.allocated_at < 0 && !storage.on_host) before += rounded_allocation(storage.bytes);
     }
     const Timeline timeline = make_timeline(program, 0);
     const std::int64_t activations = occupation(program).activation_occ;

@@ -10,20 +10,21 @@ namespace elixir::memory {
 namespace {
 
 TEST(OptimizerState, IsTwoMomentsAndForNarrowParametersAMaster) {
-  const auto wide = optimizer_state(fakes::mlp({4, 8}, 2), "adamw");
+  const auto wide = optimizer_state(fakes::mlp({4, 8}, 2), program::Optimizer::kAdamW);
   ASSERT_EQ(wide.size(), 4U);  // weight and bias
-  EXPECT_EQ(wide[0].part, "exp_avg");
+  EXPECT_EQ(wide[0].part, OptimizerPart::kMoment1);
   EXPECT_EQ(wide[0].bytes, 4 * 8 * 4);
-  EXPECT_EQ(wide[1].part, "exp_avg_sq");
+  EXPECT_EQ(wide[1].part, OptimizerPart::kMoment2);
   EXPECT_EQ(wide[2].parameter, 1);
-  const auto narrow = optimizer_state(fakes::mlp({4, 8}, 2, program::DType::kBFloat16), "adam");
+  const auto narrow =
+      optimizer_state(fakes::mlp({4, 8}, 2, program::DType::kBFloat16), program::Optimizer::kAdam);
   ASSERT_EQ(narrow.size(), 6U);
-  EXPECT_EQ(narrow[0].part, "master");
+  EXPECT_EQ(narrow[0].part, OptimizerPart::kMaster);
   EXPECT_EQ(narrow[0].bytes, 4 * 8 * 4);
   const auto double_precision =
-      optimizer_state(fakes::mlp({4, 8}, 2, program::DType::kFloat64), "adamw");
+      optimizer_state(fakes::mlp({4, 8}, 2, program::DType::kFloat64), program::Optimizer::kAdamW);
   EXPECT_EQ(double_precision[0].bytes, 4 * 8 * 8);
-  EXPECT_TRUE(optimizer_state(fakes::mlp({4, 8}, 2), "sgd").empty());
+  EXPECT_TRUE(optimizer_state(fakes::mlp({4, 8}, 2), program::Optimizer::kSgd).empty());
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 using Action = PlacedEvent::Action;
 
 TrainingEvents events_of(const program::Program& program) {
-  return training_events(program, "adam", operators::plain_scripts(program), 2);
+  return training_events(program, program::Optimizer::kAdam, operators::plain_scripts(program), 2);
 }
 
 /// The segment of every block, checked on the way: blocks that are alive never overlap and lie

@@ -18,7 +18,8 @@ using program::Program;
 TrainingEvents events_of(const Program& program, int steps) {
   const operators::CudaTraits traits =
       operators::cuda_traits({.kind = program::Target::Kind::kCuda, .sm = 90});
-  return training_events(program, "adamw", operators::call_scripts(program, traits, {}), steps);
+  return training_events(
+      program, program::Optimizer::kAdamW, operators::call_scripts(program, traits, {}), steps);
 }
 
 TEST(TrainingEvents, EveryAllocationIsFreedAtMostOnceAndAfterItBegan) {

@@ -164,7 +164,7 @@ TEST(SimulateTraining, AllocatedIsTheSumOfBlocksOfRealPrograms) {
     program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
     const auto scripts =
         operators::call_scripts(program, operators::cuda_traits(program.target), {});
-    const TrainingEvents events = training_events(program, "adamw", scripts, 3);
+    const TrainingEvents events = training_events(program, program::Optimizer::kAdamW, scripts, 3);
     std::int64_t live = 0;
     std::int64_t peak = 0;
     for (const TrainingEvent& event : events.events) {
@@ -190,7 +190,7 @@ TEST(SimulateTraining, ALimitAtThePredictedPeakIsEnough) {
   program::Program program = fakes::transformer(options);
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
   const auto predict = [&](const DeviceLimits& limits) {
-    return predict_training(program, "adamw", {}, {}, limits);
+    return predict_training(program, program::Optimizer::kAdamW, {}, {}, limits);
   };
   const TrainingMemory free = predict(unlimited_device());
   DeviceLimits limits = unlimited_device();

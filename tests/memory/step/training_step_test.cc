@@ -28,8 +28,9 @@ std::int64_t sum(const ByCategory& bytes) {
 TEST(TrainingStep, WithoutScratchMemoryIsTheTimelineOfTheProgram) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const program::Program program = fakes::random_program(seed);
-    const TrainingStep step = predict_step(program, "adamw", {}, {});
-    const Timeline expected = make_timeline(program, optimizer_state_bytes(program, "adamw"));
+    const TrainingStep step = predict_step(program, program::Optimizer::kAdamW, {}, {});
+    const Timeline expected =
+        make_timeline(program, optimizer_state_bytes(program, program::Optimizer::kAdamW));
     EXPECT_EQ(step.timeline.allocated_bytes, expected.allocated_bytes) << seed;
     EXPECT_EQ(step.timeline.by_category_bytes, expected.by_category_bytes) << seed;
     EXPECT_EQ(step.timeline.peak_bytes, expected.peak_bytes) << seed;
@@ -46,8 +47,9 @@ TEST(TrainingStep, WithoutScratchMemoryIsTheTimelineOfTheProgram) {
 TEST(TrainingStep, OnCudaIsWhatTheAllocatorSays) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const program::Program program = cuda(fakes::random_program(seed));
-    const TrainingStep step = predict_step(program, "adamw", {}, {});
-    const TrainingMemory training = predict_training(program, "adamw", {}, {}, unlimited_device());
+    const TrainingStep step = predict_step(program, program::Optimizer::kAdamW, {}, {});
+    const TrainingMemory training =
+        predict_training(program, program::Optimizer::kAdamW, {}, {}, unlimited_device());
     EXPECT_EQ(step.memory.peak_allocated_bytes, training.steps.back().peak_allocated_bytes);
     EXPECT_EQ(step.memory.peak_reserved_bytes, training.peak_reserved_bytes);
     EXPECT_EQ(step.timeline.peak_bytes, step.memory.peak_allocated_bytes);
@@ -61,7 +63,8 @@ TEST(TrainingStep, OnCudaIsWhatTheAllocatorSays) {
 
 TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const TrainingStep step = predict_step(cuda(fakes::random_program(seed)), "adamw", {}, {});
+    const TrainingStep step =
+        predict_step(cuda(fakes::random_program(seed)), program::Optimizer::kAdamW, {}, {});
     std::int64_t tensors = 0;
     for (const LiveStorage& live : step.timeline.live_at_peak) tensors += live.bytes;
     std::int64_t state = 0;
@@ -75,7 +78,7 @@ TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
 
 TEST(TrainingStep, CountsWorkspacesThatLibrariesKeep) {
   const program::Program program = cuda(fakes::mlp({64, 64, 64}, 16));
-  const TrainingStep step = predict_step(program, "none", {}, {});
+  const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
   std::int64_t kept = 0;
   for (const LiveScratch& live : step.timeline.scratch_at_peak) kept += live.kept ? live.bytes : 0;
   // cuBLAS's for each thread, and cuBLASLt's for layers with bias, on compute capability 9.0.
@@ -92,7 +95,7 @@ TEST(TrainingStep, TellsEstimatesFromTheRest) {
   builder.call("aten::mm", {x, weight}, {8, 8});
   builder.call("aten::_convolution", {x, weight}, {8, 8});
   const program::Program program = builder.build();
-  const TrainingStep step = predict_step(program, "none", {}, {});
+  const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
   EXPECT_EQ(step.modelled_calls, 1);
   EXPECT_EQ(step.measured_calls, 0);
 }
@@ -103,7 +106,7 @@ TEST(TrainingStep, OfNoOperatorsIsWhatIsThere) {
   for (const bool on_cuda : {false, true}) {
     program::Program program = builder.build();
     if (on_cuda) program = cuda(program);
-    const TrainingStep step = predict_step(program, "adamw", {}, {});
+    const TrainingStep step = predict_step(program, program::Optimizer::kAdamW, {}, {});
     EXPECT_EQ(step.timeline.peak_bytes, 1024);
     EXPECT_EQ(step.timeline.peak_operator, -1);
     ASSERT_EQ(step.timeline.live_at_peak.size(), 1U);
@@ -113,25 +116,26 @@ TEST(TrainingStep, OfNoOperatorsIsWhatIsThere) {
 TEST(TrainingStep, SegmentsFollowTheConfiguration) {
   const program::Program program = cuda(fakes::transformer({}));
   const AllocatorConfig expandable = AllocatorConfig::parse("expandable_segments:True", "test");
-  const TrainingStep step = predict_step(program, "adamw", {}, expandable);
+  const TrainingStep step = predict_step(program, program::Optimizer::kAdamW, {}, expandable);
   const auto maps = std::count_if(step.placed.begin(), step.placed.end(), [](const auto& event) {
     return event.action == PlacedEvent::Action::kSegmentMap;
   });
   EXPECT_GT(maps, 0);
   EXPECT_EQ(step.memory.peak_allocated_bytes,
-            predict_step(program, "adamw", {}, expandable).memory.peak_allocated_bytes);
+            predict_step(program, program::Optimizer::kAdamW, {}, expandable)
+                .memory.peak_allocated_bytes);
 }
 
 TEST(PredictStep, CountsNcclAmongGpusThatTrainTogether) {
   const program::Program program = cuda(fakes::random_program(5));
-  const TrainingStep alone = predict_step(program, "adamw", {}, {});
-  const TrainingStep two = predict_step(program, "adamw", {}, {}, 2);
+  const TrainingStep alone = predict_step(program, program::Optimizer::kAdamW, {}, {});
+  const TrainingStep two = predict_step(program, program::Optimizer::kAdamW, {}, {}, 2);
   ASSERT_TRUE(alone.memory.process_peak_bytes && two.memory.process_peak_bytes && two.nccl_bytes);
   EXPECT_EQ(*two.memory.process_peak_bytes - *alone.memory.process_peak_bytes, *two.nccl_bytes);
   EXPECT_GT(*two.nccl_bytes, 0);
   EXPECT_EQ(two.memory.peak_reserved_bytes, alone.memory.peak_reserved_bytes)
       << "NCCL does not ask the allocator";
-  const TrainingStep three = predict_step(program, "adamw", {}, {}, 3);
+  const TrainingStep three = predict_step(program, program::Optimizer::kAdamW, {}, {}, 3);
   EXPECT_FALSE(three.memory.process_peak_bytes) << "nobody measured";
   EXPECT_FALSE(three.nccl_bytes);
 }

@@ -70,7 +70,7 @@ CheckpointInfo info_of(std::int64_t step) {
   info.run_id = kRun;
   info.step = step;
   info.program_fingerprint = "abc";
-  info.device = "cpu";
+  info.device = program::DeviceKind::kCpu;
   info.cpu_threads = 2;
   info.seed = 42;
   info.learning_rate = {LearningRate::Schedule::kCosine, 0.1, 3, 100};

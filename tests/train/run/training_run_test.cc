@@ -70,14 +70,14 @@ class TrainingRunTest : public testing::Test {
     wanted.inputs = {*capture::InputSpec::parse("x:float32[4,8]"),
                      *capture::InputSpec::parse("y:float32[4,1]")};
     inputs_.captured = capture::capture(model, wanted);
-    wanted.mode = "eval";
+    wanted.mode = program::Mode::kEvaluate;
     wanted.backward = false;
     inputs_.held_out.emplace().program = capture::capture(model, wanted);
     const program::Program& program = inputs_.captured.program;
     inputs_.fingerprint = program::fingerprint(program);
     inputs_.plan = fakes::lay_out(program, {});
     inputs_.plan.programs = {{"train", inputs_.fingerprint}};
-    inputs_.plan.hardware = {"", "cpu", 0, program.target.isa};
+    inputs_.plan.hardware = {"", program::DeviceKind::kCpu, 0, program.target.isa};
     inputs_.plan.budgets.gpu_memory_bytes = 64_MiB;
     inputs_.plan.budgets.host_memory_bytes = 64_MiB;
     inputs_.weights = [model](const std::string& name) { return model.read(name); };

@@ -5,10 +5,16 @@
 
 #include <cuda_runtime_api.h>
 
-namespace elixir::runtime {
+#include <optional>
+#include <string>
+
+namespace elixir::replay {
 
 /// Throws kOutOfMemory or kDeviceFailure, with `what` and what CUDA says, and clears CUDA's last
 /// error.
 void check_cuda(cudaError_t status, const char* what);
 
-}  // namespace elixir::runtime
+/// Why this machine has no GPU to use; nullopt when it has one. Clears CUDA's last error.
+[[nodiscard]] std::optional<std::string> why_no_gpu();
+
+}  // namespace elixir::replay

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/device/cuda_status.h"
+#include "replay/cuda_status.h"
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 
-namespace elixir::runtime {
+namespace elixir::replay {
 
 void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
@@ -16,4 +16,12 @@ void check_cuda(cudaError_t status, const char* what) {
       fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
-}  // namespace elixir::runtime
+std::optional<std::string> why_no_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count != 0) return std::nullopt;
+  static_cast<void>(cudaGetLastError());
+  return status == cudaSuccess ? "none found" : cudaGetErrorString(status);
+}
+
+}  // namespace elixir::replay

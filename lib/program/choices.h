@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What whoever trains chooses about a step, and the words for it in documents and flags.
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/name_table.h"
+
+namespace elixir::program {
+
+enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kNone };
+inline constexpr NameTable<Optimizer, 4> kOptimizers{{{Optimizer::kAdamW, "adamw"},
+                                                      {Optimizer::kAdam, "adam"},
+                                                      {Optimizer::kSgd, "sgd"},
+                                                      {Optimizer::kNone, "none"}}};
+[[nodiscard]] constexpr std::string_view name_of(Optimizer optimizer) {
+  return kOptimizers.name_of(optimizer);
+}
+
+/// What capture was asked to make of parameters, activations and gradients.
+enum class Precision : std::uint8_t { kAsSaved, kBFloat16, kFloat16 };
+inline constexpr NameTable<Precision, 3> kPrecisions{{{Precision::kAsSaved, "as-saved"},
+                                                      {Precision::kBFloat16, "bf16"},
+                                                      {Precision::kFloat16, "fp16"}}};
+[[nodiscard]] constexpr std::string_view name_of(Precision precision) {
+  return kPrecisions.name_of(precision);
+}
+
+/// The training flag of the model's modules.
+enum class Mode : std::uint8_t { kAsSaved, kTrain, kEvaluate };
+inline constexpr NameTable<Mode, 3> kModes{
+    {{Mode::kAsSaved, "as-saved"}, {Mode::kTrain, "train"}, {Mode::kEvaluate, "eval"}}};
+[[nodiscard]] constexpr std::string_view name_of(Mode mode) {
+  return kModes.name_of(mode);
+}
+
+/// What a program runs on.
+enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+inline constexpr NameTable<DeviceKind, 2> kDeviceKinds{
+    {{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}}};
+[[nodiscard]] constexpr std::string_view name_of(DeviceKind kind) {
+  return kDeviceKinds.name_of(kind);
+}
+
+/// The word of --device.
+enum class DeviceChoice : std::uint8_t { kAuto, kCpu, kCuda };
+inline constexpr NameTable<DeviceChoice, 3> kDeviceChoices{
+    {{DeviceChoice::kAuto, "auto"}, {DeviceChoice::kCpu, "cpu"}, {DeviceChoice::kCuda, "cuda"}}};
+[[nodiscard]] constexpr std::string_view name_of(DeviceChoice choice) {
+  return kDeviceChoices.name_of(choice);
+}
+/// The kind that is asked for, else `automatic`.
+[[nodiscard]] constexpr DeviceKind device_of(DeviceChoice choice, DeviceKind automatic) {
+  return choice == DeviceChoice::kAuto  ? automatic
+         : choice == DeviceChoice::kCpu ? DeviceKind::kCpu
+                                        : DeviceKind::kCuda;
+}
+
+}  // namespace elixir::program

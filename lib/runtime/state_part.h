@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What a trainer keeps of each parameter, and the words for it in checkpoints.
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/name_table.h"
+
+namespace elixir::runtime {
+
+enum class StatePart : std::uint8_t {
+  kParameter,  ///< in its training dtype
+  kMaster,     ///< fp32, as both moments
+  kMoment1,
+  kMoment2,
+  kGradient,  ///< the last step's sum over micro-batches; not restored
+};
+inline constexpr NameTable<StatePart, 5> kStateParts{{{StatePart::kParameter, "parameter"},
+                                                      {StatePart::kMaster, "master"},
+                                                      {StatePart::kMoment1, "moment1"},
+                                                      {StatePart::kMoment2, "moment2"},
+                                                      {StatePart::kGradient, "gradient"}}};
+[[nodiscard]] constexpr std::string_view name_of(StatePart part) {
+  return kStateParts.name_of(part);
+}
+
+}  // namespace elixir::runtime
