@@ -10,12 +10,12 @@
 
 #include "capture/cuda_architectures.h"
 #include "capture/host_cpu.h"
-#include "capture/record/arithmetic_trap.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/graph_edit.h"
-#include "capture/record/meta_storage.h"
-#include "capture/record/missing_kernel.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/meta_storage.h"
+#include "capture/record/dispatch/missing_kernel.h"
+#include "capture/record/dispatch/session.h"
+#include "capture/record/graph/graph_edit.h"
+#include "capture/record/refused/arithmetic_trap.h"
 #include "capture/record/step.h"
 #include "core/error.h"
 

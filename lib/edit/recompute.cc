@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
+#include "program/arguments/writes.h"
 #include "program/lifetimes.h"
-#include "program/writes.h"
 
 namespace elixir::edit {
 namespace {

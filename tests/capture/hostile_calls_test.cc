@@ -14,9 +14,9 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "capture/meta/meta_kernels.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/meta_storage.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/meta_storage.h"
+#include "capture/record/dispatch/session.h"
 #include "core/error.h"
 #include "hardware/operator_cost.h"
 #include "operators/scratch/call_script.h"

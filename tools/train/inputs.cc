@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "program/dtype_names.h"
 #include "program/loss_scale.h"
+#include "program/names/dtype_names.h"
 #include "runtime/machine.h"
 #include "train/weights/weights.h"
 

@@ -6,7 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include "capture/decompositions/decompositions.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/session.h"
 #include "core/error.h"
 
 namespace elixir::capture {

@@ -13,8 +13,8 @@
 #include <ATen/ops/tensor.h>
 
 #include "capture/decompositions/decompositions.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/session.h"
 
 namespace elixir::capture {
 namespace {

@@ -3,7 +3,7 @@
 // Taken from the schemas of LibTorch 2.11; tests/capture/call_test.cc compares them.
 #include <array>
 
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 
 namespace elixir::program {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "program/writes.h"
+#include "program/arguments/writes.h"
 
 #include <algorithm>
 
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 
 namespace elixir::program {
 namespace {

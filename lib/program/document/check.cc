@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "program/document_check.h"
+#include "program/document/check.h"
 
 #include <string>
 #include <utility>

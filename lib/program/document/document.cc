@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "program/document_check.h"
+#include "program/document/check.h"
 
 namespace elixir::program {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "program/labels.h"
+#include "program/names/labels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "program/dtype_names.h"
+#include "program/names/dtype_names.h"
 
 #include <gtest/gtest.h>
 

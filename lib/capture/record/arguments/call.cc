@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/call.h"
+#include "capture/record/arguments/call.h"
 
 #include "core/error.h"
 

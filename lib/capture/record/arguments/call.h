@@ -15,7 +15,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 
 namespace elixir::capture {
 

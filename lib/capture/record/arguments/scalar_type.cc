@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 
 #include <array>
 #include <utility>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 
 #include <string>
 
 #include <ATen/ops/empty_strided.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 
 namespace elixir::capture {

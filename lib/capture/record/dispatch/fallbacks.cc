@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/fallbacks.h"
+#include "capture/record/dispatch/fallbacks.h"
 
 #include <algorithm>
 #include <string>
@@ -10,13 +10,13 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "capture/record/allowed_operators.h"
-#include "capture/record/arithmetic_trap.h"
-#include "capture/record/call.h"
-#include "capture/record/enumerations.h"
-#include "capture/record/missing_kernel.h"
-#include "capture/record/session.h"
-#include "capture/record/values.h"
+#include "capture/record/arguments/call.h"
+#include "capture/record/arguments/values.h"
+#include "capture/record/dispatch/missing_kernel.h"
+#include "capture/record/dispatch/session.h"
+#include "capture/record/refused/allowed_operators.h"
+#include "capture/record/refused/arithmetic_trap.h"
+#include "capture/record/refused/enumerations.h"
 
 namespace elixir::capture {
 namespace {

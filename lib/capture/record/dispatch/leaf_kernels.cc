@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/leaf_kernels.h"
+#include "capture/record/dispatch/leaf_kernels.h"
 
 #include <torch/library.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/missing_kernel.h"
+#include "capture/record/dispatch/missing_kernel.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <c10/util/Exception.h>
 
-#include "capture/record/fallbacks.h"
+#include "capture/record/dispatch/fallbacks.h"
 #include "core/units.h"
 
 namespace elixir::capture {

@@ -7,8 +7,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include "capture/record/session.h"
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
+#include "capture/record/dispatch/session.h"
 
 namespace elixir::capture {
 

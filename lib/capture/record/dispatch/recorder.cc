@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/recorder.h"
+#include "capture/record/dispatch/recorder.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,12 +8,12 @@
 
 #include <ATen/ops/empty.h>
 
-#include "capture/record/call.h"
-#include "capture/record/values.h"
+#include "capture/record/arguments/call.h"
+#include "capture/record/arguments/values.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "operators/flops.h"
-#include "program/writes.h"
+#include "program/arguments/writes.h"
 
 namespace elixir::capture {
 namespace {

@@ -15,7 +15,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/Storage.h>
 
-#include "capture/record/meta_storage.h"
+#include "capture/record/dispatch/meta_storage.h"
 #include "program/program.h"
 
 namespace elixir::capture {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/session.h"
+#include "capture/record/dispatch/session.h"
 
 #include <algorithm>
 #include <array>

@@ -15,9 +15,9 @@
 
 #include "capture/decompositions/decompositions.h"
 #include "capture/meta/meta_kernels.h"
-#include "capture/record/leaf_kernels.h"
-#include "capture/record/module_path.h"
-#include "capture/record/recorder.h"
+#include "capture/record/dispatch/leaf_kernels.h"
+#include "capture/record/dispatch/recorder.h"
+#include "capture/record/graph/module_path.h"
 #include "core/error.h"
 #include "program/program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/graph_edit.h"
+#include "capture/record/graph/graph_edit.h"
 
 #include <memory>
 #include <optional>

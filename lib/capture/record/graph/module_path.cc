@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/module_path.h"
+#include "capture/record/graph/module_path.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/script_operators.h"
+#include "capture/record/graph/script_operators.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -19,9 +19,9 @@
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 
-#include "capture/record/enumerations.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/session.h"
+#include "capture/record/refused/enumerations.h"
 #include "core/error.h"
 
 namespace elixir::capture {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/allowed_operators.h"
+#include "capture/record/refused/allowed_operators.h"
 
 #include <algorithm>
 #include <array>

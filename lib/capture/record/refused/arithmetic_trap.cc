@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "capture/record/arithmetic_trap.h"
+#include "capture/record/refused/arithmetic_trap.h"
 
 #include <signal.h>
 #include <unistd.h>

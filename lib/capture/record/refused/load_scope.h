@@ -4,7 +4,7 @@
 // While a model is loaded: LibTorch folds constants as it compiles the model's code, which runs
 // operators. Those that are not allowed are refused there too.
 
-#include "capture/record/fallbacks.h"
+#include "capture/record/dispatch/fallbacks.h"
 
 namespace elixir::capture {
 
