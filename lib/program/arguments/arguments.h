@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The arguments of a recorded call by the names of its schema. A program holds them by position
-// alone; the names are in a table, for the operators that are asked (argument_names.cc).
+// In this folder: what a recorded call says about itself. Here: its arguments by the names of its
+// schema. A program holds them by position alone; the names are a table (argument_names.cc).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Boxed values of the dispatcher: one way to visit and to replace the tensors inside them, and the
-// correspondence of LibTorch's dtypes and devices with the program's.
+// In this folder: what LibTorch hands to a call. Here: boxed values, one way to visit and to replace
+// the tensors inside them, and the correspondence of LibTorch's dtypes and devices with ours.
 
 #include <cstdint>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/as_strided.h>
@@ -22,12 +23,13 @@ constexpr std::int64_t kLargestTrial = 1_GiB;
 }  // namespace
 
 Error missing_kernels(const Session& session) {
+  const std::vector<MissingKernel>& all = session.findings().missing();
   ErrorInfo info;
   info.code = ErrorCode::kMissingKernel;
-  info.message = std::to_string(session.missing.size()) +
-                 (session.missing.size() == 1 ? " operator has" : " operators have") +
-                 " no geometry rule for target " + session.target.text();
-  for (const Session::MissingKernel& missing : session.missing) {
+  info.message = std::to_string(all.size()) +
+                 (all.size() == 1 ? " operator has" : " operators have") +
+                 " no geometry rule for target " + session.target().text();
+  for (const MissingKernel& missing : all) {
     info.notes.push_back(missing.op + " in " + missing.place);
   }
   info.help.emplace_back("docs/adding-an-operator.md says how to add a rule");
@@ -39,15 +41,15 @@ void run_cpu_kernel_for_geometry(Session& session,
                                  const Values& arguments,
                                  torch::jit::Stack* stack) {
   const std::string& name = session.facts_of(op).name;
-  const bool known = std::any_of(session.missing.begin(),
-                                 session.missing.end(),
+  Findings& findings = session.findings();
+  const bool known = std::any_of(findings.missing().begin(),
+                                 findings.missing().end(),
                                  [&](const auto& missing) { return missing.op == name; });
-  if (!known) session.missing.push_back({name, session.place()});
+  if (!known) findings.add_missing(name, session.position().place());
   const auto give_up = [&] {
     Error error = missing_kernels(session);
     error.note("the capture ended at " + name + ": more may be missing after it");
-    session.keep_failure(error);
-    throw error;
+    session.refuse(error);
   };
 
   std::int64_t bytes = 0;

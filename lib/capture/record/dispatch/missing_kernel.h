@@ -19,7 +19,7 @@ void run_cpu_kernel_for_geometry(Session& session,
                                  const Values& arguments,
                                  torch::jit::Stack* stack);
 
-/// The error for everything in `session.missing`.
+/// The error for everything in `session.findings().missing()`.
 [[nodiscard]] Error missing_kernels(const Session& session);
 
 }  // namespace elixir::capture

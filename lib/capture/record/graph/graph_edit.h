@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// In this folder: what is changed in a module's code before it runs.
+//
 // Edits of a module's graphs before its first run (executors copy them at the first run).
 
 #include <string>

@@ -38,9 +38,9 @@ std::optional<std::size_t> position_of(const c10::FunctionSchema& schema, const 
 
 /// Puts the constant where the target would have it. On the CPU it is there already.
 at::Tensor on_device(const Session& session, const at::Tensor& constant, c10::Device wanted) {
-  if (!wanted.is_meta() && wanted.type() != session.device.type()) return constant.to(wanted);
-  if (session.device.is_cpu()) return constant;
-  return constant.to(session.where == CaptureOn::kMeta ? c10::Device(c10::kMeta) : session.device);
+  if (!wanted.is_meta() && wanted.type() != session.device().type()) return constant.to(wanted);
+  if (session.device().is_cpu()) return constant;
+  return constant.to(session.on_meta() ? c10::Device(c10::kMeta) : session.device());
 }
 
 /// Makes the tensor in real memory that no call is recorded for: a constant of the program.

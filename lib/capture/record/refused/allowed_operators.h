@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
+// In this folder: what a model may not do, refused before it happens.
+//
 // What a model's code may call. Its author is not trusted: nothing that a capture runs may reach
 // files, processes, other machines or classes outside TorchScript. LibTorch's kernels for tensors
 // are trusted.
