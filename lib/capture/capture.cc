@@ -10,12 +10,12 @@
 
 #include "capture/cuda_architectures.h"
 #include "capture/host_cpu.h"
-#include "capture/record/arithmetic_trap.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/graph_edit.h"
-#include "capture/record/meta_storage.h"
-#include "capture/record/missing_kernel.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/meta_storage.h"
+#include "capture/record/dispatch/missing_kernel.h"
+#include "capture/record/dispatch/session.h"
+#include "capture/record/graph/graph_edit.h"
+#include "capture/record/refused/arithmetic_trap.h"
 #include "capture/record/step.h"
 #include "core/allocation_unit.h"
 #include "core/error.h"
@@ -43,8 +43,9 @@ std::string bare_message(const std::string& text) {
 Error model_rejects(const Session& session, const std::string& what, const StepInputs& inputs) {
   ErrorInfo info;
   info.code = ErrorCode::kModelRejectsInput;
-  info.message = "the model rejects its inputs in " + session.place() + ": " +
-                 bare_message(session.message.empty() ? what : session.message);
+  info.message =
+      "the model rejects its inputs in " + session.position().place() + ": " +
+      bare_message(session.findings().message().empty() ? what : session.findings().message());
   for (std::size_t i = 0; i < inputs.names.size(); ++i) {
     info.notes.push_back("input " + inputs.names[i] + " is " +
                          c10::toString(inputs.tensors[i].scalar_type()) +
@@ -62,22 +63,22 @@ void declare(Session& session, const Step& step, Program& program) {
     program::Parameter parameter;
     parameter.name = loaded.names[0];
     parameter.names = loaded.names;
-    parameter.tensor = session.recorder.declare(loaded.tensor, Category::kParameter);
+    parameter.tensor = session.recorder().declare(loaded.tensor, Category::kParameter);
     parameter.requires_grad = loaded.tensor.requires_grad();
     program.parameters.push_back(std::move(parameter));
-    session.parameter_names.emplace(loaded.tensor.unsafeGetTensorImpl(), loaded.names[0]);
+    session.position().name_parameter(loaded.tensor, loaded.names[0]);
   }
   for (const LoadedTensor& loaded : step.loaded.buffers) {
     program::Buffer buffer;
     buffer.name = loaded.names[0];
     buffer.names = loaded.names;
-    buffer.tensor = session.recorder.declare(loaded.tensor, Category::kBuffer);
+    buffer.tensor = session.recorder().declare(loaded.tensor, Category::kBuffer);
     program.buffers.push_back(std::move(buffer));
   }
   for (std::size_t i = 0; i < step.inputs.tensors.size(); ++i) {
     program.inputs.push_back(
         {.name = step.inputs.names[i],
-         .tensor = session.recorder.declare(step.inputs.tensors[i], Category::kInput)});
+         .tensor = session.recorder().declare(step.inputs.tensors[i], Category::kInput)});
   }
 }
 
@@ -86,6 +87,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
   const ArithmeticTrap trap;
+  const Findings& findings = session.findings();
   try {
     torch::jit::Module module = step.loaded.module;
     at::Tensor loss;
@@ -104,11 +106,11 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
     }
     return loss;
   } catch (const Error& error) {
-    if (session.failure) throw *session.failure;  // the first one
+    if (findings.failure()) throw *findings.failure();  // the first one
     throw error;
   } catch (const std::exception& error) {
-    if (session.failure) throw *session.failure;
-    if (!session.missing.empty()) throw missing_kernels(session);
+    if (findings.failure()) throw *findings.failure();
+    if (!findings.missing().empty()) throw missing_kernels(session);
     throw model_rejects(session, error.what(), step.inputs);
   }
 }
@@ -155,7 +157,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   const Step step = prepare_step(model, options, device);
   insert_module_markers(step.loaded.module);
   Session session(options.target, where, step.loaded.module);
-  session.required_dtype = floating_dtype(options.precision);
+  session.require_dtype(floating_dtype(options.precision));
 
   Captured captured;
   captured.warnings = step.warnings;
@@ -165,10 +167,10 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   program.mode = options.mode;
   declare(session, step, program);
   const at::Tensor loss = run(session, step, options);
-  if (!session.missing.empty()) throw missing_kernels(session);
-  for (std::string& hint : session.hints()) captured.warnings.push_back(std::move(hint));
+  if (!session.findings().missing().empty()) throw missing_kernels(session);
+  for (std::string& hint : session.findings().hints()) captured.warnings.push_back(std::move(hint));
 
-  Recorder& recorder = session.recorder;
+  Recorder& recorder = session.recorder();
   program.loss = recorder.ref(loss);
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const at::Tensor& gradient = step.loaded.parameters[i].tensor.grad();
@@ -186,7 +188,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   categorise(program, recorder.storages);
   program.storages = std::move(recorder.storages);
   check_size(program);
-  program.modules = session.modules.paths();
+  program.modules = session.position().module_paths();
   program.draws_random = recorder.draws_random;
   captured.constants = std::move(recorder.constants);
   captured.unattributed_operators = std::count_if(program.operators.begin(),

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "program/alike.h"
-#include "program/labels.h"
+#include "program/names/alike.h"
+#include "program/names/labels.h"
 
 namespace elixir::check {
 namespace {

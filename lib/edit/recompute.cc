@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "edit/repeatability.h"
+#include "program/arguments/writes.h"
 #include "program/lifetimes.h"
-#include "program/writes.h"
 
 namespace elixir::edit {
 namespace {

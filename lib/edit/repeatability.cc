@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "program/arguments.h"
-#include "program/writes.h"
+#include "program/arguments/arguments.h"
+#include "program/arguments/writes.h"
 
 namespace elixir::edit {
 

@@ -330,6 +330,37 @@ OperatorTime read_operator(const JsonCursor& at) {
   return time;
 }
 
+Links read_links(const JsonCursor& at) {
+  at.only_keys({"host_to_device",
+                "device_to_host",
+                "both_at_once",
+                "pageable_host_to_device",
+                "curves",
+                "peers",
+                "pinned_allocation"});
+  Links links;
+  links.host_to_device = read_list<LinkRate>(at.at("host_to_device"), read_link);
+  links.device_to_host = read_list<LinkRate>(at.at("device_to_host"), read_link);
+  links.both_at_once = read_list<LinkRate>(at.at("both_at_once"), read_link);
+  links.pageable_host_to_device = read_list<LinkRate>(at.at("pageable_host_to_device"), read_link);
+  links.curves = read_optional_list<LinkCurve>(at, "curves", read_curve);
+  links.peers = read_optional_list<PeerRate>(at, "peers", read_peer);
+  const auto pinned = optional_member(at, "pinned_allocation");
+  if (pinned) links.pinned_allocation = read_pinned_allocation(*pinned);
+  return links;
+}
+
+std::vector<OperatorTime> read_operators(const JsonCursor& at) {
+  std::vector<OperatorTime> operators = read_list<OperatorTime>(at, read_operator);
+  for (std::size_t i = 1; i < operators.size(); ++i) {
+    if (operators[i - 1].key >= operators[i].key) {
+      throw at.items()[i].error(ErrorCode::kJsonBadValue,
+                                "operators are not in strictly ascending order of their keys");
+    }
+  }
+  return operators;
+}
+
 std::map<std::string, std::string> read_remarks(const JsonCursor& at,
                                                 const char* what,
                                                 const char* verb) {
@@ -377,25 +408,7 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
     throw root.at("gpus").error(ErrorCode::kJsonBadValue, "a profile of kind cuda lists no GPU");
   }
 
-  const JsonCursor links = root.at("links");
-  links.only_keys({"host_to_device",
-                   "device_to_host",
-                   "both_at_once",
-                   "pageable_host_to_device",
-                   "curves",
-                   "peers",
-                   "pinned_allocation"});
-  profile.links.host_to_device = read_list<LinkRate>(links.at("host_to_device"), read_link);
-  profile.links.device_to_host = read_list<LinkRate>(links.at("device_to_host"), read_link);
-  profile.links.both_at_once = read_list<LinkRate>(links.at("both_at_once"), read_link);
-  profile.links.pageable_host_to_device =
-      read_list<LinkRate>(links.at("pageable_host_to_device"), read_link);
-
-  profile.links.curves = read_optional_list<LinkCurve>(links, "curves", read_curve);
-  profile.links.peers = read_optional_list<PeerRate>(links, "peers", read_peer);
-  const auto pinned = optional_member(links, "pinned_allocation");
-  if (pinned) profile.links.pinned_allocation = read_pinned_allocation(*pinned);
-
+  profile.links = read_links(root.at("links"));
   const JsonCursor adam = root.at("adam");
   adam.only_keys({"cpu", "gpu", "forms"});
   profile.adam_cpu = read_list<AdamRate>(adam.at("cpu"), read_adam);
@@ -419,15 +432,7 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   const auto contention = root.nullable("contention");
   if (contention) profile.contention = read_list<Contention>(*contention, read_contention);
 
-  profile.operators = read_list<OperatorTime>(root.at("operators"), read_operator);
-  for (std::size_t i = 1; i < profile.operators.size(); ++i) {
-    if (profile.operators[i - 1].key >= profile.operators[i].key) {
-      throw root.at("operators")
-          .items()[i]
-          .error(ErrorCode::kJsonBadValue,
-                 "operators are not in strictly ascending order of their keys");
-    }
-  }
+  profile.operators = read_operators(root.at("operators"));
   profile.waived = read_remarks(root.at("waived"), "reason", "waived");
   const auto noticed = optional_member(root, "noticed");
   if (noticed) profile.noticed = read_remarks(*noticed, "note", "noticed");

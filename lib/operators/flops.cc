@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 
 namespace elixir::operators {
 using program::Arguments;

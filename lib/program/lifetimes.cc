@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "program/writes.h"
+#include "program/arguments/writes.h"
 
 namespace elixir::program {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "capture/record/allowed_operators.h"
+#include "capture/record/refused/allowed_operators.h"
 #include "core/error.h"
 #include "replay/dropout_state.h"
 

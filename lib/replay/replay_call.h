@@ -16,7 +16,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Storage.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "program/program.h"
 
 namespace elixir::replay {

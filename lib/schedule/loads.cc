@@ -28,6 +28,16 @@ std::vector<std::int32_t> cached_chunks(const std::vector<std::int32_t>& paramet
   return chunks;
 }
 
+/// Positions in `loads`, by `free_after`, then by need.
+std::vector<std::size_t> by_freedom(const std::vector<Load>& loads) {
+  std::vector<std::size_t> order(loads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return loads[a].free_after < loads[b].free_after;
+  });
+  return order;
+}
+
 }  // namespace
 
 std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
@@ -69,13 +79,7 @@ std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
   return loads;
 }
 
-std::vector<std::size_t> by_freedom(const std::vector<Load>& loads) {
-  std::vector<std::size_t> order(loads.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return loads[a].free_after < loads[b].free_after;
-  });
-  return order;
-}
+LoadQueue::LoadQueue(std::vector<Load> in_order_of_need)
+    : loads_(std::move(in_order_of_need)), by_free_(by_freedom(loads_)) {}
 
 }  // namespace elixir::schedule

@@ -4,6 +4,7 @@
 // Which chunk comes into which block, and when: Belady's choice over all uses of a step. A position
 // is micro-batch * operators + operator, so that the cache runs through all micro-batches.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,7 +31,29 @@ struct Load {
                                              const StepBuffers& buffers,
                                              int micro_batches);
 
-/// Positions in `loads`, by `free_after`, then by need.
-[[nodiscard]] std::vector<std::size_t> by_freedom(const std::vector<Load>& loads);
+/// The loads of a step as its positions go by, in two orders: that in which chunks are needed, and
+/// that in which their blocks are free.
+class LoadQueue {
+ public:
+  explicit LoadQueue(std::vector<Load> in_order_of_need);
+
+  /// Whether the next load is needed at position `here`.
+  [[nodiscard]] bool needs_at(std::int64_t here) const {
+    return next_needed_ < loads_.size() && loads_[next_needed_].needed_at == here;
+  }
+  const Load& next_needed() { return loads_[next_needed_++]; }
+
+  /// Whether the block of the next load to issue is free after position `here`.
+  [[nodiscard]] bool frees_at(std::int64_t here) const {
+    return next_freed_ < by_free_.size() && loads_[by_free_[next_freed_]].free_after == here;
+  }
+  /// Whoever issues it sets its `fetch`.
+  Load& next_freed() { return loads_[by_free_[next_freed_++]]; }
+
+ private:
+  std::vector<Load> loads_;           // by position of need
+  std::vector<std::size_t> by_free_;  // loads_ by the position after which the block is free
+  std::size_t next_needed_ = 0, next_freed_ = 0;
+};
 
 }  // namespace elixir::schedule

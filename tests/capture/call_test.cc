@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // Arguments by schema name: rules, choices, and what reads recorded calls ask for names that the
 // operator has.
-#include "capture/record/call.h"
+#include "capture/record/arguments/call.h"
 
 #include <algorithm>
 #include <set>
@@ -18,12 +18,12 @@
 #include "capture/decompositions/decompositions.h"
 #include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
-#include "capture/record/recorder.h"
+#include "capture/record/dispatch/recorder.h"
 #include "core/error.h"
 #include "operators/flops.h"
 #include "operators/scratch/rules.h"
-#include "program/arguments.h"
-#include "program/writes.h"
+#include "program/arguments/arguments.h"
+#include "program/arguments/writes.h"
 #include "random_calls.h"
 
 namespace elixir::capture {

@@ -17,7 +17,7 @@
 
 #include "capture/host_cpu.h"
 #include "capture/meta/meta_kernels.h"
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 #include "random_calls.h"
 
 namespace elixir::capture {

@@ -14,9 +14,9 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "capture/meta/meta_kernels.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/meta_storage.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/meta_storage.h"
+#include "capture/record/dispatch/session.h"
 #include "core/error.h"
 #include "hardware/operator_cost.h"
 #include "operators/scratch/call_script.h"
@@ -109,7 +109,7 @@ bool run(const program::Target& target, const std::string& op, const Values& arg
     Session session(target, CaptureOn::kMeta, module);
     for (const c10::IValue& value : arguments) {
       for_each_tensor(value, [&](const at::Tensor& tensor) {
-        static_cast<void>(session.recorder.declare(tensor, program::Category::kInput));
+        static_cast<void>(session.recorder().declare(tensor, program::Category::kInput));
       });
     }
     {
@@ -117,11 +117,11 @@ bool run(const program::Target& target, const std::string& op, const Values& arg
       const CaptureScope scope;
       operator_named(op).callBoxed(stack);
     }
-    session.recorder.finish();
+    session.recorder().finish();
     program::Program program;
     program.target = target;
-    program.operators = std::move(session.recorder.operators);
-    program.storages = std::move(session.recorder.storages);
+    program.operators = std::move(session.recorder().operators);
+    program.storages = std::move(session.recorder().storages);
     if (target.kind == program::Target::Kind::kCuda) {
       static_cast<void>(operators::call_scripts(program, operators::cuda_traits(target), {}));
     }

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 
 namespace elixir::capture {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 #include "random_arguments.h"
 
 namespace elixir::capture {

@@ -22,8 +22,8 @@
 
 #include "capture/archive/source_check.h"
 #include "capture/capture.h"
-#include "capture/record/allowed_operators.h"
-#include "capture/record/arithmetic_trap.h"
+#include "capture/record/refused/allowed_operators.h"
+#include "capture/record/refused/arithmetic_trap.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "difference.h"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "program/arguments/writes.h"
 #include "program/lifetimes.h"
-#include "program/writes.h"
 
 namespace elixir::tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "program/dtype_names.h"
+#include "program/names/dtype_names.h"
 
 namespace elixir::tools {
 namespace {

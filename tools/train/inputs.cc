@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "program/dtype_names.h"
 #include "program/loss_scale.h"
+#include "program/names/dtype_names.h"
 #include "runtime/machine.h"
 #include "schedule/edited_program.h"
 #include "train/weights/weights.h"

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "capture/archive/model_state.h"
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 
 namespace elixir::capture {

@@ -14,10 +14,10 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include "capture/archive/source_check.h"
-#include "capture/record/allowed_operators.h"
-#include "capture/record/arithmetic_trap.h"
-#include "capture/record/load_scope.h"
-#include "capture/record/script_operators.h"
+#include "capture/record/graph/script_operators.h"
+#include "capture/record/refused/allowed_operators.h"
+#include "capture/record/refused/arithmetic_trap.h"
+#include "capture/record/refused/load_scope.h"
 #include "core/deep_stack.h"
 #include "core/error.h"
 

@@ -8,9 +8,9 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 
 #include "capture/archive/model_state.h"
-#include "capture/record/meta_storage.h"
-#include "capture/record/script_operators.h"
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
+#include "capture/record/dispatch/meta_storage.h"
+#include "capture/record/graph/script_operators.h"
 #include "core/deep_stack.h"
 #include "core/error.h"
 

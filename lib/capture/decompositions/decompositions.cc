@@ -13,7 +13,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include "capture/record/session.h"
+#include "capture/record/dispatch/session.h"
 
 namespace elixir::capture {
 namespace {

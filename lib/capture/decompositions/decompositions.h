@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/record/call.h"
+#include "capture/record/arguments/call.h"
 #include "program/program.h"
 
 namespace elixir::capture {

@@ -6,7 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include "capture/decompositions/decompositions.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/session.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -19,13 +19,11 @@ void refuse_sparse(const char* op, const at::Tensor& source, bool sparse, const 
   if (!sparse || session == nullptr || !c10::GradMode::is_enabled() || !source.requires_grad()) {
     return;
   }
-  Error error = Error(ErrorCode::kUnsupportedModel,
-                      "the gradient of {} in {} is sparse, which no program holds",
-                      op,
-                      session->place())
-                    .help("export the model with {}: the gradient is then dense", where);
-  session->keep_failure(error);
-  throw error;
+  session->refuse(Error(ErrorCode::kUnsupportedModel,
+                        "the gradient of {} in {} is sparse, which no program holds",
+                        op,
+                        session->position().place())
+                      .help("export the model with {}: the gradient is then dense", where));
 }
 
 }  // namespace

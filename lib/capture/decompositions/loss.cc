@@ -13,8 +13,8 @@
 #include <ATen/ops/tensor.h>
 
 #include "capture/decompositions/decompositions.h"
-#include "capture/record/fallbacks.h"
-#include "capture/record/session.h"
+#include "capture/record/dispatch/fallbacks.h"
+#include "capture/record/dispatch/session.h"
 
 namespace elixir::capture {
 namespace {
@@ -79,7 +79,7 @@ Values call_ctc_loss_on_cuda(const Target&, const Call& call) {
   const at::Tensor log_probs = batched ? given : given.unsqueeze(1);
   if (suits_cudnn(log_probs, call)) {
     Session* session = Session::current();
-    session->missing.push_back({"aten::_cudnn_ctc_loss", session->place()});
+    session->findings().add_missing("aten::_cudnn_ctc_loss", session->position().place());
   }
   static_cast<void>(at::_use_cudnn_ctc_loss(log_probs, targets, inputs, lengths, blank));
   // LibTorch copies the targets to ask for MIOpen, and holds the copy until the loss is there.

@@ -6,7 +6,7 @@
 #include <functional>
 #include <initializer_list>
 
-#include "capture/record/values.h"
+#include "capture/record/arguments/values.h"
 
 namespace elixir::capture {
 

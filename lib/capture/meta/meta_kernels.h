@@ -16,7 +16,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "capture/record/call.h"
+#include "capture/record/arguments/call.h"
 #include "program/program.h"
 
 namespace elixir::capture {

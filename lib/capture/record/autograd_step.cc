@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "capture/record/arguments/values.h"
 #include "capture/record/step.h"
-#include "capture/record/values.h"
 
 namespace elixir::capture {
 

@@ -11,7 +11,7 @@
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
 #include "capture/archive/model_state.h"
-#include "capture/record/graph_edit.h"
+#include "capture/record/graph/graph_edit.h"
 #include "core/error.h"
 
 namespace elixir::capture {

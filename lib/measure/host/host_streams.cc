@@ -2,8 +2,13 @@
 // Copyright 2026 The Elixir authors
 // Bandwidth of host memory by kernel, number of threads and NUMA node.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,8 +42,73 @@ struct Pass {
   const char* kernel;
   double bytes;
   std::function<void(Stores)> run;
-  bool choose_stores;  ///< whether it comes with both kinds
+  std::function<void()> check;  ///< of what the passes have left in memory
+  bool choose_stores;           ///< whether it comes with both kinds
 };
+
+/// Arrays of fp32, one after the other.
+struct Arrays {
+  float* first;
+  std::size_t n;
+
+  float* operator[](std::size_t part) const { return first + part * n; }
+};
+
+/// As many elements, in whole grains, as fit where each takes `bytes_each` over all arrays.
+Arrays cut(const HostMemory& memory, std::size_t bytes_each) {
+  return {memory.as<float>(), memory.bytes() / bytes_each / kStreamGrain * kStreamGrain};
+}
+
+Pass copy_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
+  const Arrays a = cut(memory, 2 * sizeof(float));
+  return {.kernel = "copy",
+          .bytes = 8.0 * static_cast<double>(a.n),
+          .run = [a, &pool](Stores stores) { stream_copy(a[0], a[1], a.n, stores, pool); },
+          .check =
+              [a] {
+                require(std::memcmp(a[0], a[1], a.n * sizeof(float)) == 0,
+                        "a copy arrived damaged");
+              },
+          .choose_stores = true};
+}
+
+Pass triad_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
+  const Arrays a = cut(memory, 3 * sizeof(float));
+  return {
+      .kernel = "triad",
+      .bytes = 12.0 * static_cast<double>(a.n),
+      .run = [a, &pool](Stores stores) { stream_triad(a[0], a[1], a[2], 3.0F, a.n, stores, pool); },
+      .check =
+          [a] {
+            const auto last = [&](std::size_t part) { return a[part][a.n - 1]; };
+            require(last(0) == last(1) + 3.0F * last(2), "a triad is wrong");
+          },
+      .choose_stores = true};
+}
+
+/// Three fp32 states, then gradient and parameter in bf16.
+Pass adam_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
+  const Arrays a = cut(memory, 3 * sizeof(float) + 2 * 2);
+  char* const halves = reinterpret_cast<char*>(a[3]);
+  const kernels::AdamArrays arrays = {.master = a[0],
+                                      .moment1 = a[1],
+                                      .moment2 = a[2],
+                                      .gradient = halves,
+                                      .gradient_type = kernels::Element::kBFloat16,
+                                      .parameter = halves + a.n * 2,
+                                      .parameter_type = kernels::Element::kBFloat16,
+                                      .n = a.n};
+  return {.kernel = "adam",
+          .bytes = static_cast<double>(kernels::moved_bytes(arrays)) * static_cast<double>(a.n),
+          .run = [arrays,
+                  &pool](Stores) { kernels::adam_streams_cpu(arrays, kernels::best_isa(), pool); },
+          .check =
+              [arrays] {
+                require(std::memcmp(arrays.gradient, arrays.parameter, arrays.n * 2) == 0,
+                        "the optimizer's streams arrived damaged");
+              },
+          .choose_stores = false};
+}
 
 /// The kind of stores that one pass is faster with here.
 Stores faster_stores(const Pass& pass) {
@@ -56,54 +126,13 @@ void measure_with(const Bench& bench,
                   std::int64_t bytes,
                   std::vector<HostStream>& found) {
   const HostMemory memory(static_cast<std::size_t>(bytes), pool, 1);
-  char* const base = memory.as<char>();
-  const auto grains = [](std::size_t elements) { return elements / kStreamGrain * kStreamGrain; };
-  const std::size_t copy_n = grains(memory.bytes() / 8), triad_n = grains(memory.bytes() / 12),
-                    adam_n = grains(memory.bytes() / 16);
-  const auto floats = [&](std::size_t part, std::size_t n) {
-    return reinterpret_cast<float*>(base + part * n * sizeof(float));
-  };
-  // Three fp32 states, then gradient and parameter in bf16.
-  const auto state = [&](std::size_t part) { return floats(part, adam_n); };
-  char* const halves = base + 3 * adam_n * sizeof(float);
-  const kernels::AdamArrays arrays = {state(0),
-                                      state(1),
-                                      state(2),
-                                      halves,
-                                      kernels::Element::kBFloat16,
-                                      halves + adam_n * 2,
-                                      kernels::Element::kBFloat16,
-                                      adam_n};
-  const std::vector<Pass> passes = {
-      {"copy",
-       8.0 * static_cast<double>(copy_n),
-       [&](Stores stores) {
-         stream_copy(floats(0, copy_n), floats(1, copy_n), copy_n, stores, pool);
-       },
-       true},
-      {"triad",
-       12.0 * static_cast<double>(triad_n),
-       [&](Stores stores) {
-         stream_triad(floats(0, triad_n),
-                      floats(1, triad_n),
-                      floats(2, triad_n),
-                      3.0F,
-                      triad_n,
-                      stores,
-                      pool);
-       },
-       true},
-      {"adam",
-       static_cast<double>(kernels::moved_bytes(arrays)) * static_cast<double>(adam_n),
-       [&](Stores) { kernels::adam_streams_cpu(arrays, kernels::best_isa(), pool); },
-       false},
-  };
   Sampling sampling = bench.sampling();
   sampling.budget_s = bench.by_effort(0.3, 0.03);
   sampling.least = bench.by_effort(5, 3);
   sampling.warm_up = 1;
   const std::string where = node ? fmt::format(" of node {}", *node) : std::string();
-  for (const Pass& pass : passes) {
+  for (const Pass& pass :
+       {copy_pass(memory, pool), triad_pass(memory, pool), adam_pass(memory, pool)}) {
     const Stores stores = faster_stores(pass);
     found.push_back(
         {pass.kernel,
@@ -118,18 +147,7 @@ void measure_with(const Bench& bench,
                                  pool.threads() == 1 ? "" : "s",
                                  where,
                                  stores == Stores::kPlain ? "plain" : "streaming"))});
-    if (std::strcmp(pass.kernel, "copy") == 0) {
-      require(std::memcmp(floats(0, copy_n), floats(1, copy_n), copy_n * sizeof(float)) == 0,
-              "a copy arrived damaged");
-    }
-    if (std::strcmp(pass.kernel, "triad") == 0) {
-      const auto value = [&](std::size_t part) { return floats(part, triad_n)[triad_n - 1]; };
-      require(value(0) == value(1) + 3.0F * value(2), "a triad is wrong");
-    }
-    if (std::strcmp(pass.kernel, "adam") == 0) {
-      require(std::memcmp(arrays.gradient, arrays.parameter, adam_n * 2) == 0,
-              "the optimizer's streams arrived damaged");
-    }
+    pass.check();
   }
 }
 

@@ -10,7 +10,7 @@
 #include <ATen/ops/empty.h>
 
 #include "core/allocation_unit.h"
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 #include "replay/counting_allocator.h"
 
 namespace elixir::measure {

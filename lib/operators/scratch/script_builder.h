@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "operators/scratch/call_script.h"
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 
 namespace elixir::operators {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/page/html.h"
 
 namespace elixir::report {

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/page/html.h"
 
 namespace elixir::report {

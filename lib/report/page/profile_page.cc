@@ -19,7 +19,7 @@
 #include "memory/analysis/module_memory.h"
 #include "memory/analysis/occupation.h"
 #include "memory/analysis/operator_memory.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/page/html.h"
 #include "report/page/memory_chart.h"
 #include "report/page/module_table.h"

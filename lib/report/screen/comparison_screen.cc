@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
-#include "program/alike.h"
-#include "program/labels.h"
+#include "program/names/alike.h"
+#include "program/names/labels.h"
 #include "report/screen/alike.h"
 #include "report/terminal/table.h"
 #include "report/terminal/terminal.h"

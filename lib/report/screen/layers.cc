@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "program/labels.h"
+#include "program/names/labels.h"
 
 namespace elixir::report {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "program/labels.h"
+#include "program/names/labels.h"
 
 namespace elixir::report {
 namespace {

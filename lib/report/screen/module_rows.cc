@@ -13,7 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 
 namespace elixir::report {
 namespace {

@@ -15,7 +15,7 @@
 #include "memory/analysis/module_memory.h"
 #include "memory/analysis/occupation.h"
 #include "memory/step/timeline_buckets.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/screen/byte_unit.h"
 #include "report/screen/layers.h"
 #include "report/screen/live_tensors.h"

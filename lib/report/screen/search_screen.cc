@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/terminal/table.h"
 
 namespace elixir::report {

@@ -14,7 +14,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 #include "report/screen/layers.h"
 #include "report/trace/pickle_writer.h"
 

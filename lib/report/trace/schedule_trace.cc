@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "program/labels.h"
+#include "program/names/labels.h"
 
 namespace elixir::report {
 namespace {

@@ -3,7 +3,7 @@
 // Inputs, operators, blocks, the loss.
 #include <algorithm>
 
-#include "program/writes.h"
+#include "program/arguments/writes.h"
 #include "schedule/check/checker.h"
 
 namespace elixir::schedule {

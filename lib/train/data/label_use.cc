@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 #include "train/data/element_flow.h"
 
 namespace elixir::train {

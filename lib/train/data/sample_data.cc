@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/interrupt.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "program/arguments.h"
+#include "program/arguments/arguments.h"
 #include "train/data/dataset.h"
 #include "train/data/element_flow.h"
 

@@ -11,7 +11,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/units.h"

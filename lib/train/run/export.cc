@@ -10,7 +10,7 @@
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "train/weights/safetensors.h"
 

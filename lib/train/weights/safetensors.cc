@@ -10,7 +10,7 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
-#include "capture/record/scalar_type.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/json.h"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "capture/record/graph/graph_edit.h"
+
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+namespace elixir::capture {
+namespace {
+
+template <class Visit>
+void for_each_node(torch::jit::Block& block, const Visit& visit) {
+  const std::vector<torch::jit::Node*> nodes(block.nodes().begin(), block.nodes().end());
+  for (torch::jit::Node* node : nodes) {
+    for (torch::jit::Block* inner : node->blocks()) for_each_node(*inner, visit);
+    visit(*node);
+  }
+}
+
+/// Calls `visit(Node&)` for every node of every graph, each graph once.
+template <class Visit>
+void for_each_node(const torch::jit::Module& module, const Visit& visit) {
+  std::unordered_set<const torch::jit::Graph*> done;
+  for (const torch::jit::Module& part : module.modules()) {
+    for (const torch::jit::Method& method : part.get_methods()) {
+      const std::shared_ptr<torch::jit::Graph> graph = method.graph();
+      if (done.insert(graph.get()).second) for_each_node(*graph->block(), visit);
+    }
+  }
+}
+
+bool is_device_constant(const torch::jit::Node& node) {
+  return node.kind() == c10::prim::Constant && node.hasAttribute(c10::attr::value) &&
+         node.output()->type()->kind() == c10::TypeKind::DeviceObjType;
+}
+
+/// Position of the flag that says "training" in a call that tracing fixes, by schema name.
+std::optional<std::size_t> training_input(const torch::jit::Node& node) {
+  const std::string name = node.kind().toQualString();
+  if (name == "aten::dropout" || name == "aten::dropout_" || name == "aten::feature_dropout" ||
+      name == "aten::alpha_dropout") {
+    return 2;
+  }
+  if (name == "aten::batch_norm" || name == "aten::instance_norm") return 5;
+  return std::nullopt;
+}
+
+constexpr std::size_t kAttentionDropout = 4;
+bool is_attention(const torch::jit::Node& node) {
+  return std::string(node.kind().toQualString()) == "aten::scaled_dot_product_attention";
+}
+
+/// Whether the call is batch norm's count of its training batches, which tracing writes out.
+bool counts_batches(const torch::jit::Node& node) {
+  if (std::string(node.kind().toQualString()) != "aten::add_") return false;
+  const torch::jit::Node* source = node.input(0)->node();
+  return source->kind() == c10::prim::GetAttr &&
+         source->s(c10::attr::name) == "num_batches_tracked";
+}
+
+void set_constant_input(torch::jit::Node& node, std::size_t input, const c10::IValue& value) {
+  const torch::jit::WithInsertPoint before(&node);
+  node.replaceInput(input, node.owningGraph()->insertConstant(value));
+}
+
+}  // namespace
+
+void set_devices(const torch::jit::Module& module, c10::Device device) {
+  // A file traced on an accelerator (or on meta) may also name the CPU on purpose; one traced on
+  // the CPU names it where the tracing device is meant.
+  bool other_than_cpu = false;
+  for_each_node(module, [&](torch::jit::Node& node) {
+    if (is_device_constant(node)) other_than_cpu |= node.s(c10::attr::value) != "cpu";
+  });
+  for_each_node(module, [&](torch::jit::Node& node) {
+    if (!is_device_constant(node)) return;
+    if (other_than_cpu && node.s(c10::attr::value) == "cpu") return;
+    node.s_(c10::attr::value, device.str());
+  });
+}
+
+std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingMode mode) {
+  const bool training = mode == TrainingMode::kTrain;
+  module.train(training);
+  bool attention_without_dropout = false;
+  for_each_node(module, [&](torch::jit::Node& node) {
+    if (const auto input = training_input(node)) {
+      const auto value = torch::jit::toIValue(node.input(*input));
+      if (value && value->isBool() && value->toBool() != training) {
+        set_constant_input(node, *input, training);
+      }
+    } else if (is_attention(node)) {
+      const auto value = torch::jit::toIValue(node.input(kAttentionDropout));
+      if (!value || !value->isDouble()) return;
+      if (!training && value->toDouble() != 0) set_constant_input(node, kAttentionDropout, 0.0);
+      if (training && value->toDouble() == 0) attention_without_dropout = true;
+    } else if (!training && counts_batches(node)) {
+      // An evaluation is no training batch.
+      node.output()->replaceAllUsesWith(node.input(0));
+      node.destroy();
+    }
+  });
+  if (!attention_without_dropout) return {};
+  return {"attention was traced without dropout; its training dropout, if any, is not in the file"};
+}
+
+bool traced_for_evaluation(const torch::jit::Module& module) {
+  bool found = false;
+  for_each_node(module, [&](torch::jit::Node& node) {
+    if (const auto input = training_input(node)) {
+      const auto value = torch::jit::toIValue(node.input(*input));
+      found |= value && value->isBool() && !value->toBool();
+    }
+  });
+  return found;
+}
+
+}  // namespace elixir::capture

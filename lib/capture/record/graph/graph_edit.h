@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// In this folder: what is changed in a module's code before it runs.
+//
+// Edits of a module's graphs before its first run (executors copy them at the first run).
+
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+#include <torch/csrc/jit/api/module.h>
+
+namespace elixir::capture {
+
+/// Traced graphs hold the devices of the tracing run as constants: they become `device`.
+void set_devices(const torch::jit::Module& module, c10::Device device);
+
+enum class TrainingMode { kTrain, kEval };
+/// Sets the training flag, and the flags that tracing has written into dropout, batch norm and
+/// attention calls. Returns what cannot be restored (attention dropout of a model traced for
+/// evaluation).
+std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingMode mode);
+
+/// Whether a graph has dropout or batch norm calls that tracing fixed to evaluation.
+[[nodiscard]] bool traced_for_evaluation(const torch::jit::Module& module);
+
+}  // namespace elixir::capture

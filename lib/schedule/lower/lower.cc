@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Program + plan -> tasks. One walk over the step's operators in order. Whatever must happen between
+// two operators (a chunk comes or goes, a gradient leaves, an update) ends the compute range before
+// it. What operators need (step_needs), the buffers and the loads of blocks are settled before.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "schedule/buffers.h"
+#include "schedule/loads.h"
+#include "schedule/lower/task_list.h"
+#include "schedule/lower/updates.h"
+#include "schedule/schedule.h"
+#include "schedule/step_needs.h"
+
+namespace elixir::schedule {
+namespace {
+
+using plan::Chunk;
+using plan::Home;
+using program::OperatorId;
+using program::StorageId;
+
+/// A storage that holds gradients, within one micro-batch.
+struct GradientStorage {
+  int stores_left = 0;  ///< parameters whose gradient still has to be stored from it
+  TaskId copy = -1;     ///< the last copy to the host
+  bool released = false;
+};
+
+/// The operators since the last task: they become one when something must happen after them.
+struct OpenRange {
+  OperatorId first = 0;
+  std::vector<TaskId> after;
+  std::vector<StorageId> releases;
+};
+
+/// What one micro-batch has under way.
+struct MicroBatch {
+  int index = 0;
+  OpenRange range;
+  std::vector<GradientStorage> storages;
+  std::vector<StorageId> outstanding;  ///< stored, not yet released
+  std::int64_t outstanding_bytes = 0;  ///< of those that are being copied
+  TaskId loss_read = -1;
+};
+
+/// What happens once an operator has run, before the next one does.
+struct OperatorEnd {
+  const OperatorNeeds& needs;
+  bool frees_block = false;
+  bool makes_loss = false;
+  std::vector<std::int32_t> finished;  ///< chunks that may be updated now
+
+  [[nodiscard]] bool nothing() const {
+    return !frees_block && !makes_loss && needs.gradients_ready.empty() &&
+           needs.gradients_last_used.empty() && finished.empty();
+  }
+};
+
+StepBuffers step_buffers(const program::Program& program,
+                         const program::Lifetimes& lifetimes,
+                         const plan::Plan& plan,
+                         const StepNeeds& needs,
+                         int micro_batches) {
+  std::vector<bool> trained;
+  for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
+  StepBuffers buffers = chunk_buffers(plan, trained, micro_batches);
+  add_tensor_buffers(buffers.all, program, lifetimes);
+  return buffers;
+}
+
+std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
+  std::vector<ChunkTasks> chunks;
+  for (const ChunkNeeds& chunk : needs.chunks)
+    chunks.push_back({.gradients_left = chunk.gradients});
+  return chunks;
+}
+
+class Lowering {
+ public:
+  Lowering(const program::Program& program,
+           const program::Lifetimes& lifetimes,
+           const plan::Plan& plan,
+           const LoweringOptions& options)
+      : program_(program),
+        lifetimes_(lifetimes),
+        plan_(plan),
+        options_(options),
+        micro_batches_(options.training ? plan.accumulation_steps : 1),
+        operator_count_(static_cast<OperatorId>(program.operators.size())),
+        needs_(step_needs(program, lifetimes, plan, options.training)),
+        buffers_(step_buffers(program, lifetimes, plan, needs_, micro_batches_)),
+        chunk_tasks_(no_tasks_yet(needs_)),
+        landing_read_(program.parameters.size(), -1),
+        loads_(choose_loads(lifetimes, plan, needs_, buffers_, micro_batches_)),
+        updates_(plan, buffers_, chunk_tasks_, tasks_) {}
+
+  Schedule run() {
+    for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
+    if (options_.training && options_.clip_gradients) updates_.clip_and_update();
+    return {.buffers = buffers_.all,
+            .tasks = tasks_.take(),
+            .micro_batches = micro_batches_,
+            .training = options_.training};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t position(OperatorId op) const {
+    return static_cast<std::int64_t>(now_.index) * operator_count_ + op;
+  }
+  [[nodiscard]] bool last_micro_batch() const { return now_.index + 1 == micro_batches_; }
+
+  /// Emits the open range up to `end` as a compute task, unless no executed operator is in it.
+  void close_range(OperatorId end) {
+    for (OperatorId op = now_.range.first; op < end; ++op) {
+      if (needs_.executed[op]) return emit_range(end);
+    }
+  }
+
+  void emit_range(OperatorId end) {
+    OpenRange range = std::exchange(now_.range, {.first = end});
+    std::sort(range.releases.begin(), range.releases.end());
+    last_compute_ = tasks_.add({.kind = TaskKind::kCompute,
+                                .stream = Stream::kCompute,
+                                .micro_batch = now_.index,
+                                .first = range.first,
+                                .last = end,
+                                .releases = std::move(range.releases)},
+                               std::move(range.after));
+    for (OperatorId op = range.first; op < end; ++op) {
+      for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
+        chunk_tasks_[chunk].reader = last_compute_;
+      }
+    }
+  }
+
+  void lower_micro_batch(int m) {
+    now_ = {.index = m, .storages = std::vector<GradientStorage>(program_.storages.size())};
+    for (std::size_t s = 0; s < now_.storages.size(); ++s) {
+      now_.storages[s].stores_left = needs_.gradients_in[s];
+    }
+    load_inputs();
+    if (m == 0) fetch_freed(-1);
+    for (OperatorId op = 0; op < operator_count_; ++op) {
+      if (!needs_.runs[op]) {
+        if (now_.range.first < op) emit_range(op);
+        now_.range.first = op + 1;
+        continue;
+      }
+      if (!needs_.executed[op]) continue;
+      require_chunks(op);
+      after_operator(op);
+    }
+    const bool ends_open = operator_count_ > 0 && needs_.runs[operator_count_ - 1] &&
+                           now_.range.first < operator_count_;
+    if (ends_open) emit_range(operator_count_);
+    end_micro_batch();
+  }
+
+  void load_inputs() {
+    std::int64_t bytes = 0;
+    for (const program::Input& input : program_.inputs) bytes += input.tensor.bytes();
+    now_.range.after.push_back(tasks_.add({.kind = TaskKind::kLoadInputs,
+                                           .stream = Stream::kHostToDevice,
+                                           .micro_batch = now_.index,
+                                           .bytes = bytes},
+                                          {last_compute_}));
+  }
+
+  /// A range that uses a chunk fetched since its last use starts here and waits for the fetch.
+  void require_chunks(OperatorId op) {
+    const std::int64_t here = position(op);
+    if (!loads_.needs_at(here)) return;
+    close_range(op);
+    while (loads_.needs_at(here)) {
+      const Load& load = loads_.next_needed();
+      require(load.fetch >= 0, "a chunk is needed before its fetch is issued");
+      now_.range.after.push_back(load.fetch);
+    }
+  }
+
+  /// Issues the fetches whose block is free once position `here` has run.
+  void fetch_freed(std::int64_t here) {
+    while (loads_.frees_at(here)) {
+      Load& load = loads_.next_freed();
+      TaskId evicted = -1;
+      if (load.victim >= 0) {
+        evicted = tasks_.add({.kind = TaskKind::kEvict,
+                              .stream = Stream::kCompute,
+                              .micro_batch = now_.index,
+                              .chunk = load.victim,
+                              .source = load.block},
+                             {});
+      }
+      load.fetch = tasks_.add({.kind = TaskKind::kFetch,
+                               .stream = Stream::kHostToDevice,
+                               .micro_batch = now_.index,
+                               .chunk = load.chunk,
+                               .source = buffers_.of_chunk[load.chunk].parameters,
+                               .destination = load.block,
+                               .bytes = plan_.chunks[load.chunk].bytes},
+                              {evicted});
+      chunk_tasks_[load.chunk].fetch = load.fetch;
+    }
+  }
+
+  /// Without clipping, chunks that the step needs no more after `op` may be updated at once.
+  [[nodiscard]] std::vector<std::int32_t> finished_chunks(OperatorId op) const {
+    std::vector<std::int32_t> finished;
+    if (!options_.training || options_.clip_gradients || !last_micro_batch()) return finished;
+    for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
+      if (needs_.chunks[chunk].trained) finished.push_back(chunk);
+    }
+    return finished;
+  }
+
+  void after_operator(OperatorId op) {
+    const OperatorEnd end{.needs = needs_.operators[op],
+                          .frees_block = loads_.frees_at(position(op)),
+                          .makes_loss = op == needs_.loss_ready,
+                          .finished = finished_chunks(op)};
+    if (end.nothing()) return;
+    close_range(op + 1);
+    fetch_freed(position(op));
+    if (end.makes_loss) read_loss();
+    for (const std::int32_t parameter : end.needs.gradients_ready) {
+      const std::int32_t chunk = needs_.places[parameter].chunk;
+      if (needs_.chunks[chunk].trained) {
+        store_gradient(parameter);
+        const bool complete = last_micro_batch() && --chunk_tasks_[chunk].gradients_left == 0;
+        if (complete) complete_gradients(chunk, op);
+      }
+      await_release(program_.parameters[parameter].gradient->storage);
+    }
+    for (const std::int32_t chunk : end.finished) {
+      if (chunk_tasks_[chunk].gradients_left == 0) updates_.update(chunk);
+    }
+    release_gradients(op);
+  }
+
+  /// After the chunk's last gradient. Without clipping, a chunk that later operators read is updated
+  /// after the last of them.
+  void complete_gradients(std::int32_t chunk, OperatorId op) {
+    if (options_.clip_gradients) {
+      updates_.measure(chunk, now_.index);
+    } else if (needs_.chunks[chunk].last_use < op) {
+      updates_.update(chunk);
+    }
+  }
+
+  void read_loss() {
+    now_.loss_read = tasks_.add({.kind = TaskKind::kReadLoss,
+                                 .stream = Stream::kDeviceToHost,
+                                 .micro_batch = now_.index,
+                                 .bytes = program_.loss.bytes()},
+                                {last_compute_});
+  }
+
+  // --- Gradients ---------------------------------------------------------------------------------
+
+  void store_gradient(std::int32_t parameter) {
+    const std::int32_t c = needs_.places[parameter].chunk;
+    const Chunk& chunk = plan_.chunks[c];
+    const program::TensorRef& gradient = *program_.parameters[parameter].gradient;
+    const ChunkBuffers& mine = buffers_.of_chunk[c];
+    const bool to_host = chunk.gradient_home == Home::kHost;
+    const bool lands = mine.landing >= 0;
+    const bool adds = now_.index > 0;
+    const std::int64_t sum_bytes =
+        gradient.numel() * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
+    // Over a link the gradient's bytes; on the device what the pass reads and writes.
+    TaskId done = tasks_.add({.kind = TaskKind::kStoreGradient,
+                              .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
+                              .micro_batch = now_.index,
+                              .chunk = c,
+                              .parameter = parameter,
+                              .destination = lands ? mine.landing : mine.gradients,
+                              .bytes = gradient.bytes() + (to_host ? 0 : sum_bytes)},
+                             {last_compute_, landing_read_[parameter]});
+    if (to_host) now_.storages[gradient.storage].copy = done;
+    if (lands) {
+      done = tasks_.add({.kind = TaskKind::kAccumulate,
+                         .stream = Stream::kCpu,
+                         .micro_batch = now_.index,
+                         .chunk = c,
+                         .parameter = parameter,
+                         .source = mine.landing,
+                         .destination = mine.gradients,
+                         .bytes = gradient.bytes() + sum_bytes},
+                        {done});
+      landing_read_[parameter] = done;
+    }
+    chunk_tasks_[c].gradients_done = done;
+  }
+
+  void await_release(StorageId storage) {
+    if (--now_.storages[storage].stores_left > 0) return;
+    now_.outstanding.push_back(storage);
+    if (now_.storages[storage].copy >= 0) now_.outstanding_bytes += bytes_of(storage);
+  }
+
+  [[nodiscard]] std::int64_t bytes_of(StorageId storage) const {
+    return program_.storages[storage].bytes;
+  }
+
+  /// Lets gradients go that nobody needs any more: at once when no copy is under way; else, oldest
+  /// first, those that the window has no room for, and the next range waits for their copies.
+  void release_gradients(OperatorId op) {
+    std::vector<StorageId> kept;
+    for (const StorageId storage : now_.outstanding) {
+      const TaskId copy = now_.storages[storage].copy;
+      const bool over = now_.outstanding_bytes > plan_.cache.gradient_window_bytes;
+      if (lifetimes_.storages[storage].last_use > op || (copy >= 0 && !over)) {
+        kept.push_back(storage);
+        continue;
+      }
+      if (copy >= 0) {
+        now_.range.after.push_back(copy);
+        now_.outstanding_bytes -= bytes_of(storage);
+      }
+      release(storage);
+    }
+    now_.outstanding = std::move(kept);
+  }
+
+  void release(StorageId storage) {
+    now_.range.releases.push_back(storage);
+    now_.storages[storage].released = true;
+  }
+
+  void end_micro_batch() {
+    for (const StorageId storage : now_.outstanding) {
+      now_.range.after.push_back(now_.storages[storage].copy);
+      release(storage);
+    }
+    if (now_.loss_read >= 0) now_.range.after.push_back(now_.loss_read);
+    // What is left: the loss, and in a forward-only schedule whatever backward would have used.
+    for (const program::Storage& storage : program_.storages) {
+      const program::StorageUse& use = lifetimes_.storages[storage.id];
+      const bool made = use.origin == program::Origin::kProduced && use.producer >= 0 &&
+                        needs_.runs[use.producer];
+      if (!made || now_.storages[storage.id].released) continue;
+      const bool kept = !needs_.runs[use.last_use] || storage.id == program_.loss.storage ||
+                        needs_.gradients_in[storage.id] > 0;
+      if (kept) release(storage.id);
+    }
+    emit_range(now_.range.first);
+  }
+
+  const program::Program& program_;
+  const program::Lifetimes& lifetimes_;
+  const plan::Plan& plan_;
+  const LoweringOptions& options_;
+  const int micro_batches_;
+  const OperatorId operator_count_;
+  const StepNeeds needs_;
+  const StepBuffers buffers_;
+
+  TaskList tasks_;
+  std::vector<ChunkTasks> chunk_tasks_;  // by chunk
+  std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
+  LoadQueue loads_;
+  Updates updates_;
+  MicroBatch now_;
+  TaskId last_compute_ = -1;
+};
+
+/// Tasks, loads and their bookkeeping grow with the calls of a whole step.
+void check_size(const program::Program& program, int micro_batches) {
+  constexpr std::int64_t kMostCalls = std::int64_t{1} << 24;
+  const auto calls = static_cast<std::int64_t>(program.operators.size());
+  if (calls == 0 || micro_batches <= kMostCalls / calls) return;
+  throw Error(ErrorCode::kInconsistentPlan,
+              "{} micro-batches of {} calls are more than the {} calls that a schedule "
+              "may have",
+              micro_batches,
+              calls,
+              kMostCalls)
+      .help("use fewer accumulation steps and larger micro-batches");
+}
+
+}  // namespace
+
+Schedule lower(const program::Program& program,
+               const program::Lifetimes& lifetimes,
+               const plan::Plan& plan,
+               const LoweringOptions& options) {
+  if (options.training) check_size(program, plan.accumulation_steps);
+  return Lowering(program, lifetimes, plan, options).run();
+}
+
+}  // namespace elixir::schedule

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/lower/updates.h"
+
+#include <utility>
+
+#include "program/program.h"
+
+namespace elixir::schedule {
+namespace {
+
+using plan::Chunk;
+using plan::Home;
+
+}  // namespace
+
+BufferRing::BufferRing(std::vector<BufferId> buffers)
+    : buffers_(std::move(buffers)), busy_until_(buffers_.size(), -1) {}
+
+BufferRing::Slot BufferRing::take() {
+  const std::size_t index = next_;
+  next_ = (next_ + 1) % buffers_.size();
+  return {.index = index, .buffer = buffers_[index], .free_after = busy_until_[index]};
+}
+
+void BufferRing::give_back(const Slot& slot, TaskId last_user) {
+  busy_until_[slot.index] = last_user;
+}
+
+Updates::Updates(const plan::Plan& plan,
+                 const StepBuffers& buffers,
+                 const std::vector<ChunkTasks>& chunk_tasks,
+                 TaskList& tasks)
+    : plan_(plan), buffers_(buffers), chunk_tasks_(chunk_tasks), tasks_(tasks) {
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    gradient_staging_[side] = BufferRing(buffers.gradient_staging[side]);
+    parameter_staging_[side] = BufferRing(buffers.parameter_staging[side]);
+  }
+}
+
+void Updates::measure(std::int32_t chunk, int micro_batch) {
+  const Chunk& it = plan_.chunks[chunk];
+  const bool on_device = it.gradient_home == Home::kDevice;
+  norms_.push_back(tasks_.add({.kind = TaskKind::kGradientNorm,
+                               .stream = on_device ? Stream::kCompute : Stream::kCpu,
+                               .micro_batch = micro_batch,
+                               .chunk = chunk,
+                               .source = buffers_.of_chunk[chunk].gradients,
+                               .bytes = plan::bytes_as(it, it.gradient_dtype)},
+                              {chunk_tasks_[chunk].gradients_done}));
+  measured_.push_back(chunk);
+}
+
+void Updates::clip_and_update() {
+  clip_ = tasks_.add({.kind = TaskKind::kClip, .stream = Stream::kCpu}, norms_);
+  for (const std::int32_t chunk : measured_) update(chunk);
+}
+
+void Updates::update(std::int32_t chunk) {
+  const Chunk& it = plan_.chunks[chunk];
+  const ChunkBuffers& mine = buffers_.of_chunk[chunk];
+  const ChunkTasks& before = chunk_tasks_[chunk];
+  const bool on_device = it.optimizer_home == Home::kDevice;
+  const auto side = static_cast<std::size_t>(it.optimizer_home);
+  const std::int64_t gradient_bytes = plan::bytes_as(it, it.gradient_dtype);
+  const bool moves_gradients = it.gradient_home != it.optimizer_home;
+  const bool moves_parameters = it.parameter_home != it.optimizer_home;
+  const bool stages_parameters = moves_parameters && it.dtype != program::DType::kFloat32;
+  // Whoever writes the parameters' home waits for its readers: fetches, or operators on the device.
+  const TaskId readers = it.parameter_home == Home::kHost ? before.fetch : before.reader;
+
+  std::vector<TaskId> after = {before.gradients_done, clip_};
+  BufferRing::Slot gradients, parameters;
+  if (moves_gradients) {
+    gradients = gradient_staging_[side].take();
+    after.push_back(tasks_.add({.kind = TaskKind::kMoveGradients,
+                                .stream = on_device ? Stream::kHostToDevice : Stream::kDeviceToHost,
+                                .chunk = chunk,
+                                .source = mine.gradients,
+                                .destination = gradients.buffer,
+                                .bytes = gradient_bytes},
+                               {before.gradients_done, gradients.free_after}));
+  }
+  BufferId updated_parameters = moves_parameters ? mine.master : mine.parameters;
+  if (stages_parameters) {
+    parameters = parameter_staging_[side].take();
+    updated_parameters = parameters.buffer;
+    after.push_back(parameters.free_after);
+  } else if (!moves_parameters) {
+    after.push_back(readers);
+  }
+  // Master and both moments are read and written, the gradient read, the parameters written.
+  const std::int64_t state_bytes = it.bytes / program::element_bytes(it.dtype) * 24;
+  const std::int64_t parameter_bytes = mine.master == updated_parameters ? 0 : it.bytes;
+  const TaskId updated = tasks_.add({.kind = TaskKind::kUpdate,
+                                     .stream = on_device ? Stream::kCompute : Stream::kCpu,
+                                     .chunk = chunk,
+                                     .source = moves_gradients ? gradients.buffer : mine.gradients,
+                                     .destination = updated_parameters,
+                                     .bytes = state_bytes + gradient_bytes + parameter_bytes},
+                                    std::move(after));
+  if (moves_gradients) gradient_staging_[side].give_back(gradients, updated);
+  if (!moves_parameters) return;
+  const TaskId moved =
+      tasks_.add({.kind = TaskKind::kMoveParameters,
+                  .stream = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                  .chunk = chunk,
+                  .source = updated_parameters,
+                  .destination = mine.parameters,
+                  .bytes = it.bytes},
+                 {updated, readers});
+  if (stages_parameters) parameter_staging_[side].give_back(parameters, moved);
+}
+
+}  // namespace elixir::schedule
