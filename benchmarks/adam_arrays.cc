@@ -16,7 +16,7 @@ namespace {
 using kernels::AdamArrays;
 using kernels::Element;
 
-constexpr std::size_t kAlignmentBytes = 256;  // the runtime's
+constexpr std::size_t kAlignmentBytes = 256;  // same as the runtime's
 constexpr std::size_t kMostTensors = 16;
 
 std::size_t count(const at::Tensor& tensor) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The arrays of adam_benchmark as tensors, on either device: one set for every case, so that all
+// The arrays of adam_benchmark as tensors, on either device. All cases use one set, so that they
 // run on the same memory.
 
 #include <ATen/core/Tensor.h>
@@ -21,8 +21,8 @@ struct AdamTensors {
   at::Tensor lower;                                                ///< int16
   at::Tensor step;                                                 ///< torch's, one fp32
 
-  /// Random values, neither denormal nor special. On the CPU the tensors lie in one arena, as the
-  /// trainer's do.
+  /// Random values, neither denormal nor special. On the CPU the tensors are in one arena, as in
+  /// the trainer.
   AdamTensors(std::size_t n, const at::Device& device);
 
   [[nodiscard]] kernels::AdamArrays separate() const;      ///< 28 bytes
@@ -31,8 +31,8 @@ struct AdamTensors {
   [[nodiscard]] kernels::AdamArrays narrow_split() const;  ///< 18
   [[nodiscard]] kernels::AdamArrays plain() const;         ///< fp32, the master the parameter: 28
 
-  /// torch's fused AdamW; with casts, the bf16 gradient is widened before and the bf16 parameter
-  /// written after, which is the work of a separate() pass.
+  /// torch's fused AdamW. With casts, it widens the bf16 gradient before, and writes the bf16
+  /// parameter after, which is the work of a separate() pass.
   void torch_fused();
   void torch_fused_with_casts();
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// AdamW of every form beside the same memory accesses without arithmetic, a copy and torch's fused
-// AdamW, in one run: cases take turns, so that all see the same machine. Results are compared
-// before anything is timed. Figures are medians over the rounds; quartiles show the spread.
+// Compares AdamW in every form with the same memory accesses without arithmetic, with a copy, and
+// with torch's fused AdamW, in one run. Cases alternate, so that all see the same state of the
+// machine. Results are checked before anything is timed. Figures are medians over the rounds;
+// quartiles show the spread.
 //
 // usage: adam_benchmark [--device cpu|cuda|all] [--threads N] [--parameters MI] [--rounds N]
-//                       [--json]
-//   --parameters: in units of 2^20; 256 on the CPU, 512 on the GPU, fewer where memory is short
+//   [--json]
+// --parameters: in units of 2^20; 256 on the CPU, 512 on the GPU, fewer where memory is short
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -149,8 +150,8 @@ std::size_t free_host_bytes() {
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Parameters, in units of 2^20, that take at most half of what is free; says so when they are
-/// fewer than wanted.
+/// The number of parameters, in units of 2^20, that uses at most half of the free memory. Prints a
+/// note when it is lower than wanted.
 std::size_t fitting_mi(std::size_t wanted, std::size_t free_bytes, const char* device) {
   const std::size_t most = std::max<std::size_t>(1, free_bytes / 2 / kSuiteBytesPerParameter / kMi);
   if (most >= wanted) return wanted;

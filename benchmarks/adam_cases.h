@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What adam_benchmark times, on one device: AdamW in its forms, the same memory accesses without
-// arithmetic, a copy, and torch's fused AdamW doing the same work.
+// The cases of adam_benchmark on one device: AdamW in its forms, the same memory accesses without
+// arithmetic, a copy, and torch's fused AdamW with the same work.
 
 #include <cstddef>
 #include <functional>
@@ -17,7 +17,7 @@ struct Case {
   double bytes_per_parameter;            ///< read and written, each once
   std::function<double()> timed_pass_s;  ///< seconds of one pass over all parameters
 };
-/// Rate of one case over that of another.
+/// The rate of one case divided by that of another.
 struct Ratio {
   std::string name, over, under;
   bool of_bytes;  ///< bytes per second instead of parameters per second
@@ -26,20 +26,20 @@ struct Ratio {
 class Suite {
  public:
   virtual ~Suite() = default;
-  /// Device, threads, anything that the figures depend on.
+  /// Device, threads, and everything else that the figures depend on.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual std::vector<Case> cases() = 0;
   [[nodiscard]] virtual std::vector<Ratio> ratios() const = 0;
-  /// Compares results on a million parameters; what was compared. Throws std::runtime_error.
+  /// Compares results on a million parameters. Returns what it compared. Throws std::runtime_error.
   [[nodiscard]] virtual std::vector<std::string> check() = 0;
 };
 
-/// Throws std::bad_alloc where there is no room.
+/// Throws std::bad_alloc when there is no room.
 [[nodiscard]] std::unique_ptr<Suite> make_cpu_suite(std::size_t parameters, int threads);
-/// Null without a GPU; then `reason` says why.
+/// Null without a GPU; `reason` then says why.
 [[nodiscard]] std::unique_ptr<Suite> make_cuda_suite(std::size_t parameters, std::string& reason);
 
-/// Bytes of the GPU that are free now; 0 without one.
+/// Free bytes of the GPU; 0 without one.
 [[nodiscard]] std::size_t free_cuda_bytes();
 
 /// Bytes of arrays per parameter that a suite allocates.

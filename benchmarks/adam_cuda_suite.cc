@@ -21,7 +21,7 @@ using kernels::AdamArrays;
 
 constexpr std::size_t kCheckedParameters = (1 << 20) + 11;
 constexpr double kTorchTolerance = 2e-6;
-/// Cleared before the clock starts, so that launching is over when the GPU gets to the work.
+/// Cleared before the clock starts, so that launching has ended when the GPU reaches the work.
 constexpr std::int64_t kLeadBytes = std::int64_t{512} << 20;
 
 void check_cuda(cudaError_t error) {
@@ -82,7 +82,7 @@ class CudaSuite final : public Suite {
     add("fp32", arrays_.plain());
     for (const auto& [name, arrays] : {std::pair{"separate, 8 bytes a lane", arrays_.separate()},
                                        std::pair{"split, 8 bytes a lane", arrays_.split()}}) {
-      const AdamArrays chosen = arrays;  // clang 14 captures no structured binding
+      const AdamArrays chosen = arrays;  // clang 14 cannot capture a structured binding
       all.push_back({name, static_cast<double>(moved_bytes(arrays)), [this, chosen] {
                        return seconds_of(
                            [&] { adam_cuda_eight_bytes(chosen, scalars(), stream()); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The GPU's AdamW with eight instead of sixteen bytes a lane and access to 16-bit arrays, to be
-// timed beside it. bf16 gradients, fp32 moments, separate or split; arrays aligned to 16 bytes.
+// The GPU's AdamW with eight instead of sixteen bytes per lane and access to 16-bit arrays, for
+// comparison. bf16 gradients, fp32 moments, separate or split. Arrays must be aligned to 16 bytes.
 
 #include "kernels/adam.h"
 #include "kernels/cuda_kernels.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// How soon host memory is ready for chunks: an arena populated by N threads and by one, locked for
-// the GPU where there is one, beside cudaHostAlloc of the same size. Rounds alternate; medians.
-// Without a GPU nothing is locked and there is no cudaHostAlloc, and the screen says so.
+// Measures how soon host memory is ready for chunks: an arena that N threads populate, and one that
+// one thread populates, both locked for the GPU if there is one, compared with cudaHostAlloc of the
+// same size. Rounds alternate; figures are medians. Without a GPU, nothing is locked and there is
+// no cudaHostAlloc, and the output says so.
 //
-// usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json]
-//   --size: 16384 by default; less where memory is short, which is said
+// usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json] --size: 16384 by default;
+// less where memory is short, with a note
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -67,13 +68,13 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-/// CUDA's lock, or none where there is no GPU.
+/// CUDA's lock, or none without a GPU.
 const kernels::PageLock* page_lock(std::string& reason) {
 #ifdef ELIXIR_HAVE_CUDA
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) {
-    static_cast<void>(cudaFree(nullptr));  // makes the context, which is not what is timed
+    static_cast<void>(cudaFree(nullptr));  // creates the context, which must not be timed
     return &kernels::cuda_page_lock();
   }
   reason = status == cudaSuccess ? "no GPU here" : cudaGetErrorString(status);
@@ -89,7 +90,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Memory that is not zero or cannot be written would be no result.
+/// Memory that is not zero, or cannot be written, would make the result meaningless.
 void check(char* memory, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kPageBytes) {
     if (memory[at] != 0) throw std::runtime_error("the arena is not zeroed");

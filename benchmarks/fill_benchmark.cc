@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// How soon weights are drawn: elements per second by distribution, stored type and number of
-// threads, into memory that exists already. Medians of the rounds.
+// Measures how fast weights are drawn: elements per second by distribution, stored type and number
+// of threads, into existing memory. Figures are medians of the rounds.
 //
-// usage: fill_benchmark [--elements MILLIONS] [--threads N] [--rounds N]
-//   --elements: 256 by default; --threads: up to all CPUs this process may use, in doublings
+// usage: fill_benchmark [--elements MILLIONS] [--threads N] [--rounds N] --elements: 256 by
+// default; --threads: up to all CPUs this process may use, in doublings
 #include <fmt/format.h>
 
 #include <algorithm>

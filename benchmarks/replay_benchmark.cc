@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// How long a replayed forward and backward takes against the same module under LibTorch's eager
-// autograd. Runs alternate, so that both see the same machine; medians and quartiles over the runs.
+// Compares a replayed forward and backward with the same module under LibTorch's eager autograd.
+// Runs alternate, so that both see the same state of the machine. Figures are medians and quartiles
+// over the runs.
 //
 // usage: replay_benchmark MODEL.pt [--device cpu|cuda] [--runs N] [--threads N] [--range N]
-//   --range: integer inputs are in [0, N) (default 256)
+// --range: integer inputs are in [0, N) (default 256)
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/rand.h>
@@ -75,7 +76,7 @@ double milliseconds(const Options& options, const std::function<void()>& act) {
       .count();
 }
 
-/// Device constants that tracing has baked in follow the module.
+/// Moves device constants that tracing wrote into the graph to the module's device.
 void put_on(torch::jit::Block* block, const std::string& device) {
   for (torch::jit::Node* node : block->nodes()) {
     if (node->kind() == c10::prim::Constant && node->hasAttribute(c10::attr::value) &&
@@ -113,7 +114,7 @@ std::vector<at::Tensor> make_inputs(const program::Program& program,
   return inputs;
 }
 
-/// Tensors of the module by name: parameters and buffers.
+/// The module's parameters and buffers by name.
 std::map<std::string, at::Tensor> tensors_of(const torch::jit::Module& module) {
   std::map<std::string, at::Tensor> tensors;
   for (const auto& named : module.named_parameters()) tensors[named.name] = named.value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A trainer of one's own, without Elixir's tools: capture a TorchScript model, search a plan under
-// a memory budget, train. The model is made here; torch::jit::load'ed ones and files of
-// examples/export_hf.py work the same.
+// A custom trainer without Elixir's tools: captures a TorchScript model, searches a plan under a
+// memory budget, and trains. This example makes its model; models from torch::jit::load and files
+// from examples/export_hf.py work in the same way.
 //
 //   g++ -std=c++20 embed.cc $(pkg-config --cflags --libs elixir) -o embed && ./embed
 #include <ATen/Context.h>
@@ -22,7 +22,7 @@
 
 namespace {
 
-/// Twelve layers that sort points by the sign of their sum; forward returns the loss.
+/// Saves twelve layers that classify points by the sign of their sum. forward returns the loss.
 void save_model(const std::string& path) {
   torch::jit::Module module("Sorter");
   std::string layers;

@@ -11,7 +11,7 @@
 namespace elixir::kernels {
 namespace {
 
-// A whole number of cache lines of every array, and enough work to be worth waking a thread for.
+// Whole cache lines of every array, and enough work to make waking a thread worthwhile.
 constexpr std::size_t kAdamGrainElements = 8192;
 
 bool skipped(const FoundInfinity& found) {
@@ -57,7 +57,7 @@ std::size_t moved_bytes(const AdamArrays& arrays) {
   const std::size_t parameter =
       arrays.parameter == nullptr ? 0 : bytes_of(arrays.parameter_type);  // written
   const std::size_t master = arrays.lower != nullptr
-                                 ? 2 * sizeof(std::int16_t) + parameter  // read, and lower written
+                                 ? 2 * sizeof(std::int16_t) + parameter  // both read, lower written
                                  : 2 * sizeof(float);
   return master + parameter + 4 * bytes_of(arrays.moment_type) + bytes_of(arrays.gradient_type);
 }

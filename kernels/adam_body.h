@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// AdamW on the CPU, written once over Simd (kernel_body.h). Arrays are handled in blocks of 32
-// elements, a shorter rest through a zero-padded copy and the same instructions. What differs
-// between passes but not between elements (division, streaming) is a branch, not an instance.
+// AdamW on the CPU, written once over Simd (kernel_body.h). It works in blocks of 32 elements. A
+// shorter rest goes through a zero-padded copy and the same instructions. Conditions that differ
+// between passes but not between elements (division, streaming) are branches, not template
+// instances.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace elixir::kernels::body {
 
-/// From here on the written parameters leave the caches anyway before somebody reads them.
+/// From this size on, written parameters would leave the caches before they are read again, so
+/// stores bypass the caches.
 inline constexpr std::size_t kStreamFromElements = std::size_t{1} << 20;
 
 template <Element kGradient, Form kForm, Element kMoment>
@@ -40,7 +42,7 @@ template <class Simd>
 AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &s.divisor, sizeof bits);
-  const std::uint32_t exponent = bits >> 23;  // with the sign, so that negative ones divide
+  const std::uint32_t exponent = bits >> 23;  // includes the sign, so that negative ones divide
   const bool power_of_two = (bits & 0x007FFFFFU) == 0 && exponent >= 1 && exponent <= 253;
   const bool scales = s.divisor != 1.0F || s.clip != 1.0F;
   return {
@@ -63,7 +65,7 @@ AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams) {
   };
 }
 
-/// What a store as `kType` leaves to be read.
+/// The value that is read after a store as `kType`.
 template <class Simd, Element kType>
 [[gnu::always_inline]] inline typename Simd::Float as_stored(typename Simd::Float value) {
   if constexpr (kType == Element::kFloat32) {
@@ -75,10 +77,10 @@ template <class Simd, Element kType>
   }
 }
 
-/// One block from element `at`. `suspect` becomes NaN in every lane that made a parameter or a
-/// second moment that is not finite once it is stored. A gradient that is not finite makes such a
-/// parameter; so does an infinite first moment. An infinite second moment does not: its parameter
-/// only stops moving.
+/// One block, starting at element `at`. `suspect` becomes NaN in every lane whose parameter or
+/// second moment is not finite once it is stored. A gradient that is not finite makes such a
+/// parameter, and so does an infinite first moment. An infinite second moment does not: its
+/// parameter only stops moving.
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 [[gnu::always_inline]] inline void adam_block(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                                               std::size_t at,
@@ -104,7 +106,7 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
       p = Simd::load(arrays.master + i);
     }
     p = Simd::fused(c.negative_step, Simd::divide(m, d), Simd::multiply(p, c.decay));
-    // 0 * x is NaN for what is not finite, and 0 for all else.
+    // 0 * x is NaN if x is not finite, else 0.
     suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kParameterType<kForm>>(p), c.zero));
     suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kMoment>(v), c.zero));
     store_as<Simd, kMoment>(arrays.moment1 + i, m);
@@ -140,7 +142,7 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
   prefetch_elements<Simd>(arrays.gradient + at, kBlockElements);
 }
 
-/// The last n < kBlockElements elements from `at`.
+/// The last n < kBlockElements elements, starting at `at`.
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                std::size_t at,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// AdamW on the GPU, bit for bit that of the CPU: every operation is an intrinsic with its own
+// AdamW on the GPU, with the same bits as on the CPU. Every operation is an intrinsic with its own
 // correct rounding, so neither contraction nor fast-math flags can change it.
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace elixir::kernels::cuda {
 
-/// What one launch gets. Scalars come from device memory when `from_device` is set.
+/// The arguments of one launch. Scalars come from device memory when `from_device` is set.
 struct AdamLaunch {
   AdamArrays arrays;
   AdamScalars scalars;
   const AdamScalars* from_device;
   FoundInfinity found;
-  bool aligned;  ///< every array to 16 bytes
+  bool aligned;  ///< every array is aligned to 16 bytes
 };
 
 [[nodiscard]] inline bool aligned_to_16(const AdamArrays& arrays) {
@@ -30,7 +30,7 @@ struct AdamLaunch {
                        arrays.moment2,
                        arrays.gradient,
                        arrays.parameter,
-                       arrays.lower};  // null is aligned
+                       arrays.lower};  // null counts as aligned
   for (const void* array : all) {
     if (reinterpret_cast<std::uintptr_t>(array) % 16 != 0) return false;
   }
@@ -45,7 +45,7 @@ struct AdamStep {
 
 __device__ __forceinline__ AdamStep make_step(const AdamScalars& s) {
   const std::uint32_t bits = __float_as_uint(s.divisor);
-  const std::uint32_t exponent = bits >> 23;  // with the sign, so that negative ones divide
+  const std::uint32_t exponent = bits >> 23;  // includes the sign, so that negative ones divide
   const bool power_of_two = (bits & 0x007FFFFFU) == 0 && exponent >= 1 && exponent <= 253;
   const bool scales = s.divisor != 1.0F || s.clip != 1.0F;
   return {s,
@@ -55,7 +55,7 @@ __device__ __forceinline__ AdamStep make_step(const AdamScalars& s) {
                          : Scale::kDivide};
 }
 
-/// What a store as `kType` leaves to be read.
+/// The value that is read after a store as `kType`.
 template <Element kType>
 __device__ __forceinline__ float as_stored(float value) {
   if constexpr (kType == Element::kFloat32) {
@@ -146,8 +146,8 @@ __device__ __forceinline__ void adam_single(const AdamArrays& arrays,
 }
 
 // AdamW over n elements (adam.h). Memory bound: moved_bytes() per element. A warp strides over
-// tiles of 256 elements, any grid; what is no whole tile, or everything when an array is not
-// aligned, goes element by element.
+// tiles of 256 elements, with any grid. The rest after the last whole tile goes element by element;
+// so does everything when an array is not aligned.
 template <Element kGradient, Form kForm, Element kMoment, Access kAccess>
 __global__ void __launch_bounds__(kThreadsOfEight) adam_kernel(const AdamLaunch launch) {
   if (launch.found.skip != nullptr && *launch.found.skip != 0) return;
@@ -164,7 +164,8 @@ __global__ void __launch_bounds__(kThreadsOfEight) adam_kernel(const AdamLaunch 
   for (std::size_t i = tiles * kTileElements + thread; i < arrays.n; i += threads) {
     adam_single<kGradient, kForm, kMoment>(arrays, i, step, suspect);
   }
-  // A plain store: whoever writes writes the same, and host memory has no atomics on every machine.
+  // A plain store is enough, because all writers write the same value. Host memory does not have
+  // atomics on every machine.
   if (launch.found.report != nullptr && suspect != suspect) {
     *static_cast<volatile std::uint32_t*>(launch.found.report) = 1U;
   }

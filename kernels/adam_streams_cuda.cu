@@ -9,7 +9,7 @@
 namespace elixir::kernels {
 namespace {
 
-/// Hides from the compiler that what is stored is what was loaded.
+/// Hides from the compiler that the stored value is the loaded one.
 __device__ __forceinline__ void opaque(uint4& raw) {
   asm volatile("" : "+r"(raw.x), "+r"(raw.y), "+r"(raw.z), "+r"(raw.w));
 }
@@ -22,12 +22,12 @@ __device__ __forceinline__ void move(void* array, std::size_t at) {
 }
 template <std::size_t kBytes>
 __device__ __forceinline__ void move_tile(void* array, std::size_t tile, unsigned lane) {
-  constexpr std::size_t kPieces = kBytes / 2;  // of 512 bytes
+  constexpr std::size_t kPieces = kBytes / 2;  // of 512 bytes each
 #pragma unroll
   for (std::size_t i = 0; i < kPieces; ++i) move(array, (tile * kPieces + i) * cuda::kWarp + lane);
 }
 
-// A warp strides over tiles of 256 elements; the rest of the array is left alone.
+// A warp strides over tiles of 256 elements. The rest of the array is not touched.
 template <Form kForm, std::size_t kMomentBytes>
 __global__ void __launch_bounds__(cuda::kThreadsOfEight) streams_kernel(const AdamArrays arrays) {
   const std::size_t thread = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;

@@ -7,7 +7,7 @@
 namespace elixir::kernels {
 namespace {
 
-// No two threads write the same page.
+// Large enough that no two threads write to one page.
 constexpr std::size_t kCopyGrainBytes = 65536;
 
 }  // namespace

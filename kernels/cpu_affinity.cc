@@ -22,7 +22,7 @@ struct FreeMask {
 };
 using Mask = std::unique_ptr<cpu_set_t, FreeMask>;
 
-/// How many allowed CPUs of its core come before `cpu`.
+/// The number of allowed CPUs of the same core that come before `cpu`.
 int rank_in_core(int cpu, const std::vector<int>& allowed) {
   std::ostringstream path;
   path << "/sys/devices/system/cpu/cpu" << cpu << "/topology/thread_siblings_list";

@@ -3,7 +3,7 @@
 #pragma once
 // Element types on the device: loads to fp32 and stores from it, one element or four at once, with
 // the rounding of docs/design/arithmetic.md. Four elements need an address that is a multiple of
-// their size (16 or 8 bytes). All accesses are streaming (.cs): nothing here is read again soon.
+// their size (16 or 8 bytes). All accesses are streaming (.cs), because nothing is read again soon.
 
 #include <cuda_fp16.h>
 
@@ -24,8 +24,8 @@ struct Stored<Element::kFloat32> {
   using Four = float4;
 };
 
-/// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
-/// quiet.
+/// Rounds to nearest, ties away from zero, by adding half a unit to the magnitude. A NaN is
+/// truncated and kept quiet.
 __device__ __forceinline__ std::uint32_t to_bfloat16(float value) {
   const std::uint32_t bits = __float_as_uint(value);
   const bool nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
@@ -49,7 +49,7 @@ __device__ __forceinline__ std::uint32_t from_float(float value) {
   }
 }
 
-/// A master from its halves and back (split_master.h).
+/// Converts a master from its halves and back (split_master.h).
 __device__ __forceinline__ float join(std::uint32_t upper, std::uint32_t lower) {
   const auto rest = static_cast<std::int32_t>(static_cast<std::int16_t>(lower));
   return __uint_as_float((upper << 16) + static_cast<std::uint32_t>(rest));

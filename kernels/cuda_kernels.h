@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// CUDA twins of adam.h and gradient.h with identical bits. Device pointers; every launcher takes
-// its stream, checks the launch (LaunchFailure) and never synchronises. `stream` is a cudaStream_t.
+// The CUDA versions of adam.h and gradient.h, with identical bits. Pointers are device pointers.
+// Every launcher takes a stream (`stream` is a cudaStream_t), checks the launch (LaunchFailure) and
+// never synchronises.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,19 +18,19 @@ namespace elixir::kernels {
 
 using CudaStream = CUstream_st*;
 
-/// One launch. `found` points to memory that the GPU reads and writes.
+/// One launch. `found` must point to memory that the GPU can read and write.
 void adam_cuda(const AdamArrays& arrays,
                const AdamScalars& scalars,
                CudaStream stream,
                const FoundInfinity& found = {});
-/// The same with the scalars in device memory, read when the kernel runs: earlier work on the
-/// stream may write them.
+/// Same, with the scalars in device memory. The kernel reads them when it runs, so earlier work on
+/// the stream may write them.
 void adam_cuda(const AdamArrays& arrays,
                const AdamScalars* scalars,
                CudaStream stream,
                const FoundInfinity& found = {});
-/// adam_streams_cpu() on the GPU, over the whole tiles of 256 elements; arrays are aligned to 16
-/// bytes.
+/// adam_streams_cpu() on the GPU, over the whole tiles of 256 elements. Arrays must be aligned to
+/// 16 bytes.
 void adam_streams_cuda(const AdamArrays& arrays, CudaStream stream);
 
 void sum_squares_cuda(const void* gradient,
@@ -44,8 +45,8 @@ void check_finite_cuda(const void* values,
                        std::size_t n,
                        std::uint32_t* found_infinity,
                        CudaStream stream);
-/// global_norm() and clip_factor() on the device: `sums` (count) is overwritten, `norm` and, unless
-/// null, scalars->clip are written.
+/// global_norm() and clip_factor() on the device. Overwrites `sums` (count elements); writes `norm`
+/// and, unless scalars is null, scalars->clip.
 void clip_cuda(float* sums,
                std::size_t count,
                double max_norm,
@@ -59,10 +60,10 @@ void accumulate_cuda(float* sum,
                      Accumulate how,
                      CudaStream stream);
 void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaStream stream);
-/// Pages that every GPU reads and writes at the host's address (host_arena.h).
+/// Locks pages so that every GPU can access them at the host's address (host_arena.h).
 [[nodiscard]] const PageLock& cuda_page_lock();
 
-/// Fills with 0xFF bytes: NaN in every floating dtype.
+/// Fills memory with 0xFF bytes, which are NaN in every floating dtype.
 void poison_cuda(void* memory, std::size_t bytes, CudaStream stream);
 
 }  // namespace elixir::kernels

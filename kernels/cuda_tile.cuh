@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A warp's tile of 256 elements: lane l has the quads l and l + 32 of it. Memory is read and
-// written 16 bytes a lane, neighbouring lanes side by side, whatever the element's width: of a
-// 16-bit type a lane then gets the quads 2l and 2l + 1, which shuffles put where they belong.
-// Arrays are aligned to 16 bytes; all lanes of the warp take part.
+// A warp's tile of 256 elements. Lane l holds the quads l and l + 32. Memory is read and written 16
+// bytes per lane, with neighbouring lanes side by side, for every element width. With a 16-bit type
+// a lane then loads the quads 2l and 2l + 1, and shuffles move them to the right lanes. Arrays must
+// be aligned to 16 bytes, and all lanes of the warp must take part.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +17,15 @@ inline constexpr unsigned kWarp = 32;
 inline constexpr std::size_t kTileElements = 256;
 inline constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 
-/// How a tile of 16-bit elements moves. Eight bytes a lane need no shuffles, but twice the
-/// accesses; kept to be measured against.
+/// How a tile of 16-bit elements is loaded. Eight bytes per lane need no shuffles, but twice the
+/// accesses. That variant is kept for comparison in measurements.
 enum class Access { kSixteenBytes, kEightBytes };
 
 /// Two quads of 16-bit elements, as stored.
 struct NarrowTile {
   uint2 quad[2];
 };
-/// Two quads as fp32.
+/// Two quads, as fp32.
 struct FloatTile {
   float value[8];
 };
@@ -81,7 +81,7 @@ __device__ __forceinline__ void store_narrow(void* array,
   }
 }
 
-/// The 16 bits of element e of a lane's eight.
+/// The 16 bits of element e of a lane's eight elements.
 __device__ __forceinline__ std::uint32_t bits_of(const NarrowTile& tile, int e) {
   const uint2 quad = tile.quad[e / 4];
   const std::uint32_t pair = e % 4 < 2 ? quad.x : quad.y;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Floating types that kernels read and write; arithmetic is fp32 whatever is stored.
+// Floating-point types that kernels read and write. Arithmetic is always fp32.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kPassGrainElements = 16384;
 constexpr double kNormEpsilon = 1e-6;
 
-/// Several threads may, with the same value.
+/// Several threads may call this at once; they store the same value.
 void report(std::uint32_t* found_infinity) {
   std::atomic_ref<std::uint32_t>(*found_infinity).store(1, std::memory_order_relaxed);
 }
@@ -40,7 +40,8 @@ void sum_squares_cpu(const void* gradient,
       const std::size_t count = std::min(kNormBlockElements, n - first);
       const void* from = element_at(gradient, type, first);
       sums[block] = table.sum_squares_block(from, type, count, divisor);
-      // Squares do not cancel: a finite sum has finite terms. The reverse need not hold.
+      // Squares do not cancel, so a finite sum has finite terms. But finite terms may have an
+      // infinite sum.
       if (found_infinity != nullptr && !std::isfinite(sums[block]) &&
           !table.all_finite(from, type, count)) {
         report(found_infinity);

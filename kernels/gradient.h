@@ -2,11 +2,14 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Gradient passes in a fixed order, so that results do not depend on chunks, placement, threads or
-// device. Sum of squares: fp32 over blocks of 65,536 elements counted from the parameter's start.
-// Inside a block, lane l of 1,024 starts at 0 and takes elements l, l+1024, … in order by s =
-// fma(g, g, s), g divided by `divisor` first; lanes are then added pairwise, lane l += lane l+h for
-// h = 512, 256, …, 1. A short block behaves as if padded with zeros. The global norm adds the block
-// sums of all parameters in program order in a pairwise tree (global_norm).
+// device.
+//
+// Sum of squares: fp32, over blocks of 65,536 elements counted from the parameter's start. Inside a
+// block there are 1,024 lanes. Lane l starts at 0 and adds elements l, l+1024, … in order by s =
+// fma(g, g, s), where g is first divided by `divisor`. Then lanes are added pairwise, lane l +=
+// lane l+h for h = 512, 256, …, 1. A short block gives the same result as if padded with zeros. The
+// global norm adds the block sums of all parameters in program order, in a pairwise tree
+// (global_norm).
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +27,9 @@ inline constexpr std::size_t kNormBlockElements = 65536;
 
 class ThreadPool;
 
-/// sums[norm_blocks(n)]. `found_infinity`, if given, becomes 1 when a gradient is not finite (its
-/// square may overflow when it is), and is never cleared.
+/// Writes sums[norm_blocks(n)]. Sets `found_infinity`, if given, to 1 when a gradient is not
+/// finite, and never clears it. (The square of a finite gradient may overflow; that does not
+/// count.)
 void sum_squares_cpu(const void* gradient,
                      Element type,
                      std::size_t n,
@@ -34,18 +38,18 @@ void sum_squares_cpu(const void* gradient,
                      Isa isa,
                      ThreadPool& pool,
                      std::uint32_t* found_infinity = nullptr);
-/// The check alone, for a step that needs no norm.
+/// Only the check, for a step that needs no norm.
 void check_finite_cpu(const void* values,
                       Element type,
                       std::size_t n,
                       std::uint32_t* found_infinity,
                       Isa isa,
                       ThreadPool& pool);
-/// sqrt of the pairwise fp32 tree over `sums`: sums[i] += sums[i+h], h the largest power of two
-/// below the length, halving. 0 when empty.
+/// The square root of the pairwise fp32 tree over `sums`: sums[i] += sums[i+h], where h is the
+/// largest power of two below the length, then halves. 0 when empty.
 [[nodiscard]] float global_norm(std::span<const float> sums);
-/// max_norm / (norm + 1e-6) in double, rounded once, at most 1. NaN for a norm that is not finite:
-/// an infinite one must not make a step of zeros.
+/// max_norm / (norm + 1e-6), computed in double, rounded once, at most 1. NaN for a norm that is
+/// not finite, because an infinite norm must not turn the step into zeros.
 [[nodiscard]] float clip_factor(float norm, double max_norm);
 
 /// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).
@@ -58,8 +62,8 @@ void accumulate_cpu(float* sum,
                     Isa isa,
                     ThreadPool& pool);
 
-/// fp32 -> parameters' dtype: bf16 nearest with ties away from zero, fp16 nearest even. Initial
-/// masters are exact upcasts.
+/// fp32 to the parameters' dtype: bf16 to nearest with ties away from zero, fp16 to nearest even.
+/// Initial masters are exact upcasts.
 void convert_cpu(void* out, Element type, const float* in, std::size_t n, ThreadPool& pool);
 void upcast_cpu(float* out, const void* in, Element type, std::size_t n, ThreadPool& pool);
 

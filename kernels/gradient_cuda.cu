@@ -12,7 +12,7 @@ namespace elixir::kernels {
 namespace {
 
 // sum = float(gradient), or sum + float(gradient). sum (n), gradient (n). Memory bound.
-// Grid-stride; with kFour both arrays are aligned to four elements.
+// Grid-stride. With kFour, both arrays must be aligned to four elements.
 template <Element kType, Accumulate kHow, bool kFour>
 __global__ void __launch_bounds__(cuda::kThreads)
     accumulate_kernel(float* sum, const void* gradient, std::size_t n) {

@@ -30,7 +30,7 @@ constexpr int kMostNodes = 1024;
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulateWrite = MADV_POPULATE_WRITE;
 #else
-constexpr int kPopulateWrite = 23;  // Linux 5.14; older headers lack the name
+constexpr int kPopulateWrite = 23;  // Linux 5.14; missing in older headers
 #endif
 
 std::size_t page_bytes() {
@@ -48,7 +48,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// Makes the pages of a range exist; false when there is no memory for them.
+/// Allocates the pages of a range. Returns false when there is no memory for them.
 bool populate(char* begin, char* end) {
   while (madvise(begin, static_cast<std::size_t>(end - begin), kPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
@@ -105,7 +105,7 @@ HostArena::~HostArena() {
 }
 
 void HostArena::map() {
-  // A huge page more than needed, so that the range can begin on one; the rest goes back.
+  // Maps one huge page more than needed, so that the range can begin at one. The rest is unmapped.
   const std::size_t kept = round_up(bytes_, page_bytes());
   const std::size_t extra = bytes_ >= kHugePageBytes ? kHugePageBytes : 0;
   if (bytes_ > SIZE_MAX - 2 * kHugePageBytes) throw std::bad_alloc();
@@ -122,15 +122,16 @@ void HostArena::map() {
   if (before > 0) munmap(base, before);
   if (extra > before) munmap(base + before + kept, extra - before);
   data_ = base + before;
-  static_cast<void>(madvise(data_, kept, MADV_HUGEPAGE));  // a hint; refusal costs speed alone
+  static_cast<void>(madvise(data_, kept, MADV_HUGEPAGE));  // a hint; without it only speed is lost
 }
 
 void HostArena::place_on_nodes() {
   if (parse_cpu_list(first_line("/sys/devices/system/node/online")).size() < 2) return;
   const std::vector<int> nodes = allowed_memory_nodes();
   if (nodes.empty()) return;
-  // All threads on one node: its memory first. On several: spread, so that every thread gets the
-  // bandwidth of all, wherever its part of a chunk lies.
+  // If all threads are on one node, its memory comes first. If they are on several, memory is
+  // spread, so // that every thread gets the bandwidth of all nodes, wherever its part of a chunk
+  // is.
   constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
   std::array<unsigned long, kMostNodes / kBits> mask{};
   for (const int node : nodes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Host memory for chunks: mapped at its exact size (allocators of pinned memory round up to powers
-// of two), in huge pages where the system gives them, near the CPUs that this thread may use,
-// touched by all threads of a pool (one thread faults pages at about 1.5 GiB/s), locked once, and
-// then carved.
+// Host memory for chunks. It is mapped at its exact size, because allocators of pinned memory round
+// up to powers of two. It uses huge pages where the system provides them, near the CPUs that this
+// thread may use. All threads of a pool touch it, because one thread faults in only about 1.5
+// GiB/s. It is locked once and then carved into parts.
 
 #include <cstddef>
 #include <string>
@@ -14,17 +14,18 @@
 
 namespace elixir::kernels {
 
-/// How pages are locked for a device; cuda_page_lock() is that of CUDA.
+/// How to lock pages for a device. For CUDA use cuda_page_lock().
 struct PageLock {
-  /// False with a reason when the system or the driver refuses.
+  /// Returns false, with a reason, when the system or the driver refuses.
   bool (*lock)(void* memory, std::size_t bytes, std::string& reason);
   void (*unlock)(void* memory);
 };
 
 class HostArena {
  public:
-  /// Zeroed. Without a pool pages come when they are first used. Memory that cannot be locked is
-  /// left unlocked, and warning() says so. std::bad_alloc when the system has no such range left.
+  /// The memory is zeroed. Without a pool, pages are allocated at first use. Memory that cannot be
+  /// locked stays unlocked, and warning() says so. Throws std::bad_alloc when there is no address
+  /// range left.
   explicit HostArena(std::size_t bytes, ThreadPool* pool = nullptr, const PageLock* lock = nullptr);
   ~HostArena();
   HostArena(HostArena&& other) noexcept;
@@ -35,11 +36,11 @@ class HostArena {
   [[nodiscard]] char* data() const { return data_; }  ///< null when empty
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] bool locked() const { return lock_ != nullptr; }
-  /// What did not go as asked, for people; empty when all did.
+  /// What failed without an error, for people; empty when nothing did.
   [[nodiscard]] const std::string& warning() const { return warning_; }
 
-  /// The next part, at a multiple of `alignment`, a power of two up to the page. std::bad_alloc
-  /// when the rest of the arena is smaller.
+  /// The next part, aligned to `alignment`, which must be a power of two up to the page size.
+  /// Throws std::bad_alloc when the rest of the arena is too small.
   [[nodiscard]] void* carve(std::size_t bytes, std::size_t alignment);
 
  private:
@@ -55,7 +56,7 @@ class HostArena {
   std::string warning_;
 };
 
-/// Memory nodes of the CPUs that the calling thread may use, ascending.
+/// The memory nodes of the CPUs that the calling thread may use, ascending.
 [[nodiscard]] std::vector<int> allowed_memory_nodes();
 
 }  // namespace elixir::kernels

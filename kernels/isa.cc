@@ -12,7 +12,7 @@
 namespace elixir::kernels {
 namespace {
 
-// clang 14 does not know the name in __builtin_cpu_supports.
+// __builtin_cpu_supports of clang 14 does not know this name.
 bool has_f16c() {
   unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;

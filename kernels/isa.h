@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Instruction sets that the CPU kernels are built for; the bits are the same on each.
+// Instruction sets of the CPU kernels. All give the same bits.
 
 #include <cstdint>
 #include <vector>
@@ -9,9 +9,10 @@
 namespace elixir::kernels {
 
 enum class Isa : std::uint8_t { kScalar, kAvx2, kAvx512 };
-/// Best level of this CPU, or what ELIXIR_ISA (scalar, avx2, avx512) asks for and the CPU has.
+/// The best level of this CPU, or the level that ELIXIR_ISA (scalar, avx2, avx512) names, if the
+/// CPU has it.
 [[nodiscard]] Isa best_isa();
-/// All levels up to best_isa(), the plainest first.
+/// All levels up to best_isa(), from scalar up.
 [[nodiscard]] std::vector<Isa> available_isas();
 [[nodiscard]] const char* name_of(Isa isa);
 

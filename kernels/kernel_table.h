@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One table of CPU kernels per instruction set. Each is filled in a translation unit of its own,
-// compiled with that set's flags, from the same templates (kernel_body.h). Everything here runs on
-// the calling thread.
+// One table of CPU kernels per instruction set. Each is filled in its own translation unit,
+// compiled with that set's flags, from the same templates (kernel_body.h). All kernels run on the
+// calling thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@ struct KernelTable {
   /// `report` as in FoundInfinity.
   void (*adam)(const AdamArrays& arrays, const AdamScalars& scalars, std::uint32_t* report);
   void (*adam_streams)(const AdamArrays& arrays);
-  /// Sum of squares of one block of at most kNormBlockElements elements.
+  /// The sum of squares of one block of at most kNormBlockElements elements.
   float (*sum_squares_block)(const void* gradient, Element type, std::size_t n, float divisor);
   bool (*all_finite)(const void* values, Element type, std::size_t n);
   void (*accumulate)(float* sum, const void* gradient, Element type, std::size_t n, Accumulate how);
   void (*convert)(void* out, Element type, const float* in, std::size_t n);
   void (*split)(const float* master, std::uint16_t* upper, std::int16_t* lower, std::size_t n);
   void (*join)(const std::uint16_t* upper, const std::int16_t* lower, float* master, std::size_t n);
-  /// Elements `first`, a multiple of kRandomBlockElements, to `first` + n, to `out`.
+  /// Writes elements `first`, a multiple of kRandomBlockElements, to `first` + n into `out`.
   void (*fill_random)(void* out,
                       Element type,
                       std::size_t first,

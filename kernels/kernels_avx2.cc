@@ -28,15 +28,15 @@ struct Avx2 {
   static Float load_float16(const std::uint16_t* from) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   }
-  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
-  /// quiet.
+  /// Rounds to nearest, ties away from zero, by adding half a unit to the magnitude. A NaN is
+  /// truncated and kept quiet.
   static __m128i to_bfloat16(Float value) {
     const __m256i bits = _mm256_castps_si256(value);
     const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
     const __m256i rounded = _mm256_add_epi32(bits, _mm256_set1_epi32(0x8000));
     const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x00400000));
     const __m256i halves = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
-    // packus works within 128-bit lanes; the permutation joins their lower halves.
+    // packus works within 128-bit lanes. The permutation joins their lower halves.
     const __m256i packed = _mm256_packus_epi32(halves, halves);
     return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
   }
@@ -62,7 +62,7 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_slli_epi32(_mm256_cvtepu16_epi32(high), 16),
                                                 _mm256_cvtepi16_epi32(low)));
   }
-  /// 0 for a NaN, whose upper half is not rounded.
+  /// 0 for a NaN, because its upper half is not rounded.
   static void store_lower(std::int16_t* to, Float value) {
     const __m256i number = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_ORD_Q));
     const __m256i halves = _mm256_and_si256(_mm256_and_si256(_mm256_castps_si256(value), number),

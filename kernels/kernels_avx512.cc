@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The CPU kernels for AVX-512 (F, BW, DQ, VL). vcvtneps2bf16 is not used: it flushes denormals and
-// rounds ties to even.
+// The CPU kernels for AVX-512 (F, BW, DQ, VL). They do not use vcvtneps2bf16, because it flushes
+// denormals and rounds ties to even.
 #include <immintrin.h>
 
 #include "kernels/kernel_body.h"
@@ -29,8 +29,8 @@ struct Avx512 {
   static Float load_float16(const std::uint16_t* from) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
-  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
-  /// quiet.
+  /// Rounds to nearest, ties away from zero, by adding half a unit to the magnitude. A NaN is
+  /// truncated and kept quiet.
   static __m256i to_bfloat16(Float value) {
     const __m512i bits = _mm512_castps_si512(value);
     const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
@@ -61,7 +61,7 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16),
                                                 _mm512_cvtepi16_epi32(low)));
   }
-  /// 0 for a NaN, whose upper half is not rounded.
+  /// 0 for a NaN, because its upper half is not rounded.
   static void store_lower(std::int16_t* to, Float value) {
     const __mmask16 number = _mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
     _mm256_storeu_si256(

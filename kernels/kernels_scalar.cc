@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The CPU kernels in plain C++, for machines without AVX2 and as the plainest statement of the
+// The CPU kernels in plain C++, for machines without AVX2, and as the simplest form of the
 // arithmetic.
 #include <cmath>
 #include <cstring>
@@ -49,14 +49,14 @@ struct Scalar {
     }
     return float_of(sign | ((magnitude << 13) + ((127U - 15U) << 23)));
   }
-  /// Nearest, ties away from zero: half a unit is added to the magnitude. A NaN is cut and kept
-  /// quiet.
+  /// Rounds to nearest, ties away from zero, by adding half a unit to the magnitude. A NaN is
+  /// truncated and kept quiet.
   static void store_bfloat16(std::uint16_t* to, Float value) {
     const std::uint32_t bits = bits_of(value);
     const std::uint32_t chosen = value != value ? bits | 0x00400000U : bits + 0x8000U;
     *to = static_cast<std::uint16_t>(chosen >> 16);
   }
-  /// Nearest, ties to even.
+  /// Rounds to nearest, ties to even.
   static void store_float16(std::uint16_t* to, Float value) {
     const std::uint32_t bits = bits_of(value);
     const std::uint32_t sign = (bits >> 16) & 0x8000U;
@@ -67,11 +67,11 @@ struct Scalar {
     } else if (magnitude >= 0x47800000U) {  // 65536 and up
       half = 0x7C00U;
     } else if (magnitude >=
-               0x38800000U) {  // 2^-14 and up: normal; a carry may reach infinity, as it should
+               0x38800000U) {  // 2^-14 and up: normal; a carry may correctly reach infinity
       half = (magnitude - ((127U - 15U) << 23) + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
     } else {
-      // Below 2^-14 the unit is 2^-24; adding 0.5 makes the float's own unit just that, and its
-      // addition rounds.
+      // Below 2^-14 the unit is 2^-24. Adding 0.5 makes the float's own unit 2^-24, so the addition
+      // rounds.
       half = bits_of(float_of(magnitude) + 0.5F) - bits_of(0.5F);
     }
     *to = static_cast<std::uint16_t>(sign | half);
@@ -83,7 +83,7 @@ struct Scalar {
     return float_of((static_cast<std::uint32_t>(*upper) << 16) +
                     static_cast<std::uint32_t>(static_cast<std::int32_t>(*lower)));
   }
-  /// 0 for a NaN, whose upper half is not rounded.
+  /// 0 for a NaN, because its upper half is not rounded.
   static void store_lower(std::int16_t* to, Float value) {
     *to = static_cast<std::int16_t>(value != value ? 0U : bits_of(value) & 0xFFFFU);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a CUDA launcher throws when the GPU refuses the launch: never a bug by itself, so the
+// Thrown by a CUDA launcher when the GPU refuses the launch. It is not a bug of Elixir, so the
 // runtime turns it into a device failure.
 
 #include <stdexcept>

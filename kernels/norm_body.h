@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The gradient's sum of squares and its check for finite values on the CPU, written once over Simd
-// (kernel_body.h).
+// The sum of squares of a gradient, and its check for finite values, on the CPU, written once over
+// Simd (kernel_body.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +71,7 @@ float sum_squares_block(const void* gradient, Element type, std::size_t n, float
 
 template <class Simd, Element kType>
 bool finite_typed(const Stored<kType>* values, std::size_t n) {
-  // 0 * x is NaN for what is not finite, and 0 for all else.
+  // 0 * x is NaN if x is not finite, else 0.
   const auto zero = Simd::broadcast(0.0F);
   auto suspect = zero;
   std::size_t i = 0;

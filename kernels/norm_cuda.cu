@@ -9,11 +9,12 @@ namespace elixir::kernels {
 namespace {
 
 constexpr int kNormLanes = 1024;
-constexpr double kNormEpsilon = 1e-6;  // as clip_factor()
+constexpr double kNormEpsilon = 1e-6;  // as in clip_factor()
 
-// Sum of squares of one block of 65,536 elements per CUDA block, one lane per thread. gradient (n),
-// sums (norm_blocks(n)), overwritten. Memory bound: reads 2 or 4 B per element. A block
-// whose sum is not finite looks again why: squares do not cancel, but they may overflow.
+// The sum of squares of one block of 65,536 elements per CUDA block, with one lane per thread.
+// gradient (n), sums (norm_blocks(n)), overwritten. Memory bound: reads 2 or 4 B per element. If a
+// block's sum is not finite, its elements are checked: squares do not cancel, but they may
+// overflow.
 template <Element kType>
 __global__ void __launch_bounds__(kNormLanes) sum_squares_kernel(
     const void* gradient, std::size_t n, float divisor, float* sums, std::uint32_t* found) {
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(kNormLanes) sum_squares_kernel(
   if (!finite) atomicOr(found, 1U);
 }
 
-// values (n), found: 1 when one is not finite. Memory bound: reads 2 or 4 B per element.
+// values (n). Sets found to 1 when a value is not finite. Memory bound: reads 2 or 4 B per element.
 // Grid-stride.
 template <Element kType>
 __global__ void __launch_bounds__(cuda::kThreads)
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(cuda::kThreads)
   const std::size_t thread = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
   const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   const std::size_t quads = aligned ? n / 4 : 0;
-  float suspect = 0.0F;  // 0 * x is NaN for what is not finite
+  float suspect = 0.0F;  // 0 * x is NaN if x is not finite
   for (std::size_t i = thread; i < quads; i += threads) {
     const float4 four = cuda::load_four<kType>(values, i);
     suspect = __fmaf_rn(four.x, 0.0F, suspect);
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(cuda::kThreads)
   if (suspect != suspect) atomicOr(found, 1U);
 }
 
-// The tree of global_norm() over sums (count), by one block; sums are overwritten.
+// The tree of global_norm() over sums (count), in one block. Overwrites sums.
 __global__ void __launch_bounds__(kNormLanes) clip_kernel(
     float* sums, std::size_t count, double max_norm, float* norm, AdamScalars* scalars) {
   std::size_t half = 1;

@@ -11,7 +11,7 @@ bool lock(void* memory, std::size_t bytes, std::string& reason) {
   const cudaError_t status =
       cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
   if (status == cudaSuccess) return true;
-  static_cast<void>(cudaGetLastError());  // what was asked is answered; later calls start clean
+  static_cast<void>(cudaGetLastError());  // clears the error, so that later calls do not report it
   reason = cudaGetErrorString(status);
   return false;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Random numbers on the CPU, written once over Simd (kernel_body.h); random.h says what they are.
-// The polynomials are those of Cephes' logf, sinf and cosf (about one unit in the last place); they
-// are part of the specification, as is every fused operation.
+// Random numbers on the CPU, written once over Simd (kernel_body.h). random.h specifies them. The
+// polynomials are those of Cephes' logf, sinf and cosf (about one unit in the last place). They,
+// and every fused operation, are part of the specification.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,15 +13,16 @@
 
 namespace elixir::kernels::body {
 
-inline constexpr std::size_t kRandomLanes = 16;  // counters of a block
-inline constexpr std::size_t kRandomWords = 4;   // of a counter
+inline constexpr std::size_t kRandomLanes = 16;  // counters per block
+inline constexpr std::size_t kRandomWords = 4;   // words per counter
 
 template <class Simd>
 struct Words {
   typename Simd::Int word[kRandomWords];
 };
 
-/// Words of the counters `counter` + 0, 1, … (one a lane), which do not cross a multiple of 16.
+/// The words of the counters `counter` + 0, 1, … (one per lane). They must not cross a multiple of
+/// 16.
 template <class Simd>
 Words<Simd> philox(std::uint64_t counter, std::uint32_t attempt, std::uint64_t key) {
   constexpr std::uint32_t kMultiplier0 = 0xD2511F53U, kMultiplier1 = 0xCD9E8D57U;
@@ -48,11 +49,11 @@ Words<Simd> philox(std::uint64_t counter, std::uint32_t attempt, std::uint64_t k
   return {{c0, c1, c2, c3}};
 }
 
-/// -2 ln u of u in [2^-32, 1].
+/// -2 ln u, for u in [2^-32, 1].
 template <class Simd>
 typename Simd::Float minus_two_log(typename Simd::Float u) {
   using Float = typename Simd::Float;
-  constexpr std::uint32_t kRootOfHalf = 0x3F3504F3U;  // mantissas are taken from here on
+  constexpr std::uint32_t kRootOfHalf = 0x3F3504F3U;  // mantissas start here
   constexpr std::uint32_t kBias = 64;                 // keeps exponents positive
   const auto bits = Simd::bits_of(u);
   const auto exponent =
@@ -102,8 +103,8 @@ void cosine_and_sine(typename Simd::Int turn,
   c = Simd::fused(c, z, Simd::broadcast(4.166664568298827E-2F));
   c = Simd::fused(
       z, Simd::multiply(c, z), Simd::fused(z, Simd::broadcast(-0.5F), Simd::broadcast(1.0F)));
-  // Odd quarters swap the two; the second and third have a negative cosine, the third and fourth a
-  // negative sine.
+  // Odd quarters swap cosine and sine. The second and third quarter have a negative cosine, the
+  // third and fourth a negative sine.
   const auto one = Simd::broadcast_int(1), two = Simd::broadcast_int(2);
   const auto swap = Simd::subtract_int(Simd::broadcast_int(0), Simd::and_int(quarter, one));
   const auto both = Simd::and_int(Simd::xor_int(Simd::bits_of(s), Simd::bits_of(c)), swap);
@@ -176,7 +177,7 @@ void truncated_block(float* out, std::uint64_t block, std::uint64_t key, const D
   }
 }
 
-/// Elements `first`, a multiple of a block, to `first` + n.
+/// Writes elements `first`, a multiple of a block, to `first` + n.
 template <class Simd>
 void fill_random(void* out,
                  Element type,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the bodies of the CPU kernels share: element types as a vector type `Simd` loads and stores
-// them, and the thread's floating-point mode. Included only by the translation units of the
-// instruction sets (kernel_body.h says what Simd has and why nothing of the standard library is
-// called here).
+// Shared by the bodies of the CPU kernels: loads and stores of element types with a vector type
+// `Simd`, and the thread's floating-point mode. Only the translation units of the instruction sets
+// may include it (kernel_body.h describes Simd, and why nothing of the standard library is called
+// here).
 
 #include <xmmintrin.h>
 
@@ -19,7 +19,8 @@ inline constexpr std::size_t kBlockElements = 32;  // one cache line of a 16-bit
 inline constexpr std::size_t kPrefetchElements = 1024;
 inline constexpr std::size_t kCacheLineBytes = 64;
 
-/// Rounding to nearest, denormals kept, whatever the thread was set to.
+/// Sets rounding to nearest and keeps denormals, whatever mode the thread had. Restores it at the
+/// end.
 class DefaultFloatState {
  public:
   DefaultFloatState() : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }
@@ -65,7 +66,8 @@ void store_as(Stored<kType>* to, typename Simd::Float value) {
   }
 }
 
-/// Past the caches; `to` is aligned to the vector. fp32 has no such store: it is read first.
+/// Stores bypassing the caches. `to` must be aligned to the vector. fp32 has no such store: its
+/// line is read first.
 template <class Simd, Element kType>
 void stream_as(Stored<kType>* to, typename Simd::Float value) {
   if constexpr (kType == Element::kBFloat16) {
@@ -76,7 +78,7 @@ void stream_as(Stored<kType>* to, typename Simd::Float value) {
   }
 }
 
-/// Asks for `elements` elements at `from`, which may lie beyond the array.
+/// Prefetches `elements` elements at `from`, which may lie beyond the array.
 template <class Simd, class Type>
 void prefetch_elements(const Type* from, std::size_t elements) {
   for (std::size_t i = 0; i < elements; i += kCacheLineBytes / sizeof(Type)) {

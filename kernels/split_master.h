@@ -2,10 +2,10 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The split form of an fp32 master: `upper` is the bf16 parameter (nearest, ties away from zero),
-// `lower` the signed rest in units of the fp32's last place:
+// `lower` the signed rest in units of the last place of the fp32:
 //   bits(master) = (upper << 16) + lower
-// Four bytes for both instead of six, and the same bits as in the separate form, infinities and
-// denormals included. Of a NaN only that it is one is kept: upper is quiet, lower 0.
+// Both take four bytes instead of six. The bits are the same as in the separate form, including
+// infinities and denormals. A NaN stays a NaN, but its payload is lost: upper is quiet, lower is 0.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ void split_master_cpu(const float* master,
                       std::int16_t* lower,
                       std::size_t n,
                       ThreadPool& pool);
-/// The master's own bits again.
+/// Restores the master's bits.
 void join_master_cpu(const std::uint16_t* upper,
                      const std::int16_t* lower,
                      float* master,

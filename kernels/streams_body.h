@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The loads, stores and prefetches of adam_body.h without arithmetic. Simd::opaque() keeps the
-// compiler from seeing that what is stored is what was loaded.
+// The loads, stores and prefetches of adam_body.h without arithmetic. Simd::opaque() hides from the
+// compiler that the stored value is the loaded one.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace elixir::kernels::body {
 
-/// Loads and stores again `bytes` from `from`, a multiple of Simd::kRawBytes.
+/// Loads `bytes` (a multiple of Simd::kRawBytes) from `from` and stores them to `to`.
 template <class Simd>
 [[gnu::always_inline]] inline void move_block(void* to, const void* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += Simd::kRawBytes) {
@@ -70,7 +70,7 @@ void streams_range(const AdamArrays& in) {
     prefetch_block<Simd>(arrays, i + kPrefetchElements);
     streams_block<Simd>(arrays, i, streams);
   }
-  if constexpr (kForm == Form::kBFloat16) {  // fewer elements than a block: no time worth measuring
+  if constexpr (kForm == Form::kBFloat16) {  // fewer elements than a block, too few to measure
     for (; i < in.n; ++i) arrays.parameter[i] = arrays.gradient[i];
   }
   if (streams) Simd::fence();

@@ -36,7 +36,7 @@ struct ThreadPool::State {
   std::atomic<bool> stopping{false};
   std::atomic<int> ready{0}, bound{0};
 
-  // The present job; written before `generation` moves.
+  // The current job. It is written before `generation` changes.
   const std::function<void(std::size_t, std::size_t)>* body = nullptr;
   std::size_t n = 0, grain = 1;
   std::exception_ptr failure;  // under mutex

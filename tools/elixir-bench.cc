@@ -48,8 +48,8 @@ std::vector<std::string> split_commas(const std::vector<std::string>& values) {
   return parts;
 }
 
-/// Where the profile goes. With --into and no -o, the file itself is replaced: the one output that
-/// may be an input.
+/// Where to write the profile. With --into but without -o, the file is replaced in place. It is the
+/// only output that may be an input.
 struct Destination {
   std::string path;
   bool in_place = false;
@@ -76,7 +76,7 @@ Answer work(const Options& options, Context& context) {
     return Answer::kYes;
   }
 
-  // Everything that can be wrong is found before the long part.
+  // Find every mistake before the long part.
   const Destination destination = prepare_destination(options, context);
   const Overwrite overwrite = context.overwrite();
   if (options.samples) check_output(*options.samples, overwrite);

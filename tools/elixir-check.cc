@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// elixir-check: profiles and plans against budgets and baselines, for continuous integration. Links
-// the planning half alone: it needs no GPU and no LibTorch.
+// elixir-check: checks profiles and plans against budgets and baselines, for continuous
+// integration. It links only the planning half, so it needs no GPU and no LibTorch.
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -62,7 +62,7 @@ elixir::check::Origin from_flag(const char* flag) {
   return origin;
 }
 
-/// The rules of the budget for this document, with the flags over them.
+/// The rules of the budget for this document. Flags override them.
 elixir::check::Rules rules_of(const CheckedDocument& document,
                               const elixir::tools::CheckInputs& inputs,
                               const Options& options) {
@@ -116,7 +116,7 @@ std::vector<elixir::check::Subject> subjects_of(elixir::tools::CheckInputs input
   return subjects;
 }
 
-/// Globs that match nothing are how a limit stops being checked without anybody noticing.
+/// Warns about globs that match nothing, because then a limit is silently not checked any more.
 void warn_about_unused(const elixir::tools::CheckInputs& inputs, elixir::tools::Context& context) {
   if (!inputs.budget) return;
   for (const elixir::check::ModelRules& model : inputs.budget->models) {
@@ -156,7 +156,8 @@ void warn_about_baselines(const std::vector<elixir::check::Subject>& subjects,
   }
 }
 
-/// To the file that GitHub shows under the job: appended, since other steps write there too.
+/// Writes to the file that GitHub shows under the job. Appends, because other steps write there
+/// too.
 void write_step_summary(const elixir::check::CheckReport& report, elixir::tools::Context& context) {
   const char* path = std::getenv("GITHUB_STEP_SUMMARY");
   if (path == nullptr || *path == '\0') return;

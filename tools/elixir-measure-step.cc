@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Runs one model's step on this machine's GPU and compares its memory with the prediction, for
-// `elixir-profile --measure`, which starts it anew for each way of running the step: the figures
-// are those of a whole process. Its flags are elixir-profile's.
+// Runs one model's step on this machine's GPU and compares its memory with the prediction.
+// `elixir-profile --measure` starts it once for each way of running the step, because the figures
+// are those of a whole process. Its flags are those of elixir-profile.
 #include <string>
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // elixir-profile MODEL.pt: captures the training step of a TorchScript model without a GPU and
-// without reading its weights, says what it needs, and writes the program as MODEL.profile.json.
-// Links libelixir-capture alone, so that it runs where no CUDA library is.
+// without reading its weights, reports what it needs, and writes the program as MODEL.profile.json.
+// It links only libelixir-capture, so that it runs where no CUDA library is installed.
 
 #include <string>
 #include <utility>

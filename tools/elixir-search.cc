@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// elixir-search: profile + hardware + budgets -> plan.json, or the reason there is none. Links the
-// planning half alone, so that it starts in milliseconds anywhere.
+// elixir-search: profile + hardware + budgets -> plan.json, or the reason why there is no plan. It
+// links only the planning half, so that it starts in milliseconds and runs anywhere.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -26,7 +26,7 @@ using elixir::Json;
 
 struct Options {
   std::string profile, hardware;
-  std::vector<std::int64_t> gpu_memory;  ///< none: the machine's
+  std::vector<std::int64_t> gpu_memory;  ///< empty: the machine's
   std::string recompute = "auto";
   elixir::search::Request request;
 };
@@ -36,7 +36,7 @@ struct Documents {
   elixir::hardware::HardwareProfile hardware;
 };
 
-/// Every key in both answers; what does not apply is null.
+/// Contains every key of both answers. Those that do not apply are null.
 Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},
@@ -96,7 +96,7 @@ void warn_about_operators(const elixir::search::Found& found,
                {fmt::format("on that machine: elixir-bench --operators {}", options.profile)});
 }
 
-/// One row a budget and no plan: which GPU would do?
+/// One row per budget and no plan, to find out which GPU would be enough.
 elixir::tools::Answer compare_budgets(const Documents& documents,
                                       Options& options,
                                       elixir::tools::Context& context) {
@@ -141,9 +141,9 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const bool several = options.gpu_memory.size() > 1;
   Documents documents{elixir::program::load_profile(options.profile),
                       elixir::hardware::load_hardware(options.hardware)};
-  // What is no profile says so, whatever lies where the plan is to go.
+  // Checked before the output, so that an invalid profile is reported first.
   const std::string output = several ? "" : context.prepare_output("plan.json");
-  // A plan that no trainer takes is no answer.
+  // Do not make a plan that no trainer accepts.
   if (documents.profile.optimizer != elixir::program::Optimizer::kNone) {
     elixir::program::refuse_without_loss_scale(documents.profile.program);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// elixir-train: carries out a plan. See tools/train/.
+// elixir-train: runs a plan. See tools/train/.
 #include <torch/version.h>
 
 #include "tools/common/run_tool.h"

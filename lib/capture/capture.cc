@@ -28,7 +28,7 @@ using program::OperatorId;
 using program::Phase;
 using program::Program;
 
-/// The last "RuntimeError: …" line of a message that TorchScript has wrapped in tracebacks.
+/// The last "RuntimeError: …" line of a message that TorchScript wrapped in tracebacks.
 std::string bare_message(const std::string& text) {
   std::string message = text;
   const std::string marker = "RuntimeError: ";
@@ -82,7 +82,7 @@ void declare(Session& session, const Step& step, Program& program) {
   }
 }
 
-/// Forward and backward under the fallbacks; the loss.
+/// Runs forward and backward under the fallbacks, and returns the loss.
 at::Tensor run(Session& session, const Step& step, const Options& options) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
@@ -92,7 +92,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
     torch::jit::Module module = step.loaded.module;
     at::Tensor loss;
     {
-      // What the model forks runs here and now: on another thread nobody would record it.
+      // Runs the model's forks on this thread, because calls on other threads are not recorded.
       const auto inline_tasks = [](const std::function<void()>& task) { task(); };
       const auto future =
           module.get_method("forward").run_async(step.inputs.arguments, {}, inline_tasks);
@@ -106,7 +106,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
     }
     return loss;
   } catch (const Error& error) {
-    if (findings.failure()) throw *findings.failure();  // the first one
+    if (findings.failure()) throw *findings.failure();  // the first failure
     throw error;
   } catch (const std::exception& error) {
     if (findings.failure()) throw *findings.failure();
@@ -115,8 +115,8 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
   }
 }
 
-/// Activations are made in forward and still there when backward runs; everything else made on the
-/// way is temporary.
+/// Activations are allocated in forward and alive when backward runs. Everything else allocated in
+/// between is temporary.
 void categorise(const Program& program, std::vector<program::Storage>& storages) {
   const auto& operators = program.operators;
   const auto first_backward = static_cast<OperatorId>(
@@ -134,7 +134,7 @@ void categorise(const Program& program, std::vector<program::Storage>& storages)
   }
 }
 
-/// Sums over a program that fits no machine would not fit 64 bits either.
+/// Refuses programs so large that sums over them would overflow 64 bits.
 void check_size(const Program& program) {
   constexpr long double kMostBytes = 0x1p60L;
   long double bytes = 0;
@@ -202,7 +202,7 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
 Captured capture(const Model& model, const Options& options) {
   try {
     return record(model, options, CaptureOn::kMeta);
-  } catch (const c10::Error& error) {  // outside the model's own calls
+  } catch (const c10::Error& error) {  // not from the model's own calls
     throw Error(ErrorCode::kUnsupportedModel,
                 "LibTorch refuses the model: {}",
                 bare_message(error.what_without_backtrace()));

@@ -29,33 +29,35 @@ struct InputSpec {
 };
 
 struct Options {
-  program::Target target;         ///< `cpu` without an instruction set: this machine's
-  std::vector<InputSpec> inputs;  ///< empty: the archive's traced_inputs
+  program::Target target;         ///< `cpu` without an instruction set: that of this machine
+  std::vector<InputSpec> inputs;  ///< empty: use the archive's traced_inputs
   std::optional<std::int64_t>
-      batch;  ///< replaces dimension 0 of inputs that share the first input's
+      batch;  ///< replaces dimension 0 of inputs with the same dimension 0 as the first
   program::Precision precision = program::Precision::kAsSaved;
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;  ///< "" (forward returns it), "cross-entropy", "mse"
   bool backward = true;
 };
 
-/// A loaded archive: module with parameters and buffers on meta, constants real. Weights are not
-/// read.
+/// A loaded archive. Its parameters and buffers are on meta; constants are real. Loading does not
+/// read the weights.
 class Model {
  public:
-  /// kFileNotFound, kNotTorchScript, kTruncatedArchive.
+  /// Throws kFileNotFound, kNotTorchScript, kTruncatedArchive.
   static Model load(const std::string& path);
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] const torch::jit::Module& module() const;
-  /// Names of forward's arguments without self.
+  /// Names of forward's arguments, without self.
   [[nodiscard]] std::vector<std::string> input_names() const;
   [[nodiscard]] std::optional<std::vector<InputSpec>> traced_inputs() const;
-  /// Extra file of the archive (the exporter's `initialization.json`), if present.
+  /// An extra file of the archive, such as the exporter's `initialization.json`; nullopt without
+  /// it.
   [[nodiscard]] std::optional<std::string> extra_file(const std::string& name) const;
-  /// Whether the archive carries data for the parameter or buffer `name` (false when it was saved
-  /// from meta).
+  /// Whether the archive has data for the parameter or buffer `name`. It has none when the model
+  /// was saved from meta.
   [[nodiscard]] bool has_data(const std::string& name) const;
-  /// Reads one parameter's or buffer's data from the archive to the CPU; by any of its names.
+  /// Reads the data of one parameter or buffer from the archive to the CPU. Accepts any of its
+  /// names.
   [[nodiscard]] at::Tensor read(const std::string& name) const;
 
  private:
@@ -66,18 +68,18 @@ class Model {
 
 struct Captured {
   program::Program program;
-  /// Constants' tensors by storage id (real, on the CPU); replays bind them.
+  /// The constants' tensors by storage id (real, on the CPU). A replay must bind them.
   std::map<program::StorageId, at::Tensor> constants;
   std::int64_t unattributed_operators = 0;
   std::vector<std::string> warnings;
 };
 
-/// kWrongTarget, kBadInputSpec, kModelRejectsInput, kMissingKernel (all at once), kDataDependent, kNoScalarLoss,
-/// kDtypeFixedByGraph.
+/// Throws kWrongTarget, kBadInputSpec, kModelRejectsInput, kMissingKernel (lists all of them),
+/// kDataDependent, kNoScalarLoss, kDtypeFixedByGraph.
 [[nodiscard]] Captured capture(const Model& model, const Options& options);
 
-/// The same recording on real tensors of the target's device (weights uninitialised unless read):
-/// the test oracle of the meta capture.
+/// The same recording on real tensors of the target's device. The weights are uninitialised unless
+/// they are read. Tests compare capture() with it.
 [[nodiscard]] Captured capture_on_device(const Model& model, const Options& options);
 
 }  // namespace elixir::capture

@@ -14,9 +14,9 @@
 namespace elixir::capture {
 namespace {
 
-/// Of the wheel torch 2.11.0+cu130: torch._C._cuda_getArchFlags() says "sm_75 sm_80 sm_86 sm_90
-/// sm_100 sm_120", no PTX (a test compares). Such code runs on its own compute capability and on
-/// those of the same major number above it: 8.6 serves 8.7, 8.8 and 8.9, 10.0 serves 10.3, 12.0
+/// For the wheel torch 2.11.0+cu130: torch._C._cuda_getArchFlags() returns "sm_75 sm_80 sm_86 sm_90
+/// sm_100 sm_120", no PTX (a test compares). Such code runs on its own compute capability, and on
+/// higher ones with the same major number: 8.6 serves 8.7, 8.8 and 8.9, 10.0 serves 10.3, 12.0
 /// serves 12.1.
 constexpr std::array kRunsOn{75, 80, 86, 87, 88, 89, 90, 100, 103, 120, 121};
 

@@ -17,8 +17,8 @@ namespace {
 
 using program::CpuIsa;
 
-/// An instruction set, the bits that oneDNN gives it (dnnl_cpu_isa_t: a set holds those whose bits
-/// it has), and the flags of the CPU that it needs beyond those of the sets it holds.
+/// An instruction set, its bits in oneDNN (dnnl_cpu_isa_t: a set includes the sets whose bits it
+/// has), and the CPU flags that it needs in addition to those of the included sets.
 struct Level {
   CpuIsa isa;
   unsigned bits;
@@ -39,7 +39,7 @@ constexpr std::array<Level, 11> kLevels = {{
 }};
 constexpr unsigned kAllBits = ~0U;
 
-/// What ONEDNN_MAX_CPU_ISA leaves; oneDNN ignores names that it does not know.
+/// The bits that ONEDNN_MAX_CPU_ISA allows. oneDNN ignores unknown names.
 unsigned allowed_bits() {
   const char* text = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (text == nullptr) text = std::getenv("DNNL_MAX_CPU_ISA");
@@ -48,7 +48,7 @@ unsigned allowed_bits() {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
     return static_cast<char>(std::tolower(c));
   });
-  // Names of the same sets since AVX10.
+  // Newer names of the same sets, since AVX10.
   if (name == "avx10_1_512") name = "avx512_core_fp16";
   if (name == "avx10_1_512_amx") name = "avx512_core_amx";
   if (name == "avx10_1_512_amx_fp16") name = "avx512_core_amx_fp16";
@@ -58,7 +58,7 @@ unsigned allowed_bits() {
   return level == kLevels.end() ? kAllBits : level->bits;
 }
 
-/// The highest that CPU and environment allow, as oneDNN looks for it.
+/// The highest set that CPU and environment allow, searched like oneDNN does.
 CpuIsa onednn_isa() {
   const auto flags = at::cpu::get_cpu_capabilities();
   const auto has = [&flags](const char* name) {

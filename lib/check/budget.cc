@@ -40,7 +40,7 @@ Quantity quantity_of(std::string_view key) {
   return found->quantity;
 }
 
-/// Reads values and remembers where they stand.
+/// Reads values and remembers their positions in the document.
 class Reader {
  public:
   explicit Reader(const JsonDocument& document) : document_(document) {}
@@ -77,8 +77,8 @@ class Reader {
   }
 
  private:
-  /// Whether null, which lifts a limit, may stand in place of a value: only where there is one to
-  /// lift.
+  /// Whether null may replace a value. Null removes a limit, so it is allowed only where there is
+  /// one to remove.
   enum class Null { kRefused, kLifts };
 
   [[nodiscard]] Origin origin_of(const JsonCursor& cursor) const {

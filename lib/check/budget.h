@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The budget document (`elixir.budget`): limits that profiles and plans must keep, written by hand
-// and kept beside a model's code. Limits hold for every document that is checked; `models` changes
-// them for documents whose file name matches a glob. Values are numbers in base units or text with
-// a unit ("20GiB", "250ms", "2%"). `meta` is optional; everything else that is unknown is an error.
+// The budget document (`elixir.budget`): limits for profiles and plans. People write it by hand and
+// keep it with a model's code. Limits apply to every document that is checked; `models` changes
+// them for documents whose file name matches a glob. Values are numbers in base units, or text with
+// a unit ("20GiB", "250ms", "2%"). `meta` is optional. Any unknown key is an error.
 
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace elixir::check {
 
-/// What can be limited, in the order of reports.
+/// The quantities that can be limited, in the order of reports.
 enum class Quantity : std::uint8_t {
   kPeakAllocated,
   kPeakReserved,
@@ -47,14 +47,14 @@ struct QuantityInfo {
 [[nodiscard]] const ByQuantity<QuantityInfo>& quantities();
 [[nodiscard]] const QuantityInfo& info_of(Quantity quantity);
 
-/// Text with a unit into base units ("20GiB", "250ms", "1.3B"); nullopt when it is none.
+/// Parses text with a unit ("20GiB", "250ms", "1.3B") into base units; nullopt when it is invalid.
 [[nodiscard]] std::optional<std::int64_t> parse_value(Measure measure, std::string_view text);
-/// What to write instead of a text that parse_value() refuses.
+/// Help for a text that parse_value() refuses.
 [[nodiscard]] std::string expected_value(Measure measure, std::string_view text);
 /// "20.0 GiB", "250 ms", "124,439,808".
 [[nodiscard]] std::string format_value(Measure measure, std::int64_t value);
 
-/// Who set a limit: a flag, or a place in a document.
+/// Where a limit was set: by a flag, or at a place in a document.
 struct Origin {
   std::string flag;  ///< "--max-peak-allocated"; empty for a document
   SourcePos place;
@@ -71,32 +71,32 @@ struct Increase {
   Origin origin;
 };
 
-/// The older document to compare with.
+/// The older document for comparison.
 struct BaselinePath {
-  std::string path;  ///< a document, or a directory of documents of the same file names
+  std::string path;  ///< a document, or a directory of documents with the same file names
   Origin origin;
 };
 
-/// What holds for one document.
+/// The rules for one document.
 struct Rules {
   ByQuantity<std::optional<Limit>> limits;
   std::optional<BaselinePath> baseline;
-  /// Of every quantity that both documents have, unless `max_increases` names it.
+  /// For every quantity that both documents have, except those in `max_increases`.
   std::optional<Increase> max_increase;
   ByQuantity<std::optional<Increase>> max_increases;
   [[nodiscard]] bool limits_increase() const;
-  /// Whether anything is limited at all.
+  /// Whether there is no limit at all.
   [[nodiscard]] bool empty() const;
 };
 
-/// Changes for documents whose file name matches one of `files` (globs: * ? [a-z]). A null in the
-/// document lifts what is there: nullopt here.
+/// Changes for documents whose file name matches one of `files` (globs: * ? [a-z]). nullopt stands
+/// for a null in the document, which removes the limit.
 struct ModelRules {
   std::vector<std::string> files;
   std::vector<std::pair<Quantity, std::optional<Limit>>> limits;
-  bool lifts_baseline = false;  ///< no baseline and no limit of an increase
+  bool lifts_baseline = false;  ///< removes the baseline and all limits of increases
   std::optional<BaselinePath> baseline;
-  /// These two replace the limits of increases as a whole, when any is given.
+  /// If any of these two is given, they replace all limits of increases.
   std::optional<Increase> max_increase;
   std::vector<std::pair<Quantity, Increase>> max_increases;
   Origin origin;
@@ -104,10 +104,10 @@ struct ModelRules {
 
 struct Budget {
   Rules rules;
-  std::vector<ModelRules> models;  ///< applied in order, the last one wins
+  std::vector<ModelRules> models;  ///< applied in order; the last one wins
 };
 
-/// Whether the document's file name (its path without directories) is one that `model` is about.
+/// Whether `model` applies to the document's file name (its path without directories).
 [[nodiscard]] bool matches(const ModelRules& model, const std::string& path);
 /// The rules for the document at `path`.
 [[nodiscard]] Rules rules_for(const Budget& budget, const std::string& path);

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = CheckedDocument::Kind;
 
-/// The kind of document that says a quantity of a program when the other kind cannot.
+/// The kind of document that has this quantity, if the other kind does not.
 std::optional<Kind> only_kind_with(Quantity quantity) {
   switch (quantity) {
     case Quantity::kActivations:
@@ -32,7 +32,7 @@ std::optional<Kind> only_kind_with(Quantity quantity) {
   return std::nullopt;
 }
 
-/// The largest value that an increase by `percent` allows, rounded down.
+/// The largest value that an increase of `percent` allows, rounded down.
 std::int64_t allowed(std::int64_t baseline, double percent) {
   const long double most =
       static_cast<long double>(baseline) +
@@ -42,7 +42,7 @@ std::int64_t allowed(std::int64_t baseline, double percent) {
   return static_cast<std::int64_t>(most);
 }
 
-/// Hostile plans may count more than 64 bits: sums stop at the largest number.
+/// Hostile plans may exceed 64 bits, so sums stop at the largest number.
 std::int64_t bounded_sum(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   return __builtin_add_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
@@ -128,8 +128,8 @@ class Checker {
     return check;
   }
 
-  /// nullopt where nothing limits the increase: no rule, or (under the rule for every quantity) a
-  /// quantity that the baseline does not know.
+  /// nullopt when nothing limits the increase: there is no rule, or the rule is for every quantity
+  /// and the baseline lacks this one.
   [[nodiscard]] std::optional<Check> against_baseline(Quantity quantity) const {
     const std::optional<Increase>& own = subject_.rules.max_increases[index_of(quantity)];
     const std::optional<Increase>& increase = own ? own : subject_.rules.max_increase;
@@ -140,7 +140,7 @@ class Checker {
     check.max_increase_percent = increase->percent;
     check.origin = increase->origin;
     if (!subject_.baseline) {
-      // One line says it for all.
+      // Report this only once for all quantities.
       if (!own && quantity != Quantity::kPeakAllocated) return std::nullopt;
       check.verdict = Verdict::kWaived;
       check.reason = "there is no baseline of it";

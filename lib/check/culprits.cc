@@ -46,8 +46,8 @@ std::int64_t size_of(const Culprit& culprit) {
   return culprit.value - culprit.before.value_or(0);
 }
 
-/// Those that take or grew by anything (`sign` -1: shrank), equal ones together, largest first,
-/// ties by name.
+/// The entries with a value or growth above zero (`sign` -1: that shrank). Equal ones are joined.
+/// Largest first, then by name.
 std::vector<Culprit> largest(const std::vector<Culprit>& all, std::int64_t sign = 1) {
   using Key = std::tuple<std::string, std::int64_t, std::optional<std::int64_t>>;
   std::map<Key, Culprit> alike;
@@ -77,7 +77,7 @@ class Finder {
   Finder(const CheckedDocument& document, const CheckedDocument* baseline)
       : document_(document), baseline_(baseline) {}
 
-  /// Appends a list unless it would be empty or is there already.
+  /// Appends a list, unless it is empty or already present.
   template <class ValuesOf>
   void add(const std::string& what, Measure measure, const std::string& share, ValuesOf values_of) {
     for (const Culprits& list : found_) {

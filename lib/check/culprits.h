@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Who is responsible for a quantity that is over its limit: with a baseline what grew most and what
-// shrank most, so that the change can be followed; without one (or when nothing grew) what is
+// Finds what is responsible for a quantity over its limit. With a baseline: what grew most and what
+// shrank most, so that the change can be traced. Without one, or when nothing grew: what is
 // largest.
 
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace elixir::check {
 
-/// Entries of each list at most.
+/// Maximum number of entries per list.
 inline constexpr std::size_t kMostCulprits = 5;
 
-/// Lists for the quantities `over`; quantities with the same lists (allocated, reserved, process)
-/// give them once.
+/// Lists for the quantities in `over`. Quantities with the same lists (allocated, reserved,
+/// process) share one.
 [[nodiscard]] std::vector<Culprits> find_culprits(const CheckedDocument& document,
                                                   const CheckedDocument* baseline,
                                                   const std::vector<Quantity>& over);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Runs a function on a thread of its own with a stack for deep recursion: for parsers of libraries,
-// whose depth is bounded by a check of what they read. Memory is taken as it is touched.
+// Runs a function on its own thread with a large stack. Use it for library parsers that recurse
+// deeply. The caller must first check the input, so that the recursion depth is bounded. The stack
+// costs memory only where it is touched.
 
 #include <functional>
 
 namespace elixir {
 
-/// Returns when `work` has; rethrows what it throws. kOutOfMemory when there is no room for a
-/// stack.
+/// Returns when `work` returns, and rethrows what `work` throws. Throws kOutOfMemory when there is
+/// no room for the stack.
 void run_on_deep_stack(const std::function<void()>& work);
 
 }  // namespace elixir

@@ -93,7 +93,8 @@ std::vector<std::string> nearest(std::string_view word,
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (longer - std::min(word.size(), candidate.size()) > kMaxDistance) continue;
     const std::size_t distance = levenshtein(word, candidate);
-    // Why: replacing every letter of a short word is no similarity.
+    // Words whose letters would all be replaced are not similar, so short words need a closer
+    // match.
     if (distance <= kMaxDistance && distance < std::min(word.size(), candidate.size())) {
       found.emplace_back(distance, candidate);
     }

@@ -20,9 +20,9 @@
 
 namespace elixir {
 
-/// Stable error codes, EXnnnn on screen. The first two digits are the group, which fixes the exit
-/// code: 01 usage (2), 02 files and documents (2), 03 models and programs (2), 04 plans (2), 05
-/// data (2), 06 environment (3), 07 failed at run time (4), 09 bug in Elixir (70).
+/// Stable error codes, shown as EXnnnn. The first two digits are the group, and the group fixes the
+/// exit code: 01 usage (2), 02 files and documents (2), 03 models and programs (2), 04 plans (2),
+/// 05 data (2), 06 environment (3), 07 failed at run time (4), 09 bug in Elixir (70).
 enum class ErrorCode : int {
   // 01 usage
   kUnknownFlag = 101,
@@ -84,7 +84,7 @@ enum class ErrorCode : int {
   kInternal = 901,
 };
 
-/// Where an input is wrong. Plain data; empty members are unknown.
+/// Where an input is wrong. Empty members are unknown.
 struct SourcePos {
   std::string file;
   std::string pointer;      ///< JSON pointer, e.g. /chunks/3/bytes
@@ -97,15 +97,16 @@ struct ErrorInfo {
   std::string message;  ///< lowercase start, no final period
   std::optional<SourcePos> where;
   std::vector<std::string> notes;  ///< facts
-  std::vector<std::string> help;   ///< what would be right, or what to do
+  std::vector<std::string> help;   ///< what is right, or what to do
 };
 
-/// Exit code of the design for a code: 2, 3, 4 or 70.
+/// The exit code for `code`: 2, 3, 4 or 70.
 [[nodiscard]] int exit_code_of(ErrorCode code);
-/// "EX0203".
+/// The code as text: "EX0203".
 [[nodiscard]] std::string code_text(ErrorCode code);
 
-/// A message and a help text are a text as it is, or a format string of fmt with its values:
+/// The exception that all libraries throw. A message or a help text is either plain text or an fmt
+/// format string with its values:
 ///
 ///     throw Error(ErrorCode::kNoGpu, "there is no GPU to measure: {}", reason)
 ///         .help("measure the CPU device: --device cpu");
@@ -126,9 +127,9 @@ class Error : public std::exception {
                                         Values&&... values)
       : Error(code, std::move(where), fmt::vformat(message, fmt::make_format_args(values...))) {}
 
-  /// A fact more. Unwinding code may add facts too.
+  /// Adds a fact. A catch block may add facts too, and rethrow.
   Error& note(std::string text);
-  /// What would be right, or what to do.
+  /// Adds what is right, or what to do.
   Error& help(std::string text);
   Error& help(std::vector<std::string> texts);
   template <typename... Values>
@@ -150,10 +151,11 @@ class Error : public std::exception {
   std::string what_;
 };
 
-/// A bug in Elixir unless `condition` holds: throws kInternal with `message`.
+/// Checks an invariant of Elixir. Throws kInternal with `message` when `condition` is false.
 void require(bool condition, std::string_view message);
 
-/// At most three of `candidates` within Levenshtein distance 2 of `word`, nearest first.
+/// The entries of `candidates` within Levenshtein distance 2 of `word`, nearest first, at most
+/// three.
 [[nodiscard]] std::vector<std::string> nearest(std::string_view word,
                                                const std::vector<std::string>& candidates);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Errors about a file as a whole or a byte of it. JSON documents have their own (`json.h`), which
-// know pointer and line.
+// Errors about a whole file, or about one byte of it. For errors in JSON documents use `json.h`,
+// which adds the JSON pointer and the line.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace elixir {
 
-/// Of the file as a whole.
+/// An error about the whole file.
 template <typename... Values>
 requires(sizeof...(Values) > 0) [[nodiscard]] Error
     file_error(ErrorCode code,
@@ -32,7 +32,7 @@ requires(sizeof...(Values) > 0) [[nodiscard]] Error
 [[nodiscard]] Error unreadable_directory(const std::string& directory,
                                          const std::error_code& error);
 
-/// Of the byte at `byte_offset` of the file, from 0.
+/// An error at byte `byte_offset` of the file, counted from 0.
 template <typename... Values>
 [[nodiscard]] Error error_at_byte(ErrorCode code,
                                   const std::string& path,

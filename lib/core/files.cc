@@ -53,7 +53,7 @@ std::string directory_of(const std::string& path) {
   return directory.empty() ? "." : directory;
 }
 
-/// Descriptor that closes itself.
+/// A file descriptor that closes itself.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -61,7 +61,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   [[nodiscard]] int get() const { return fd_; }
-  /// Result of close(2), 0 when closed already.
+  /// The result of close(2); 0 when already closed.
   int close() {
     const int fd = std::exchange(fd_, -1);
     return fd < 0 ? 0 : ::close(fd);
@@ -71,9 +71,9 @@ class Descriptor {
   int fd_;
 };
 
-// Names of temporary files in use, for abandon_temporaries(). A slot is claimed, its name filled
-// in, then published; a signal handler reads published ones only. Writes beyond the table are
-// merely not registered.
+// Names of temporary files in use, for abandon_temporaries(). A slot is claimed, its name is filled
+// in, and then it is published. A signal handler reads only published slots. When the table is
+// full, further files are not registered.
 constexpr std::size_t kNameBytes = 4096;
 struct Slot {
   std::atomic<int> state{0};  // 0 free, 1 claimed, 2 published
@@ -81,7 +81,7 @@ struct Slot {
 };
 std::array<Slot, 16> temporaries;
 
-/// A temporary file name beside the target; the file is gone when this is, unless kept.
+/// A temporary file beside the target. It is removed at the end, unless it is kept.
 class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) {
@@ -110,7 +110,7 @@ class Temporary {
   bool kept_ = false;
 };
 
-/// Collects small appends; every byte reaches the descriptor or an Error is thrown.
+/// Collects small appends. Either every byte reaches the descriptor, or an Error is thrown.
 class Writer {
  public:
   Writer(int fd, std::string path) : fd_(fd), path_(std::move(path)) { buffer_.reserve(kBytes); }
@@ -146,7 +146,7 @@ class Writer {
 
 enum class TargetKind { kNew, kRegular, kDirect };
 
-/// What writing to `path` would meet; throws when it cannot be written.
+/// Finds out what `path` is. Throws when it cannot be written.
 TargetKind inspect(const std::string& path, Overwrite overwrite) {
   if (path.empty())
     throw file_error(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
@@ -195,8 +195,8 @@ void write_direct(const std::string& path, const std::function<void(const Sink&)
   if (file.close() != 0) fail_write(path, errno);
 }
 
-/// Gives the finished temporary its name. Refusing to overwrite stays true when somebody made the
-/// file meanwhile.
+/// Renames the finished temporary file. Still refuses to overwrite if another process has created
+/// the file meanwhile.
 void publish(const std::string& temporary, const std::string& path, Overwrite overwrite) {
   if (overwrite == Overwrite::kRefuse) {
     if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
@@ -206,7 +206,7 @@ void publish(const std::string& temporary, const std::string& path, Overwrite ov
       throw file_error(ErrorCode::kOutputExists, path, "`{}` exists already", path)
           .help("give --force to replace it, or choose another name with -o");
     }
-    // File systems without RENAME_NOREPLACE: the check before the work has to do.
+    // The file system lacks RENAME_NOREPLACE, so the check before the work must be enough.
     if (errno != EINVAL && errno != ENOSYS) fail_write(path, errno);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail_write(path, errno);
@@ -259,7 +259,7 @@ void write_file_streamed(const std::string& path,
 }
 
 std::string read_file(const std::string& path, std::uint64_t most_bytes) {
-  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  // O_NONBLOCK, because opening a pipe must not wait for a writer. Regular files ignore it.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
@@ -302,7 +302,7 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
   if (expected > most_bytes) too_large(expected);
   std::string content;
   content.reserve(expected + 1);
-  // Why not st_size alone: /proc has none, and a file may grow while it is read.
+  // Do not rely on st_size: it is 0 in /proc, and a file may grow while it is read.
   std::vector<char> block(std::size_t{1} << 20);
   for (;;) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
@@ -326,7 +326,7 @@ void abandon_temporaries() noexcept {
 void sync_directory(const std::string& path) {
   Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) fail_write(path, errno);
-  // Some file systems cannot sync a directory and say so with EINVAL.
+  // Some file systems cannot sync a directory and return EINVAL.
   if (::fsync(directory.get()) != 0 && errno != EINVAL) fail_write(path, errno);
 }
 

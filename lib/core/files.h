@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Files are written whole or not at all: to a temporary name in the same directory, synced,
-// renamed. Every tool that writes goes through here. Symbolic links are followed; devices and pipes
-// (/dev/stdout, /dev/null) are written directly and never count as existing output.
+// Reads and writes files. A write is atomic: the file is written under a temporary name in the same
+// directory, synced and then renamed, so a reader never sees half a file. Every tool must write
+// through these functions. Symbolic links are followed. Devices and pipes (/dev/stdout, /dev/null)
+// are written directly and never count as existing output.
 
 #include <cstdint>
 #include <functional>
@@ -15,33 +16,33 @@ namespace elixir {
 
 enum class Overwrite { kRefuse, kAllow };
 
-/// Fails early, before long work, when `path` cannot be written: kOutputExists (without kAllow),
-/// kOutputUnwritable (directory missing or not writable).
+/// Call this before long work, so that a bad output path fails early. Throws kOutputExists (unless
+/// kAllow), or kOutputUnwritable when the directory is missing or not writable.
 void check_output(const std::string& path, Overwrite overwrite);
 
-/// Writes `bytes` to `path` atomically. kOutputExists, kOutputUnwritable, kDiskFull, kIoError; on
-/// failure no partial file is left.
+/// Writes `bytes` to `path` atomically. Throws kOutputExists, kOutputUnwritable, kDiskFull,
+/// kIoError. A failure leaves no partial file.
 void write_file(const std::string& path, std::string_view bytes, Overwrite overwrite);
 
-/// Streams: `produce` appends through `sink`; the same guarantees as write_file.
+/// Like write_file(), but `produce` appends the content piece by piece through the sink.
 using Sink = std::function<void(std::string_view)>;
 void write_file_streamed(const std::string& path,
                          Overwrite overwrite,
                          const std::function<void(const Sink&)>& produce);
 
-/// No document, trace or log that a tool reads whole is larger.
+/// Limit for documents, traces and logs, which tools read into memory as a whole.
 inline constexpr std::uint64_t kLargestWholeFileBytes = std::uint64_t{1} << 30;
 
-/// Whole content of a plain file. kFileNotFound; kFileUnreadable, also for pipes and devices, which
-/// have no end that could be known, and for more than `most_bytes`.
+/// The whole content of a regular file. Throws kFileNotFound. Throws kFileUnreadable for a file of
+/// more than `most_bytes`, and for pipes and devices, because their length is unknown.
 [[nodiscard]] std::string read_file(const std::string& path,
                                     std::uint64_t most_bytes = kLargestWholeFileBytes);
 
-/// Removes the temporary files of writes in progress. Async-signal-safe: for the handler that ends
-/// the process at once.
+/// Removes the temporary files of writes in progress. Async-signal-safe, because the signal handler
+/// calls it before it ends the process.
 void abandon_temporaries() noexcept;
 
-/// fsync of a directory, after renames inside it.
+/// Syncs a directory (fsync). Call it after renames inside the directory.
 void sync_directory(const std::string& path);
 
 /// SHA-256 as 64 lowercase hex digits (FIPS 180-4).
@@ -52,7 +53,7 @@ class Sha256 {
  public:
   Sha256();
   void update(std::string_view bytes);
-  [[nodiscard]] std::string hex();  ///< finishes; call once
+  [[nodiscard]] std::string hex();  ///< finishes; call it once
 
  private:
   std::uint32_t state_[8];

@@ -71,7 +71,7 @@ std::shared_ptr<const JsonDocument> JsonDocument::load(
   const auto done = [&](const std::string& key, Json& element) {
     const auto visitor = streamed.find(key);
     if (visitor == streamed.end()) return;
-    // Writers put the schema first; where it comes later, the caller's root() finds the mistake.
+    // Writers put the schema first. If it comes later, the caller's root() finds the mistake.
     if (document->root().has("schema")) static_cast<void>(document->root(schema, major));
     visitor->second(JsonCursor(document.get(), &element));
     element = nullptr;

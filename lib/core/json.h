@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Reading of JSON documents that may be hostile: every access is checked and every failure is an
-// Error with file, JSON pointer, line and what would be right. Duplicate keys, NaN, fractions or
-// negative numbers where a count is wanted, and unknown keys are errors. The root of a document is
-// a record with `schema`, `schema_version` and `meta`. Writers use nlohmann::ordered_json and
-// `files.h`.
+// Reads JSON documents that may be hostile. Every access is checked. Every failure is an Error with
+// the file, the JSON pointer, the line and what is right. Errors include duplicate keys, unknown
+// keys, NaN, and fractions or negative numbers where a count is needed. The root of a document is
+// an object with `schema`, `schema_version` and `meta`. To write documents, use Json and `files.h`.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,21 +27,21 @@ namespace elixir {
 
 using Json = nlohmann::ordered_json;
 
-/// The value, or null.
+/// The value; null when it has none.
 template <class T>
 [[nodiscard]] Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-/// The text, or null when it is empty.
+/// The text; null when it is empty.
 [[nodiscard]] Json text_or_null(const std::string& text);
 
-/// A checked view of one value inside a parsed document. Two pointers: cheap to copy; valid while
-/// its document lives. The JSON pointer is searched for only when something is wrong.
+/// A checked view of one value in a parsed document. Holds two pointers, so it is cheap to copy.
+/// The document must outlive it.
 class JsonCursor {
  public:
-  /// Member `key` of this object; an Error names a missing key (with the nearest present one).
+  /// Member `key` of this object. For a missing key, the Error suggests the nearest present one.
   [[nodiscard]] JsonCursor at(std::string_view key) const;
-  /// Member `key`, nullopt when its value is null; the key itself must be present.
+  /// Member `key`; nullopt when its value is null. The key itself must be present.
   [[nodiscard]] std::optional<JsonCursor> nullable(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const;
   [[nodiscard]] bool is_null() const;
@@ -53,16 +52,16 @@ class JsonCursor {
   [[nodiscard]] std::int64_t integer() const;
   [[nodiscard]] std::int64_t non_negative() const;  ///< integer >= 0
   [[nodiscard]] double number() const;              ///< finite
-  /// One of `choices`; the Error lists them.
+  /// The text of this value, which must be one of `choices`. The Error lists them.
   [[nodiscard]] std::string choice(const std::vector<std::string>& choices) const;
   /// The value that one of the table's names stands for; the Error lists them.
   template <class Enum, std::size_t kCount>
   [[nodiscard]] Enum choice(const NameTable<Enum, kCount>& names) const {
     return *names.named(choice(names.names()));
   }
-  /// Fails when the object has keys beyond these; the Error suggests the nearest.
+  /// Throws when the object has a key that is not in `keys`. The Error suggests the nearest one.
   void only_keys(const std::vector<std::string>& keys) const;
-  /// An Error at this value: file, pointer and line.
+  /// Makes an Error with the file, pointer and line of this value.
   [[nodiscard]] Error error(ErrorCode code, std::string message) const;
   template <typename... Values>
   requires(sizeof...(Values) > 0) [[nodiscard]] Error
@@ -70,7 +69,8 @@ class JsonCursor {
     return error(code, fmt::vformat(message, fmt::make_format_args(values...)));
   }
   [[nodiscard]] const Json& raw() const { return *value_; }
-  /// RFC 6901 pointer, "" for the root. Searches the document: for messages only.
+  /// RFC 6901 pointer; "" for the root. Slow, because it searches the document: use it only for
+  /// messages.
   [[nodiscard]] std::string pointer() const;
 
  private:
@@ -82,15 +82,16 @@ class JsonCursor {
   const Json* value_;
 };
 
-/// A parsed document with its text, so that errors can name lines.
+/// A parsed document. It keeps its text, so that errors can name lines.
 class JsonDocument {
  public:
-  /// Reads and parses; kFileNotFound, kFileUnreadable, kJsonSyntax (with line and column).
+  /// Reads and parses a file. Throws kFileNotFound, kFileUnreadable, kJsonSyntax (with line and
+  /// column).
   static std::shared_ptr<const JsonDocument> load(const std::string& path);
-  /// Likewise, but every element of a root array named in `streamed` is handed to its visitor as
-  /// soon as it is read and is null afterwards: large documents need no tree. An Error of a visitor
-  /// has the element's place. A document that says it is not of `schema` is refused before its
-  /// first element is visited.
+  /// Same, for large documents: avoids a tree of the whole document. `streamed` names arrays of the
+  /// root object. Each element of such an array goes to its visitor as soon as it is read, and is
+  /// null afterwards. When a visitor throws an Error, the element's place is added. A document that
+  /// names another schema than `schema` is refused before its first element is visited.
   using ElementVisitor = std::function<void(const JsonCursor&)>;
   static std::shared_ptr<const JsonDocument> load(
       const std::string& path,
@@ -99,10 +100,10 @@ class JsonDocument {
       const std::map<std::string, ElementVisitor>& streamed);
   static std::shared_ptr<const JsonDocument> parse(std::string text, std::string name);
   [[nodiscard]] JsonCursor root() const;
-  /// Root after checking `schema` == expected and the major part of `schema_version` == major.
+  /// The root. Checks that `schema` is as expected and that `schema_version` has this major part.
   [[nodiscard]] JsonCursor root(std::string_view schema, int major) const;
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Line of the value (1-based) at a JSON pointer; nullopt when there is none.
+  /// The line (from 1) of the value at a JSON pointer; nullopt when there is no such value.
   [[nodiscard]] std::optional<int> line_of(const std::string& pointer) const;
 
  private:
@@ -110,20 +111,20 @@ class JsonDocument {
   Json value_;
 };
 
-/// The text at the root's key `schema` of a file, so that a tool can take documents of several
-/// kinds; nullopt where there is none before the JSON ends or breaks. Reads no further than it
-/// must; checks nothing else: load the document for that. kFileNotFound, kFileUnreadable.
+/// The value of the root's key `schema`, so that a tool can accept documents of several kinds.
+/// nullopt when the key does not appear before the JSON ends or breaks. Reads only as far as needed
+/// and checks nothing else: load the document for that. Throws kFileNotFound, kFileUnreadable.
 [[nodiscard]] std::optional<std::string> schema_of(const std::string& path);
 
-/// Version of every document schema written by this build.
+/// The version of every document schema that this build writes.
 inline constexpr const char* kSchemaVersion = "1.0";
 
-/// The `meta` record: tool, version, argv, RFC 3339 time, machine. The only part of a document that
-/// may differ between two runs on the same inputs.
+/// The `meta` object: tool, version, argv, RFC 3339 time, machine. It is the only part of a
+/// document that may differ between two runs on the same inputs.
 [[nodiscard]] Json make_meta(const std::string& tool, const std::vector<std::string>& argv);
 
-/// Pretty text with two-space indent, final newline, invalid UTF-8 replaced. Non-finite numbers are
-/// a bug.
+/// JSON text with two-space indent and a final newline. Invalid UTF-8 is replaced. Non-finite
+/// numbers are a bug of the caller.
 [[nodiscard]] std::string dump(const Json& value);
 
 }  // namespace elixir

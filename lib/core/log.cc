@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The only file that knows spdlog. Its colour mode is set by us: spdlog 1.10 and 1.12 ignore
-// NO_COLOR.
+// The only file that uses spdlog. It sets the colour mode itself, because spdlog 1.10 and 1.12
+// ignore NO_COLOR.
 #include "core/log.h"
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace elixir::log {
 namespace {
 
-/// `warning`, `info`, `verbose`: spdlog would say `debug` for the last.
+/// `warning`, `info`, `verbose`. spdlog would print `debug` for the last one.
 class LevelName : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message,
@@ -57,7 +57,7 @@ struct State {
 };
 
 State& state() {
-  // Why never freed: libraries log while the process ends.
+  // Never freed, because libraries log while the process ends.
   static State* const instance = new State;
   return *instance;
 }

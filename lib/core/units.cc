@@ -15,7 +15,7 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-/// A unit as written, in base units (bytes, nanoseconds, pieces).
+/// A unit with its value in base units (bytes, nanoseconds, or a count).
 struct Unit {
   std::string_view name;
   std::int64_t base;
@@ -65,8 +65,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// A decimal number, one optional space, one of `units`; a fraction of an indivisible unit is
-/// refused, of others rounded down.
+/// Parses a decimal number, one optional space and one of `units`. Fractions are rounded down, but
+/// a fraction of an indivisible unit is refused.
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   constexpr Wide kMax = static_cast<Wide>(std::numeric_limits<std::int64_t>::max());
   std::size_t at = 0;
@@ -76,7 +76,7 @@ std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<con
     if (whole > kMax) return std::nullopt;
   }
   if (at == 0) return std::nullopt;
-  // The fraction is fraction / scale; digits beyond 18 change nothing below a byte of a TiB.
+  // The fraction is fraction / scale. Digits beyond 18 change less than a byte of a TiB.
   Wide fraction = 0;
   Wide scale = 1;
   bool has_fraction = false;
@@ -166,7 +166,7 @@ std::string format_bytes(std::int64_t bytes) {
   double value = std::fabs(static_cast<double>(bytes));
   if (value < 1024) return fmt::format("{}{:.0f} B", sign, value);
   std::size_t unit = 0;
-  // 1023.5 of a unit would round to 1024: the next unit says it better.
+  // 1023.5 of a unit would round to 1024, so use the next unit.
   while (value >= 1023.5 && unit + 1 < kNames.size()) {
     value /= 1024;
     ++unit;

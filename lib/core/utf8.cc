@@ -9,7 +9,7 @@ struct Range {
   unsigned char low, high;
 };
 
-/// What the second byte may be (Unicode, table 3-7); later ones are always 80 to BF.
+/// The range of the second byte (Unicode, table 3-7). Later bytes are always 80 to BF.
 Range second_byte(unsigned char lead) {
   switch (lead) {
     case 0xe0:

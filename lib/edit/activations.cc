@@ -28,14 +28,14 @@ bool is_number(std::string_view part) {
   });
 }
 
-/// A module path up to one of its numbers: the list ("h") and the position there (3).
+/// A module path up to one of its numbers: the list ("h") and the position in it (3).
 struct ListItem {
   std::string list;
   std::int32_t position = 0;
 };
 
-/// Every list that `path` is in, the outermost first: "h.3.mlp.0" is in "h" at 3 and in "h.3.mlp"
-/// at 0.
+/// Every list that contains `path`, the outermost first: "h.3.mlp.0" is in "h" at 3 and in
+/// "h.3.mlp" at 0.
 std::vector<ListItem> lists_of(const std::string& path) {
   constexpr std::size_t kMostDigits = 9;
   std::vector<ListItem> items;
@@ -51,7 +51,7 @@ std::vector<ListItem> lists_of(const std::string& path) {
   return items;
 }
 
-/// Kept activations as kept_activations(), with the lifetimes at hand.
+/// Like kept_activations(), for lifetimes that are already known.
 std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) {
   std::vector<bool> consumed(program.storages.size(), false);  // gradients and the loss stay anyway
   for (const program::Parameter& parameter : program.parameters) {
@@ -69,7 +69,7 @@ std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) 
   return found;
 }
 
-/// Products, attention and what holds many steps in one call: recomputing them takes time.
+/// Products, attention, and calls with many steps: recomputing them takes time.
 bool is_heavy(const Operator& op) {
   return op.flops > 0 || op.name.find("attention") != std::string::npos ||
          op.name.find("rnn") != std::string::npos;
@@ -184,7 +184,7 @@ std::vector<StorageId> choose(const Program& program, Recompute recompute) {
   std::vector<bool> again(program.storages.size(), false);
   for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
     if (block[op.id] < 0) return;
-    // What a copy reads has to be there without being kept for its sake.
+    // What a copy reads must exist anyway, not be kept for the copy.
     bool cheap = !is_heavy(op);
     program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
       const program::StorageUse& use = lifetimes.storages[tensor.storage];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The activations of a program: storages that forward makes and backward reads. They take memory
-// from the one to the other unless an edit recomputes them.
+// The activations of a program: storages that forward makes and backward reads. They use memory
+// from forward to backward unless an edit recomputes them.
 
 #include <optional>
 #include <string_view>
@@ -12,13 +12,13 @@
 
 namespace elixir::edit {
 
-/// What is recomputed instead of kept.
+/// Which activations are recomputed instead of kept.
 enum class Recompute {
   kNone,
-  /// Inside repeated blocks: what norms, elementwise operators and the like make. Products and
-  /// attention are kept, so that little time is lost.
+  /// The results of norms, elementwise operators and similar ones inside repeated blocks. Products
+  /// and attention are kept, so that little time is lost.
   kElementwise,
-  /// Everything inside repeated blocks; their inputs are kept.
+  /// Everything inside repeated blocks. Their inputs are kept.
   kBlocks,
   /// A point of frontier(): what saves most for its time.
   kFrontier,
@@ -27,13 +27,13 @@ enum class Recompute {
 [[nodiscard]] std::string_view name_of(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> recompute_named(std::string_view name);
 
-/// Storages kept from forward to backward, by number. Gradients and the loss are none of them.
+/// Storages kept from forward to backward, ascending. Gradients and the loss are not included.
 [[nodiscard]] std::vector<program::StorageId> kept_activations(const program::Program& program);
 
-/// The block of each operator: a position among siblings of one module list ("h.0", "h.1", …), or
-/// -1 for operators outside of every block. Blocks are the modules whose paths differ in one number
-/// alone and which together hold the most kept activations; nested lists count as part of the
-/// outer.
+/// The block of each operator: a position among the siblings of one module list ("h.0", "h.1", …),
+/// or -1 for operators outside of all blocks. Blocks are the modules whose paths differ in exactly
+/// one number and which together hold the most kept activations. Nested lists belong to the outer
+/// list.
 [[nodiscard]] std::vector<std::int32_t> blocks_of(const program::Program& program);
 
 /// By storage: forward makes it inside a block, and no operator of forward outside of the block

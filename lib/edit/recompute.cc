@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which operators a copy consists of: whatever writes a storage that is made again, in the order of
-// forward, and whatever writes those storages among their arguments that are made again themselves.
-// Each operator is copied once at most. A copy reads kept storages as they are in backward, so only
-// those that nobody overwrites after the original has read them.
+// Chooses the operators of a copy: every operator that writes a recomputed storage, in the order of
+// forward, and every operator that writes recomputed storages among their arguments. Each operator
+// is copied at most once. A copy reads kept storages in their state in backward, so it may only
+// read those that no operator overwrites after the original has read them.
 #include "edit/recompute.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using program::StorageId;
 using program::TensorRef;
 using program::Tensors;
 
-/// Puts the edited program together, operator by operator.
+/// Builds the edited program, operator by operator.
 class Rewriter {
  public:
   Rewriter(const Program& program,
@@ -65,7 +65,7 @@ class Rewriter {
   }
 
  private:
-  /// At the end of the new program; op.id is still that of the old one.
+  /// Appends an operator to the new program. op.id is still its id in the old program.
   void add(Operator op) {
     const OperatorId old = op.id;
     op.id = static_cast<OperatorId>(result_.operators.size());
@@ -73,8 +73,7 @@ class Rewriter {
     result_.operators.push_back(std::move(op));
   }
 
-  /// Operators that have to run so that `storage` is there again, as long as they have not run
-  /// again yet.
+  /// The operators that must run to recompute `storage`, without those that already ran again.
   void collect(StorageId storage, std::set<OperatorId>& operators) const {
     for (const OperatorId id : repeatability_.writers(storage)) {
       if (copied_[id] || !operators.insert(id).second) continue;
@@ -96,14 +95,14 @@ class Rewriter {
       copied_[id] = true;
       copy.phase = Phase::kBackward;
       copy.repeats = id_[id];
-      // Running statistics were updated by the original.
+      // The original has already updated the running statistics.
       for (const TensorRef& statistics : program::unreturned_writes(copy)) {
         std::replace(copy.arguments.begin(),
                      copy.arguments.end(),
                      Argument(statistics),
                      Argument(program::None{}));
       }
-      // What it makes is new, whether anybody wants it or not.
+      // All its results are new storages, even those that nothing needs.
       std::vector<std::pair<StorageId, StorageId>> unwanted;
       for (const StorageId s : repeatability_.written_by(copy)) {
         if (copy_[s] >= 0) continue;
@@ -143,8 +142,8 @@ class Rewriter {
   const Program& program_;
   const Repeatability& repeatability_;
   const std::vector<bool>& again_;
-  std::vector<StorageId> copy_;  ///< by storage: the one that stands for it in backward; -1: itself
-  std::vector<OperatorId> id_;   ///< by operator: its number in the new program
+  std::vector<StorageId> copy_;  ///< by storage: the one that replaces it in backward; -1: none
+  std::vector<OperatorId> id_;   ///< by operator: its id in the new program
   std::vector<bool> copied_;     ///< by operator
   Program result_;
 };
@@ -173,7 +172,8 @@ Recomputed recompute(const Program& program, const std::vector<StorageId>& stora
   std::vector<bool> again(program.storages.size(), false);
   for (const StorageId s : storages) again[s] = true;
   Recomputed result;
-  // One that stays kept may keep others: an operator that writes both cannot run again.
+  // A storage that stays kept may force others to stay kept: an operator that writes both cannot
+  // run again.
   for (bool changed = true; changed;) {
     changed = false;
     for (const StorageId s : storages) {

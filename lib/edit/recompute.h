@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The edit that makes activations a second time instead of keeping them: operators of forward run
-// once more, just before backward needs what they make. A pure function of program and storages, so
-// that search and trainer get the same program.
+// The edit that recomputes activations instead of keeping them. Operators of forward run again,
+// just before backward needs their results. A pure function of program and storages, so that search
+// and trainer get the same program.
 //
-// The copies write nothing but storages of their own: no parameter, no buffer (batch norms go
-// without their running statistics, which forward has updated). Operators that draw random numbers
-// draw those of the first time: `Operator::repeats` tells the replay which call that was.
+// The copies write only their own storages: no parameter and no buffer. (A copied batch norm does
+// not get its running statistics, because forward has already updated them.) Operators that draw
+// random numbers use the same numbers again: `Operator::repeats` names the first call for the
+// replay.
 
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@
 
 namespace elixir::edit {
 
-/// A storage that stays kept though its recomputation was asked for.
+/// A storage that is kept although its recomputation was requested.
 struct KeptInstead {
   program::StorageId storage = -1;
   program::OperatorId op = -1;  ///< the operator that cannot be repeated
@@ -33,9 +34,9 @@ struct Recomputed {
 [[nodiscard]] std::optional<program::StorageId> not_made_by_forward(
     const program::Program& program, const std::vector<program::StorageId>& storages);
 
-/// `program` with `storages`, which forward makes, made again for backward. Ids of
-/// operators and storages of the result are its own; parameters, buffers, inputs and modules are
-/// those of `program`. Throws kInternal for a storage that forward does not make.
+/// `program` with `storages`, which forward makes, recomputed for backward. The result has its own
+/// ids of operators and storages; parameters, buffers, inputs and modules are those of `program`.
+/// Throws kInternal for a storage that forward does not make.
 [[nodiscard]] Recomputed recompute(const program::Program& program,
                                    const std::vector<program::StorageId>& storages);
 

@@ -15,7 +15,7 @@
 namespace elixir::hardware {
 namespace {
 
-/// Takes a member away that has no content.
+/// Removes an empty member.
 void erase_absent(Json& object, const char* key) {
   const auto member = object.find(key);
   if (member != object.end() && member->empty()) object.erase(member);

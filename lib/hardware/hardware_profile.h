@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The hardware document (`elixir.hardware`): measured abilities of one kind of machine. Every
-// figure carries its median, spread and sample count; nothing is a constant. `elixir-bench` writes
-// it, the planner reads it.
+// The hardware document (`elixir.hardware`): measured abilities of one kind of machine. No figure
+// is a constant: each has its median, spread and sample count. `elixir-bench` writes the document,
+// the planner reads it.
 
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace elixir::hardware {
 
-/// A measured figure in the unit its key names. spread = (third - first quartile) / median.
+/// A measured figure, in the unit that its key names. spread = (third - first quartile) / median.
 struct Figure {
   double median = 0;
   double spread = 0;
@@ -36,15 +36,15 @@ struct Cache {
   int level = 1;
   std::string type;  ///< "data", "instruction" or "unified"
   std::int64_t bytes = 0;
-  int cpus = 1;   ///< logical CPUs that share one
-  int count = 1;  ///< of them in the machine
+  int cpus = 1;   ///< logical CPUs that share one cache
+  int count = 1;  ///< number of such caches in the machine
 };
 struct NumaNode {
   int node = 0;
   int logical_cpus = 0;
   std::int64_t memory_bytes = 0;
 };
-/// As the kernel tells it; a virtual machine may be told about the caches of its whole host.
+/// As the kernel reports it. A virtual machine may report the caches of its whole host.
 struct Topology {
   int packages = 1;
   int cores = 1;
@@ -54,7 +54,7 @@ struct Topology {
 
 struct Machine {
   std::string cpu;
-  /// As oneDNN sees it; kUnsaid in documents before it was named.
+  /// As oneDNN sees it. kUnsaid in older documents, which did not name it.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
   int logical_cpus = 0;
   int threads = 0;  ///< threads used by the CPU measurements
@@ -62,15 +62,15 @@ struct Machine {
   std::optional<Topology> topology;
 };
 
-/// Copy rate by number of GPUs in use together (aggregate). On a CPU-only machine `gpus` is 1 and
-/// the "device" is the device arena: a memory copy.
+/// Total copy rate of `gpus` GPUs in use together. On a CPU-only machine `gpus` is 1 and the
+/// "device" is the device arena, so the copy is a memory copy.
 struct LinkRate {
   int gpus = 1;
   Figure bytes_per_s;
   Figure latency_ns;
 };
-/// Time of one copy by size, and the line through it: latency + bytes / rate, least squares of the
-/// relative error. Nullopt where no line describes the points (line_fit.h).
+/// The line through the times of one copy over its size: latency + bytes / rate (least squares of
+/// the relative error). nullopt where no line fits the points (line_fit.h).
 struct LinkLine {
   double latency_ns = 0;
   double bytes_per_s = 0;
@@ -105,12 +105,12 @@ struct LinkCurve {
 /// Copies from one GPU's memory to another's.
 struct PeerRate {
   int from = 0, to = 1;
-  bool direct = false;  ///< over NVLink or PCIe without passing host memory
+  bool direct = false;  ///< over NVLink or PCIe, without passing through host memory
   Figure bytes_per_s;
   Figure latency_ns;
 };
-/// Bytes per second at which pinned host memory becomes ready, by the runtime's allocator and by
-/// ordinary memory that is touched in parallel and then registered.
+/// How fast pinned host memory becomes ready, in bytes per second: `plain` with the runtime's
+/// allocator, `arena` with ordinary memory that is touched in parallel and then registered.
 struct PinnedAllocation {
   std::int64_t bytes = 0;
   Figure plain_bytes_per_s;
@@ -123,20 +123,20 @@ struct Links {
   std::optional<PinnedAllocation> pinned_allocation;
 };
 
-/// One pass over arrays in host memory, bytes read plus bytes written.
+/// One pass over arrays in host memory. Counts bytes read plus bytes written.
 struct HostStream {
   std::string kernel;  ///< "copy", "triad", or "adam": the memory streams of the optimizer pass
   int threads = 1;
-  std::optional<int> numa_node;  ///< threads and memory of one node; nullopt: of the machine
+  std::optional<int> numa_node;  ///< threads and memory on this node; nullopt: whole machine
   Figure bytes_per_s;
 };
 
-/// Collective of NCCL over `gpus` of this machine, after the definitions of nccl-tests.
+/// An NCCL collective over `gpus` GPUs of this machine, with the definitions of nccl-tests.
 struct CollectivePoint {
   std::int64_t bytes = 0;  ///< of the whole result (all-gather) or input (reduce-scatter)
   Figure time_ns;
   double algorithm_bytes_per_s = 0;  ///< bytes / time
-  double bus_bytes_per_s = 0;        ///< what crosses each link
+  double bus_bytes_per_s = 0;        ///< traffic on each link
 };
 struct Collective {
   std::string operation;  ///< "all_gather", "reduce_scatter", "all_reduce" or "broadcast"
@@ -145,7 +145,7 @@ struct Collective {
   std::vector<CollectivePoint> points;  ///< ascending bytes
 };
 
-/// Sequential transfers past the page cache in one directory.
+/// Sequential transfers in one directory, without the page cache.
 struct Disk {
   std::string directory;
   std::string engine;  ///< "io_uring" or "threads"
@@ -156,22 +156,22 @@ struct Disk {
   Figure write_bytes_per_s;
 };
 
-/// How much slower `work` goes while `beside` runs: rate alone / rate beside.
+/// Slowdown of `work` while `beside` runs: rate alone / rate beside.
 struct Contention {
   std::string work;
   std::string beside;
   Figure slowdown;
 };
 
-/// AdamW rates in parameters per second, fp32 states, by gradient and parameter dtype ("bf16",
-/// "fp32").
+/// AdamW rates in parameters per second with fp32 states. `dtype` is that of gradient and parameter
+/// ("bf16", "fp32").
 struct AdamRate {
   std::string dtype;
   int ranks = 1;
   Figure params_per_s;
 };
 
-/// One form of the pass, over that many parameters.
+/// The rate of one form of the AdamW pass, over `parameters` parameters.
 struct AdamFormRate {
   std::string device;    ///< "cpu" or "gpu"
   std::string gradient;  ///< dtype of gradient and parameter: "bf16", "fp16", "fp32"
@@ -190,10 +190,10 @@ struct ComputeRate {
 struct OperatorTime {
   std::string key;  ///< operator_key()
   Figure time_ns;
-  std::int64_t workspace_bytes = 0;  ///< device bytes beyond live tensors and outputs while it runs
+  std::int64_t workspace_bytes = 0;  ///< device bytes in the call, without live tensors and outputs
   std::optional<Figure> host_ns;     ///< host time until the call returned (CUDA)
-  std::optional<std::int64_t> persistent_bytes;  ///< kept by the library after its first call
-  /// Work of the call, from which others of its kind are estimated; absent in older documents.
+  std::optional<std::int64_t> persistent_bytes;  ///< the library keeps them after its first call
+  /// Work of the call, used to estimate other calls of its kind. Missing in older documents.
   std::optional<std::int64_t> touched_bytes;
   std::optional<std::int64_t> flops;
 };
@@ -208,7 +208,7 @@ struct HardwareProfile {
   std::vector<AdamRate> adam_cpu, adam_gpu;
   std::vector<AdamFormRate> adam_forms;
   std::vector<ComputeRate> compute;
-  std::optional<Figure> device_copy_bytes_per_s;  ///< device-to-device, read + written
+  std::optional<Figure> device_copy_bytes_per_s;  ///< device-to-device, bytes read + written
   std::optional<Figure> host_copy_bytes_per_s;
   std::optional<Figure> launch_ns;  ///< host time of one replayed operator
   std::vector<HostStream> host_streams;
@@ -224,13 +224,14 @@ struct HardwareProfile {
 [[nodiscard]] HardwareProfile load_hardware(const std::string& path_or_shipped_name);
 [[nodiscard]] HardwareProfile parse_hardware(const JsonDocument& document);
 [[nodiscard]] Json to_json(const HardwareProfile& profile);
-/// What programs are captured for to run there; a CPU's instruction set may be unsaid.
+/// The target that programs for this machine are captured for. A CPU's instruction set may be
+/// unknown.
 [[nodiscard]] program::Target target_of(const HardwareProfile& profile);
-/// SHA-256 over everything but `meta`. Parts that a document of an earlier version lacks do not
-/// count while they are empty: reading and writing such a document again keeps its fingerprint.
+/// SHA-256 over everything except `meta`. Newer parts do not count while they are empty, so reading
+/// and writing an older document keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);
-/// Names of the profiles installed with Elixir ("h200", "cpu", …); searched in $ELIXIR_PROFILES,
-/// then beside the installation, then in the source tree.
+/// Names of the profiles shipped with Elixir ("h200", "cpu", …). Searches $ELIXIR_PROFILES, then
+/// the installation, then the source tree.
 [[nodiscard]] std::vector<std::string> shipped_profiles();
 
 }  // namespace elixir::hardware

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Reading of the hardware document. Parts that later versions added are optional.
+// Reads the hardware document. Parts that newer versions added are optional.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSchemaMajor = 1;
 
-// No machine is as slow or as fast: what is computed from the figures stays finite.
+// Limits beyond any machine, so that everything computed from the figures stays finite.
 constexpr double kLargestFigure = 1e21;
 constexpr double kSmallestRate = 1e-3;
 constexpr double kLongestNs = 1e15;  // eleven days
@@ -47,7 +47,7 @@ Figure read_figure(const JsonCursor& at) {
   return figure;
 }
 
-/// A figure that others are divided by.
+/// A figure that is used as a divisor.
 Figure read_rate(const JsonCursor& at) {
   Figure figure = read_figure(at);
   if (figure.median < kSmallestRate) {
@@ -83,7 +83,7 @@ std::vector<Item> read_list(const JsonCursor& at, Read read) {
   return items;
 }
 
-/// Member `key` where it is there and not null: documents of earlier versions lack it.
+/// Member `key`; nullopt when it is null or, as in older documents, missing.
 std::optional<JsonCursor> optional_member(const JsonCursor& at, std::string_view key) {
   if (!at.has(key)) return std::nullopt;
   return at.nullable(key);
@@ -104,7 +104,7 @@ double read_non_negative(const JsonCursor& at) {
   return read_bounded(at, kLargestFigure);
 }
 
-/// Points of a curve are in strictly ascending order of their bytes.
+/// The points of a curve must be in strictly ascending order of bytes.
 template <class Point>
 void check_ascending(const JsonCursor& at, const std::vector<Point>& points) {
   for (std::size_t i = 1; i < points.size(); ++i) {

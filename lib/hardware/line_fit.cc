@@ -11,9 +11,9 @@
 namespace elixir::hardware {
 namespace {
 
-/// Pairs that are tried: what 200 points have.
+/// Number of pairs to try: as many as 200 points have.
 constexpr std::size_t kMostPairs = 20'000;
-/// Sizes within this factor fix no line.
+/// Sizes within this factor do not determine a line.
 constexpr double kLeastRange = 1.5;
 
 std::vector<TimedBytes> close_to(const TransferLine& line,
@@ -28,7 +28,7 @@ std::vector<TimedBytes> close_to(const TransferLine& line,
   return close;
 }
 
-/// Nullopt where time does not grow with size, or begins below zero.
+/// nullopt when time does not grow with size, or when the latency is negative.
 std::optional<TransferLine> line_between(const TimedBytes& a, const TimedBytes& b) {
   const double slope = (b.seconds - a.seconds) / (b.bytes - a.bytes);
   const double latency = a.seconds - slope * a.bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The time of a transfer as a line over its size.
+// Fits the time of a transfer as a line over its size.
 
 #include <cstddef>
 #include <optional>
@@ -18,24 +18,26 @@ struct TimedBytes {
 struct TransferLine {
   double latency_s = 0;
   double bytes_per_s = 0;
-  double worst_relative_error = 0;  ///< of the line against the points
+  double worst_relative_error = 0;  ///< of the line over all points
   [[nodiscard]] double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
 };
 
-/// Least squares of the *relative* error, so that a page counts as much as a gigabyte; a latency
-/// that would be negative is zero. Needs two sizes, and times that grow with them (kInternal).
+/// Least squares of the *relative* error, so that a page counts as much as a gigabyte. A negative
+/// latency becomes zero. Needs two different sizes, and times that grow with the size (else
+/// kInternal).
 [[nodiscard]] TransferLine fit_line(const std::vector<TimedBytes>& points);
 
-/// fit_line(), unless it is more than kWorstLineError off somewhere: such points lie on no line
-/// (caches, a machine that was busy for some of them), and its rate would be made up.
+/// Like fit_line(), but nullopt when the line is off by more than kWorstLineError at some point.
+/// Such points lie on no line (caches, or a machine that was busy for some of them), so a rate
+/// would be made up.
 inline constexpr double kWorstLineError = 0.6;
 [[nodiscard]] std::optional<TransferLine> fit_line_that_holds(
     const std::vector<TimedBytes>& points);
 
-/// The same where some points lie on no common line: the line through the most of them, which means
-/// no further off than `tolerance` of their time (random sample consensus, Fischler and Bolles
-/// 1981, over all pairs or, of many, an even selection). Nullopt when fewer than `least` points
-/// agree or those that do are nearly of one size.
+/// Like fit_line(), but some points may lie off the line. Finds the line that most points agree
+/// with, that is, lie within `tolerance` of their time (random sample consensus, Fischler and
+/// Bolles 1981, over all pairs, or an even selection of many). nullopt when fewer than `least`
+/// points agree, or when those that agree have nearly the same size.
 [[nodiscard]] std::optional<TransferLine> fit_line_of_most(const std::vector<TimedBytes>& points,
                                                            double tolerance,
                                                            std::size_t least);

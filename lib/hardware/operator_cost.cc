@@ -28,8 +28,8 @@ constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
 
 using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
 
-/// Calls `visit` for every tensor argument and every output in a storage that is no argument's,
-/// each view once.
+/// Calls `visit` for every tensor argument, and for every output whose storage is not an
+/// argument's. Visits each view once.
 template <class Visit>
 void for_each_distinct(const Operator& op, Visit visit) {
   std::set<program::StorageId> read;
@@ -46,8 +46,8 @@ void for_each_distinct(const Operator& op, Visit visit) {
   });
 }
 
-/// Calls that read and write element by element and need nothing of their own when all tensors have
-/// one dtype.
+/// Calls that read and write element by element, and need no extra memory when all tensors have one
+/// dtype.
 bool is_pointwise(std::string_view name) {
   static const std::set<std::string_view> kNames = {
       "aten::add",           "aten::add_",
@@ -95,8 +95,8 @@ std::string rate_name(DType dtype) {
   return std::string(name.empty() ? kRateDTypes.name_of(DType::kFloat32) : name);
 }
 
-/// The rate of `dtype`, else of the dtype of the same width, else any: the profile says what it
-/// measured.
+/// The rate of `dtype`. If it was not measured, the rate of a dtype with the same width, or any
+/// rate.
 std::optional<double> rate_of(const std::map<std::string, double>& rates, DType dtype) {
   const DType as_wide = dtype == DType::kFloat16 ? DType::kBFloat16 : dtype;
   for (const DType wanted : {dtype, as_wide, DType::kFloat32}) {
@@ -129,7 +129,7 @@ OperatorWork work_of(const Operator& op) {
 
 namespace {
 
-/// Sizes in documents may be anything: sums end here instead of overflowing.
+/// Sizes in documents may have any value, so sums are capped here instead of overflowing.
 constexpr std::int64_t kMostOperatorBytes = std::int64_t{1} << 60;
 
 std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
@@ -187,8 +187,8 @@ CostModel::CostModel(const HardwareProfile& profile)
     matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;
   }
   for (const OperatorTime& time : profile.operators) {
-    // On the CPU the measured time is that of the whole call; on a GPU it is the kernels', and the
-    // host issues calls no faster than one per launch.
+    // On the CPU the measured time is that of the whole call. On a GPU it is that of the kernels,
+    // and the host needs at least one launch time per call.
     const double host_ns = time.host_ns ? time.host_ns->median : launch_ns_;
     const double ns = device_kind_ == program::DeviceKind::kCuda
                           ? std::max(time.time_ns.median, host_ns)
@@ -261,7 +261,7 @@ double CostModel::adam_cpu_ns(std::int64_t elements, DType gradient) const {
   return static_cast<double>(elements) / rate * kNsPerSecond;
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, DType gradient) const {
-  // The CPU device's compute stream runs on the cores that the host's AdamW runs on.
+  // The CPU device's compute stream runs on the same cores as the host's AdamW.
   if (device_kind_ == program::DeviceKind::kCpu) return adam_cpu_ns(elements, gradient);
   if (elements == 0) return 0;
   const double rate = need(rate_of(adam_gpu_params_per_s_, gradient), "adam-gpu");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Time and workspace of one operator call on a machine: measured where the hardware document has
-// the call, interpolated where it has calls of the same kind on both sides, else a roofline over
-// the machine's measured rates, fitted to the measured calls where there are enough. Says which it
-// was.
+// Time and workspace of one operator call on a machine. Each result states its source. Measured:
+// the hardware document has this call. Interpolated: the document has smaller and larger calls of
+// the same kind. Roofline: otherwise, from the machine's measured rates, fitted to the measured
+// calls when there are enough.
 
 #include <cstdint>
 #include <map>
@@ -21,37 +21,38 @@ namespace elixir::hardware {
 /// Bytes an operator reads and writes: every tensor argument and fresh output once.
 [[nodiscard]] std::int64_t operator_bytes(const program::Operator& op);
 
-/// What a call does, as far as time follows from it.
+/// The work of a call, as far as its time depends on it.
 [[nodiscard]] OperatorWork work_of(const program::Operator& op);
 
-/// Bytes that a call may allocate for itself and release before it returns, where nobody measured:
-/// an upper bound, because a budget is a promise. Pointwise calls on one dtype and fills: none. On
-/// CUDA matrix products: none (their workspace is the library's and persistent). All others: an
-/// fp32 copy of every tensor they read or return, and on the CPU 2 MiB for each of `threads`
-/// besides (blocks of attention and matrix products).
+/// Upper bound for the bytes that a call allocates for itself and releases before it returns, for
+/// calls that were not measured. It must not be too low, because a budget is a promise. Pointwise
+/// calls on one dtype, and fills: 0. Matrix products on CUDA: 0 (their workspace belongs to the
+/// library and persists). All others: an fp32 copy of every tensor they read or return; on the CPU
+/// also 2 MiB for each of `threads` (blocks of attention and matrix products).
 [[nodiscard]] std::int64_t workspace_bound(const program::Operator& op, bool on_cuda, int threads);
 
 struct OperatorCost {
-  double time_ns = 0;    ///< on a GPU no less than its host needs to issue the call
-  double kernel_ns = 0;  ///< on a GPU its kernels alone, else time_ns
+  double time_ns = 0;    ///< on a GPU at least the host time to issue the call
+  double kernel_ns = 0;  ///< on a GPU only its kernels; elsewhere time_ns
   std::int64_t workspace_bytes = 0;
   enum class Source { kMeasured, kInterpolated, kRoofline } source = Source::kRoofline;
 };
 
-/// Copyable; keeps copies of what it needs. A figure that the profile lacks (waived, not measured)
-/// is an Error (kJsonMissingKey) that names the measurement, thrown where it is needed first.
+/// Copies what it needs, so the profile need not outlive it. If the profile lacks a figure (waived
+/// or not measured), the first call that needs it throws kJsonMissingKey, naming the measurement.
 class CostModel {
  public:
   explicit CostModel(const HardwareProfile& profile);
   [[nodiscard]] OperatorCost cost(const program::Operator& op) const;
-  /// Nanoseconds for a copy (of `bytes`, read and written) or an optimizer pass; 0 for nothing.
+  /// Nanoseconds for a copy (`bytes` are read and written) or for an optimizer pass; 0 for zero
+  /// bytes.
   [[nodiscard]] double host_to_device_ns(std::int64_t bytes) const;
   [[nodiscard]] double device_to_host_ns(std::int64_t bytes) const;
   [[nodiscard]] double device_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double host_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, program::DType gradient) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, program::DType gradient) const;
-  /// The CPU device runs every stream on the same cores, one task after another.
+  /// On the CPU device, all streams share the same cores, so their tasks run one after another.
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
 
  private:

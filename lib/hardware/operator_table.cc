@@ -12,19 +12,19 @@
 namespace elixir::hardware {
 namespace {
 
-/// A fit of fewer calls would describe those calls.
+/// With fewer calls, a fit would only describe those calls.
 constexpr std::size_t kLeastForFit = 8;
-/// Between neighbours further apart than this factor in work (in bytes or operations), nothing is
-/// interpolated: other code runs for sizes that differ so much.
+/// No interpolation between neighbours that differ by more than this factor in work (bytes or
+/// operations), because such different sizes run different code.
 constexpr double kWidestSpan = 256;
-/// Correction of a far neighbour is no evidence.
+/// The correction of a neighbour farther away than this factor is not used.
 constexpr double kFarthestNeighbour = 16;
 constexpr double kTolerance = 1e-9;
-/// Calls further off the line have an efficiency of their own.
+/// Calls farther off the line have their own efficiency.
 constexpr double kAgreement = 0.2;
-constexpr char kUnaligned = '~';  // in a kind, behind a tensor whose rows are not aligned
+constexpr char kUnaligned = '~';  // in a kind, after a tensor with unaligned rows
 
-/// Numbers of a list such as "64,32]"; stops at what is none.
+/// The numbers of a list such as "64,32]". Stops at the first character that is not part of it.
 std::vector<std::int64_t> numbers_in(const char* at, const char* end) {
   std::vector<std::int64_t> numbers;
   while (at < end) {
@@ -52,16 +52,16 @@ std::string order_of(const std::vector<std::int64_t>& strides) {
   return text;
 }
 
-/// Of the dtype that `text` ends with; fp32's for what is none.
+/// The size of the dtype at the end of `text`; that of fp32 if there is none.
 std::int64_t element_bytes_of(const std::string& text) {
   const std::size_t start = text.find_last_of("(,{;") + 1;
   const auto dtype = program::dtype_named(std::string_view(text).substr(start));
   return program::element_bytes(dtype.value_or(program::DType::kFloat32));
 }
 
-/// Whether rows of a matrix begin where 16 bytes do, its own and those of what it is multiplied
-/// into: kernels move such memory in wide pieces, and a product of other matrices takes several
-/// times as long.
+/// Whether the rows of a matrix begin at multiples of 16 bytes, both its own and those of the
+/// matrix it is multiplied into. Kernels move such memory in wide pieces. A product of other
+/// matrices takes several times as long.
 bool rows_aligned(const std::vector<std::int64_t>& sizes,
                   const std::vector<std::int64_t>& strides,
                   std::int64_t element_bytes) {
@@ -97,11 +97,11 @@ std::string operator_kind(const std::string& key) {
   std::string kind;
   const char* at = key.data();
   const char* const end = key.data() + key.size();
-  bool value_start = false;  // where an argument begins
+  bool value_start = false;  // an argument begins here
   while (at < end) {
     const char c = *at;
     if (c == '[') {
-      // [sizes]/[strides]: only the order of the strides and whether rows are aligned stay.
+      // [sizes]/[strides]: keep only the order of the strides, and whether rows are aligned.
       const char* close = std::find(at, end, ']');
       const char* open = std::find(close, end, '[');
       const char* last = std::find(open, end, ']');
@@ -116,7 +116,7 @@ std::string operator_kind(const std::string& key) {
       value_start = false;
     } else if (value_start && is_number_start(c)) {
       if (c == '-' && (at + 1 == end || !is_number_start(at[1]))) {
-        kind += c;  // an argument that is none
+        kind += c;  // an argument without a value
         ++at;
       } else {
         kind += '#';
@@ -152,7 +152,7 @@ void OperatorTable::add(const OperatorTime& time) {
 void OperatorTable::fit(const Prior& prior) {
   fit_ = Fit{};
   if (points_ < kLeastForFit) return;
-  // Calls whose operations the prior finds cheaper than their bytes, and the others.
+  // Splits the calls into those limited by memory and those limited by arithmetic, by the prior.
   std::vector<TimedBytes> memory, arithmetic;
   for (const auto& [kind, points] : kinds_) {
     const bool aligned = kind.find(kUnaligned) == std::string::npos;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What measured operator calls say about calls that nobody measured.
+// Estimates the time of calls that were not measured from measured ones.
 //
 // A call's time is a *prior* (a roofline) times a correction. Between a smaller and a larger
 // measured call of its kind, the logarithm of the correction is interpolated over the logarithms of
-// bytes and operations; beyond them, that of the nearest is taken. Without any call of its kind the
-// prior alone counts, fitted to all measured calls: start + bytes / rate, or start + operations /
-// rate, whichever is more.
+// bytes and operations. Outside that range, the nearest call's correction applies. If no call of
+// its kind was measured, there is no correction; the prior is fitted to all measured calls instead:
+// the larger of start + bytes / rate and start + operations / rate.
 
 #include <cstdint>
 #include <functional>
@@ -26,18 +26,18 @@ struct OperatorWork {
   program::DType dtype = program::DType::kFloat32;  ///< of the arithmetic
 };
 
-/// What calls of one kind share: an operator_key() without sizes. Name, overload, and of each
-/// tensor dtype, order of dimensions in memory and whether rows begin at multiples of 16 bytes;
-/// numbers and lists of numbers (they are sizes as often as not) are dropped.
+/// What calls of one kind share: an operator_key() without sizes. Keeps the name, the overload, and
+/// each tensor's dtype, order of dimensions in memory and whether rows begin at multiples of 16
+/// bytes. Drops numbers and lists of numbers, because they are often sizes.
 [[nodiscard]] std::string operator_kind(const std::string& key);
 
 class OperatorTable {
  public:
   using Prior = std::function<double(const OperatorWork&)>;  ///< nanoseconds, above zero
 
-  /// Calls whose work the document does not tell are no neighbours of anything.
+  /// Adds a measured call. A call without recorded work is never used as a neighbour.
   void add(const OperatorTime& time);
-  /// Fits the prior to all calls added so far; with few of them the prior stays as it is.
+  /// Fits the prior to all calls added so far. With too few calls the prior stays as it is.
   void fit(const Prior& prior);
 
   struct Estimate {
@@ -53,11 +53,11 @@ class OperatorTable {
     OperatorWork work;
     double time_ns;
   };
-  /// What kernels add to the prior and multiply it with.
+  /// What measured times add to the prior, and the factor by which they exceed it.
   struct Line {
     double start_ns = 0, slowdown = 1;
   };
-  /// The prior after all measured calls: of those that wait for memory, and for arithmetic.
+  /// The fitted prior: one line for calls limited by memory, one for calls limited by arithmetic.
   struct Fit {
     Line memory, arithmetic;
   };

@@ -25,7 +25,7 @@ namespace {
 
 using hardware::HardwareProfile;
 
-/// Between the halves of a series: more than the spread of an undisturbed machine.
+/// Limit for the drift between the halves of a series. An undisturbed machine stays below it.
 constexpr double kDriftLimit = 0.10;
 
 void add_note(std::string& notes, const std::string& note) {
@@ -75,7 +75,7 @@ HardwareProfile describe(const Bench& bench, const Request& request) {
   return profile;
 }
 
-/// Figures of two machines in one profile would describe neither.
+/// A profile with figures of two machines would describe neither, so this refuses it.
 void check_same_machine(const HardwareProfile& into, const HardwareProfile& here) {
   std::vector<std::string> notes;
   const auto compare = [&](const char* what, const std::string& a, const std::string& b) {
@@ -83,7 +83,7 @@ void check_same_machine(const HardwareProfile& into, const HardwareProfile& here
   };
   compare("device", std::string(name_of(into.device_kind)), std::string(name_of(here.device_kind)));
   compare("CPU", into.machine.cpu, here.machine.cpu);
-  if (into.machine.isa != program::CpuIsa::kUnsaid) {  // documents before it was named
+  if (into.machine.isa != program::CpuIsa::kUnsaid) {  // older documents do not name it
     compare("instruction set",
             std::string(name_of(into.machine.isa)),
             std::string(name_of(here.machine.isa)));
@@ -112,7 +112,7 @@ std::vector<const Measurement*> chosen(const Request& request) {
   return found;
 }
 
-/// Why a measurement that failed this way is waived; empty: it is an error of the whole run.
+/// Why a measurement with this error is waived; empty when the whole run must fail.
 std::string reason_to_waive(const ErrorInfo& failure) {
   switch (failure.code) {
     case ErrorCode::kOutOfMemory:
@@ -126,7 +126,7 @@ std::string reason_to_waive(const ErrorInfo& failure) {
   }
 }
 
-/// False when it was interrupted.
+/// Returns false when it was interrupted.
 bool run_one(const Measurement& measurement,
              const Bench& bench,
              HardwareProfile& profile,
@@ -236,7 +236,7 @@ Outcome measure(const Request& request) {
       outcome.interrupted = true;
     }
   }
-  // Kernels are loaded when they are first used: the context is as large as it gets only now.
+  // Kernels are loaded at first use, so the context has its full size only now.
   if (bench.on_cuda()) profile.gpus = describe_gpus();
   return outcome;
 }

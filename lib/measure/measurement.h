@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The registry of measurements. A measurement is one file in this folder with a static
-// Registration; it writes its figures into the hardware profile. docs/metrics.md explains every
-// one.
+// Registration. It writes its figures into the hardware profile. docs/metrics.md explains each
+// measurement.
 
 #include <functional>
 #include <optional>
@@ -20,15 +20,15 @@ namespace elixir::measure {
 enum class Effort { kFull, kQuick };
 using program::DeviceKind;
 
-/// What a measurement runs with.
+/// The environment of a measurement.
 struct Bench {
   DeviceKind device = DeviceKind::kCpu;
   Effort effort = Effort::kFull;
-  kernels::ThreadPool* pool = nullptr;  ///< as many threads as LibTorch uses
-  std::int64_t memory_bytes = 0;  ///< host memory that may be used; larger sizes are cut to it
-  int gpus = 0;                   ///< GPUs present; 0 on the CPU device
-  std::optional<std::string> no_kernel_timer;  ///< why kernels are not timed one by one (CUPTI)
-  std::optional<std::string> disk_directory;   ///< in which a large file may be written
+  kernels::ThreadPool* pool = nullptr;  ///< as many threads as LibTorch has
+  std::int64_t memory_bytes = 0;        ///< host memory to use; larger sizes are reduced to it
+  int gpus = 0;                         ///< GPUs present; 0 on the CPU device
+  std::optional<std::string> no_kernel_timer;  ///< why CUPTI cannot time kernels one by one
+  std::optional<std::string> disk_directory;   ///< for writing a large file
 
   [[nodiscard]] bool on_cuda() const { return device == DeviceKind::kCuda; }
   template <class T>
@@ -44,7 +44,7 @@ struct Measurement {
   std::string meaning;             ///< what the figure is, with its unit
   std::string method;              ///< how it is obtained
   double full_s = 0, quick_s = 0;  ///< typical duration on one GPU or a small CPU machine
-  /// Why it is impossible here; nullopt when it is possible.
+  /// The reason why it cannot run here; nullopt when it can.
   std::function<std::optional<std::string>(const Bench&)> waive;
   std::function<void(const Bench&, hardware::HardwareProfile&)> run;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The raw samples behind the figures of one measurement, kept while a scope lives: for the JSON
-// lines of --samples and for noticing that a machine slowed down while it was measured.
+// The raw samples behind the figures of one measurement. A scope collects them, for the JSON lines
+// of --samples, and to notice when a machine slowed down during the measurement.
 
 #include <cstddef>
 #include <string>
@@ -13,11 +13,11 @@ namespace elixir::measure {
 struct SampleSeries {
   std::string measurement;
   std::string method;          ///< of the figure
-  std::vector<double> values;  ///< in the figure's unit, in the order they were taken
+  std::vector<double> values;  ///< in the figure's unit, in order
 };
 
-/// While it lives, every figure made on this thread leaves its samples here. Scopes nest: the
-/// innermost keeps them.
+/// While it lives, it keeps the samples of every figure made on this thread. Scopes nest; the
+/// innermost one keeps the samples.
 class SampleScope {
  public:
   explicit SampleScope(std::string measurement);
@@ -25,7 +25,7 @@ class SampleScope {
   SampleScope(const SampleScope&) = delete;
   SampleScope& operator=(const SampleScope&) = delete;
   [[nodiscard]] const std::vector<SampleSeries>& series() const { return series_; }
-  /// Series too few of whose samples were free of other programs.
+  /// Number of series with too few samples free of disturbance by other programs.
   [[nodiscard]] int contended() const { return contended_; }
 
  private:
@@ -38,26 +38,25 @@ class SampleScope {
   SampleScope* outer_;
 };
 
-/// Hands the samples of a figure to the innermost scope of this thread, if there is one.
+/// Adds the samples of a figure to the innermost scope of this thread, if there is one.
 void keep_samples(const std::vector<double>& values, const std::string& method);
 
-/// Counts a series for the innermost scope's contended().
+/// Adds one to contended() of the innermost scope.
 void note_contention();
 /// contended() of the innermost scope; 0 without one.
 [[nodiscard]] int contended_so_far();
 
-/// What `contended` series of `series` say; empty for none.
+/// A note for people when `contended` of `series` series were disturbed; empty for none.
 [[nodiscard]] std::string contention_note(int contended, std::size_t series);
 
-/// Median of the second half of the samples over that of the first, minus one; 0 for fewer than
-/// eight samples. A machine that throttles drifts.
+/// Median of the second half of the samples over the median of the first half, minus one. 0 for
+/// fewer than eight samples. A machine that throttles has a large drift.
 [[nodiscard]] double drift(const std::vector<double>& values);
 
-/// What the samples say about a machine that changed its pace: the series that drifted most, when
-/// that is beyond `limit`; else empty.
+/// A note about the series with the largest drift, if that is beyond `limit`; otherwise empty.
 [[nodiscard]] std::string drift_note(const std::vector<SampleSeries>& series, double limit);
 
-/// One JSON object a line: measurement, method, values.
+/// One JSON object per line: measurement, method, values.
 [[nodiscard]] std::string json_lines(const std::vector<SampleSeries>& series);
 
 }  // namespace elixir::measure

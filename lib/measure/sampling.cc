@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPatience = 2;
 
-/// The `count` smallest, in their order.
+/// The `count` smallest values, in their order.
 std::vector<double> fastest(const std::vector<double>& seconds, std::size_t count) {
   std::vector<std::size_t> order(seconds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -33,7 +33,7 @@ std::vector<double> fastest(const std::vector<double>& seconds, std::size_t coun
   return kept;
 }
 
-/// Calls in batches: what the watch says of the time between two readings holds for all of them.
+/// Groups calls into batches, because one reading of the watch covers all calls since the last one.
 class Batches {
  public:
   explicit Batches(CoreWatch& watch) : watch_(watch) { watch_.restart(); }
@@ -54,7 +54,7 @@ class Batches {
     pending_.clear();
     pending_s_ = 0;
   }
-  /// As far as is known before the batch is settled.
+  /// Whether there are enough calls. The current batch may still turn out to be disturbed.
   [[nodiscard]] bool enough(const Sampling& sampling) const {
     const auto count = static_cast<int>(undisturbed_.size() + pending_.size());
     return count >= sampling.least &&

@@ -7,8 +7,8 @@
 namespace elixir::operators {
 namespace {
 
-/// Rows of hidden width that a layer keeps of each step for its gradient: activations, with the
-/// memory of an LSTM and three more rows of a GRU.
+/// Rows of hidden width that a layer keeps per step for its gradient: activations, the memory of an
+/// LSTM, and three more rows for a GRU.
 std::int64_t kept_rows(CudnnRnn::Mode mode) {
   constexpr std::int64_t kOfLstm = 5;
   constexpr std::int64_t kOfGru = 6;
@@ -55,9 +55,9 @@ std::int64_t CudnnRnn::weight_elements() const {
 }
 
 std::int64_t CudnnRnn::reserve_bytes() const {
-  // What every layer keeps of each step, then its inputs but the first layer's, then the dropout's
-  // masks, a bit an element, one for every direction of every layer but the last; with two
-  // directions each has the elements of both.
+  // First the rows that every layer keeps per step, then the inputs of all layers except the first,
+  // then dropout's masks: one bit per element, for every direction of every layer except the last.
+  // With two directions, each direction has the elements of both.
   constexpr std::int64_t kSlackBytes = 256;
   constexpr std::int64_t kBitsAByte = 8;
   constexpr std::int64_t kAlignmentBytes = 32;

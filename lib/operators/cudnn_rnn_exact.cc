@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// For which recurrent layers the sizes are more than an estimate. Layers of two directions and
-// with projections are left out: their recorded rows, too, are met to the byte, but vary in layers
-// and widths alone, not in steps and batch.
+// The recurrent layers whose sizes are exact, not estimates. Bidirectional layers and layers with
+// projections are excluded: the formulas match all their recordings to the byte, but those vary
+// only in layers and widths, not in steps and batch.
 #include "operators/cudnn_rnn_workspace.h"
 
 namespace elixir::operators {
@@ -33,8 +33,8 @@ bool is_within_recorded_ranges(const CudnnRnn& rnn) {
          is_between(kNarrowest, rnn.hidden_width, kWidestHidden);
 }
 
-/// LibTorch's rule for CUDNN_RNN_ALGO_PERSIST_STATIC, which no recorded layer has, at least as
-/// wide as it is there.
+/// LibTorch's rule for CUDNN_RNN_ALGO_PERSIST_STATIC, widened to be safe: no recorded layer uses
+/// that algorithm.
 bool may_be_persistent(const CudnnRnn& rnn) {
   constexpr std::int64_t kWidthStep = 128;
   constexpr std::int64_t kBatchStep = 8;
@@ -43,8 +43,8 @@ bool may_be_persistent(const CudnnRnn& rnn) {
          rnn.batch % kBatchStep == 0 && !has_small_hidden_state(rnn, CudnnRnn::Pass::kForward);
 }
 
-/// Whether a layer as wide or wider was recorded with the algorithm for small hidden states, or one
-/// as narrow or narrower without it. In bf16 it is all one.
+/// Whether a layer of at least this width was recorded with the algorithm for small hidden states,
+/// or a layer of at most this width without it. In bf16 the two do not differ.
 bool is_algorithm_recorded(const CudnnRnn& rnn) {
   constexpr std::int64_t kSmall = 128;
   constexpr std::int64_t kLarge = 256;
@@ -53,7 +53,7 @@ bool is_algorithm_recorded(const CudnnRnn& rnn) {
          rnn.hidden_width >= scale * kLarge;
 }
 
-/// Every recorded buffer ended at such a multiple: others may be padded.
+/// Every recorded buffer ended at such a multiple. Other buffers might be padded.
 bool is_aligned(const CudnnRnn& rnn) {
   constexpr std::int64_t kBytes = 64;
   constexpr std::int64_t kMatrixBytes = 32;
@@ -65,7 +65,7 @@ bool is_aligned(const CudnnRnn& rnn) {
          rnn.steps * outputs % kMaskBits == 0;
 }
 
-/// The chunks that recorded layers leave open, as small and as large as can be.
+/// The smallest and largest chunks that are consistent with the recorded layers.
 CudnnRnnChunks least_chunks(const CudnnRnn& rnn) {
   constexpr std::int64_t kFewSteps = 32;
   constexpr std::int64_t kMoreSteps = 128;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Each term was read off the differences between recorded layers that differ in one dimension. The
-// names say what a term grows with; what cuDNN keeps in it is a guess.
+// Each term was derived from recorded layers that differ in one dimension. A name says what the
+// term grows with. What cuDNN stores in it is unknown.
 #include "operators/cudnn_rnn_workspace.h"
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace {
 
 constexpr std::int64_t kBidirectional = 2;
 
-/// Elements of one sequence's states, `kinds` of them in every layer and direction.
+/// Elements of the states of one sequence, `kinds` of them per layer and direction.
 std::int64_t states(const CudnnRnn& rnn, std::int64_t kinds) {
   return rnn.layers * rnn.directions * kinds * rnn.hidden_width;
 }
 
-/// Kinds of states beside `over_layers` and `over_gates`.
+/// Kinds of states in addition to `over_layers` and `over_gates`.
 std::int64_t more_for_two_directions(const CudnnRnn& rnn) {
   return rnn.directions == kBidirectional ? 2 : 0;
 }
 
-/// Over all layers: inputs and their gradient, outputs of all steps, and what layers hand on.
+/// For all layers: inputs and their gradient, outputs of all steps, and what layers pass on.
 std::int64_t over_layers(const CudnnRnn& rnn,
                          std::int64_t kinds_of_states,
                          std::int64_t layer_steps) {
@@ -42,7 +42,7 @@ std::int64_t over_layers(const CudnnRnn& rnn,
          std::max(rnn.input_width, rnn.hidden_width) * layer_steps;
 }
 
-/// Over the gates of one layer: inputs, gates, outputs with and without dropout.
+/// For the gates of one layer: inputs, gates, outputs with and without dropout.
 std::int64_t over_gates(const CudnnRnn& rnn,
                         std::int64_t kinds_of_states,
                         std::int64_t gate_steps) {
@@ -74,7 +74,7 @@ std::int64_t of_standard_algorithm(const CudnnRnn& rnn, const CudnnRnnChunks& ch
                   over_gates(rnn, kinds_over_gates, chunks.gate_steps));
 }
 
-/// Rows of all steps that the algorithm for small hidden states wants besides.
+/// Additional rows of all steps for the algorithm for small hidden states.
 std::int64_t small_rows(const CudnnRnn& rnn) {
   constexpr std::int64_t kOfSimple = 9;
   constexpr std::int64_t kOfLstm = 12;
@@ -83,7 +83,7 @@ std::int64_t small_rows(const CudnnRnn& rnn) {
   return rnn.mode == CudnnRnn::Mode::kLstm ? kOfLstm : kOfGru;
 }
 
-/// All steps at once: no chunks.
+/// All steps at once, without chunks.
 std::int64_t of_small_algorithm(const CudnnRnn& rnn) {
   constexpr std::int64_t kGateStates = 7;
   constexpr std::int64_t kCopiesOfGates = 4;
@@ -101,7 +101,7 @@ std::int64_t of_small_algorithm(const CudnnRnn& rnn) {
 }  // namespace
 
 CudnnRnnChunks chunks_of(const CudnnRnn& rnn) {
-  // One layer works on a chunk while the next is a chunk behind: of 128 rows, over all layers.
+  // Chunks of 128 rows over all layers: each layer is one chunk behind the layer before it.
   constexpr std::int64_t kRows = 128;
   constexpr std::int64_t kLeastSteps = 8;
   constexpr std::int64_t kGateSteps = 256;
@@ -133,13 +133,13 @@ bool has_small_hidden_state(const CudnnRnn& rnn, CudnnRnn::Pass pass) {
 std::int64_t elements_per_sequence(const CudnnRnn& rnn,
                                    CudnnRnn::Pass pass,
                                    const CudnnRnnChunks& chunks) {
-  // In bf16 cuDNN takes the same for either algorithm.
+  // In bf16 cuDNN needs the same for both algorithms.
   const bool small = has_small_hidden_state(rnn, pass) && rnn.dtype != DType::kBFloat16;
   return small ? of_small_algorithm(rnn) : of_standard_algorithm(rnn, chunks);
 }
 
 std::int64_t CudnnRnn::workspace_bytes(Pass pass) const {
-  constexpr std::int64_t kProductBytes = std::int64_t{8} << 20;  // for every layer and direction
+  constexpr std::int64_t kProductBytes = std::int64_t{8} << 20;  // per layer and direction
   constexpr std::int64_t kSlackBytes = 256;
   constexpr std::int64_t kLengthBytes = 4;
   constexpr std::int64_t kLengthAlignment = 16;

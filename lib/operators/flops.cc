@@ -14,7 +14,7 @@ using program::TensorRef;
 
 namespace {
 
-/// (…, m, k) by (…, k, n).
+/// The product of (…, m, k) and (…, k, n).
 std::int64_t product(const TensorRef* a, const TensorRef* b) {
   if (a == nullptr || b == nullptr || b->sizes.empty()) return 0;
   if (b->sizes.size() == 1) return 2 * a->numel();  // matrix by vector
@@ -43,7 +43,7 @@ std::int64_t attention(const Arguments& call, std::int64_t products) {
   return 2 * products * query->numel() * key->sizes[2];
 }
 
-/// A step and sample of oneDNN's recurrent layers: gates * hidden by (features + hidden).
+/// One step and sample of oneDNN's recurrent layers: gates * hidden by (features + hidden).
 std::int64_t recurrent_layer(const TensorRef* input,
                              const TensorRef* of_input,
                              const TensorRef* of_hidden) {

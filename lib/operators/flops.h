@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Matrix work of one call, from its geometry: multiply-adds counted twice. 0 for operators without
-// matrix work.
+// Matrix work of one call, computed from its geometry. A multiply-add counts as two operations. 0
+// for operators without matrix work.
 
 #include <cstdint>
 

@@ -12,8 +12,8 @@
 
 namespace elixir::operators {
 
-/// Name, overload, and per argument either dtype[sizes]/[strides] of tensors or the plain value.
-/// Free of storage ids and versions.
+/// The name, the overload, and for each argument either dtype[sizes]/[strides] of its tensors or
+/// its plain value. Contains no storage ids or versions.
 [[nodiscard]] std::string operator_key(const program::Operator& op);
 
 }  // namespace elixir::operators

@@ -23,7 +23,7 @@ DType read_dtype(const JsonCursor& cursor) {
   return *program::dtype_named(name);
 }
 
-/// Larger figures than any machine's memory are refused, so that sums over a plan cannot overflow.
+/// Refuses figures larger than any machine's memory, so that sums over a plan cannot overflow.
 std::int64_t read_bytes(const JsonCursor& cursor) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 50;
   const std::int64_t value = cursor.non_negative();
@@ -34,7 +34,7 @@ std::int64_t read_bytes(const JsonCursor& cursor) {
   return value;
 }
 
-/// What a schedule is made for each of: its size is that of the numbers here.
+/// Limits, because the size of a schedule grows with these numbers.
 constexpr int kMostMicroBatches = 65'536;
 constexpr int kMostBlocks = 1'000'000;
 
@@ -177,7 +177,7 @@ void read_edits_into(Plan& plan, const JsonCursor& root) {
   }
 }
 
-/// Absent in plans of earlier versions.
+/// Missing in older plans.
 program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::DeviceKind device_kind) {
   if (!hardware.has("instruction_set")) return program::CpuIsa::kUnsaid;
   const auto name = hardware.nullable("instruction_set");

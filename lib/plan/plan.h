@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The plan document (`elixir.plan`): every choice and nothing that can be derived. It names
-// parameters, never pointers or ids of a process, so that a trainer that captures the same program
-// can carry it out.
+// The plan document (`elixir.plan`). It contains every choice, and nothing that can be derived. It
+// refers to parameters by name, never by pointer or by an id of a process, so that any trainer that
+// captures the same program can use it.
 //
 // Layout rule: inside a chunk, parameters are dense, start at multiples of 256 bytes and are padded
-// with zeros. Gradient, master and moment buffers of a chunk have the same *element* layout in
+// with zeros. The gradient, master and moment buffers of a chunk have the same *element* layout in
 // their own dtype.
 
 #include <cstdint>
@@ -33,21 +33,21 @@ struct Chunk {
   std::int64_t bytes = 0;  ///< parameters and padding, in `dtype`
   program::DType dtype = program::DType::kFloat32;
   std::vector<ChunkParameter> parameters;
-  /// Private: a parameter used in several places (tied); it keeps a block of its own through the
-  /// step.
+  /// Private: holds one parameter that is used in several places (tied). It keeps its own block for
+  /// the whole step.
   enum class Kind : std::uint8_t { kPublic, kPrivate } kind = Kind::kPublic;
   Home parameter_home = Home::kDevice;
   Home gradient_home = Home::kDevice;
   program::DType gradient_dtype =
-      program::DType::kFloat32;         ///< parameters' own with one micro-batch, else fp32
-  Home optimizer_home = Home::kDevice;  ///< fp32 master and moments, and who runs AdamW
+      program::DType::kFloat32;         ///< parameters' own with one micro-batch, otherwise fp32
+  Home optimizer_home = Home::kDevice;  ///< where fp32 master, moments and AdamW are
 };
 
 struct Cache {
   std::int64_t blocks = 0;
   std::int64_t block_bytes = 0;
-  /// Gradients on their way to the host that may be alive at once beyond the one being made; 0 =
-  /// wait for each.
+  /// Limit for gradients that wait for their copy to the host, beyond the one being computed. 0:
+  /// compute waits for each copy.
   std::int64_t gradient_window_bytes = 0;
 };
 
@@ -59,28 +59,29 @@ struct Edit {
 };
 
 struct ProgramOfPlan {
-  std::string role;  ///< "train" (later "evaluate")
+  std::string role;         ///< "train" (later "evaluate")
   std::string fingerprint;  ///< before any edit
 };
 
-/// What a machine must be to carry the plan out.
+/// What a machine needs to run the plan.
 struct HardwareOfPlan {
-  std::string fingerprint;  ///< of the hardware document planned with; a difference is a warning
+  std::string fingerprint;  ///< of the planning hardware document; a mismatch is a warning
   program::DeviceKind device_kind = program::DeviceKind::kCpu;
   int sm = 0;  ///< compute capability times ten, cuda only
-  /// Of the CPU that the program was captured for, cpu only; kUnsaid in plans before it was named.
+  /// Of the CPU that the program was captured for, cpu only. kUnsaid in older plans.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
 };
 
 struct Budgets {
   std::int64_t gpu_memory_bytes =
-      0;  ///< CPU device: device-arena bytes; CUDA: process bytes as NVML sees them
+      0;  ///< CPU device: device-arena bytes; CUDA: process bytes as NVML reports
   std::int64_t host_memory_bytes = 0;
-  /// CUDA: part of the GPU budget outside the allocator (context, libraries); 0 on the CPU device.
+  /// CUDA: the part of the GPU budget outside the allocator (context, libraries). 0 on the CPU
+  /// device.
   std::int64_t gpu_context_bytes = 0;
 };
 
-/// Of one step: every task on the two copy streams, inputs and losses included.
+/// Of one step: all tasks on the two copy streams, inputs and losses included.
 struct Traffic {
   std::int64_t host_to_device_bytes = 0;
   std::int64_t device_to_host_bytes = 0;
@@ -98,8 +99,9 @@ struct Predicted {
   std::vector<StreamTime> streams;
   std::int64_t peak_allocated_bytes = 0;  ///< device, 512-byte rounding
   std::int64_t host_bytes = 0;
-  /// What time and peak rest on: calls whose time and workspace were measured, of all that run. Of
-  /// the others the time is modelled and the workspace an upper bound, so that nothing is promised.
+  /// How reliable time and peak are: the number of calls that run, and how many of them have
+  /// measured time and workspace. For the others the time is modelled and the workspace is an upper
+  /// bound.
   std::int64_t operators_measured = 0, operators_total = 0;
   Traffic traffic;
   [[nodiscard]] bool all_measured() const { return operators_measured == operators_total; }
@@ -123,12 +125,11 @@ struct Plan {
   Json meta;
 };
 
-/// In fp32, a master that lives where its parameters live *is* the parameters; otherwise it is a
-/// buffer of its own.
+/// In fp32, when master and parameters have the same home, the master *is* the parameters.
+/// Otherwise it is a separate buffer.
 [[nodiscard]] bool master_is_parameter(const Chunk& chunk);
-/// Whether any parameter of the chunk has a gradient in `program`; with an optimizer it has
-/// gradient and optimizer buffers (optimizer "none": gradients are dropped as soon as they are
-/// made).
+/// Whether any parameter of the chunk has a gradient in `program`. With an optimizer, such a chunk
+/// has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
 [[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);
 
 /// Bytes of a chunk's layout in another dtype (gradients, fp32 master and moments).

@@ -12,7 +12,7 @@
 namespace elixir::program {
 namespace {
 
-/// Shortest text that reads back to the same double; integers keep a ".0" so that 1.0 differs
+/// The shortest text that reads back as the same double. Integers keep a ".0", so that 1.0 differs
 /// from 1.
 void append_double(std::string& out, double value) {
   const std::size_t begin = out.size();
@@ -52,7 +52,7 @@ struct ArgumentWriter {
     out += ')';
   }
   void operator()(const std::string& value) const {
-    // Length first, so that no content can imitate other text.
+    // The length comes first, so that no content can imitate other text.
     fmt::format_to(std::back_inserter(out), "{}:\"{}\"", value.size(), value);
   }
   void operator()(const Ints& values) const {

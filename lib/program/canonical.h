@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Canonical text of a program's parts: one line per operator, the same for the same program
-// wherever and however it was captured. The fingerprint hashes it, tests and error messages compare
-// it line by line.
+// Canonical text of a program's parts, with one line per operator. The same program gives the same
+// text, wherever and however it was captured. The fingerprint hashes this text; tests and error
+// messages compare it line by line.
 
 #include <string>
 

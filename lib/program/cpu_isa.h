@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Instruction sets of x86-64 CPUs, as oneDNN tells them apart and names them: LibTorch asks oneDNN
-// which dtypes it computes in, and what a CPU dispatches follows from the answers. Which one this
-// machine has is asked in capture/host_cpu.h; here nothing depends on the machine.
+// Instruction sets of x86-64 CPUs, with oneDNN's names and distinctions. They matter because
+// LibTorch asks oneDNN which dtypes it computes in, and chooses operators by the answer. Nothing
+// here depends on this machine; capture/host_cpu.h finds out which instruction set it has.
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace elixir::program {
 
-/// Ascending in oneDNN's order of preference. kUnsaid: documents before the target named it.
+/// Ascending, in oneDNN's order of preference. kUnsaid: the document was written before targets
+/// named the instruction set.
 enum class CpuIsa : std::uint8_t {
   kUnsaid,
   kSse41,
@@ -30,13 +31,14 @@ enum class CpuIsa : std::uint8_t {
 
 /// "avx512_core_bf16"; "" for kUnsaid.
 [[nodiscard]] std::string_view name_of(CpuIsa isa);
-/// nullopt for a name that is none; "" is none either.
+/// nullopt for an unknown name, and for "".
 [[nodiscard]] std::optional<CpuIsa> parse_cpu_isa(std::string_view name);
-/// "sse41, avx, avx2, …": for messages.
+/// "sse41, avx, avx2, …", for messages.
 [[nodiscard]] std::string cpu_isa_names();
 
-/// Whether oneDNN computes in bf16, in fp16 on it (LibTorch's mkldnn_bf16_device_check and
-/// mkldnn_fp16_device_check). Documents that do not say were made where it does.
+/// Whether oneDNN computes in bf16, or in fp16, on this instruction set (LibTorch's
+/// mkldnn_bf16_device_check and mkldnn_fp16_device_check). True for kUnsaid, because such documents
+/// were made where it does.
 [[nodiscard]] bool onednn_computes_in_bf16(CpuIsa isa);
 [[nodiscard]] bool onednn_computes_in_fp16(CpuIsa isa);
 

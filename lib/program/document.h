@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The profile document (`elixir.profile`): a program, the model it came from and its memory.
-// Written as a stream and read operator by operator, because a large model has hundreds of
+// The profile document (`elixir.profile`): a program, the model it came from and its memory. It is
+// written as a stream and read operator by operator, because a large model has hundreds of
 // thousands of tensors.
 
 #include <cstdint>
@@ -16,8 +16,7 @@
 namespace elixir::program {
 
 /// Bytes of one training step. Exact values count each storage rounded up to 512 bytes, as
-/// LibTorch's caching allocator does; nullopt (null in the document) where a figure is not
-/// computed.
+/// LibTorch's caching allocator does. nullopt (null in the document): the figure is not computed.
 struct MemorySummary {
   std::int64_t parameters_bytes = 0, buffers_bytes = 0, gradients_bytes = 0, optimizer_bytes = 0;
   std::int64_t activations_peak_bytes = 0;
@@ -36,8 +35,8 @@ struct Profile {
 
 void write_profile(const Profile& profile, const Sink& sink);
 
-/// Reads and checks a document: positions are ids, references exist, the stored fingerprint is the
-/// program's.
+/// Reads and checks a document: ids must be positions, references must exist, and the stored
+/// fingerprint must be the program's.
 [[nodiscard]] Profile load_profile(const std::string& path);
 
 }  // namespace elixir::program

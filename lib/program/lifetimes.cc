@@ -90,8 +90,7 @@ class Walk {
     for (const TensorRef& tensor : unreturned_writes(op)) {
       version_[tensor.storage] = std::max(version_[tensor.storage], tensor.version + 1);
     }
-    // A call that neither writes nor makes a storage gives views alone: whoever reads them builds
-    // the view.
+    // A call that neither writes nor makes a storage only makes views. Each reader builds its view.
     result_.executed[op.id] = op.writes || any_fresh || !any_output;
     if (!result_.executed[op.id]) return;
     std::vector<std::int32_t>& used = result_.parameters_used[op.id];
@@ -107,7 +106,7 @@ class Walk {
   }
 
   void find_gradients() {
-    // Gradients are few; one more walk over outputs finds the call that made each one's version.
+    // There are few gradients, so one more walk finds the call that made each one's version.
     std::vector<std::vector<std::int32_t>> gradients_in(program_.storages.size());
     for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
       const auto& gradient = program_.parameters[i].gradient;
@@ -188,7 +187,7 @@ std::vector<std::int32_t> order_of_first_use(const Program& program, const Lifet
   }
   for (const Operator& op : program.operators) {
     if (!lifetimes.executed[op.id]) continue;
-    // Operand order, not id order, decides between parameters first used by one call.
+    // If one call uses several parameters first, operand order decides, not id order.
     for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
       if (parameter_of[tensor.storage] >= 0) add(parameter_of[tensor.storage]);
     });

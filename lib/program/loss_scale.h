@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Whether training a program needs a loss scale. float16 gradients below 6e-8 become 0, so that
-// training in float16 without one learns nothing, silently.
+// Whether a program needs a loss scale to train. In float16, gradients below 6e-8 become 0, so
+// training without a loss scale silently learns nothing.
 
 #include <optional>
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace elixir::program {
 
-/// Why: the first trained parameter, or operator of backward, with a float16 gradient; nullopt when
-/// there is none.
+/// The reason: the first trained parameter, or the first operator of backward, with a float16
+/// gradient. nullopt when no loss scale is needed.
 [[nodiscard]] std::optional<std::string> needs_loss_scale(const Program& program);
 
-/// kUnsupportedModel, naming bf16, when the program needs one: no tool has it yet.
+/// Throws kUnsupportedModel, suggesting bf16, when the program needs a loss scale: no tool has one
+/// yet.
 void refuse_without_loss_scale(const Program& program);
 
 }  // namespace elixir::program

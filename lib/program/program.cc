@@ -76,8 +76,8 @@ std::optional<Category> category_named(std::string_view name) {
 
 namespace {
 
-/// Documents may hold any sizes: products end here instead of overflowing, and with them the bytes
-/// of elements of up to 16 bytes.
+/// Documents may contain any sizes. Products are capped here so that they cannot overflow, even
+/// times 16 bytes per element.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 58;
 
 std::int64_t capped_product(std::int64_t a, std::int64_t b) {

@@ -2,11 +2,12 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The captured program of one training step: a flat list of operator calls on views of (storage,
-// version), exact for one set of input shapes and one target. Plain data, no LibTorch; `capture/`
-// makes it, everything else reads it. Ids are positions: operators[i].id == i, storages[i].id == i.
-// A storage's version starts at 0 and grows by one with every call that writes to it; an operator
-// that writes refers to the version before in its arguments and to the version after in its
-// outputs.
+// version). It is exact for one set of input shapes and one target. It is plain data without
+// LibTorch: `capture/` makes it, everything else reads it.
+//
+// Ids are positions: operators[i].id == i, storages[i].id == i. A storage's version starts at 0 and
+// grows by one with every call that writes to it. An operator that writes names the old version in
+// its arguments and the new version in its outputs.
 
 #include <complex>
 #include <cstddef>
@@ -41,12 +42,12 @@ enum class DType : std::uint8_t {
   kComplex128,
 };
 [[nodiscard]] std::int64_t element_bytes(DType dtype);
-/// "float32", "bfloat16", …: the names documents use.
+/// "float32", "bfloat16", …: the names in documents.
 [[nodiscard]] std::string_view name_of(DType dtype);
 [[nodiscard]] std::optional<DType> dtype_named(std::string_view name);
 [[nodiscard]] bool is_floating(DType dtype);
 
-/// A tensor is a view of a numbered storage; sizes, strides and offset in elements.
+/// A tensor is a view of a numbered storage. Sizes, strides and offset are in elements.
 struct TensorRef {
   StorageId storage = -1;
   std::int32_t version = 0;
@@ -58,14 +59,14 @@ struct TensorRef {
   [[nodiscard]] std::int64_t numel() const;
   /// Bytes of the dense block a non-overlapping view covers: numel * element size.
   [[nodiscard]] std::int64_t bytes() const { return numel() * element_bytes(dtype); }
-  /// Bytes of memory behind the view: an expanded dimension has none of its own.
+  /// Bytes of memory behind the view. An expanded dimension has no memory of its own.
   [[nodiscard]] std::int64_t touched_bytes() const;
 };
 
 struct None {
   bool operator==(const None&) const = default;
 };
-/// A device argument: "cpu" or "cuda:0". Meta never appears: it is recorded as the target's device.
+/// A device argument: "cpu" or "cuda:0". Never "meta": capture records the target's device instead.
 struct DeviceName {
   std::string name;
   bool operator==(const DeviceName&) const = default;
@@ -103,8 +104,8 @@ struct Operator {
   std::vector<Argument> outputs;
   bool writes = false;     ///< the schema has a mutable argument
   std::int64_t flops = 0;  ///< multiply-adds counted twice; 0 for operators without matrix work
-  /// The operator that this one, which an edit has added, runs once more, with the random numbers
-  /// of the first time; -1 in captured programs.
+  /// For an operator that an edit has added: the operator that it runs again, with the same random
+  /// numbers. -1 in captured programs.
   OperatorId repeats = -1;
 };
 
@@ -122,14 +123,14 @@ inline constexpr std::size_t kCategoryCount = 8;
 [[nodiscard]] std::string_view name_of(Category category);
 [[nodiscard]] std::optional<Category> category_named(std::string_view name);
 
-/// One allocation. `allocated_at` and `freed_after` are those of eager autograd on the target; a
-/// replay releases after the last use instead (`lifetimes.h`).
+/// One allocation. `allocated_at` and `freed_after` are the lifetimes of eager autograd on the
+/// target. A replay releases storages after their last use instead (`lifetimes.h`).
 struct Storage {
   StorageId id = -1;
   std::int64_t bytes = 0;
   Category category = Category::kTemporary;
-  OperatorId allocated_at = -1;  ///< -1: there before the step
-  OperatorId freed_after = -1;   ///< operators.size(): still there after the step
+  OperatorId allocated_at = -1;  ///< -1: exists before the step
+  OperatorId freed_after = -1;   ///< operators.size(): still exists after the step
   std::string content_digest;    ///< SHA-256 of a constant's bytes, else empty
   bool on_host = false;          ///< a constant that stays a CPU tensor beside device tensors
 };
@@ -139,8 +140,7 @@ struct Parameter {
   std::vector<std::string> names;  ///< all of them; several when tied
   TensorRef tensor;                ///< version 0, dense
   bool requires_grad = true;
-  std::optional<TensorRef>
-      gradient;  ///< what `.grad` is after backward; same strides as the parameter
+  std::optional<TensorRef> gradient;  ///< `.grad` after backward; same strides as the parameter
 };
 
 struct Buffer {
@@ -151,7 +151,7 @@ struct Buffer {
 };
 
 struct Input {
-  std::string name;  ///< of forward's argument
+  std::string name;  ///< forward's argument name
   TensorRef tensor;
 };
 
@@ -159,12 +159,12 @@ struct Target {
   using Kind = DeviceKind;
   DeviceKind kind = DeviceKind::kCuda;
   int sm = 90;                   ///< compute capability times ten, CUDA only
-  CpuIsa isa = CpuIsa::kUnsaid;  ///< CPU only; a captured program's is said
+  CpuIsa isa = CpuIsa::kUnsaid;  ///< CPU only; never kUnsaid in a captured program
   bool operator==(const Target&) const = default;
-  [[nodiscard]] std::string text() const;  ///< "cpu:avx2", "cpu" (unsaid), "cuda:sm_90"
+  [[nodiscard]] std::string text() const;  ///< "cpu:avx2", "cpu" (kUnsaid), "cuda:sm_90"
   static std::optional<Target> parse(std::string_view text);
-  /// Whether what is true on one holds on the other: the same device and architecture. A CPU whose
-  /// instruction set is unsaid goes with every CPU.
+  /// Whether facts about one target hold for the other: same device and same architecture. A CPU
+  /// with an unknown instruction set (kUnsaid) matches every CPU.
   [[nodiscard]] bool goes_with(const Target& other) const;
 };
 
@@ -179,13 +179,13 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Input> inputs;
   TensorRef loss;
-  bool draws_random = false;  ///< some operator draws from the generator
+  bool draws_random = false;  ///< an operator uses the random generator
 
-  [[nodiscard]] std::int64_t parameter_count() const;  ///< elements, ties once
+  [[nodiscard]] std::int64_t parameter_count() const;  ///< elements; tied ones once
 };
 
-/// SHA-256 over the canonical form of target, operators with their flops, storages' bytes,
-/// parameters' names and geometry, inputs and loss. Independent of paths, weights, lifetimes and
+/// SHA-256 over the canonical form of the target, operators with their flops, storages' bytes,
+/// parameters' names and geometry, inputs and loss. Does not depend on paths, weights, lifetimes or
 /// modules.
 [[nodiscard]] std::string fingerprint(const Program& program);
 

@@ -9,7 +9,7 @@
 namespace elixir::program {
 namespace {
 
-/// What one call does to storages: bytes touched of each, and whether it returns the storage.
+/// How one call uses a storage: the bytes it touches, and whether it returns the storage.
 struct Touch {
   std::int64_t bytes = 0;
   bool written = false;

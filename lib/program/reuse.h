@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// How recently a program used what a call is about to use: what a cache may still hold of it.
-// Reuse distance counted in bytes (Mattson et al. 1970, over whole storages).
+// How recently a program used the storages that a call is about to use. This tells what a cache may
+// still hold. The measure is the reuse distance in bytes (Mattson et al. 1970, over whole
+// storages).
 
 #include <cstdint>
 #include <vector>
@@ -14,13 +15,13 @@ namespace elixir::program {
 
 struct Reuse {
   StorageId storage = -1;
-  std::int64_t bytes_since = 0;  ///< touched by the executed calls between the last use and now
-  bool written = false;          ///< by that last use
+  std::int64_t bytes_since = 0;  ///< touched by executed calls between the last use and now
+  bool written = false;          ///< whether the last use wrote it
   bool operator==(const Reuse&) const = default;
 };
 
-/// The storages that arguments of call `op` lie in and that an earlier executed call used at most
-/// `limit_bytes` of touched memory ago, the least recent first.
+/// The storages of the arguments of call `op` that an earlier executed call used at most
+/// `limit_bytes` of touched memory ago, least recent first.
 [[nodiscard]] std::vector<Reuse> recent_uses(const Program& program,
                                              const Lifetimes& lifetimes,
                                              OperatorId op,

@@ -17,7 +17,7 @@
 namespace elixir::replay {
 namespace {
 
-// All bytes 0xFF: NaN in every floating dtype, -1 in every integer.
+// All bytes are 0xFF, which is NaN in every floating dtype and -1 in every integer.
 constexpr int kPoisonByte = 0xFF;
 
 std::atomic<std::int64_t> limit_bytes{std::numeric_limits<std::int64_t>::max()};
@@ -33,7 +33,7 @@ void raise_peak(std::int64_t value) {
   }
 }
 
-/// Takes `bytes` (already rounded) from the account or throws without a trace.
+/// Charges `bytes` (already rounded) to the account. Throws, and charges nothing, beyond the limit.
 void take(std::int64_t bytes) {
   std::int64_t before = charged.load();
   do {
@@ -51,8 +51,8 @@ void take(std::int64_t bytes) {
   raise_peak(before + bytes);
 }
 
-/// Sits before every block; a block's DataPtr has context == data (oneDNN insists), so there is no
-/// other place.
+/// Stored before every block. There is no other place, because oneDNN requires that a block's
+/// DataPtr has context == data.
 struct Header {
   std::int64_t bytes;
   std::int64_t charged_bytes;  // 0 when allocated without charging
@@ -104,7 +104,7 @@ class CountingAllocator final : public c10::Allocator {
 void install_counting_allocator() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // Never destroyed: blocks may outlive static destruction.
+    // Never destroyed, because blocks may outlive static destruction.
     static auto* const allocator = new CountingAllocator;
     c10::SetCPUAllocator(allocator, /*priority=*/255);
   });

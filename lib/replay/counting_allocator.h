@@ -16,26 +16,25 @@ namespace elixir::replay {
 
 inline constexpr std::size_t kBlockAlignmentBytes = 256;
 
-/// Makes it LibTorch's CPU allocator for the rest of the process. Idempotent. Call before the
-/// tensors that are to be 256-byte aligned are made; older tensors stay valid.
+/// Makes it LibTorch's CPU allocator for the rest of the process. Idempotent. The caller must
+/// install it before it allocates tensors that need 256-byte alignment. Older tensors stay valid.
 void install_counting_allocator();
 
-/// The CPU device's account. Every function is safe from any thread.
+/// The account of the CPU device. Thread-safe.
 class DeviceAccount {
  public:
   static DeviceAccount& instance();
 
-  /// An allocation that would pass the limit throws c10::OutOfMemoryError and changes nothing.
+  /// An allocation beyond the limit throws c10::OutOfMemoryError and changes nothing.
   void set_limit(std::int64_t bytes);
   void clear_limit() { set_limit(std::numeric_limits<std::int64_t>::max()); }
   [[nodiscard]] std::int64_t charged_bytes() const;
-  /// Highest charged_bytes() since the last reset_peak(), which starts again from the present
+  /// The highest charged_bytes() since the last reset_peak(). reset_peak() sets it to the current
   /// value.
   [[nodiscard]] std::int64_t peak_bytes() const;
   void reset_peak();
 
-  /// For device memory that does not come from LibTorch. Throws like an allocation; rounds up the
-  /// same way.
+  /// For device memory that LibTorch does not allocate. Throws and rounds up like an allocation.
   void charge(std::int64_t bytes);
   void uncharge(std::int64_t bytes);
 };
@@ -49,8 +48,8 @@ class ChargeScope {
   ChargeScope& operator=(const ChargeScope&) = delete;
 };
 
-/// Charging is off in the scope, in all threads, whatever ChargeScopes live: for host memory
-/// allocated on the way. Only where no operator runs meanwhile.
+/// Turns charging off in all threads while it lives, whatever ChargeScopes exist. For host memory
+/// that is allocated in between. Use it only while no operator runs.
 class PauseCharging {
  public:
   PauseCharging();
@@ -59,7 +58,7 @@ class PauseCharging {
   PauseCharging& operator=(const PauseCharging&) = delete;
 };
 
-/// What charged memory is filled with when it is allocated and when it is freed.
+/// The value that charged memory is filled with when it is allocated and when it is freed.
 enum class Poison : std::uint8_t { kNone, kNaN };
 void set_poison(Poison poison);
 

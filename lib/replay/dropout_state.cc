@@ -16,7 +16,7 @@ struct States {
   std::map<c10::DeviceIndex, at::Tensor> by_device;
 };
 
-/// Never destroyed: its tensors must not outlive the CUDA runtime's end.
+/// Never destroyed, because freeing its tensors after the end of the CUDA runtime would fail.
 States& states() {
   static auto* all = new States;
   return *all;

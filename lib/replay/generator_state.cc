@@ -20,7 +20,7 @@ void set_generator_state(c10::Device device, const at::Tensor& state) {
 }  // namespace
 
 at::Tensor generator_state(c10::Device device) {
-  // A few kilobytes of host memory, whatever the device: no part of its account.
+  // A few kilobytes of host memory. They must not be charged to the device's account.
   const PauseCharging on_the_host;
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());

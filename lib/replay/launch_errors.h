@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A kernel that the GPU refuses to launch is a failure of the device (exit code 4), not a bug.
+// Maps launch failures. When the GPU refuses to launch a kernel, the device has failed (exit code
+// 4); it is not a bug.
 
 #include <string>
 
@@ -12,8 +13,8 @@
 
 namespace elixir::replay {
 
-/// Runs `body`. kernels::LaunchFailure (our kernels) and c10::AcceleratorError (LibTorch's) become
-/// kDeviceFailure.
+/// Runs `body`. Turns kernels::LaunchFailure (Elixir's kernels) and c10::AcceleratorError
+/// (LibTorch's) into kDeviceFailure.
 template <class Body>
 void with_launch_errors(const Body& body) {
   try {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A program ready to run: its executed calls prepared once, and what each leaves to be released.
-// The caller owns the storages: a table with parameters, buffers, inputs and constants in it, one
-// per micro-batch in flight.
+// A program that is ready to run. Its executed calls are prepared once, and so is the list of
+// storages that each call releases. The caller owns the storages. It must provide one table per
+// micro-batch in flight, filled with parameters, buffers, inputs and constants.
 
 #include <map>
 #include <optional>
@@ -20,32 +20,34 @@ namespace elixir::replay {
 
 class ProgramReplay {
  public:
-  /// kMissingKernel as ReplayCall.
+  /// Throws kMissingKernel, as ReplayCall does.
   explicit ProgramReplay(program::Program program);
 
   [[nodiscard]] const program::Program& program() const { return program_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
 
-  /// Runs the executed operators of [first, last) on `storages` and releases what each used last.
-  /// Needs a ReplayScope. An Error or exception of LibTorch leaves `failed_operator()`
-  /// behind.
+  /// Runs the executed operators of [first, last) on `storages`, and releases storages after their
+  /// last use. Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
+  /// is set.
   void run(StorageTable& storages, program::OperatorId first, program::OperatorId last);
-  /// The operator that the last run() stopped in; nullptr when it went through.
+  /// The operator in which the last run() failed; nullptr when it succeeded.
   [[nodiscard]] const program::Operator* failed_operator() const;
 
-  /// Releases every storage that operators make.
+  /// Releases every storage that operators produce.
   void release_produced(StorageTable& storages) const;
 
  private:
   program::Program program_;
   program::Lifetimes lifetimes_;
-  /// Runs one call; one that repeats another draws what that one drew.
+  /// Runs one call. A call that repeats another one uses the same random numbers.
   void call(program::OperatorId id, StorageTable& storages);
 
-  std::vector<std::optional<ReplayCall>> calls_;  ///< by operator id; empty for pure views
+  std::vector<std::optional<ReplayCall>>
+      calls_;  ///< by operator id; empty for calls that only make views
   c10::Device device_;
-  /// By operator id, for random calls that another repeats: the generator's state before the last
-  /// run, which is that of the same micro-batch (its backward ends before the next one begins).
+  /// By operator id, for random calls that another call repeats: the generator's state before the
+  /// last run. That run is in the same micro-batch, because its backward ends before the next
+  /// micro-batch begins.
   std::map<program::OperatorId, at::Tensor> drawn_from_;
   std::vector<program::StorageId> produced_;
   program::OperatorId running_ = -1;

@@ -54,14 +54,14 @@ bool is_optional(const c10::TypePtr& type) {
   return type->kind() == c10::TypeKind::OptionalType;
 }
 
-/// Element type of a list type, nullptr for everything else.
+/// The element type of a list type; nullptr for other types.
 c10::TypePtr list_element(const c10::TypePtr& type) {
   if (auto list = without_optional(type)->cast<c10::ListType>()) return list->getElementType();
   return nullptr;
 }
 
-/// A list of plain numbers in the list type that the schema wants: an empty list has no type of its
-/// own.
+/// A list of numbers with the list type of the schema. The schema is needed because an empty list
+/// has no type.
 template <class Number>
 c10::IValue number_list(const std::vector<Number>& values, const c10::TypePtr& element) {
   switch (element->kind()) {
@@ -114,7 +114,7 @@ c10::IValue plain_value(const program::Argument& argument, const c10::TypePtr& t
   return {};
 }
 
-/// What a shell points to between calls, so that it keeps no storage alive.
+/// The storage of a shell between calls, so that a shell keeps no real storage alive.
 const c10::Storage& placeholder(c10::DeviceType type) {
   static const c10::Storage cpu = borrow_storage(nullptr, 0, c10::Device(c10::kCPU));
   static const c10::Storage cuda = borrow_storage(nullptr, 0, c10::Device(c10::kCUDA, 0));
@@ -132,7 +132,7 @@ std::string geometry(c10::IntArrayRef sizes,
                      offset);
 }
 
-/// Same sizes, and same strides where they tell layouts apart.
+/// Same sizes, and same strides where they matter for the layout.
 bool same_layout(const at::Tensor& tensor, const TensorRef& ref) {
   const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   if (!sizes.equals(ref.sizes)) return false;
@@ -157,7 +157,7 @@ at::Tensor make_shell(const c10::Storage& storage, const TensorRef& ref) {
 }
 
 c10::Storage borrow_storage(void* memory, std::int64_t bytes, c10::Device device) {
-  // oneDNN wants the context of a DataPtr to be its pointer; without a deleter nothing is freed.
+  // oneDNN requires that the context of a DataPtr equals its pointer. The deleter frees nothing.
   return {c10::Storage::use_byte_size_t{},
           static_cast<std::size_t>(bytes),
           c10::DataPtr(
@@ -246,7 +246,7 @@ ReplayCall::Slot ReplayCall::make_slot(const program::Argument& argument,
   return slot;
 }
 
-/// Recurrent layers of cuDNN that train with dropout want its state.
+/// Finds the state that cuDNN's recurrent layers need to train with dropout.
 void ReplayCall::find_dropout_state(const program::Operator& op) {
   if (op.name != "aten::_cudnn_rnn" && op.name != "aten::_cudnn_rnn_backward") return;
   const auto position = [this](const char* name) {
@@ -268,9 +268,8 @@ const at::Tensor& ReplayCall::fill(Slot& slot, std::size_t i, const StorageTable
   const TensorRef& ref = *slot.refs[i];
   const c10::Storage& storage = storages[ref.storage];
   if (!storage) fail(fmt::format("storage {} is not there", ref.storage));
-  // A call that writes may change its arguments' geometry (`t_`, `resize_`), and a shell's keys fix
-  // its device: both need a new shell. All others are used again, which saves an allocation per
-  // argument.
+  // A shell is reused, which saves an allocation per argument, with two exceptions. A call that
+  // writes may change its arguments' geometry (`t_`, `resize_`), and a shell's keys fix its device.
   if (writes_ || shell.device().type() != storage.device().type()) {
     shell = make_shell(storage, ref);
   } else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One operator of a program made callable: its LibTorch handle, its plain arguments as IValues, its
-// tensors as shells over a table of storages. Callers hold a ReplayScope on the thread, fill the
-// table with what exists before the call, and release storages themselves. A ReplayCall is not
-// thread safe: it reuses its own stack.
+// One callable operator of a program: its LibTorch handle, its plain arguments as IValues, and its
+// tensors as shells over a table of storages. The caller must hold a ReplayScope on the thread,
+// fill the table with the storages that exist before the call, and release storages itself. A
+// ReplayCall is not thread-safe, because it reuses its stack.
 
 #include <cstdint>
 #include <optional>
@@ -21,38 +21,40 @@
 
 namespace elixir::replay {
 
-/// Storages of one replay by program::StorageId. An empty c10::Storage is not there.
+/// The storages of one replay by program::StorageId. An empty c10::Storage does not exist (yet).
 using StorageTable = std::vector<c10::Storage>;
 
-/// While alive, calls on this thread go straight to the backend's kernels, below autograd.
+/// While it lives, calls on this thread go directly to the backend's kernels, below autograd.
 class ReplayScope {
   at::AutoDispatchBelowADInplaceOrView below_;
 };
 
-/// A tensor over `storage` with the geometry of `ref`; shares the memory.
+/// A tensor over `storage` with the geometry of `ref`. It shares the memory.
 [[nodiscard]] at::Tensor make_shell(const c10::Storage& storage, const program::TensorRef& ref);
 
-/// `bytes` of memory that somebody else owns as a storage on `device`. It does not free the memory;
-/// `StorageImpl::set_data_ptr_noswap` moves every tensor over it.
+/// A storage on `device` over `bytes` of memory that the caller owns. It does not free the memory.
+/// The caller can move all its tensors to other memory with `StorageImpl::set_data_ptr_noswap`.
 [[nodiscard]] c10::Storage borrow_storage(void* memory, std::int64_t bytes, c10::Device device);
 
-/// kUnsupportedModel for the first call of `program` that no model may make (capture/record/
-/// allowed_operators.h), at its place in `file`. A document names operators as it likes.
+/// Throws kUnsupportedModel for the first call of `program` that no model may make
+/// (capture/record/allowed_operators.h), at its place in `file`. Needed because a document may name
+/// any operator.
 void refuse_what_is_not_allowed(const program::Program& program, const std::string& file);
 
 class ReplayCall {
  public:
-  /// Operator `id` of `program`. kMissingKernel when this LibTorch has no such operator,
-  /// kUnsupportedModel when no model may call it, kInternal when the recorded arguments do not fit
-  /// its schema.
+  /// Prepares operator `id` of `program`. Throws kMissingKernel when this LibTorch has no such
+  /// operator, kUnsupportedModel when no model may call it, kInternal when the recorded arguments
+  /// do not fit its schema.
   ReplayCall(const program::Program& program, program::OperatorId id);
 
   /// Calls the operator on `storages` (sized Program::storages) and puts the storages of its fresh
-  /// outputs into it. Every storage among the arguments must be there. kInternal when an output has
-  /// another geometry or storage size than the program says; exceptions of LibTorch pass through.
+  /// outputs into the table. Every storage among the arguments must exist. Throws kInternal when an
+  /// output's geometry or storage size differs from the program's; exceptions of LibTorch pass
+  /// through.
   void run(StorageTable& storages);
 
-  /// Storages that the call makes: among its outputs and not among its arguments; ascending.
+  /// Storages that the call produces: among its outputs, not among its arguments. Ascending.
   [[nodiscard]] const std::vector<program::StorageId>& fresh() const { return fresh_; }
   [[nodiscard]] program::OperatorId id() const { return id_; }
   [[nodiscard]] const c10::OperatorHandle& handle() const { return handle_; }
@@ -64,7 +66,7 @@ class ReplayCall {
       kTensor,
       kTensors,
       kOptionalTensors,
-      kDropoutState,  ///< cuDNN's, of which the program does not know; `plain` is the probability
+      kDropoutState,  ///< cuDNN's; not in the program; `plain` is the probability
     } kind;
     c10::IValue plain;
     std::vector<at::Tensor> shells;  ///< reused by every call; undefined where the argument is
@@ -90,7 +92,7 @@ class ReplayCall {
   bool writes_;
   c10::OperatorHandle handle_;
   std::vector<Slot> slots_;
-  std::vector<Output> outputs_;  ///< fresh ones alone
+  std::vector<Output> outputs_;  ///< only fresh ones
   std::vector<program::StorageId> fresh_;
   std::vector<c10::IValue> stack_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The memory of a schedule's buffers: allocated once from a device's two arenas, found by id or by
-// role.
+// The memory of a schedule's buffers. It is allocated once from a device's two arenas. Buffers are
+// found by id or by role.
 
 #include <cstdint>
 #include <functional>
@@ -17,10 +17,11 @@ namespace elixir::runtime {
 
 class BufferStore {
  public:
-  /// Memory somebody else owns for a buffer, or nullptr when it needs memory of its own.
+  /// Returns memory for a buffer that the caller owns, or nullptr when the buffer needs its own
+  /// memory.
   using Lender = std::function<void*(const schedule::Buffer&)>;
 
-  /// Zeroed. kOutOfMemory when the device's limit is passed.
+  /// The memory is zeroed. Throws kOutOfMemory when it would exceed the device's limit.
   BufferStore(Device& device, const std::vector<schedule::Buffer>& buffers, const Lender& lender);
 
   [[nodiscard]] void* at(schedule::BufferId id) const { return memory_.at(id); }

@@ -31,7 +31,7 @@ char* advance(void* memory, std::int64_t bytes) {
   return static_cast<char*>(memory) + bytes;
 }
 
-/// `tensor` laid out as the program wants it.
+/// `tensor` with the layout that the program requires.
 at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
   const program::TensorRef& ref = input.tensor;
   if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.sizes().equals(ref.sizes) ||
@@ -60,7 +60,7 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
   }
   tables_.resize(static_cast<std::size_t>(schedule_.micro_batches));
   for (auto& table : tables_) table.resize(program_.storages.size());
-  // Sized for a bus word a micro-batch; too small to be a buffer of the schedule.
+  // One slot per micro-batch. Too small to be a buffer of the schedule.
   loss_slots_ = static_cast<char*>(parts_.device.allocate(
       schedule::Arena::kHost, {kLossSlotBytes * schedule_.micro_batches})[0]);
   bind_statics();
@@ -72,7 +72,7 @@ void Executor::bind_statics() {
     for (auto& table : tables_) table[id] = storage;
   };
   const auto bind_buffer = [&](program::StorageId id, BufferRole role, std::size_t position) {
-    if (tables_.front()[id]) return;  // a second name of the same storage
+    if (tables_.front()[id]) return;  // another name of the same storage
     void* memory = parts_.buffers.find(role, static_cast<std::int32_t>(position));
     require(memory != nullptr, "the schedule has no memory for a buffer or an input");
     bind(id, replay::borrow_storage(memory, program_.storages[id].bytes, device));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Carries out one schedule on one device: issues its tasks in order, binds chunks to blocks, keeps
-// operators' storages per micro-batch. What it does to memory is what schedule.h says, task by
-// task. It owns no weights.
+// Runs one schedule on one device. Issues its tasks in order, binds chunks to blocks, and keeps
+// operators' storages per micro-batch. Its effects on memory are those that schedule.h defines,
+// task by task. It owns no weights.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace elixir::runtime {
 
-/// What an executor works on; everything outlives it.
+/// The objects that an executor uses. They must all outlive it.
 struct ExecutorParts {
   Device& device;
   replay::ProgramReplay& replay;
@@ -33,8 +33,8 @@ struct ExecutorParts {
   OptimizerPass* optimizer;                     ///< nullptr: forward only
   /// Constants' tensors by storage id. Those that are not on_host are copied to their buffers.
   const std::map<program::StorageId, at::Tensor>& constants;
-  /// Memory of NaN that an absent chunk's parameters point to, at least as large as any chunk;
-  /// nullptr: using an absent parameter is an error instead.
+  /// Memory filled with NaN, at least as large as any chunk. The parameters of an absent chunk
+  /// point to it. nullptr: using an absent parameter is an error instead.
   void* poison;
 };
 
@@ -42,14 +42,15 @@ class Executor {
  public:
   Executor(const ExecutorParts& parts, schedule::Schedule schedule);
 
-  /// One run. `step` counts from 1. Fills everything of the report but what the optimizer knows.
-  /// kDataMismatch before anything runs; kOutOfMemory, kDeviceFailure: storages are released, and
-  /// parameters are those of a step cut short.
+  /// Runs the schedule once. `step` counts from 1. Fills the whole report except what only the
+  /// optimizer knows. Throws kDataMismatch before anything runs. Throws kOutOfMemory or
+  /// kDeviceFailure during the run: then storages are released, but parameters may be partly
+  /// updated.
   StepReport run(const MicroBatches& batch, std::uint64_t seed, std::int64_t step);
 
   [[nodiscard]] const schedule::Schedule& schedule() const { return schedule_; }
   void replace_schedule(schedule::Schedule schedule) { schedule_ = std::move(schedule); }
-  /// Storage of a buffer of the program.
+  /// The storage of a buffer of the program.
   [[nodiscard]] const c10::Storage& storage_of(const program::Buffer& buffer) const;
 
  private:
@@ -77,8 +78,8 @@ class Executor {
   schedule::Schedule schedule_;
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
-  char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes a micro-batch
-  // Of the run in progress:
+  char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch
+  // State of the current run:
   std::vector<std::vector<at::Tensor>> inputs_;
   std::vector<bool> seeded_;
   std::uint64_t seed_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Whether this machine can carry out a plan: device kind, compute capability, memory at least the
-// budgets. A check of compatibility, not of identity, made before anything is allocated.
+// Whether this machine can run a plan: device kind, compute capability, and memory of at least the
+// budgets. It checks compatibility, not identity, and runs before anything is allocated.
 
 #include <cstdint>
 #include <optional>
@@ -20,15 +20,15 @@ struct Machine {
     std::int64_t memory_bytes = 0;
   };
   std::int64_t host_memory_bytes = 0;
-  program::CpuIsa isa = program::CpuIsa::kUnsaid;  ///< kUnsaid goes with every plan
+  program::CpuIsa isa = program::CpuIsa::kUnsaid;  ///< kUnsaid matches every plan
   std::optional<Gpu> gpu;                          ///< the first one
   std::string why_no_gpu;  ///< "built without CUDA", the driver's message, …
 };
-/// Asks the operating system, LibTorch, and CUDA where the build has it.
+/// Asks the operating system, LibTorch, and CUDA if the build has it.
 [[nodiscard]] Machine this_machine();
 
-/// kWrongMachineKind where a program captured for the CPU `wanted` is to run on the CPU `here` and
-/// both are known to be different: it would dispatch other operators than were planned.
+/// Throws kWrongMachineKind when a program captured for the CPU `wanted` should run on the CPU
+/// `here`, both are known and they differ: LibTorch would dispatch other operators than planned.
 void check_cpu(program::CpuIsa wanted, program::CpuIsa here);
 
 /// `wanted` is the value of --device: kAuto takes the plan's. kNoGpu (a GPU is asked for and there

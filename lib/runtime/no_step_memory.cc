@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// In builds without CUDA.
+// For builds without CUDA.
 #include "core/error.h"
 #include "runtime/step_memory.h"
 

@@ -30,7 +30,7 @@ std::string share_of(std::int64_t bad, std::int64_t all) {
   return fmt::format("{} of its {} elements", format_count(bad), format_count(all));
 }
 
-/// Trained parameters of the chunks in question.
+/// The trained parameters of the suspected chunks.
 std::vector<Suspect> suspects_of(const program::Program& program,
                                  const std::vector<ParameterLayout>& layouts,
                                  const OptimizerPass& optimizer) {

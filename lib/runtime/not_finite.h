@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Says which gradient or update of a failed step is not finite. That a step failed is known from
-// the passes that read the data anyway (optimizer_pass.h); the passes here come after that.
+// Finds which gradient or update of a failed step is not finite. The optimizer's passes notice that
+// a step failed, because they read the data anyway (optimizer_pass.h). The passes here run only
+// after that.
 
 #include <cstdint>
 
@@ -14,9 +15,10 @@
 
 namespace elixir::runtime {
 
-/// kNotFinite for step `step`, of which `optimizer` has met something that is not finite. Names the
-/// first parameter, in program order, whose gradient is not finite; else whose gradient's squares
-/// overflow the norm; else whose update is not finite. On an idle device, before the next step.
+/// The kNotFinite error for step `step`, in which `optimizer` met a value that is not finite. Names
+/// the first parameter, in program order, whose gradient is not finite; otherwise, whose squared
+/// gradients overflow the norm; otherwise, whose update is not finite. Call it on an idle device,
+/// before the next step.
 [[nodiscard]] Error not_finite_error(std::int64_t step,
                                      const program::Program& program,
                                      const std::vector<ParameterLayout>& layouts,

@@ -16,11 +16,11 @@ OptimizerPass::OptimizerPass(const program::Program& program,
                              const OptimizerOptions& options,
                              const std::vector<ParameterLayout>& layouts)
     : options_(options), ranges_(plan.chunks.size()), norms_(plan.chunks.size()) {
-  // Sums are in program order, so that the tree over them does not depend on chunks.
+  // Sums are in program order, so that the tree over them does not depend on the chunks.
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const ParameterLayout& layout = layouts[i];
     if (!layout.trained) continue;
-    static_cast<void>(element_of(program.parameters[i].tensor.dtype));  // refuses early
+    static_cast<void>(element_of(program.parameters[i].tensor.dtype));  // throws early
     norms_[layout.chunk].push_back({layout.first_element, layout.elements, sum_count_});
     sum_count_ += kernels::norm_blocks(static_cast<std::size_t>(layout.elements));
   }
@@ -32,8 +32,8 @@ OptimizerPass::OptimizerPass(const program::Program& program,
     std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
       return a->first_element < b->first_element;
     });
-    // Neighbours with the same scalars become one range; the padding between them is zero and stays
-    // unread.
+    // Neighbours with the same scalars become one range. The padding between them is zero and not
+    // read.
     bool joins = false;
     for (const ParameterLayout* layout : order) {
       if (!layout->trained) {

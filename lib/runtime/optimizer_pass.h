@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The optimizer's part of a step: norm, clip factor and AdamW over the ranges of a chunk that are
-// trained. Parameters without gradient and frozen ones have no range: no state, no update, no
-// decay. One step at a time: begin_step(), then per chunk norm(), then clip(), then per chunk
-// update(). The passes notice by the way what is not finite: a norm that is not holds every update
-// back, an update that is not marks its chunk; after the step the caller asks finite().
+// The optimizer's part of a step: norm, clip factor and AdamW over the trained ranges of each
+// chunk. Frozen parameters and parameters without a gradient have no range: no state, no update, no
+// decay.
+//
+// The caller must run one step at a time: begin_step(), norm() for each chunk, clip(), update() for
+// each chunk. The passes also detect values that are not finite: such a norm holds back every
+// update, and such an update marks its chunk. After the step the caller must ask finite().
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +21,7 @@ namespace elixir::runtime {
 
 class OptimizerPass {
  public:
-  /// Arrays of one chunk, each at its element 0. `parameters` may be the master itself.
+  /// The arrays of one chunk, each from its element 0. `parameters` may be the master itself.
   struct Chunk {
     float* master;
     float* moment1;
@@ -35,8 +37,8 @@ class OptimizerPass {
                 const OptimizerOptions& options,
                 const std::vector<ParameterLayout>& layouts);
 
-  /// Floats that norm() fills, and one mark a chunk that update() sets; the caller gives memory
-  /// that every stream can write.
+  /// Numbers of floats that norm() fills, and of marks (one per chunk) that update() sets. The
+  /// caller must provide memory that every stream can write.
   [[nodiscard]] std::size_t sums() const { return sum_count_; }
   [[nodiscard]] std::size_t marks() const { return ranges_.size(); }
   void set_memory(float* sums, std::uint32_t* marks) {
@@ -45,22 +47,23 @@ class OptimizerPass {
   }
 
   void begin_step(std::int64_t step, double learning_rate, int micro_batches);
-  /// Sums of squares of chunk `index`.
+  /// Computes the sums of squares of chunk `index`.
   void norm(std::int32_t index,
             const void* gradients,
             program::DType type,
             StreamOperations& operations);
-  /// All sums -> norm and factor. On the host, after every norm().
+  /// Computes norm and factor from all sums. Runs on the host, after all calls of norm().
   void clip();
   void update(std::int32_t index, const Chunk& chunk, StreamOperations& operations) const;
 
   /// Of this step, after clip().
   [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
-  /// Whether gradients and updates of this step were finite, once all its tasks are done.
+  /// Whether gradients and updates of this step were finite. Call it when all tasks are done.
   [[nodiscard]] bool finite() const;
-  /// Whether chunk `index` has something that was not, or, when the norm overflowed, may have.
+  /// Whether chunk `index` has a value that is not finite, or may have one because the norm
+  /// overflowed.
   [[nodiscard]] bool suspects(std::int32_t index) const;
-  /// The norm is not finite: no update was made.
+  /// The norm is not finite, so no update was made.
   [[nodiscard]] bool norm_overflowed() const { return held_back_; }
 
  private:

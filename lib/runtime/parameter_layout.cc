@@ -11,7 +11,7 @@
 namespace elixir::runtime {
 
 bool matches_glob(std::string_view text, std::string_view pattern) {
-  // Greedy with one point to return to: the last star and the text it has taken so far.
+  // Greedy with one point to backtrack to: the last star, and how much text it has matched.
   std::size_t t = 0, p = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where each parameter of a program lies in a plan's chunks, and how the optimizer treats it.
+// The position of each parameter of a program in a plan's chunks, and how the optimizer treats it.
 // Offsets in gradient, master and moment buffers count the same elements as in the parameters'
 // chunk.
 
@@ -23,15 +23,16 @@ struct ParameterLayout {
   bool decays = false;   ///< weight decay applies
 };
 
-/// By position in Program::parameters. `no_decay`: glob patterns (`*`, `?`) over any of a
-/// parameter's names. kUnsupportedModel for a parameter that is a part of a larger storage.
+/// By position in Program::parameters. `no_decay` lists glob patterns (`*`, `?`) that match any of
+/// a parameter's names. Throws kUnsupportedModel for a parameter that is a part of a larger
+/// storage.
 [[nodiscard]] std::vector<ParameterLayout> lay_out_parameters(
     const program::Program& program,
     const plan::Plan& plan,
     const std::vector<std::string>& no_decay);
 
-/// A pattern of `*` (any run of characters), `?` (one character) and characters that stand for
-/// themselves.
+/// Whether `text` matches `pattern`: `*` matches any characters, `?` one character, other
+/// characters match themselves.
 [[nodiscard]] bool matches_glob(std::string_view text, std::string_view pattern);
 
 }  // namespace elixir::runtime

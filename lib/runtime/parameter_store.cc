@@ -93,7 +93,7 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
     return tensor;
   };
   if (wanted != c10::kBFloat16 || value.scalar_type() == wanted) return laid_out(wanted);
-  // LibTorch rounds ties to even; parameters round ties away from zero.
+  // LibTorch would round ties to even, but parameters round ties away from zero.
   const at::Tensor wide = laid_out(c10::kFloat);
   at::Tensor rounded = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(wanted));
   kernels::convert_cpu(rounded.mutable_data_ptr(),
@@ -147,7 +147,7 @@ void ParameterStore::set(const std::string& parameter, StatePart part, const at:
     throw error.note(fmt::format("{} of {}", name_of(part), parameter));
   }
   write(found, written);
-  // Parameter and master go together; in fp32 they are one.
+  // Parameter and master must agree. In fp32 they are one.
   if (part == StatePart::kParameter) {
     const Found master = find(p, StatePart::kMaster);
     if (master.memory && master.memory != found.memory) widen(master, found, written);

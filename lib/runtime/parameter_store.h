@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Parameters and optimizer state at their homes, one parameter at a time: how a trainer is filled,
-// saved and restored. Between steps only.
+// Reads and writes parameters and optimizer state at their homes, one parameter at a time, to fill,
+// save and restore a trainer. Use it only between steps.
 
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ namespace elixir::runtime {
 
 class ParameterStore {
  public:
-  /// Everything outlives the store.
+  /// All arguments must outlive the store.
   ParameterStore(Device& device,
                  const program::Program& program,
                  const plan::Plan& plan,
@@ -39,11 +39,11 @@ class ParameterStore {
   };
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
   [[nodiscard]] Found find(std::size_t parameter, StatePart part) const;
-  /// `value` on the CPU in `ref`'s geometry and dtype, rounded as the design says.
-  /// May be `value` itself.
+  /// `value` on the CPU, in `ref`'s geometry and dtype, rounded as the design says. May return
+  /// `value` itself.
   [[nodiscard]] at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
   void write(const Found& to, const at::Tensor& value);
-  /// The fp32 master of a parameter whose data is `value`, piece by piece.
+  /// Writes the fp32 master of a parameter with the data `value`, piece by piece.
   void widen(const Found& master, const Found& parameter, const at::Tensor& value);
 
   Device& device_;
@@ -52,7 +52,7 @@ class ParameterStore {
   const BufferStore& buffers_;
   const std::vector<ParameterLayout>& layouts_;
   kernels::ThreadPool pool_;
-  std::vector<float> wide_;  ///< a piece of a master on its way
+  std::vector<float> wide_;  ///< one piece of a master
 };
 
 }  // namespace elixir::runtime

@@ -63,7 +63,7 @@ void check_machine(const program::Target& target) {
   }
 }
 
-/// What the allocator is asked for while this lives.
+/// Records the requests to the allocator while it lives.
 class Recording {
  public:
   explicit Recording(const program::Target& target) {
@@ -121,7 +121,7 @@ class Recording {
   }
 };
 
-/// Masters before the first step, everything else after its backward pass.
+/// Allocates masters before the first step, and the other state after the first backward pass.
 class OptimizerMemory {
  public:
   OptimizerMemory(const Program& program, program::Optimizer optimizer)
@@ -162,11 +162,11 @@ class Replay {
     const auto end = static_cast<program::OperatorId>(replay_.program().operators.size());
     replay_.run(storages_, 0, end);
   }
-  /// The loss and the gradients.
+  /// Releases the loss and the gradients.
   void release() { replay_.release_produced(storages_); }
 
  private:
-  /// Numbers that every operator takes: zeros, as the autograd step has them, and ones as inputs.
+  /// Binds values that every operator accepts: zeros, as in the autograd step, and ones for inputs.
   void bind(const program::TensorRef& ref, bool input) {
     if (storages_[static_cast<std::size_t>(ref.storage)]) return;
     const std::int64_t bytes =
@@ -186,7 +186,7 @@ class Replay {
   replay::StorageTable storages_;
 };
 
-/// LibTorch's out-of-memory exception as ours.
+/// Turns LibTorch's out-of-memory exception into an Error.
 template <class Work>
 MeasuredMemory guarded(Work work) {
   try {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Memory of a real training step on this machine's GPU: every request to LibTorch's allocator and
-// the peaks, to hold against a prediction. Each call should have a process of its own: what
-// libraries and the allocator keep is counted in.
+// Measures the memory of a real training step on this machine's GPU: every request to LibTorch's
+// allocator, and the peaks. Tests compare it with predictions. Run each call in its own process,
+// because memory that libraries and the allocator keep is counted.
 
 #include <cstdint>
 #include <string>
@@ -19,22 +19,23 @@ struct MeasuredMemory {
   std::string device;
   std::int64_t peak_allocated_bytes = 0;
   std::int64_t peak_reserved_bytes = 0;
-  /// Of the whole GPU at the end, whoever took it.
+  /// Of the whole GPU at the end, other processes included.
   std::int64_t used_bytes = 0;
-  std::vector<memory::RecordedEvent> events;  ///< requests and releases alone
+  std::vector<memory::RecordedEvent> events;  ///< only requests and releases
 };
 
-/// `steps` steps of forward and backward with LibTorch's autograd; before the first the fp32
-/// masters that `optimizer` needs, after its backward the moments; the update itself is left out,
-/// because Elixir's asks for no memory. Gradients are set to none after each step. `program` is the
-/// model's, captured for this GPU. kNoGpu, kWrongMachineKind, kOutOfMemory.
+/// Runs `steps` steps of forward and backward with LibTorch's autograd. Allocates the fp32 masters
+/// that `optimizer` needs before the first step, and the moments after its backward. Skips the
+/// update, because Elixir's update requests no memory. Sets gradients to none after each step.
+/// `program` must be captured from the model for this GPU. Throws kNoGpu, kWrongMachineKind,
+/// kOutOfMemory.
 [[nodiscard]] MeasuredMemory measure_autograd(const capture::Model& model,
                                               const capture::Options& options,
                                               const program::Program& program,
                                               program::Optimizer optimizer,
                                               int steps);
 
-/// The same by replaying the program as the trainer does, all of it on the GPU.
+/// Same, but replays the program as the trainer does, with everything on the GPU.
 [[nodiscard]] MeasuredMemory measure_replay(const capture::Captured& captured,
                                             program::Optimizer optimizer,
                                             int steps);

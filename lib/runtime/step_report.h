@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One step from outside: the batch that goes in, the report that comes out. A report is measured,
-// by clocks and allocators; nothing in it is taken from the schedule.
+// The input and output of one step: a batch and a report. Every figure of a report is measured, by
+// clocks and allocators; none is copied from the schedule.
 
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace elixir::runtime {
 
-/// One batch: CPU tensors in Program::inputs order, one vector a micro-batch.
+/// One batch: CPU tensors in Program::inputs order, one vector per micro-batch.
 using MicroBatches = std::vector<std::vector<at::Tensor>>;
 
 struct MemoryUse {
@@ -27,7 +27,7 @@ struct MemoryUse {
 
 struct StepReport {
   double loss = 0;                      ///< mean over micro-batches
-  std::vector<float> micro_losses;      ///< as computed, one a micro-batch
+  std::vector<float> micro_losses;      ///< as computed, one per micro-batch
   std::optional<double> gradient_norm;  ///< with clipping
   double step_ns = 0;                   ///< wall clock
   std::array<double, schedule::kStreamCount> busy_ns{};

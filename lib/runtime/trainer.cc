@@ -38,10 +38,10 @@ namespace {
 
 using schedule::BufferRole;
 
-/// Memory that takes seconds to touch and lock.
+/// Touching and locking this much memory takes seconds, so it is announced.
 constexpr std::int64_t kWorthAWord = 8_GiB;
 
-/// What a start spends its time on (--verbose).
+/// Logs how the start-up spends its time (--verbose).
 class Stopwatch {
  public:
   void log(const std::string& what) const {
@@ -124,7 +124,7 @@ const program::Buffer& buffer_named(const program::Program& program, const std::
 
 }  // namespace
 
-/// A forward-only program over the training program's chunks and module buffers.
+/// A forward-only program that uses the training program's chunks and module buffers.
 struct Evaluation {
   capture::Captured captured;
   replay::ProgramReplay replay;
@@ -228,7 +228,7 @@ void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tenso
                 buffer.name,
                 fmt::join(buffer.tensor.sizes, ", "));
   }
-  // Through a copy of the whole storage, so that strides and neighbours in it are kept.
+  // Copies the whole storage, so that strides and neighbours in it are kept.
   const c10::Storage& storage = executor->storage_of(buffer);
   const auto bytes = static_cast<std::int64_t>(storage.nbytes());
   std::vector<char> copy(static_cast<std::size_t>(bytes));
@@ -258,8 +258,8 @@ Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
   schedule::LoweringOptions lowering;
   lowering.training = false;
   schedule::Schedule schedule = lower_checked(made->replay, plan, lowering);
-  // Chunks, blocks and module buffers are the training program's; inputs and constants are too
-  // where they fit.
+  // Chunks, blocks and module buffers are those of the training program. So are inputs and
+  // constants, if they fit.
   const std::vector<schedule::BufferId> lent =
       schedule::lend_buffers(executor->schedule(), replay.program(), schedule, program);
   const auto lend = [&](const schedule::Buffer& wanted) -> void* {

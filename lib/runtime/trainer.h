@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The trainer: executes a plan's schedule on a device by replaying the captured program below
-// autograd, and owns parameters, optimizer state and buffers. One per process (it takes over the
-// CPU allocator of LibTorch while operators run). Placement never changes the numbers: any two
-// plans of a program on one kind of device and one CPU thread count give the same losses and
-// weights, bit for bit.
+// The trainer. It executes a plan's schedule on a device by replaying the captured program below
+// autograd, and owns parameters, optimizer state and buffers. A process may have only one, because
+// it replaces LibTorch's CPU allocator while operators run. Placement never changes the numbers:
+// any two plans of a program, on one kind of device and with one CPU thread count, give the same
+// losses and weights, bit for bit.
 
 #include <cstdint>
 #include <memory>
@@ -25,24 +25,25 @@ namespace elixir::runtime {
 
 class Trainer {
  public:
-  /// Lowers and checks the plan, allocates every buffer, fills them. kPlanOfAnotherProgram,
-  /// kInconsistentPlan, kMachineTooSmall, kWrongMachineKind, kNoGpu, kUnsupportedModel (fp16),
-  /// kBufferWithoutData (from `source`), kOutOfMemory.
+  /// Lowers and checks the plan, then allocates and fills every buffer. Throws
+  /// kPlanOfAnotherProgram, kInconsistentPlan, kMachineTooSmall, kWrongMachineKind, kNoGpu,
+  /// kUnsupportedModel (fp16), kBufferWithoutData (from `source`), kOutOfMemory.
   Trainer(capture::Captured captured,
           plan::Plan plan,
           TrainerOptions options,
           const TensorSource& source);
   ~Trainer();
 
-  /// One optimizer step (step count from 1). `learning_rate` is this step's. kDataMismatch before
-  /// anything runs; kOutOfMemory, kDeviceFailure, kLossNotFinite, kNotFinite (a gradient or an
-  /// update): the step is not counted, and updates may have been made: go on from a checkpoint.
+  /// Runs one optimizer step (steps count from 1) with this learning rate. Throws kDataMismatch
+  /// before anything runs. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or kNotFinite (a
+  /// gradient or an update) during the step: then the step is not counted, but some updates may
+  /// have been applied, so the caller must continue from a checkpoint.
   StepReport step(const MicroBatches& batch, double learning_rate);
-  /// Mean loss of one micro-batch without update, through the same chunks. `evaluation` is a
-  /// forward-only capture with the same parameters (mode eval); captured once and kept.
+  /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
+  /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
-  /// Allocates what evaluate() would allocate the first time (schedule/evaluation.h says how much),
-  /// so that every step has the same memory around it. kOutOfMemory.
+  /// Allocates now what the first evaluate() would allocate (schedule/evaluation.h has the amount),
+  /// so that every step runs with the same free memory. Throws kOutOfMemory.
   void prepare_evaluation(const capture::Captured& evaluation);
 
   [[nodiscard]] std::int64_t steps_done() const;

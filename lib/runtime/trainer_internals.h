@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What tests change in a trainer to see it notice. Not installed: nobody else may.
+// Lets tests break a trainer, to see that it notices. Not installed; only tests may use it.
 
 #include <cstdint>
 
@@ -11,9 +11,9 @@
 namespace elixir::runtime {
 
 struct TrainerInternals {
-  /// Another schedule for the steps to come, such as one that lacks a task.
+  /// Replaces the schedule of later steps, for example by one that lacks a task.
   static void replace_schedule(Trainer& trainer, schedule::Schedule schedule);
-  /// Another limit of the device arena than the plan's.
+  /// Replaces the plan's limit of the device arena.
   static void set_device_limit(Trainer& trainer, std::int64_t bytes);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a trainer is told: the device, the optimizer's constants, where the first weights come from.
-// All else is the plan's.
+// The options of a trainer: device, optimizer constants, source of the first weights. Everything
+// else is in the plan.
 
 #include <cstdint>
 #include <functional>
@@ -23,8 +23,8 @@ struct OptimizerOptions {
   double clip_norm = 0.0;             ///< 0: off
 };
 
-/// Told while parameters are filled, on the calling thread: the share of bytes done, and the name of
-/// the parameter that comes next.
+/// Progress callback while parameters are filled, on the calling thread: the share of bytes done,
+/// and the name of the next parameter.
 using FillProgress = std::function<void(double done_fraction, const std::string& parameter)>;
 
 struct TrainerOptions {
@@ -38,8 +38,9 @@ struct TrainerOptions {
   FillProgress on_fill;          ///< may be empty
 };
 
-/// Data of one parameter or buffer, asked for by name once at start: a dense CPU tensor of the
-/// program's geometry. Undefined: it stays zero until the caller sets it (a resumed run).
+/// Provides the data of one parameter or buffer. It is called once per name at the start and must
+/// return a dense CPU tensor of the program's geometry. An undefined tensor leaves zeros until the
+/// caller sets the state (a resumed run).
 using TensorSource = std::function<at::Tensor(const std::string& name)>;
 
 }  // namespace elixir::runtime

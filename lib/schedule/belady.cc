@@ -58,7 +58,7 @@ std::vector<ChunkLoad> belady_loads(const std::vector<std::vector<std::int32_t>>
         std::int32_t farthest = -1;
         for (std::size_t b = 0; b < cache.size(); ++b) {
           const std::int32_t held = cache[b].chunk;
-          if (next_use(held) == now) continue;  // this very step uses it
+          if (next_use(held) == now) continue;  // this step uses it
           if (load.block < 0 || next_use(held) > farthest ||
               (next_use(held) == farthest && held > cache[load.block].chunk)) {
             load.block = static_cast<std::int32_t>(b);

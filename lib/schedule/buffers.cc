@@ -14,8 +14,8 @@ using plan::Chunk;
 using plan::Home;
 using program::DType;
 
-// On the host a second staging buffer is cheap and lets a copy run beside an update; on the device
-// every byte counts.
+// On the host a second staging buffer is cheap and lets a copy overlap with an update. On the
+// device every byte counts.
 constexpr int kHostStagingBuffers = 2;
 constexpr int kDeviceStagingBuffers = 1;
 
@@ -75,7 +75,7 @@ class ChunkBufferMaker {
     if (trained_[c]) add_training(c);
   }
 
-  /// Gradients, master and moments, and the need for staging where homes differ.
+  /// Adds gradients, master and moments, and notes which staging is needed where homes differ.
   void add_training(std::int32_t c) {
     const Chunk& chunk = plan_.chunks[c];
     ChunkBuffers& mine = buffers_.of_chunk[c];
@@ -97,7 +97,7 @@ class ChunkBufferMaker {
     if (chunk.gradient_home != chunk.optimizer_home) {
       largest_gradients_[side] = std::max(largest_gradients_[side], gradient_bytes);
     }
-    // In fp32 updated parameters leave from the master itself.
+    // In fp32, updated parameters are copied from the master itself.
     if (chunk.parameter_home != chunk.optimizer_home && chunk.dtype != DType::kFloat32) {
       largest_parameters_[side] = std::max(largest_parameters_[side], chunk.bytes);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Every buffer that a plan needs for the whole run, derived from the plan in one place: lowering
-// gives them to tasks, the search counts their bytes. The checker derives them again on its own.
+// All buffers that a plan needs for the whole run. Lowering assigns them to tasks, and the search
+// counts their bytes. The checker derives them again, independently.
 
 #include <array>
 #include <cstdint>
@@ -12,30 +12,31 @@
 
 namespace elixir::schedule {
 
-/// One chunk's own buffers; -1: it needs none of that kind.
+/// The buffers of one chunk; -1: not needed.
 struct ChunkBuffers {
   BufferId parameters = -1;
   BufferId private_block = -1;
   BufferId gradients = -1;
   BufferId landing = -1;
-  BufferId master = -1;  ///< the parameters themselves where the plan says so
+  BufferId master = -1;  ///< may be the parameters themselves, where the plan says so
 };
 
 struct StepBuffers {
   std::vector<Buffer> all;  ///< by id
   std::vector<ChunkBuffers> of_chunk;
   std::vector<BufferId> blocks;  ///< of the cache
-  /// By optimizer home, as plan::Home counts: where gradients wait, or updated parameters, that
-  /// live elsewhere. Empty where none do.
+  /// Indexed by optimizer home (plan::Home). Gradients that live elsewhere wait here before the
+  /// update, and updated parameters that live elsewhere wait here after it. Empty when there are
+  /// none.
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
 };
 
-/// Buffers that follow from the plan alone. `trained` says of each chunk whether it has gradients and
-/// optimizer state; `micro_batches` of a step.
+/// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
+/// gradients and optimizer state. `micro_batches` is their number in a step.
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
                                         int micro_batches);
-/// Adds the model's buffers, inputs and constants: on the device under every plan.
+/// Adds the model's buffers, inputs and constants, which are on the device under every plan.
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A forward-only program that runs between steps over the chunks of a training program: which of the
-// training schedule's buffers serve it, and what it takes beside them. The trainer lends by the same
-// function, so that what is counted here is what it allocates.
+// Memory of evaluation between steps: a forward-only program that runs over the chunks of a
+// training program. Decides which training buffers it reuses and how much memory it needs in
+// addition. The trainer uses the same function, so the bytes counted here are the bytes it
+// allocates.
 
 #include <cstdint>
 #include <vector>
@@ -15,18 +16,20 @@ namespace elixir::schedule {
 
 inline constexpr BufferId kOwnBuffer = -1;
 
-/// By buffer of `evaluation`: the one of `training` that serves it, or kOwnBuffer. Module buffers go
-/// by name, constants by content, the rest by role, chunk and order, where the training's is large
-/// enough. kInternal for a module buffer that the training program does not have.
+/// For each buffer of `evaluation`: the training buffer it reuses, or kOwnBuffer. Module buffers
+/// are matched by name, constants by content, all others by role, chunk and order, if the training
+/// buffer is large enough. Throws kInternal for a module buffer that the training program does not
+/// have.
 [[nodiscard]] std::vector<BufferId> lend_buffers(const Schedule& training,
                                                  const program::Program& training_program,
                                                  const Schedule& evaluation,
                                                  const program::Program& evaluation_program);
 
 struct EvaluationMemory {
-  /// Buffers of its own; they stay for the run, beside those of training.
+  /// Buffers that evaluation allocates itself. They stay for the whole run, beside those of
+  /// training.
   std::int64_t own_device_bytes = 0, own_host_bytes = 0;
-  /// Device peak while it runs, the training's buffers counted.
+  /// Device peak during evaluation, including the training buffers.
   std::int64_t peak_device_bytes = 0;
 };
 /// `simulated_peak_bytes` is the device peak of `evaluation` alone (Simulation::device).

@@ -13,7 +13,7 @@ namespace {
 
 using plan::Chunk;
 
-/// The chunks of the cache that a call reads, each once, in the order of its arguments.
+/// The chunks of the cache that a call reads, without duplicates, in the order of its arguments.
 std::vector<std::int32_t> cached_chunks(const std::vector<std::int32_t>& parameters,
                                         const plan::Plan& plan,
                                         const StepNeeds& needs) {
@@ -65,7 +65,7 @@ std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
                      .needed_at = position_of_use[load.needed_at],
                      .free_after = load.free_after < 0 ? -1 : position_of_use[load.free_after]});
   }
-  // A private chunk comes once and stays.
+  // A private chunk is loaded once and stays.
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const BufferId block = buffers.of_chunk[c].private_block;
     if (block < 0 || needs.chunks[c].first_use < 0) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which chunk comes into which block, and when: Belady's choice over all uses of a step. A position
-// is micro-batch * operators + operator, so that the cache runs through all micro-batches.
+// Decides which chunk is loaded into which block, and when, by Belady's rule over all uses of a
+// step. A position is micro-batch * operators + operator, so one sequence covers all micro-batches.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace elixir::schedule {
 
-/// A chunk on its way into a block.
+/// A load of a chunk into a block.
 struct Load {
   std::int32_t chunk = -1;
   BufferId block = -1;
-  std::int32_t victim = -1;      ///< the chunk that leaves the block; -1: none
+  std::int32_t victim = -1;      ///< chunk evicted from the block; -1: none
   std::int64_t needed_at = -1;   ///< position
-  std::int64_t free_after = -1;  ///< position; -1: the block is free from the start of the step
-  TaskId fetch = -1;             ///< once issued
+  std::int64_t free_after = -1;  ///< position; -1: free from the start of the step
+  TaskId fetch = -1;             ///< set once it is issued
 };
 
-/// In order of need. Throws kInconsistentPlan when a call needs more chunks than there are blocks.
+/// Sorted by need. Throws kInconsistentPlan when a call needs more chunks than there are blocks.
 [[nodiscard]] std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
                                              const plan::Plan& plan,
                                              const StepNeeds& needs,

@@ -112,7 +112,7 @@ class Recording {
           break;
       }
     }
-    for (const StorageId storage : fresh_[op]) allocate(storage, op);  // what no script has
+    for (const StorageId storage : fresh_[op]) allocate(storage, op);  // storages in no script
   }
 
   const Schedule& schedule_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What LibTorch's caching allocator reserves on a CUDA device for the operators of a schedule: their
-// results and scratch memory, asked for and released in issue order, through the simulated
-// allocator, step after step until a step changes nothing. Buffers are not in it: each slab of them
-// is allocated past that allocator. A plan fits when its buffers and this fit; a schedule's peak of
-// allocated bytes does not say that, because free memory between blocks cannot always be used.
+// Memory that LibTorch's caching allocator reserves on a CUDA device for the operators of a
+// schedule. The requests and releases of their results and scratch memory go through the simulated
+// allocator in issue order. Steps repeat until one changes nothing.
+//
+// Buffers are not included: their slabs are allocated outside that allocator. A plan fits when its
+// buffers and this memory fit. The schedule's peak of allocated bytes is not enough to decide that,
+// because free memory between blocks cannot always be used.
 
 #include <cstdint>
 #include <vector>
@@ -18,11 +20,11 @@
 
 namespace elixir::schedule {
 
-/// Scripts of a program's calls as a replay makes them, on one thread; for CUDA targets.
+/// The scripts of a program's calls in a replay, which runs on one thread. For CUDA targets.
 [[nodiscard]] std::vector<operators::CallScript> replay_scripts(const program::Program& program);
 
-/// Requests and releases of `steps` runs of the schedule. Libraries' lasting workspaces come with
-/// the first.
+/// The requests and releases of `steps` runs of the schedule. Persistent workspaces of libraries
+/// come with the first run.
 [[nodiscard]] memory::TrainingEvents operator_events(
     const Schedule& schedule,
     const program::Program& program,
@@ -32,10 +34,10 @@ namespace elixir::schedule {
 
 struct OperatorMemory {
   std::int64_t peak_allocated_bytes = 0, peak_reserved_bytes = 0;
-  bool settled = false;  ///< the last simulated step asked nothing of the device
+  bool settled = false;  ///< the last simulated step changed nothing on the device
 };
-/// With the allocator's default configuration and no limit: under a limit it gives back what it
-/// keeps for later before it fails, so that it never needs more.
+/// Uses the allocator's default configuration and no limit. A limit would not need more: before it
+/// fails, the allocator releases cached memory.
 [[nodiscard]] OperatorMemory operator_memory(const memory::TrainingEvents& events);
 
 }  // namespace elixir::schedule

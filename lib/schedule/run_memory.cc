@@ -13,7 +13,7 @@ namespace {
 std::int64_t reserved_bytes(const Schedule& schedule,
                             const program::Program& program,
                             const program::Lifetimes& lifetimes) {
-  constexpr int kDifferentSteps = 2;  // the first makes what stays
+  constexpr int kDifferentSteps = 2;  // the first one allocates what stays
   return operator_memory(
              operator_events(
                  schedule, program, lifetimes, replay_scripts(program), kDifferentSteps))
@@ -45,7 +45,7 @@ RunMemory run_memory(const plan::Plan& plan,
   OperatorCosts costs(evaluation->operators.size());
   if (workspaces == Workspaces::kOfHardware) {
     costs = operator_costs(*evaluation, lifetimes, cost);
-    // An estimated workspace is an upper bound: it must not refuse a run that may well fit.
+    // An estimated workspace is an upper bound. It must not refuse a run that may fit.
     for (hardware::OperatorCost& each : costs) {
       if (each.source != hardware::OperatorCost::Source::kMeasured) each.workspace_bytes = 0;
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The schedule: one training step spelled out as tasks on streams. The simulator and the runtime
-// take the same object. Rules:
-//  - `tasks` is in issue order. Tasks of one stream run in that order. `after` names earlier tasks,
-//    of any stream, that must have finished; their ids are smaller than the task's own.
+// The schedule: one training step as tasks on streams. The simulator and the runtime use the same
+// object. Rules:
+//  - `tasks` is in issue order. Tasks of one stream run in that order. `after` lists earlier tasks,
+//    of any stream, that must finish first; their ids are smaller than the task's own.
 //  - Buffers are allocated before the first step and live until the end. Only operators' storages
-//    come and go: the fresh outputs of an executed operator appear when it starts, and
-//    `Lifetimes::released_after` goes when it ends. Gradients and the loss go with the kCompute that
-//    lists them in `releases`, before its first operator (its `after` makes that safe). So device
-//    memory is a function of issue order alone, on every device.
-//  - kCompute ranges of a micro-batch follow each other without a gap and cover every operator of
-//    the phases that run. Each micro-batch ends with an empty range (first == last), which releases
-//    whatever is still alive.
+//    are allocated and released during a step: an executed operator's fresh outputs when it starts,
+//    and `Lifetimes::released_after` when it ends. Gradients and the loss are released by the
+//    kCompute that lists them in `releases`, before its first operator (its `after` makes that
+//    safe). So device memory depends on issue order alone, on every device.
+//  - The kCompute ranges of a micro-batch follow each other without a gap and cover every operator
+//    of the phases that run. Each micro-batch ends with an empty range (first == last), which
+//    releases whatever is still alive.
 //  - A chunk whose parameters live on the host is readable in a block from its kFetch until its
-//    kEvict, which is there only when the block goes to another chunk. At the end of a step every
-//    block is given up: an update may have changed the chunks at home, so at the start of the next
-//    step no block holds anything.
-//  - A step starts when the step before has ended on every stream.
+//    kEvict. There is a kEvict only when the block goes to another chunk. At the end of a step
+//    every block is given up, because an update may have changed the chunks at home. So at the
+//    start of the next step no block holds anything.
+//  - A step starts when the previous step has ended on every stream.
 
 #include <cstdint>
 #include <string>
@@ -104,8 +104,7 @@ struct Task {
   std::int32_t parameter = -1;  ///< position in Program::parameters: kStoreGradient, kAccumulate
   BufferId source = -1, destination = -1;
   std::int64_t bytes = 0;  ///< moved over the stream, or touched by the pass
-  /// kCompute alone: operators' storages of `micro_batch` that go before the first operator of the
-  /// range.
+  /// kCompute only: storages of `micro_batch` to release before the first operator of the range.
   std::vector<program::StorageId> releases;
 };
 
@@ -113,29 +112,29 @@ struct Schedule {
   std::vector<Buffer> buffers;
   std::vector<Task> tasks;
   int micro_batches = 1;
-  bool training = true;  ///< false: forward only, no gradients, no update
+  bool training = true;  ///< false: forward only, without gradients and update
 };
 
 struct LoweringOptions {
-  bool clip_gradients = false;  ///< updates wait for the global norm
-  bool training = true;         ///< false: operators of the forward phase alone
+  bool clip_gradients = false;  ///< updates wait for the global gradient norm
+  bool training = true;         ///< false: only operators of the forward phase
 };
 
-/// Spells out one step. Which block a chunk goes to is Belady's choice over the step's chunk uses
-/// (farthest next use is evicted, ties by chunk id); a fetch is issued as soon as the last use of
-/// what its block held is issued, so the host-to-device stream runs ahead of compute as far as
-/// blocks allow. Throws kInconsistentPlan when an operator needs more chunks at once than there are
-/// blocks.
+/// Makes the tasks of one step. Belady's rule over the step's chunk uses chooses the block for each
+/// chunk: the chunk with the farthest next use is evicted, ties by chunk id. A fetch is issued as
+/// soon as the last use of the block's old chunk is issued, so that the host-to-device stream runs
+/// as far ahead of compute as the blocks allow. Throws kInconsistentPlan when an operator needs
+/// more chunks at once than there are blocks.
 [[nodiscard]] Schedule lower(const program::Program& program,
                              const program::Lifetimes& lifetimes,
                              const plan::Plan& plan,
                              const LoweringOptions& options);
 
-/// Independent of lower(): walks the tasks and returns every broken rule (empty when sound): a
-/// parameter read before it is fetched or after its eviction, a storage read before it is made or
-/// after its release, an update before its gradient is complete, a race between streams not ordered
-/// by `after`, a gradient never applied, operators missing or run twice, a forward-only schedule
-/// that writes.
+/// Checks a schedule without any code of lower(). Walks the tasks and returns every broken rule;
+/// empty when there is none. Examples: a parameter read before its fetch or after its eviction, a
+/// storage read before it exists or after its release, an update before its gradient is complete, a
+/// race between streams not ordered by `after`, a gradient never applied, an operator missing or
+/// run twice, a forward-only schedule that writes.
 [[nodiscard]] std::vector<std::string> check(const Schedule& schedule,
                                              const program::Program& program,
                                              const plan::Plan& plan);

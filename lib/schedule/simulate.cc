@@ -99,8 +99,8 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     const plan::Chunk& chunk = plan.chunks[task.chunk];
     return chunk.bytes / program::element_bytes(chunk.dtype);
   };
-  // Copies count a byte read and a byte written for each of `bytes`; these passes name what they
-  // touch.
+  // A copy's rate counts a byte read and a byte written for each of `bytes`. These passes state the
+  // bytes they touch, so half of them is copied.
   const auto touched_ns = [&](Stream stream, std::int64_t bytes) {
     return stream == Stream::kCpu ? cost.host_copy_ns(bytes / 2) : cost.device_copy_ns(bytes / 2);
   };
@@ -184,7 +184,7 @@ Simulation simulate(const Schedule& schedule,
     if (task.kind == TaskKind::kFetch) ++result.traffic.fetches;
     if (task.kind == TaskKind::kEvict) ++result.traffic.evictions;
   }
-  // Half of what 64 bits hold in nanoseconds: 146 years.
+  // Half of the range of 64 bits in nanoseconds: 146 years.
   constexpr double kLongestStepNs = 0x1p62;
   if (!(result.step_ns < kLongestStepNs)) {
     throw Error(ErrorCode::kJsonBadValue,

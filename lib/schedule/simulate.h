@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Discrete-event simulation of a schedule: time per stream and per task, device and host memory in
-// issue order. On the CPU device streams share the cores and tasks run one after another; on CUDA
-// they overlap.
+// Discrete-event simulation of a schedule: time per stream and per task, and device and host memory
+// in issue order. On the CPU device the streams share the cores, so tasks run one after another. On
+// CUDA they overlap.
 
 #include <array>
 #include <cstdint>
@@ -20,9 +20,9 @@ struct TaskTime {
 
 struct MemoryPeak {
   std::int64_t bytes = 0;  ///< device, every allocation rounded up to 512
-  TaskId task = -1;        ///< where it is reached
+  TaskId task = -1;        ///< the task that reaches it
   program::OperatorId operator_id = -1;
-  std::int64_t workspace_bytes = 0;  ///< part of it
+  std::int64_t workspace_bytes = 0;  ///< included in `bytes`
   /// By program::Category.
   std::array<std::int64_t, program::kCategoryCount> by_category_bytes{};
 };
@@ -34,12 +34,12 @@ struct Simulation {
   MemoryPeak device;
   std::int64_t host_bytes = 0;  ///< static host buffers, each rounded up to 512
   plan::Traffic traffic;
-  std::int64_t operators_measured = 0;  ///< executed calls whose cost is measured, of …
+  std::int64_t operators_measured = 0;  ///< executed calls with a measured cost, out of …
   std::int64_t operators_total = 0;
 };
 
-/// By operator id; zero for calls that are not executed. Worth keeping when many schedules of one
-/// program are simulated.
+/// By operator id; zero for calls that are not executed. To simulate many schedules of one program,
+/// compute this once and reuse it.
 using OperatorCosts = std::vector<hardware::OperatorCost>;
 [[nodiscard]] OperatorCosts operator_costs(const program::Program& program,
                                            const program::Lifetimes& lifetimes,
@@ -51,7 +51,7 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                   const plan::Plan& plan,
                                   const hardware::CostModel& cost,
                                   const OperatorCosts& operators);
-/// With the costs of `cost`.
+/// Same, with the costs from `cost`.
 [[nodiscard]] Simulation simulate(const Schedule& schedule,
                                   const program::Program& program,
                                   const program::Lifetimes& lifetimes,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What operators and chunks of one micro-batch need, read off the program once before any task is
-// made: which gradients are complete after a call, which chunks no later call reads.
+// What the operators and chunks of one micro-batch need. It is computed once from the program,
+// before any task is made: which gradients are complete after a call, and which chunks no later
+// call reads.
 
 #include <cstdint>
 #include <vector>
@@ -13,16 +14,17 @@
 
 namespace elixir::schedule {
 
-/// What follows one operator.
+/// What is true after one operator.
 struct OperatorNeeds {
-  std::vector<std::int32_t> gradients_ready;            ///< parameters whose gradient is complete
-  std::vector<program::StorageId> gradients_last_used;  ///< of gradients; no later call reads them
-  std::vector<std::int32_t> chunks_last_used;           ///< no later call reads them
+  std::vector<std::int32_t> gradients_ready;  ///< parameters whose gradient is complete
+  std::vector<program::StorageId>
+      gradients_last_used;                     ///< gradients' storages that no later call reads
+  std::vector<std::int32_t> chunks_last_used;  ///< chunks that no later call reads
 };
 
 struct ChunkNeeds {
   bool trained = false;
-  int gradients = 0;  ///< parameters that have one
+  int gradients = 0;  ///< number of parameters with a gradient
   program::OperatorId first_use = -1, last_use = -1;
 };
 
@@ -31,14 +33,14 @@ struct StepNeeds {
   std::vector<plan::Place> places;  ///< by parameter
   std::vector<ChunkNeeds> chunks;
   std::vector<OperatorNeeds> operators;
-  std::vector<int> gradients_in;  ///< by storage: parameters whose gradient it is
+  std::vector<int> gradients_in;  ///< by storage: number of parameters whose gradient it is
   program::OperatorId loss_ready = -1;
-  /// By operator: executed, and of a phase that runs.
+  /// By operator: whether it is executed, and in a phase that runs.
   std::vector<bool> executed, runs;
 };
 
-/// `training` false: only the forward phase runs and nothing is trained. Throws kInconsistentPlan
-/// when a parameter is in no chunk.
+/// With `training` false, only the forward phase runs and nothing is trained. Throws
+/// kInconsistentPlan when a parameter is in no chunk.
 [[nodiscard]] StepNeeds step_needs(const program::Program& program,
                                    const program::Lifetimes& lifetimes,
                                    const plan::Plan& plan,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// How parameters are packed into chunks. A chunk holds parameters of one dtype, either all trained
-// or all frozen; a tied parameter has a private chunk of its own. Sizes are aligned bytes (plan.h's
-// layout rule).
+// Packs parameters into chunks. All parameters of a chunk have one dtype and are either all trained
+// or all frozen. A tied parameter gets its own private chunk. Sizes are aligned bytes (layout rule
+// in plan.h).
 
 #include <cstdint>
 #include <vector>
@@ -18,37 +18,38 @@ namespace elixir::search {
 struct Item {
   std::int32_t parameter = -1;  ///< position in Program::parameters
   std::int64_t bytes = 0;       ///< aligned
-  int kind = 0;       ///< equal for parameters that may share a chunk: dtype and whether trained
-  bool tied = false;  ///< several names: registered in more than one place
+  int kind = 0;                 ///< equal for parameters that may share a chunk (dtype, trained)
+  bool tied = false;            ///< it has several names: it is registered in several places
 };
 
 /// Items in the order given by `order` (positions in Program::parameters).
 [[nodiscard]] std::vector<Item> items_of(const program::Program& program,
                                          const std::vector<std::int32_t>& order);
 
-/// One chunk to be.
+/// One planned chunk.
 struct Members {
   std::vector<Item> items;
-  std::int64_t bytes = 0;  ///< at least the items'
+  std::int64_t bytes = 0;  ///< at least the sum of the items
   bool is_private = false;
 };
 using Layout = std::vector<Members>;
 
-/// Groups of items that are placed together, none split: first fit into the open chunk of the kind,
-/// else a new one. A group larger than `capacity_bytes` has a chunk of its own. Items of one group
-/// must be of one kind.
+/// Packs groups of items; a group is never split. First fit: a group goes into the open chunk of
+/// its kind, or else into a new one. A group larger than `capacity_bytes` gets its own chunk. The
+/// caller must put only items of one kind into a group.
 [[nodiscard]] Layout pack(const std::vector<std::vector<Item>>& groups,
                           std::int64_t capacity_bytes);
 
-/// Public items of `items`, each a group of its own.
+/// The public items of `items`, each as its own group.
 [[nodiscard]] std::vector<std::vector<Item>> singles(const std::vector<Item>& items);
-/// Public items of one kind that some executed call uses together, in order of their first item.
+/// The public items, grouped by kind and by executed calls that use them together; in order of each
+/// group's first item.
 [[nodiscard]] std::vector<std::vector<Item>> used_together(const std::vector<Item>& items,
                                                            const program::Lifetimes& lifetimes);
-/// A private chunk for every tied item.
+/// One private chunk for each tied item.
 [[nodiscard]] Layout private_chunks(const std::vector<Item>& items);
 
-/// Chunks of a plan, everything at home on the device.
+/// The chunks of a plan in which everything is at home on the device.
 [[nodiscard]] std::vector<plan::Chunk> chunks_of(const Layout& layout,
                                                  const program::Program& program,
                                                  int accumulation_steps);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The original's minimum_waste_search: parameters in definition order, the chunk size that leaves
-// least unused, as many blocks as one module's own parameters need, all state in one place: the
-// device when it fits, else the host.
+// The original's minimum_waste_search. Parameters are in definition order. The chunk size is the
+// one that wastes least. There are as many blocks as the parameters of one module need. All state
+// is in one place: the device when it fits, otherwise the host.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -18,7 +18,7 @@
 namespace elixir::search {
 namespace {
 
-/// Most chunks that the direct parameters of one module are in.
+/// The largest number of chunks that hold the direct parameters of one module.
 std::int64_t blocks_for_modules(const program::Program& program, const Layout& layout) {
   std::map<std::string, std::set<std::size_t>> chunks_of_module;
   for (std::size_t c = 0; c < layout.size(); ++c) {
@@ -53,7 +53,7 @@ std::optional<Evaluated> minimum_waste_plan(const Problem& problem) {
   if (!sizes.empty()) {
     chunk_bytes = original::least_waste_chunk_size(sizes, element_bytes) * element_bytes;
     layout = pack(groups, chunk_bytes);
-    // Blocks are all of one size, so are the original's chunks.
+    // All blocks have one size, and so have the original's chunks.
     for (Members& chunk : layout) chunk.bytes = round_up(chunk_bytes, plan::kAlignmentBytes);
   }
   const std::int64_t blocks = blocks_for_modules(program, layout);

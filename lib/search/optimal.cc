@@ -15,12 +15,12 @@
 namespace elixir::search {
 namespace {
 
-/// Evaluates placements once each and keeps those that fit.
+/// Evaluates each placement once, and keeps those that fit.
 class Ranking {
  public:
   Ranking(const Problem& problem, const PlacementSpace& space) : problem_(problem), space_(space) {}
 
-  /// Step time, or infinity when it does not fit.
+  /// The step time; infinity when it does not fit.
   double run(const Placement& placement) {
     const auto seen = times_.find(key(placement));
     if (seen != times_.end()) return seen->second;
@@ -60,7 +60,7 @@ class Ranking {
     Placement placement;
     Evaluated evaluated;
   };
-  /// Placements that make one plan share a key.
+  /// Placements with the same plan share a key.
   [[nodiscard]] std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t> key(
       const Placement& placement) const {
     const plan::Plan plan = space_.plan_of(placement);
@@ -80,8 +80,8 @@ class Ranking {
   std::int64_t candidates_ = 0;
 };
 
-/// Largest n in [0, most] for which `fits(n)`; fits(0) is given. Memory grows with n nearly
-/// everywhere, so a bisection is good enough: the simulator has the last word.
+/// The largest n in [0, most] for which `fits(n)`; fits(0) must hold. Memory grows with n nearly
+/// everywhere, so bisection is good enough. The simulator decides in the end.
 template <class Fits>
 std::size_t largest_fitting(std::size_t most, Fits fits) {
   std::size_t low = 0;
@@ -97,11 +97,11 @@ std::size_t largest_fitting(std::size_t most, Fits fits) {
   return low;
 }
 
-/// What the room that is left over goes to first: parameters alone, or resident chunks for this
-/// many quarters of it.
+/// What uses the remaining room first: only parameters, or resident chunks for this many quarters
+/// of it.
 enum class Prefer : std::uint8_t { kParameters, kQuarter, kHalf, kThreeQuarters, kResident };
 
-/// Fills the device with resident chunks and resident parameters, in the order of `prefer`.
+/// Fills the device with resident chunks and resident parameters, as `prefer` says.
 Placement fill(const PlacementSpace& space,
                Placement placement,
                Prefer prefer,
@@ -115,7 +115,7 @@ Placement fill(const PlacementSpace& space,
     placement.resident = largest_fitting(chunks, [&](std::size_t n) {
       Placement candidate = placement;
       candidate.resident = n;
-      // Chunks that were to have their parameters here keep them.
+      // Chunks with parameters on the device keep them there.
       const std::size_t held = placement.resident + placement.streamed_optimizer;
       candidate.streamed_optimizer = held > n ? held - n : 0;
       return fits(candidate, limit);
@@ -149,8 +149,8 @@ std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most) {
   return {counts.begin(), counts.end()};
 }
 
-/// Gradient windows worth a try, each with the peak of operators' storages under it. A window only
-/// helps where copies run beside compute.
+/// The gradient windows to try, each with the peak of operators' storages under it. A window only
+/// helps where copies overlap with compute.
 std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Problem& problem,
                                                                     const PlacementSpace& space) {
   std::vector<std::pair<std::int64_t, std::int64_t>> windows = {{0, space.dynamic_bytes()}};
@@ -167,7 +167,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Proble
   return windows;
 }
 
-/// Every packing with several numbers of blocks, the rest of the budget filled in several ways.
+/// Tries every packing with several numbers of blocks, and fills the rest of the budget in several
+/// ways.
 void try_packings(const Problem& problem,
                   const PlacementSpace& space,
                   Ranking& ranking,
@@ -191,7 +192,7 @@ void try_packings(const Problem& problem,
   }
 }
 
-/// Placements one small step away.
+/// The placements that differ by one small step.
 std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& from) {
   std::vector<Placement> near;
   const auto add = [&](auto change) {
@@ -219,7 +220,7 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
   return near;
 }
 
-/// From the best placement, small steps for as long as one is faster.
+/// Starts from the best placement and takes small steps while they make it faster.
 void improve(const PlacementSpace& space, Ranking& ranking) {
   for (bool better = true; better;) {
     better = false;
@@ -257,7 +258,7 @@ BestPlans best_plans(const Problem& problem) {
   const PlacementSpace space(problem);
   Ranking ranking(problem, space);
 
-  // The chain decides whether anything fits; its members are the only ones when budgets are tight.
+  // The chain decides whether anything fits. With tight budgets only its members fit.
   ranking.run(space.smallest());
   if (!ranking.any()) {
     const auto least = least_device(chain_of(space), problem.host_budget_bytes());

@@ -25,8 +25,8 @@ constexpr double kAllocatorShare = 0.95;
 constexpr std::int64_t kDriverBytes = std::int64_t{2} << 30;
 constexpr std::int64_t kFewestBlocks = 4;
 
-/// Elements of the module with most direct parameters: the original copies them into a buffer of
-/// its own.
+/// Elements of the module with the most direct parameters, because the original copies them into a
+/// separate buffer.
 std::int64_t hook_buffer_elements(const program::Program& program) {
   std::map<std::string, std::int64_t> elements_of;
   for (const program::Parameter& parameter : program.parameters) {
@@ -70,7 +70,8 @@ original::Rates measured_rates(const Problem& problem, program::DType dtype) {
   return rates;
 }
 
-/// Parameters of every forward call that has some, in operand order, then the same backwards.
+/// The parameters of every forward call that has some, in operand order; then the same in reverse
+/// order.
 std::vector<std::vector<std::int32_t>> steps_of(const Problem& problem,
                                                 const std::vector<std::int32_t>& index_of) {
   const program::Program& program = problem.program();
@@ -99,7 +100,7 @@ std::vector<std::vector<std::int32_t>> steps_of(const Problem& problem,
   return steps;
 }
 
-/// Bytes of activations, temporaries and outputs at their peak when gradients leave at once.
+/// Peak bytes of activations, temporaries and outputs when gradients leave at once.
 std::int64_t activation_bytes(const Problem& problem) {
   plan::Plan plan = problem.blank_plan("elixir");
   Layout layout = pack(singles(problem.items()), 0);

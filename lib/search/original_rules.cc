@@ -107,8 +107,8 @@ std::optional<ChunkChoice> choose_chunks(const std::vector<std::int64_t>& sizes,
     std::vector<std::int32_t> chunk_of = assign_chunks(sizes, size);
     std::int64_t blocks = floored / size - (overlap ? 2 : 0);
     blocks = std::min<std::int64_t>(blocks, chunk_of.back() + 1);
-    if (blocks <= 0) continue;  // the original never gets past this size
-    // Neighbouring sizes often pack alike: then their moves are those of the size before.
+    if (blocks <= 0) continue;  // the original loops for ever at this size
+    // Neighbouring sizes often pack alike. Then the number of moves stays the same.
     if (chunk_of != last_assignment || blocks != last_blocks) {
       std::vector<std::vector<std::int32_t>> chunk_steps;
       chunk_steps.reserve(steps.size());

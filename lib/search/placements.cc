@@ -30,7 +30,7 @@ State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) co
   const Packing& packing = packings_[placement.packing];
   if (chunk < placement.resident) return State::kResident;
   if (chunk < placement.resident + placement.streamed_optimizer) return State::kStreamedOptimizer;
-  // A private chunk has a place on the device for the whole step in any case.
+  // A private chunk always has a place on the device for the whole step.
   const bool stays = packing.outlier[chunk] || packing.chunks[chunk].kind == Chunk::Kind::kPrivate;
   return stays ? State::kStreamedOptimizer : State::kStreamed;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The plans among which the optimal strategy searches. A placement packs parameters in one of a few
-// ways, keeps the first chunks wholly on the device, of the next ones the parameters alone, and
-// streams the rest through blocks.
+// The plans that the optimal strategy searches. A placement packs parameters in one of a few ways.
+// It keeps the first chunks wholly on the device, keeps only the parameters of the next chunks
+// there, and streams the rest through blocks.
 
 #include <cstdint>
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace elixir::search {
 
-/// Where a chunk is: everything at home on the device, parameters alone, or nothing.
+/// Which parts of a chunk are at home on the device: everything, only parameters, or nothing.
 enum class State : std::uint8_t { kResident, kStreamedOptimizer, kStreamed };
 
-/// One way of packing, as a plan without homes, with the largest chunks that must not go through
+/// One way of packing, as a plan without homes. Marks the chunks that are too large to go through
 /// the cache.
 struct Packing {
   std::vector<plan::Chunk> chunks;
@@ -28,8 +28,8 @@ struct Packing {
 
 struct Placement {
   std::size_t packing = 0;
-  std::size_t resident = 0;            ///< chunks from the front
-  std::size_t streamed_optimizer = 0;  ///< chunks behind them
+  std::size_t resident = 0;            ///< number of chunks, from the front
+  std::size_t streamed_optimizer = 0;  ///< number of chunks after them
   std::int64_t blocks = 0;
   std::int64_t gradient_window_bytes = 0;
   auto operator<=>(const Placement&) const = default;
@@ -45,14 +45,15 @@ class PlacementSpace {
   /// GPU budget that a placement needs when the operators' own memory peaks at `dynamic_bytes`.
   [[nodiscard]] std::int64_t gpu_memory_of(const Placement& placement,
                                            std::int64_t dynamic_bytes) const;
-  /// Peak of operators' storages under a gradient window, all gradients going to the host.
+  /// Peak of operators' storages under a gradient window, when all gradients go to the host.
   [[nodiscard]] std::int64_t dynamic_bytes_of(const Placement& base,
                                               std::int64_t window_bytes) const;
-  /// What the plan's buffers take: those of the model, too, on the device.
+  /// Bytes of the plan's buffers; on the device the model's buffers too.
   [[nodiscard]] std::int64_t device_bytes(const Placement& placement) const;
   [[nodiscard]] std::int64_t host_bytes(const Placement& placement) const;
   [[nodiscard]] std::int64_t fewest_blocks(const Placement& placement) const;
-  /// Everything streamed, one block or as few as work, in the packing where that takes least.
+  /// The smallest placement: everything streamed, with one block or as few as work, in the packing
+  /// that needs the least.
   [[nodiscard]] Placement smallest() const;
   [[nodiscard]] std::int64_t dynamic_bytes() const { return dynamic_bytes_; }
 
@@ -60,7 +61,7 @@ class PlacementSpace {
   [[nodiscard]] std::vector<schedule::Buffer> buffers_of(const Placement& placement) const;
   void add_packing(Layout layout, std::int64_t capacity_bytes);
   static bool same_chunks(const Packing& a, const Packing& b);
-  /// Keeps the largest chunks off the cache as long as that makes the smallest plan smaller.
+  /// Excludes the largest chunks from the cache, as long as that makes the smallest plan smaller.
   void find_outliers(std::size_t index);
   void make_packings();
   [[nodiscard]] std::string describe(const plan::Plan& plan) const;
@@ -73,18 +74,18 @@ class PlacementSpace {
   std::vector<Packing> packings_;
 };
 
-/// A member of the chain: the smallest plan, then one more chunk resident at a time, from least
-/// device and most host memory to the reverse.
+/// A member of the chain. The chain starts with the smallest plan and makes one more chunk resident
+/// at a time, from least device and most host memory to the reverse.
 struct ChainMember {
   Placement placement;
   std::int64_t gpu_memory_bytes = 0, host_bytes = 0;
 };
 [[nodiscard]] std::vector<ChainMember> chain_of(const PlacementSpace& space);
 
-/// The chain's member that needs least of the device under the host budget.
+/// The member that needs the least device memory under the host budget.
 [[nodiscard]] std::optional<ChainMember> least_device(const std::vector<ChainMember>& chain,
                                                       std::int64_t host_budget_bytes);
-/// The one that needs least of the host under the GPU budget.
+/// The member that needs the least host memory under the GPU budget.
 [[nodiscard]] std::optional<ChainMember> least_host(const std::vector<ChainMember>& chain,
                                                     std::int64_t gpu_budget_bytes);
 

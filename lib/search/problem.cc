@@ -108,7 +108,8 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
     ++cached;
     plan.cache.block_bytes = std::max(plan.cache.block_bytes, chunk.bytes);
   }
-  // A chunk on the host needs a block even when no call uses it: check_against() asks for one.
+  // A chunk on the host needs a block even if no call uses it, because check_against() requires
+  // one.
   const std::int64_t fewest = std::max(fewest_blocks(plan), std::int64_t{cached > 0 ? 1 : 0});
   plan.cache.blocks = std::clamp(blocks, fewest, std::max(fewest, cached));
 }
@@ -151,7 +152,7 @@ Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
 std::int64_t Problem::verify(Evaluated& plan) const {
   if (!on_cuda()) return 0;
   if (scripts_.empty()) scripts_ = schedule::replay_scripts(program_);
-  constexpr int kDifferentSteps = 2;  // the first makes what stays
+  constexpr int kDifferentSteps = 2;  // the first one allocates what stays
   const schedule::Schedule schedule =
       schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
   const memory::TrainingEvents events =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What every strategy asks about: a program on a machine under budgets. Derived tables are made
-// once; a plan's time and memory come from lowering and simulating it, so what a strategy compares
-// is what the trainer will run.
+// The common input of all strategies: a program on a machine under budgets. Derived tables are
+// computed once. Time and memory of a plan come from lowering and simulating it, so strategies
+// compare exactly what the trainer will run.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace elixir::search {
 
-/// A plan with what the simulator says about it.
+/// A plan with its simulation.
 struct Evaluated {
   plan::Plan plan;
   std::string description;
@@ -32,11 +32,11 @@ struct Evaluated {
   std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs
 };
 
-/// CUDA only, a guess for the many plans that are compared: what LibTorch's caching allocator may
-/// hold beyond what is allocated, cuBLAS's workspaces (32 MiB and 1 MiB, kept for the process),
-/// half-used segments, and a sixteenth of the operators' peak for splitting. Plans that are found
-/// are held against the simulated allocator (verify()). Part of the budget, never of the predicted
-/// allocated bytes.
+/// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is
+/// used while many plans are compared. It covers cuBLAS's workspaces (32 MiB and 1 MiB, kept for
+/// the process), half-used segments, and a sixteenth of the operators' peak for splitting. Plans
+/// that are found are then checked with the simulated allocator (verify()). It is part of the
+/// budget, never of the predicted allocated bytes.
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{96} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 16;
 
@@ -61,7 +61,7 @@ class Problem {
   [[nodiscard]] const Request& request() const { return request_; }
   [[nodiscard]] bool on_cuda() const { return hardware_.device_kind == program::DeviceKind::kCuda; }
   [[nodiscard]] std::int64_t gpu_budget_bytes() const { return gpu_budget_bytes_; }
-  /// The same problem under another GPU budget.
+  /// Changes the GPU budget of this problem.
   void set_gpu_budget(std::int64_t bytes) { gpu_budget_bytes_ = bytes; }
   [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
   /// Process memory outside the allocator; 0 on the CPU device.
@@ -71,24 +71,25 @@ class Problem {
   /// Sets of parameters that some call uses, each set once.
   [[nodiscard]] const std::vector<std::vector<std::int32_t>>& use_sets() const { return use_sets_; }
 
-  /// Everything but chunks, cache and predictions.
+  /// A plan with everything except chunks, cache and predictions.
   [[nodiscard]] plan::Plan blank_plan(const std::string& strategy) const;
-  /// The fewest cache blocks that work: most public chunks at home on the host that one call uses.
+  /// The fewest cache blocks that work: the largest number of public chunks with home on the host
+  /// that one call uses.
   [[nodiscard]] std::int64_t fewest_blocks(const plan::Plan& plan) const;
-  /// Sets cache.block_bytes to the largest chunk that comes through the cache, and `blocks`, at
-  /// least the fewest and at most as many as there are such chunks.
+  /// Sets cache.block_bytes to the largest chunk that goes through the cache. Sets the number of
+  /// blocks to `blocks`, but at least the fewest that work and at most the number of such chunks.
   void set_cache(plan::Plan& plan, std::int64_t blocks) const;
 
-  /// Lowers and simulates; fills `plan.predicted`.
+  /// Lowers and simulates the plan, and fills `plan.predicted`.
   [[nodiscard]] Evaluated evaluate(plan::Plan plan, std::string description) const;
-  /// GPU budget that a device peak needs, of which `static_bytes` are buffers.
+  /// The GPU budget for a device peak of `peak_bytes`, of which `static_bytes` are buffers.
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
                                             std::int64_t static_bytes) const;
   [[nodiscard]] bool fits(const Evaluated& candidate) const;
-  /// CUDA: `plan.gpu_memory_bytes` is made the larger of itself and what the simulated allocator
-  /// reserves for it. Returns by how much it grew: the guess was too small by that.
+  /// CUDA: raises `plan.gpu_memory_bytes` to what the simulated allocator reserves, if that is
+  /// more. Returns the increase, which is the amount by which the estimate was too small.
   std::int64_t verify(Evaluated& plan) const;
-  /// From now on guesses are larger by `bytes`.
+  /// Raises all later estimates by `bytes`.
   void raise_guess(std::int64_t bytes) { guess_bytes_ += bytes; }
 
  private:
@@ -105,14 +106,14 @@ class Problem {
   std::string hardware_fingerprint_;
   std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;
   std::int64_t guess_bytes_ = 0;  ///< beyond the floor and the fraction
-  /// CUDA: of calls, made when first asked for; and what the allocator reserves, by the sequence of
-  /// requests, which many plans share.
+  /// CUDA only. Scripts of the calls, made at the first use. Reserved bytes by sequence of
+  /// requests, cached because many plans share a sequence.
   mutable std::vector<operators::CallScript> scripts_;
   mutable std::map<std::size_t, std::int64_t> reserved_bytes_;
 };
 
-/// The named baselines: one plan each, whether it fits or not. nullopt: the strategy finds none
-/// (its capacity is used up before it starts).
+/// The named baselines. Each gives one plan, whether it fits or not. nullopt: the strategy finds no
+/// plan (its capacity is used up before it starts).
 [[nodiscard]] std::optional<Evaluated> simple_plan(const Problem& problem);
 [[nodiscard]] std::optional<Evaluated> minimum_waste_plan(const Problem& problem);
 [[nodiscard]] std::optional<Evaluated> elixir_plan(const Problem& problem);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Strategies: program + hardware + budget -> the best plan they know, or the reason there is none.
-// Pure functions; the same inputs give the same plan, ties broken by name or id.
+// Search strategies. Each takes a program, hardware and a budget, and returns the best plan it
+// knows, or the reason why there is none. Strategies are pure functions: the same inputs give the
+// same plan, and ties are broken by name or id.
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,7 @@ struct Request {
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
   bool elixir_constants =
-      false;  ///< strategy elixir: the original's literals instead of measured rates
+      false;  ///< strategy elixir: the original's constants instead of measured rates
 };
 
 struct Candidate {
@@ -38,7 +39,7 @@ struct Candidate {
   std::int64_t step_ns = 0, peak_bytes = 0, host_bytes = 0;
 };
 
-/// What a plan needs of the device.
+/// Device memory that a plan needs.
 struct DeviceNeed {
   std::int64_t peak_bytes = 0;        ///< allocated
   std::int64_t gpu_memory_bytes = 0;  ///< budget: context and allocator allowance included
@@ -56,10 +57,10 @@ struct Found {
   plan::Plan plan;
   std::string description;  ///< as in Candidate
   Recomputation recomputation;
-  /// Fastest first; none that is the same plan as another, or as the winner.
+  /// Fastest first, without duplicates of each other or of the winner.
   std::vector<Candidate> runners_up;
-  std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, where this one does
-  std::int64_t candidates = 0;              ///< evaluated
+  std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, if this one moves any
+  std::int64_t candidates = 0;              ///< number of plans evaluated
   std::int64_t operators_measured = 0, operators_total = 0;
   schedule::MemoryPeak device_peak;  ///< of the plan, by category
   std::int64_t gpu_memory_bytes =
@@ -82,7 +83,7 @@ struct Infeasible {
   BindingLimit binding_limit = BindingLimit::kGpuMemory;
   std::int64_t shortfall_bytes = 0;
   std::int64_t minimum_gpu_memory_bytes = 0, minimum_host_memory_bytes = 0;
-  std::optional<schedule::MemoryPeak> least_peak;  ///< of the plan that needs least of the GPU
+  std::optional<schedule::MemoryPeak> least_peak;  ///< of the plan that needs the least GPU memory
   std::vector<Remedy> remedies;
 };
 
@@ -91,9 +92,9 @@ using Outcome = std::variant<Found, Infeasible>;
 /// Names of the strategies, the default first.
 [[nodiscard]] std::vector<std::string> strategies();
 
-/// kProfileTargetMismatch when the program was captured for another kind of device than the
-/// hardware's; kBadFlagValue for what this version cannot plan; kJsonMissingKey when the profile
-/// lacks a measurement.
+/// Runs the strategy of `request`. Throws kProfileTargetMismatch when the program was captured for
+/// another kind of device than the hardware's, kBadFlagValue for options that this version cannot
+/// plan, and kJsonMissingKey when the profile lacks a measurement.
 [[nodiscard]] Outcome search(const program::Program& program,
                              const hardware::HardwareProfile& hardware,
                              const Request& request);

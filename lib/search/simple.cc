@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The original's simple_search: public parameters in definition order, split by count into ten
-// groups (the first ones take the remainder), six cache blocks of the largest group's size, all
-// state at home in one place: the host (the original's default) unless only the device has room.
+// The original's simple_search. Public parameters in definition order are split by count into ten
+// groups (the first ones take the remainder). There are six cache blocks of the largest group's
+// size. All state is in one place: the host (the original's default), unless only the device has
+// room.
 #include <algorithm>
 #include <numeric>
 

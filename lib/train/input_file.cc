@@ -27,11 +27,12 @@
 namespace elixir::train {
 namespace {
 
-/// Data may be thousands of small files, and a process has about a thousand descriptors.
+/// Limit on open descriptors, because data may be thousands of small files, and a process has about
+/// a thousand descriptors.
 constexpr int kKeptDescriptors = 256;
 std::atomic<int> kept_descriptors{0};
 
-// O_NONBLOCK: a pipe without a writer must not hang the opening.
+// O_NONBLOCK, because opening a pipe without a writer must not block.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 }  // namespace

@@ -16,33 +16,34 @@ namespace elixir::train {
 
 class InputFile {
  public:
-  /// kFileNotFound, kFileUnreadable (what is no regular file included).
+  /// Throws kFileNotFound; kFileUnreadable, also for anything but a regular file.
   static std::shared_ptr<const InputFile> open(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// When it was opened.
+  /// The size when the file was opened.
   [[nodiscard]] std::int64_t size_bytes() const { return size_bytes_; }
-  /// Fills `to`; from any thread. kIoError when the file is shorter by now, or another.
+  /// Fills `to`. Safe from any thread. Throws kIoError when the file is shorter now, or was
+  /// replaced.
   void read(std::int64_t offset_bytes, void* to, std::size_t bytes) const;
 
  private:
   InputFile(std::string path, int descriptor, std::int64_t size_bytes);
-  /// The kept descriptor, or a new one for the same file.
+  /// The open descriptor, or a new one for the same file.
   [[nodiscard]] int descriptor() const;
 
   std::string path_;
-  int descriptor_;  ///< -1: opened for each read
+  int descriptor_;  ///< -1: the file is opened for each read
   std::int64_t size_bytes_;
   std::uint64_t device_ = 0, inode_ = 0;
 };
 
 enum class OnInterrupt : std::uint8_t { kGoOn, kThrow };
-/// Digest of a file's content: SHA-256 over the concatenated SHA-256 digests (hex text) of its 4
-/// MiB blocks, so that it is computed on all cores. 64 lowercase hex digits. With kThrow an
-/// interrupt (core/interrupt.h) ends it.
+/// Digest of a file's content, 64 lowercase hex digits. It is the SHA-256 over the concatenated
+/// SHA-256 digests (hex text) of the file's 4 MiB blocks, so that all cores can compute it. With
+/// kThrow, an interrupt (core/interrupt.h) throws Interrupted.
 [[nodiscard]] std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt);
 
 }  // namespace elixir::train

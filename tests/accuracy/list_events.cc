@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Prints what a profile's program is predicted to ask of the CUDA allocator in three steps, for the
-// scripts beside it, one thing a line:
+// Prints the predicted requests of a profile's program to the CUDA allocator in three steps, for
+// the scripts beside it. One entry per line:
 //   a ALLOCATION BYTES CALL STORAGE   an allocation (-1: no call, no storage)
 //   f ALLOCATION                      its end
 //   s                                 the end of a step

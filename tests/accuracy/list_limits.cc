@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Prints as JSON whether three steps of a profile's program fit when the allocator may reserve only
-// so much, for limits.py: limits are percentages of the predicted reserved peak.
+// Prints as JSON whether three steps of a profile's program fit under limits for the allocator's
+// reserved memory, for limits.py. Limits are percentages of the predicted reserved peak.
 //
 // usage: list_limits DEVICE_BYTES MODEL.profile.json PERCENT...
 #include <cstdint>

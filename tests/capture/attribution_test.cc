@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Every operator knows its module: in traced and scripted models, forward and backward.
+// Every operator has its module: in traced and scripted models, in forward and backward.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,7 +22,7 @@ Captured capture_for_cpu(const std::string& name) {
   return capture(Model::load(test_model(name)), options);
 }
 
-/// Calls of `op` in `module` and phase.
+/// The number of calls of `op` in `module` and phase.
 int count(const program::Program& program,
           const std::string& module,
           const std::string& op,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What cannot be captured gives one Error with its code, never a crash.
+// Input that cannot be captured gives an Error with the right code, never a crash.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ class BadInput : public testing::Test {
     caffe2::serialize::PyTorchStreamWriter writer(path);
     bool replaced = false;
     for (const std::string& each : reader.getAllRecords()) {
-      if (each == ".data/serialization_id" || each == "version") continue;  // the writer's own
+      if (each == ".data/serialization_id" || each == "version") continue;  // from the writer
       const auto [old, bytes] = reader.getRecord(each);
       replaced = replaced || each == name;
       if (each == name) {
@@ -140,7 +140,7 @@ TEST_F(BadInput, ADamagedArchiveNamesTheRecordOrStillLoads) {
     std::string damaged = whole;
     damaged[random() % damaged.size()] ^= static_cast<char>(1 + random() % 255);
     try {
-      Model::load(write(damaged));  // weights and padding are not looked at
+      Model::load(write(damaged));  // weights and padding are not checked
     } catch (const Error& error) {
       EXPECT_THAT(error.info().code,
                   AnyOf(ErrorCode::kTruncatedArchive, ErrorCode::kNotTorchScript));
@@ -160,7 +160,7 @@ TEST_F(BadInput, ADamagedPickleIsNotInterpreted) {
   EXPECT_THAT(error.message, HasSubstr("checksum"));
 }
 
-/// Position of a record's content, and of its entry in the central directory.
+/// Positions of a record's content and of its entry in the central directory.
 struct RecordPlace {
   std::size_t content, entry;
 };
@@ -218,14 +218,14 @@ TEST_F(BadInput, ADamagedChecksumOfCompressedCodeIsFound) {
   EXPECT_THAT(error.message, HasSubstr("record '" + name + "' is damaged"));
 }
 
-/// The same archive, but for one record of weights, which loses its last bytes.
+/// The same archive, but one record of weights lacks its last bytes.
 TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
   const std::string path = directory_ / "short.pt";
   {
     caffe2::serialize::PyTorchStreamReader reader(test_model("gpt2"));
     caffe2::serialize::PyTorchStreamWriter writer(path);
     for (const std::string& name : reader.getAllRecords()) {
-      if (name == ".data/serialization_id" || name == "version") continue;  // the writer's own
+      if (name == ".data/serialization_id" || name == "version") continue;  // from the writer
       const auto [content, bytes] = reader.getRecord(name);
       const std::size_t kept = name == "data/1" ? bytes - 1 : bytes;
       writer.writeRecord(name, content.get(), kept, name.rfind("code/", 0) == 0);
@@ -266,7 +266,7 @@ TEST_F(BadInput, CodeThatWouldEndTheParsersStack) {
 }
 
 TEST_F(BadInput, RecordsThatClaimMoreThanAnyModelNeeds) {
-  // Zeros shrink to a thousandth: a small file that claims 300 MiB.
+  // Zeros compress to a thousandth, so a small file claims 300 MiB.
   const ErrorInfo error = load_error(
       with_record("extra/initialization.json", std::string(std::size_t{300} << 20, '\0')));
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
@@ -339,7 +339,7 @@ TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
   EXPECT_THAT(error.notes, Contains(HasSubstr("aten::histogram.bin_ct in the root module")));
 }
 
-/// LibTorch takes cuDNN's kernel for int32 targets on the host, which no rule knows.
+/// For int32 targets on the host, LibTorch runs cuDNN's kernel, for which there is no rule.
 TEST_F(BadInput, CtcLossThatCudnnWouldRun) {
   Options options = cpu_options();
   options.target = *program::Target::parse("cuda:sm_90");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Arguments by schema name: rules, choices, and what reads recorded calls ask for names that the
-// operator has.
+// Arguments by schema name: rules, choices and readers of recorded calls only ask for names that
+// the operator has.
 #include "capture/record/arguments/call.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST(Call, OfAnUnknownNameIsABug) {
   EXPECT_THROW(Call(schema_of("aten::relu"), arguments), Error);
 }
 
-/// A rule of the out-of-place form asks an in-place operator for its names.
+/// The rule of an out-of-place form reads the arguments of the in-place operator by the same names.
 TEST(Call, InPlaceOperatorsNameTheirArgumentsAsTheirOtherFormDoes) {
   int compared = 0;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
@@ -95,7 +95,8 @@ TEST(Call, InPlaceOperatorsNameTheirArgumentsAsTheirOtherFormDoes) {
   EXPECT_GE(compared, 10);
 }
 
-/// What all arguments of one type are, in a call that fits most rules: equal sizes, small numbers.
+/// Values for all arguments of one type, in a call that fits most rules: equal sizes, small
+/// numbers.
 struct Draw {
   std::int64_t dimensions, number, tensors;
   bool flag, none;
@@ -168,7 +169,7 @@ Values drawn(const Draw& draw, const c10::FunctionSchema& schema) {
   return arguments;
 }
 
-/// Calls that the CPU kernel takes, of operators that have some.
+/// Calls that the CPU kernel accepts, for operators that have such calls.
 std::vector<Values> accepted_calls(const std::string& op) {
   constexpr std::uint64_t kDraws = 40;
   std::vector<Values> calls;
@@ -183,14 +184,15 @@ std::vector<Values> accepted_calls(const std::string& op) {
         }
         calls.push_back(std::move(arguments));
       } catch (const c10::Error&) {
-        continue;  // drawn with a forward kernel that refuses
+        continue;  // drawn with a forward kernel that refused
       }
     }
   }
   return calls;
 }
 
-/// Whether `ask(call)` ends well; a refusal may, a name that the operator does not have may not.
+/// Whether `ask(call)` succeeds. A refusal is allowed; asking for a name that does not exist is
+/// not.
 template <class Ask>
 bool answers(const c10::FunctionSchema& schema, const Values& arguments, Ask ask) {
   try {
@@ -210,8 +212,8 @@ class NamesOfArguments : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(NamesOfArguments, AreKnownToEveryRule) {
-  // The values of different tensors are not known; a layer's sizes differ, and it asks oneDNN.
-  // Whole models have both (equality_test.cc).
+  // Different tensors have unknown values; a layer has different sizes and asks oneDNN. Whole
+  // models have both (equality_test.cc).
   const std::set<std::string> not_drawn{"aten::equal", "aten::mkldnn_rnn_layer"};
   for (const std::string& op : ruled_operators()) {
     SCOPED_TRACE(op);
@@ -241,7 +243,7 @@ TEST_P(NamesOfArguments, AreKnownToEveryChoice) {
         asked += answers(schema, arguments, [&](const Call& call) {
           static_cast<void>(choice.when(target_, call));
         });
-        if (choice.call == nullptr) continue;  // tells or refuses, never taken
+        if (choice.call == nullptr) continue;  // only hints or refuses, never matches
         static_cast<void>(answers(schema, arguments, [&](const Call& call) {
           static_cast<void>(choice.call(target_, call));
         }));

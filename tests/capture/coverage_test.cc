@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// docs/operators.md says which operators of LibTorch a capture covers; ELIXIR_TEST_ACCEPT=1 writes
-// it anew and skips. A process of its own: the answer is LibTorch's CPU half alone.
+// docs/operators.md lists the operators of LibTorch that a capture covers. ELIXIR_TEST_ACCEPT=1
+// rewrites it and skips the test. Runs in its own process, because the list is that of LibTorch's
+// CPU build alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What is chosen by compute capability, held against the conditions of LibTorch 2.11's
-// sdp_utils.cpp, and for which GPUs LibTorch has kernels.
+// Compares choices that depend on the compute capability with the conditions in LibTorch 2.11's
+// sdp_utils.cpp. Also checks for which GPUs LibTorch has kernels.
 #include <cmath>
 #include <string>
 
@@ -26,7 +26,7 @@ struct Shape {
   bool trains = true;
 };
 
-/// The backend that LibTorch's choice of attention ends with, as the table has it.
+/// The attention backend that LibTorch would choose, according to the table.
 std::string attention_on(int sm, const Shape& shape) {
   const auto tensor = [&](std::int64_t width) {
     return at::empty({2, 4, 32, width}, at::TensorOptions(at::kMeta).dtype(shape.dtype))

@@ -40,7 +40,7 @@ std::string unnumbered(const std::string& line) {
   return text;
 }
 
-/// Lines as far as they are to be shown.
+/// Collects lines up to the number that is shown.
 class Report {
  public:
   void at(std::size_t line) {
@@ -62,7 +62,7 @@ class Report {
   std::size_t shown_ = 0;
 };
 
-/// Lengths of the longest common subsequences of what is left of both from (i, j) on.
+/// Lengths of the longest common subsequences of the rest of both sides from (i, j) on.
 class Common {
  public:
   Common(const Lines& a, const Lines& b)
@@ -83,7 +83,7 @@ class Common {
   std::vector<std::uint32_t> lengths_;
 };
 
-/// Lines that are on one side alone, whatever their storages' numbers.
+/// Lines that are on one side only, ignoring the numbers of storages.
 Report structural(const Lines& meta, const Lines& real) {
   Lines a;
   Lines b;
@@ -112,7 +112,7 @@ Report structural(const Lines& meta, const Lines& real) {
   return report;
 }
 
-/// Lines that differ from those at the same place.
+/// Lines that differ from the line at the same position.
 Report line_by_line(const Lines& meta, const Lines& real) {
   Report report;
   for (std::size_t i = 0; i < std::min(meta.size(), real.size()); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What differs between two captured programs, for people to read.
+// The difference between two captured programs, for people to read.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,16 @@
 
 namespace elixir::capture {
 
-/// Everything that the fingerprint covers, as lines a person can read; operators come first.
+/// Everything that the fingerprint covers, as readable lines. Operators come first.
 [[nodiscard]] std::vector<std::string> lines_of(const program::Program& program);
 
-/// The operation after which each storage exists and the last before it is freed, one line each.
+/// For each storage, one line with the operation after which it exists and the last operation
+/// before it is freed.
 [[nodiscard]] std::vector<std::string> lifetime_lines(const program::Program& program);
 
-/// "" when equal, else how many lines differ and the first of them. One call more or less gives all
-/// later storages other numbers: such lines count, but are shown only where nothing else differs.
+/// "" when equal, otherwise the number of differing lines and the first of them. One call more or
+/// less renumbers all later storages. Lines that differ only by such numbers count, but are shown
+/// only if nothing else differs.
 [[nodiscard]] std::string difference(const std::vector<std::string>& meta,
                                      const std::vector<std::string>& real);
 

@@ -41,7 +41,7 @@ TEST(Difference, ShowsNumbersWhereNothingElseDiffers) {
   EXPECT_THAT(difference({"F call(s1.0)"}, {"F call(s2.0)"}), HasSubstr("real F call(s2.0)"));
 }
 
-/// A change of geometry has both its sides; a name that ends in a number is none of a storage's.
+/// A changed geometry is shown for both sides. A name that ends in a number is not a storage.
 TEST(Difference, KeepsWhatOnlyLooksLikeAStorage) {
   EXPECT_THAT(difference({"parameter layers1.0.weight [2]"}, {"parameter layers2.0.weight [2]"}),
               HasSubstr("meta parameter layers1.0.weight [2]\n  real parameter layers2.0"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Comparison of programs captured on meta and with real tensors, for tests.
+// Compares programs captured on meta with programs captured on real tensors, for tests.
 
 #include <ostream>
 #include <string>
@@ -22,7 +22,7 @@ namespace elixir::capture {
 struct ModelCase {
   std::string name, dtype;
 };
-/// How GoogleTest shows one.
+/// How GoogleTest prints a case.
 inline void PrintTo(const ModelCase& model, std::ostream* out) {
   *out << model.name << " " << model.dtype;
 }
@@ -64,7 +64,7 @@ inline std::string text_of(const Error& error) {
   return text;
 }
 
-/// The program, or why there is none.
+/// The program, or the reason why there is none.
 inline std::variant<Captured, std::string> capture_or_refusal(
     const ModelCase& model_case,
     const program::Target& target,
@@ -77,7 +77,7 @@ inline std::variant<Captured, std::string> capture_or_refusal(
   }
 }
 
-/// What the device refuses must be refused in the same words.
+/// The capture must refuse what the device refuses, with the same message.
 inline void expect_meta_equals_device(const ModelCase& model_case,
                                       const program::Target& target,
                                       bool device_refuses = false) {
@@ -97,7 +97,7 @@ inline void expect_meta_equals_device(const ModelCase& model_case,
   EXPECT_GT(meta.program.operators.size(), 30U);
   EXPECT_EQ(difference(lines_of(meta.program), lines_of(real.program)), "");
   EXPECT_EQ(meta.unattributed_operators, 0);
-  // Without the same calls, places in them say nothing.
+  // If the calls differ, places in them are meaningless.
   if (meta.program.operators.size() != real.program.operators.size()) return;
   EXPECT_EQ(difference(lifetime_lines(meta.program), lifetime_lines(real.program)), "");
   EXPECT_EQ(program::fingerprint(meta.program), program::fingerprint(real.program));

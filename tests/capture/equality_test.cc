@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The program captured on meta for the CPU is the one that the CPU dispatches: same calls,
-// arguments and geometry, and storages live as long.
+// A program captured on meta for the CPU is what the CPU dispatches: the same calls, arguments and
+// geometry, and the same lifetimes of storages.
 #include <gtest/gtest.h>
 
 #include "equality.h"

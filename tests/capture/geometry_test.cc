@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Every geometry rule against the CPU kernel: sizes, strides and dtypes of all results, over
-// layouts and dtypes.
+// Compares every geometry rule with the CPU kernel: sizes, strides and dtypes of all results, for
+// several layouts and dtypes.
 #include <functional>
 #include <set>
 #include <string>
@@ -454,7 +454,7 @@ TEST(GeometryRules, GiveWhatTheCpuKernelGives) {
   }
 }
 
-/// Operators that only a GPU has: compared there, model by model (tests/gpu).
+/// Operators that only a GPU has. tests/gpu compares them, model by model.
 const std::set<std::string> kOnCudaAlone{"aten::_cudnn_rnn",
                                          "aten::_cudnn_rnn_backward",
                                          "aten::_fused_dropout",
@@ -476,7 +476,7 @@ const std::set<std::string> kOnCudaAlone{"aten::_cudnn_rnn",
                                          "aten::cudnn_batch_norm",
                                          "aten::cudnn_batch_norm_backward",
                                          "aten::mm.dtype"};
-/// Written arguments, opaque workspaces, identity: compared in whole models (equality_test.cc).
+/// Written arguments, opaque workspaces, identity. equality_test.cc compares them in whole models.
 const std::set<std::string> kInModels{"aten::_cummax_helper",
                                       "aten::_cummin_helper",
                                       "aten::_index_put_impl_",

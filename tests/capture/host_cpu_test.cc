@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Target `cpu` is this machine's, as LibTorch sees it; what is captured for a CPU that is named
-// does not depend on the machine.
+// The target `cpu` is this machine's CPU, as LibTorch sees it. A capture for a named CPU does not
+// depend on this machine.
 #include "capture/host_cpu.h"
 
 #include <algorithm>
@@ -58,11 +58,11 @@ std::string fingerprint_for(const ModelCase& model_case, const char* target) {
   const Model model = Model::load(test_model(model_case.name, model_case.dtype));
   Captured captured = capture(model, options_of(model_case, *Target::parse(target)));
   EXPECT_EQ(captured.program.target.text(), target);
-  captured.program.target = *Target::parse("cpu");  // what is left differs by what is dispatched
+  captured.program.target = *Target::parse("cpu");  // what remains differs in dispatch
   return program::fingerprint(captured.program);
 }
 
-// On every machine, whatever it dispatches itself.
+// The result is the same on every machine, whatever that machine dispatches.
 TEST(HostCpu, DoesNotDecideWhatIsCapturedForACpuThatIsNamed) {
   const ModelCase fp16{"convolutions", "float16"};
   EXPECT_EQ(fingerprint_for(fp16, "cpu:avx2"), fingerprint_for(fp16, "cpu:avx512_core_bf16"));
@@ -76,7 +76,8 @@ TEST(HostCpu, DoesNotDecideWhatIsCapturedForACpuThatIsNamed) {
   EXPECT_EQ(fingerprint_for(fp32, "cpu:avx2"), fingerprint_for(fp32, "cpu:avx512_core_amx"));
 }
 
-// The workspace of oneDNN's LSTM is asked of this machine's: these bytes must hold on all.
+// The workspace of oneDNN's LSTM comes from this machine's kernel. These bytes must be right on all
+// machines.
 TEST(HostCpu, DoesNotDecideTheWorkspaceOfOneDnnsLstm) {
   struct Row {
     at::ScalarType dtype;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Operators with rules or choices of ours, called with anything at all: a result or an exception,
-// never the end of the process. Seeds are fixed.
+// Calls operators that have our rules or choices with arbitrary arguments. Each call must give a
+// result or an exception, and never end the process. Seeds are fixed.
 #include <functional>
 #include <limits>
 #include <string>
@@ -102,7 +102,8 @@ class Silence : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-/// Records one call, and asks all that is said of a recorded call. True when it was taken.
+/// Records one call and uses everything that reads recorded calls. Returns true when the call was
+/// accepted.
 bool run(const program::Target& target, const std::string& op, const Values& arguments) {
   try {
     const torch::jit::Module module("Net");
@@ -216,7 +217,7 @@ at::Tensor meta(const Sizes& sizes) {
   return at::empty(sizes, at::TensorOptions().device(c10::kMeta));
 }
 
-/// Calls that ended the process once.
+/// Calls that once ended the process.
 TEST_P(HostileCalls, DivideByNothing) {
   const auto attention = [&](const Sizes& query, const Sizes& key, bool grouped) {
     return run(target_,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Tables decide, not what the process has loaded: with libtorch_cuda a thousand more kernels are
-// registered, and the programs stay the same.
+// Tables decide, not the libraries of the process: with libtorch_cuda a thousand more kernels are
+// registered, but the programs stay the same.
 #include <dlfcn.h>
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where the exported test models are, and the inputs of those that do not carry them.
+// Paths of the exported test models, and inputs for those that do not contain them.
 
 #include <cstdlib>
 #include <stdexcept>
@@ -20,7 +20,7 @@ inline std::string test_model(const std::string& name, const std::string& dtype 
   return std::string(directory) + "/" + name + "-" + dtype + ".pt";
 }
 
-/// Scripted models carry no example inputs.
+/// Scripted models contain no example inputs.
 inline std::vector<InputSpec> inputs_of(const std::string& name, const std::string& dtype) {
   if (name == "control-flow") {
     return {*InputSpec::parse("x:" + dtype + "[2,32]"), *InputSpec::parse("labels:int64[2]")};

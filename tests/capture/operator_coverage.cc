@@ -20,7 +20,7 @@ namespace {
 
 using c10::DispatchKey;
 
-/// What derivatives.yaml says: the operators with a formula, and every word of the formulas.
+/// The content of derivatives.yaml: the operators with a formula, and every word of the formulas.
 struct Derivatives {
   std::set<std::string> operators, words;
 
@@ -38,7 +38,7 @@ struct Derivatives {
     }
   }
 
-  /// In-place operators share the formula of the other form.
+  /// In-place operators share the formula of the out-of-place form.
   [[nodiscard]] bool of(const std::string& name) const {
     if (operators.count(name) != 0) return true;
     const std::size_t end = std::min(name.find('.'), name.size());
@@ -75,7 +75,7 @@ constexpr std::string_view kForwardMode = "of forward-mode derivatives alone";
 constexpr std::string_view kNeverCalled = "LibTorch composes it otherwise and never calls it";
 constexpr std::string_view kInternal = "for LibTorch's own tests and tools";
 
-/// First match wins; a name matches when it contains the part.
+/// The first match wins. A name matches when it contains the part.
 constexpr std::array kReasons{
     Reason{"mps", kDevice},
     Reason{"miopen", kDevice},
@@ -186,7 +186,7 @@ std::string source_of(Coverage coverage) {
   return {};
 }
 
-/// Overloads of one operator with the same source, as one line each.
+/// Joins overloads of one operator with the same source into one line.
 std::string table(const std::vector<OperatorRow>& rows, bool differentiable) {
   std::map<std::string, std::map<std::string, std::string>> sources;  // operator, source, overloads
   for (const OperatorRow& row : rows) {
@@ -252,7 +252,7 @@ std::vector<OperatorRow> operator_rows(const std::string& derivatives_yaml) {
     if (!op || has_out_arguments(op->schema())) continue;
     const std::string full_name = c10::toString(full);
     if (!op->hasKernelForDispatchKey(DispatchKey::Autograd)) continue;
-    // Composed above autograd, formula or not, for every device without a kernel.
+    // Composed above autograd for every device without a kernel, with or without a formula.
     if (op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
         !op->hasKernelForDispatchKey(DispatchKey::Meta) &&
         find_geometry(full_name).rule == nullptr) {

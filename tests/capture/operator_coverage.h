@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which of LibTorch's operators a capture can follow: every operator that has a derivative, or that
-// a derivative may call, and where its geometry comes from.
+// Which of LibTorch's operators a capture can follow: lists every operator with a derivative, or
+// that a derivative may call, and the source of its geometry.
 
 #include <string>
 #include <vector>
@@ -23,11 +23,11 @@ struct OperatorRow {
   std::string why_not;  ///< for kNone: "" when nothing but a rule is missing
 };
 
-/// Rows of all operators of LibTorch, sorted by name, except those with out arguments, which
-/// autograd refuses, and those that are composites above autograd.
+/// The rows of all operators of LibTorch, sorted by name. Without operators with out arguments,
+/// which autograd refuses, and without composites above autograd.
 [[nodiscard]] std::vector<OperatorRow> operator_rows(const std::string& derivatives_yaml);
 
-/// The rows as docs/operators.md.
+/// Formats the rows as docs/operators.md.
 [[nodiscard]] std::string operator_page(const std::vector<OperatorRow>& rows);
 
 }  // namespace elixir::capture

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What a captured program says about the model, and what the options change.
+// What a captured program contains about the model, and what the options change.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -64,7 +64,7 @@ TEST(CapturedProgram, GradientsHaveTheirParametersGeometry) {
       ASSERT_TRUE(each.gradient) << name << " " << each.name;
       EXPECT_EQ(each.gradient->sizes, each.tensor.sizes) << each.name;
       for (std::size_t d = 0; d < each.tensor.sizes.size(); ++d) {
-        if (each.tensor.sizes[d] == 1) continue;  // any stride is the same place
+        if (each.tensor.sizes[d] == 1) continue;  // any stride gives the same place
         EXPECT_EQ(each.gradient->strides[d], each.tensor.strides[d]) << each.name;
       }
       EXPECT_EQ(each.gradient->dtype, each.tensor.dtype) << each.name;
@@ -90,7 +90,7 @@ TEST(CapturedProgram, VersionsGrowByOneWithEveryWrite) {
         version = tensor.version;
         ++writes;
       });
-      // Running statistics are written without being returned.
+      // Running statistics are written but not returned.
       if (call.name == "aten::native_batch_norm") {
         for (const std::size_t position : {3, 4}) {
           ++versions[static_cast<std::size_t>(
@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(HalfPrecisions,
                          testing::Values(std::pair(program::Precision::kBFloat16, "bfloat16"),
                                          std::pair(program::Precision::kFloat16, "float16")));
 
-/// What the CPU reads to check or to choose a formula is not part of a program.
+/// Values that the CPU reads, to check them or to choose a formula, are not part of a program.
 TEST(CapturedProgram, ReadsNoValues) {
   for (const char* name : {"one-hot", "value-dependent"}) {
     for (const char* dtype : {"float32", "bfloat16", "float16"}) {
@@ -258,7 +258,7 @@ TEST(CapturedProgram, ReadsNoValues) {
   EXPECT_EQ(calls_of(program, "aten::scatter_"), 1);
 }
 
-/// LibTorch fills the tensor of lengths behind the dispatcher's back; the program has a constant.
+/// LibTorch fills the tensor of lengths without the dispatcher. The program has a constant instead.
 TEST(CapturedProgram, CtcLossDividesByAConstant) {
   const Captured captured = capture_model("value-dependent", for_cpu());
   const bool found =
@@ -292,7 +292,7 @@ TEST(CapturedProgram, RecurrentLayersOnCudaAreOneCall) {
   const Program program = capture_model("lstm", options_of({"lstm", "float32"}, cuda)).program;
   EXPECT_EQ(calls_of(program, "aten::_cudnn_rnn"), 1);
   EXPECT_EQ(calls_of(program, "aten::_cudnn_rnn_backward"), 1);
-  // The gradients are pieces of one block, matrices before biases, nothing between them.
+  // The gradients are parts of one block: matrices before biases, without gaps.
   const char* const names[] = {"lstm.weight_ih_l0",
                                "lstm.weight_hh_l0",
                                "lstm.weight_ih_l1",

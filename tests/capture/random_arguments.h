@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Random tensors for tests of geometry: sizes, layouts in memory and dtypes, from a seed.
+// Random tensors for tests of geometry: sizes, layouts in memory and dtypes, drawn from a seed.
 
 #include <cstdint>
 #include <random>
@@ -26,9 +26,9 @@ class Random {
         number(0, static_cast<std::int64_t>(values.size()) - 1))];
   }
 
-  /// `count` sizes in [1, high], now and then 1.
+  /// `count` sizes in [1, high], sometimes 1.
   Sizes sizes(std::int64_t count, std::int64_t high = 5);
-  /// Between `fewest` and `most` of them.
+  /// A random number of sizes, from `fewest` to `most`.
   Sizes any_sizes(std::int64_t fewest, std::int64_t most, std::int64_t high = 5);
   at::ScalarType floating();   ///< fp32 half of the time, else fp64, bf16 or fp16
   at::ScalarType any_dtype();  ///< integers and bool too

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Random calls of operators with a geometry rule: how to draw arguments that the CPU kernel mostly
+// Random calls of operators with a geometry rule: draws arguments that the CPU kernel mostly
 // accepts.
 
 #include <functional>
@@ -19,7 +19,7 @@ struct RandomCall {
 };
 using RandomCalls = std::vector<RandomCall>;
 
-/// Of every topic.
+/// The calls of all topics.
 [[nodiscard]] RandomCalls all_random_calls();
 
 [[nodiscard]] RandomCalls random_elementwise_calls();

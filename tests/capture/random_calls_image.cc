@@ -12,7 +12,7 @@
 namespace elixir::capture {
 namespace {
 
-/// (N, C, spatial…) or, `unbatched` now and then, (C, spatial…).
+/// (N, C, spatial…), or sometimes, if `unbatched`, (C, spatial…).
 Sizes image(Random& random, std::size_t spatial, bool unbatched = true) {
   Sizes sizes;
   if (!unbatched || random.number(0, 3) > 0) sizes.push_back(random.number(1, 3));
@@ -29,7 +29,7 @@ struct Convolution {
 
   explicit Convolution(Random& random) : transposed(random.coin()), groups(random.number(1, 3)) {
     const auto spatial = static_cast<std::size_t>(random.number(1, 3));
-    // Which of them oneDNN takes depends on the CPU; LibTorch's own kernels take the others.
+    // The CPU decides which of them oneDNN runs. LibTorch's own kernels run the others.
     constexpr std::array kTypes{at::kFloat, at::kBFloat16, at::kHalf, at::kDouble};
     const at::ScalarType dtype = kTypes[static_cast<std::size_t>(random.number(0, 3))];
     const std::int64_t in = random.number(1, 3) * groups;
@@ -44,7 +44,7 @@ struct Convolution {
       dilation.push_back(random.number(1, 2));
       output_padding.push_back(transposed ? random.number(0, stride.back() - 1) : 0);
     }
-    if (spatial == 3) weight_sizes.back() = 2;  // LibTorch's choice for 1 depends on its threads
+    if (spatial == 3) weight_sizes.back() = 2;  // for 1, LibTorch's choice depends on its threads
     input = random.tensor(input_sizes, dtype);
     weight = random.tensor(weight_sizes, dtype);
     if (random.coin()) bias = random.plain({out}, dtype);

@@ -13,7 +13,7 @@ std::int64_t dimension_of(Random& random, const Sizes& sizes) {
   return random.number(-count, count - 1);
 }
 
-/// weight, indices, offsets and the rest of a bag's arguments.
+/// weight, indices, offsets and the other arguments of a bag.
 Values bag(Random& random) {
   const std::int64_t rows = random.number(2, 6);
   const std::int64_t count = random.number(1, 8);

@@ -157,7 +157,7 @@ RandomCalls random_norm_calls() {
          const at::Tensor input = random.tensor(sizes, dtype);
          const at::MemoryFormat format = input.suggest_memory_format();
          const bool affine = random.coin();
-         // LibTorch's kernel for channels last crashes when the input's gradient is not wanted.
+         // LibTorch's kernel for channels last crashes if the input's gradient is not requested.
          c10::List<bool> wanted = mask(random, affine);
          if (format != at::MemoryFormat::Contiguous) wanted.set(0, true);
          return Values{random.tensor(sizes, dtype).contiguous(format),

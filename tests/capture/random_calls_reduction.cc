@@ -33,7 +33,7 @@ RandomCall along(const std::string& op) {
           }};
 }
 
-/// An input and a target that broadcast or are equal in sizes, and a reduction.
+/// An input and a target that broadcast or have equal sizes, and a reduction.
 struct LossArguments {
   at::Tensor gradient, input, target;
   std::int64_t reduction;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Every geometry rule against the CPU kernel on random arguments: dtypes, sizes, strides, offsets
-// and storage sizes of all results, and which argument a result is.
+// Compares every geometry rule with the CPU kernel on random arguments: dtypes, sizes, strides,
+// offsets and storage sizes of all results, and which argument a result is.
 #include <functional>
 #include <set>
 #include <string>
@@ -58,7 +58,7 @@ std::string geometry(const Values& values, const Values& arguments) {
   return text;
 }
 
-/// The CPU kernel's results, or nothing when it refuses.
+/// The CPU kernel's results; nullopt when it refuses.
 std::optional<Values> run_on_cpu(const c10::OperatorHandle& op, const Values& arguments) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack = arguments;
@@ -91,7 +91,7 @@ std::string describe(const Values& arguments) {
   return text;
 }
 
-/// Draws provoke warnings.
+/// Silences warnings, because random calls cause many.
 class Silence : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}
@@ -114,7 +114,7 @@ TEST_P(RandomGeometry, IsThatOfTheCpuKernel) {
     try {
       arguments = call.draw(random);
     } catch (const c10::Error&) {
-      continue;  // drawn with a forward kernel that refuses
+      continue;  // drawn with a forward kernel that refused
     }
     const Values meta = on_meta(arguments);
     const std::string shown = describe(arguments);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Programs captured on meta for CUDA have the lines that captures with real tensors on an NVIDIA
-// H200 had (LibTorch 2.11.0, CUDA 13.0), where a rule depends on the device. Each line of the
-// recording: model, dtype, position, text. tests/gpu compares whole programs.
+// Programs captured on meta for CUDA have the same lines as captures with real tensors on an NVIDIA
+// H200 (LibTorch 2.11.0, CUDA 13.0), where a rule depends on the device. Each line of the recording
+// has model, dtype, position and text. tests/gpu compares whole programs.
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
@@ -41,7 +41,7 @@ Recording read_recording() {
   return recording;
 }
 
-/// An editor may have removed the blanks at the ends of lines.
+/// Ignores blanks at the ends of lines, because an editor may have removed them.
 std::string trimmed(std::string text) {
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
@@ -64,8 +64,7 @@ TEST(RecordedCalls, AreThoseCapturedForCuda) {
   }
 }
 
-/// CUDA has no kernel for the gradient of maxima in bfloat16; the capture says so before a GPU
-/// does.
+/// CUDA has no kernel for the gradient of maxima in bfloat16. The capture reports it early.
 TEST(RecordedCalls, WhatCudaRefusesIsRefused) {
   const ModelCase each{"recommendation", "bfloat16"};
   const Model model = Model::load(test_model(each.name, each.dtype));

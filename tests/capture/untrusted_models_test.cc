@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Scripted models: what their code may do, what it may not, and that neither ends the process.
+// Scripted models: what their code may and may not do. Neither may end the process.
 #include <signal.h>
 #include <unistd.h>
 
@@ -129,7 +129,7 @@ TEST_P(UntrustedModel, EqualityOfStepDataDependsOnData) {
   EXPECT_NO_THROW(static_cast<void>(capture(net("torch.equal(x, x[0])"), options_for(GetParam()))));
 }
 
-/// As torch.nn's scripted layers: weights in a list besides, states made inside.
+/// Like torch.nn's scripted layers: weights also in a list, states made inside.
 TEST_P(UntrustedModel, RecurrentLayersTrainTheWeightsInTheirList) {
   struct Layer {
     const char* name;
@@ -222,7 +222,7 @@ TEST(ArithmeticTrap, NamesTheOperatorAndEndsWithTheExitCodeOfInput) {
   EXPECT_EXIT(trap(), testing::ExitedWithCode(2), "EX0304.*aten::channel_shuffle");
 }
 
-/// torch.nn's scripted layers have both calls behind an `if`: what does not run is not told of.
+/// torch.nn's scripted layers have both calls behind an `if`. Only the call that runs gives a hint.
 TEST_P(UntrustedModel, PackedSequencesAreToldOfWhereTheyRun) {
   torch::jit::Module module("Net");
   c10::List<at::Tensor> flat;
@@ -380,7 +380,8 @@ TEST(SourceCheck, TakesWhatExportersWrite) {
                "  a : int = 3\n");
 }
 
-/// Nothing that LibTorch adds is allowed unseen: it takes tensors and numbers alone, or is listed.
+/// New operators of LibTorch are not allowed by default: an allowed one takes only tensors and
+/// numbers, or is listed.
 TEST(AllowedOperators, NoneTakesATextToOpenSomething) {
   int allowed = 0;
   int refused = 0;

@@ -120,10 +120,10 @@ TEST(BudgetCheck, ProfileAndPlanOfOneProgramAnswerForEachOther) {
   EXPECT_EQ(report.files[1].checks.front().verdict, Verdict::kWithin);
   EXPECT_EQ(report.waived, 1);
   EXPECT_EQ(report.failed, 0);
-  // Not when the plan is of another program, nor when its own limit was lifted.
+  // Not if the plan is of another program, or if its own limit was removed.
   EXPECT_EQ(check_documents({{profile(3), time, {}}, {plan_document(), time, {}}}).failed, 1);
   EXPECT_EQ(check_documents({{profile(), time, {}}, {plan_document(), Rules{}, {}}}).failed, 1);
-  // Reserved memory is each document's own.
+  // Each document answers for its own reserved memory.
   const Rules reserved = limit(Quantity::kPeakReserved, INT64_MAX);
   EXPECT_EQ(check_documents({{profile(), reserved, {}}, {plan_document(), reserved, {}}}).failed,
             2);
@@ -134,7 +134,7 @@ TEST(BudgetCheck, AnIncreaseIsMeasuredAgainstTheBaseline) {
   const CheckedDocument after = profile(3);
   const CheckReport report = check_documents({{after, increase(2), before}});
   const check::FileReport& file = report.files.front();
-  // Peak allocated, activations, parameters: what both profiles know.
+  // Peak allocated, activations, parameters: the values that both profiles have.
   ASSERT_EQ(file.checks.size(), 3U);
   for (const Check& check : file.checks) {
     EXPECT_EQ(check.verdict, Verdict::kOver);
@@ -162,7 +162,7 @@ TEST(BudgetCheck, IncreasesAreRoundedDownAndCannotOverflow) {
   rules.max_increases[check::index_of(Quantity::kPeakAllocated)] = check::Increase{1e6, {}};
   EXPECT_EQ(only_check(check_documents({{after, rules, before}})).limit,
             std::numeric_limits<std::int64_t>::max());
-  // Exact where a double is not.
+  // Exact, unlike a double.
   old = (std::int64_t{1} << 60) + 1;
   now = (std::int64_t{1} << 60) + 1;
   rules.max_increases[check::index_of(Quantity::kPeakAllocated)] = check::Increase{0, {}};
@@ -175,8 +175,8 @@ TEST(BudgetCheck, WhatOnlyOneSideKnowsIsNoSilentPass) {
   CheckedDocument before = profile();
   before.values[check::index_of(Quantity::kPeakReserved)] = 5;
   const CheckReport lost = check_documents({{profile(), increase(50), before}});
-  EXPECT_EQ(lost.failed, 1);  // reserved was known and is not any more
-  // A new figure has nothing to be compared with, unless its own increase is limited.
+  EXPECT_EQ(lost.failed, 1);  // reserved is missing now
+  // A new figure has no baseline, which is fine unless its own increase is limited.
   EXPECT_EQ(check_documents({{before, increase(50), profile()}}).failed, 0);
   Rules rules;
   rules.max_increases[check::index_of(Quantity::kPeakReserved)] = check::Increase{50, {}};

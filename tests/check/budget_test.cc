@@ -132,7 +132,7 @@ TEST(Budget, UnknownUnitsAreNamedWithWhatWouldBeRight) {
   EXPECT_THAT(refused(R"("limits": {"max_step_ns": "20GiB"})").help, Contains(HasSubstr("250ms")));
   EXPECT_THAT(refused(R"("limits": {"max_parameters": "20GiB"})").help,
               Contains(HasSubstr("1.3B")));
-  // Text without a unit could be anything.
+  // Text without a unit is ambiguous.
   EXPECT_EQ(refused(R"("limits": {"max_process_bytes": "20"})").code, ErrorCode::kJsonBadValue);
   EXPECT_EQ(refused(R"("limits": {"max_process_bytes": ""})").code, ErrorCode::kJsonBadValue);
   for (const char* percent : {"\"2\"", "\"-2%\"", "-0.1", "1e7", "\"2 percent\"", "\"\""}) {

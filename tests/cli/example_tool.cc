@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A tool that does nothing but what a flag asks for: the tests of tools/common run it. --do names
-// what happens.
+// A tool that does only what its flags ask for, to test tools/common. --do selects what happens.
 #include <signal.h>
 #include <unistd.h>
 
@@ -98,7 +97,7 @@ Answer work(const Options& options, Context& context) {
       std::this_thread::sleep_for(std::chrono::milliseconds(4000));
     });
   } else if (what == "wait" || what == "hang") {
-    // A write in progress, so that an end at once has something to clean up.
+    // A write in progress, so that an abrupt end has something to clean up.
     context.write_output_streamed(context.prepare_output("out.txt"), [&](const elixir::Sink& sink) {
       sink(std::string(1'000'000, 'x'));
       auto progress = context.progress();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Writes profiles of synthetic transformers for the tests of elixir-check.
-// Usage: write-profiles DIRECTORY. The directory gets
+// Writes profiles of synthetic transformers for the tests of elixir-check. Usage: write-profiles
+// DIRECTORY. The directory gets
 //   gpt.profile.json        for a GPU, with reserved and process memory
 //   bert.profile.json       another one, smaller
 //   cpu.profile.json        for the CPU: no reserved memory
 //   grown/gpt.profile.json  as gpt, with a fourth layer
 //   batch/gpt.profile.json  as gpt, with twice the tokens
-//   hostile.profile.json    as gpt, with names that want to be markup and commands
+//   hostile.profile.json    as gpt, with names that contain markup and commands
 //   calling.profile.json    as cpu, and its last call opens a file
 #include <cstdio>
 #include <filesystem>

@@ -9,7 +9,7 @@
 namespace elixir {
 namespace {
 
-/// A frame of a KiB and more at each level.
+/// Uses more than a KiB of stack at each level.
 int depth_of(int levels) {
   volatile char frame[1024];
   frame[0] = static_cast<char>(levels);

@@ -242,7 +242,7 @@ class JsonStream : public testing::Test {
  protected:
   JsonStream() : path_(testing::TempDir() + "json_stream_" + std::to_string(::getpid())) {}
   ~JsonStream() override { ::unlink(path_.c_str()); }
-  /// Loads `text` and collects the `v` of the elements of `items`.
+  /// Loads `text` and collects the `v` of each element of `items`.
   std::shared_ptr<const JsonDocument> load(const std::string& text) {
     write_file(path_, text, Overwrite::kAllow);
     return JsonDocument::load(path_, "elixir.plan", 1, {{"items", [this](const JsonCursor& item) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Vectors: NIST CSRC "SHA256" examples and the NESSIE million-a vector.
+// Test vectors: NIST CSRC "SHA256" examples and the NESSIE million-a vector.
 #include <gtest/gtest.h>
 
 #include <string>

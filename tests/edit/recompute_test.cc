@@ -98,7 +98,7 @@ TEST(Recompute, ACopyComesRightBeforeItsFirstReaderAndSaysWhomItRepeats) {
     EXPECT_EQ(original.phase, Phase::kForward);
     EXPECT_EQ(original.name, op.name);
     EXPECT_EQ(original.module, op.module);
-    // The last block comes first, and none again once another has begun.
+    // The last block comes first. No block returns after another one has begun.
     const std::int32_t block = program.modules[op.module][2] - '0';
     EXPECT_LE(block, seen);
     seen = block;

@@ -30,7 +30,7 @@ std::uint64_t digest(const std::string& text) {
   return hash;
 }
 
-/// Where batch norms have their running statistics.
+/// Positions of the running statistics among a batch norm's arguments.
 constexpr std::size_t kRunningMean = 3, kRunningVariance = 4;
 
 class Machine {
@@ -98,7 +98,7 @@ class Machine {
   }
 
   void call(const Operator& op) {
-    // Running statistics are no part of what a batch norm in training returns.
+    // In training, a batch norm's result does not depend on running statistics.
     const bool statistics =
         program::updates_statistics(op.name) && !program::unreturned_writes(op).empty();
     const bool without_statistics =

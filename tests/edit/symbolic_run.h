@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a program computes, without numbers: the content of a storage is a digest of the calls that
-// made it. Two programs with the same digests of loss, gradients and buffers compute the same.
-// Knows nothing of how edits work.
+// Runs a program without numbers: the content of a storage is a digest of the calls that made it.
+// Two programs with equal digests of loss, gradients and buffers compute the same. It knows nothing
+// about edits.
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ struct SymbolicResult {
 };
 
 /// Runs the program as a replay does. Throws std::logic_error when an operator reads a storage that
-/// is not there or has another version than it says.
+/// does not exist or has another version than stated.
 [[nodiscard]] SymbolicResult run_symbolically(const program::Program& program);
 
 }  // namespace elixir::tests

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The error that a piece of code throws, for tests that look at its code, place and words.
+// Catches the error of a piece of code, for tests of its code, place and message.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace elixir::tests {
 
-/// What `body` throws; fails the test when it throws nothing.
+/// The error that `body` throws. The test fails when it throws none.
 template <class Body>
 ErrorInfo error_of(Body body) {
   try {

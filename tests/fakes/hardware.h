@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Machines with round numbers, for tests of the simulator and the search.
+// Machines with round numbers, to test the simulator and the search.
 
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
@@ -12,8 +12,7 @@ inline hardware::Figure figure(double median) {
   return {.median = median, .spread = 0, .samples = 1, .method = "made up for a test"};
 }
 
-/// Links 10 GB/s, AdamW 1e9 and on a GPU 50e9 parameters/s, 1e12 and on a GPU 1e14 FLOP/s, no
-/// latency.
+/// Links 10 GB/s; AdamW 1e9, on a GPU 50e9 parameters/s; 1e12, on a GPU 1e14 FLOP/s; no latency.
 inline hardware::HardwareProfile machine(bool cuda) {
   hardware::HardwareProfile profile;
   profile.name = cuda ? "fake-gpu" : "fake-cpu";

@@ -272,7 +272,7 @@ TensorRef ModelBuilder::gelu(const TensorRef& x) {
 TensorRef ModelBuilder::relu_in_place(const TensorRef& x) {
   const TensorRef y = builder_.write("aten::relu_", x, {});
   on_backward([this, y] {
-    // The gradient of the value before replaces that of the value after: one storage, two versions.
+    // The gradient of the old value replaces that of the new value: one storage, two versions.
     gradients_[y.storage] = builder_.call("aten::threshold_backward", {gradient_of(y), y}, y.sizes);
   });
   return y;
@@ -456,7 +456,7 @@ Program random_program(std::uint64_t seed) {
         x = model.relu_in_place(model.matmul(x, raw.parameter(at + "weight", {width, width}, how)));
         break;
       case 3: {
-        // Two parameters of the value's shape: the gradient of both is one storage, also used
+        // Two parameters of the value's shape. Both share one gradient storage, which is also used
         // further up.
         const TensorRef position = raw.parameter(at + "position", {rows, width});
         const TensorRef offset = raw.parameter(at + "offset", {rows, width});

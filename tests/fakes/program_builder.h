@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Small programs for tests of the planning half, made without LibTorch. They have the shape of
-// captured ones: forward and backward calls on (storage, version), views that nobody executes,
-// calls that write, gradients of parameters. They are for planning only; nobody runs them.
+// Small programs for tests of the planning half, made without LibTorch. They look like captured
+// programs: forward and backward calls on (storage, version), views that are not executed, calls
+// that write, gradients of parameters. They are only for planning and are never run.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ using program::DType;
 using program::Ints;
 using program::TensorRef;
 
-/// Writes calls down; a call's tensors always mean the newest version of their storage.
+/// Records calls. The tensors of a call always mean the newest version of their storage.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(DType dtype = DType::kFloat32,
@@ -50,16 +50,16 @@ class ProgramBuilder {
   void set_loss(const TensorRef& loss);
   void set_gradient(const TensorRef& parameter, const TensorRef& gradient);
   void start_backward() { phase_ = program::Phase::kBackward; }
-  /// The module of the calls from now on; it is there from then on. The root, "", at first.
+  /// Sets the module of all later calls, and adds it if needed. At first it is the root, "".
   void set_module(const std::string& path);
   [[nodiscard]] const std::string& module() const { return program_.modules[module_]; }
 
   [[nodiscard]] DType dtype() const { return dtype_; }
-  /// Whether backward makes a gradient of the tensor: trained parameters and results of calls.
+  /// Whether backward computes a gradient of the tensor: trained parameters and results of calls.
   [[nodiscard]] bool wants_gradient(const TensorRef& tensor) const {
     return wants_gradient_[tensor.storage];
   }
-  /// What the calls so far make, with categories and eager lifetimes filled in.
+  /// The program of all calls so far, with categories and eager lifetimes.
   [[nodiscard]] program::Program build() const;
 
  private:
@@ -75,8 +75,7 @@ class ProgramBuilder {
   std::vector<bool> wants_gradient_;
 };
 
-/// Layers with a backward pass each, in the manner of autograd: gradients of values used twice are
-/// added up.
+/// Layers with backward, as in autograd: gradients of values that are used twice are added up.
 class ModelBuilder {
  public:
   explicit ModelBuilder(DType dtype = DType::kFloat32) : builder_(dtype) {}
@@ -92,14 +91,14 @@ class ModelBuilder {
   TensorRef add(const TensorRef& x, const TensorRef& y);
   TensorRef embedding(const TensorRef& indices, const TensorRef& weight);
   TensorRef attention(const TensorRef& qkv);
-  /// Ends the forward pass with a scalar and runs every backward.
+  /// Ends the forward pass with a scalar, then runs every backward.
   void loss(const TensorRef& x);
   [[nodiscard]] program::Program build() const { return builder_.build(); }
-  /// Later contributions to a gradient are added in place where nobody else holds it.
+  /// Adds later parts of a gradient in place if nothing else holds it.
   void accumulate_in_place() { in_place_ = true; }
 
  private:
-  /// Runs in backward, in the module that is current now.
+  /// Registers a step of backward. It runs in the module that is current now.
   void on_backward(std::function<void()> step);
   void give(const TensorRef& to, const TensorRef& gradient);
   [[nodiscard]] TensorRef gradient_of(const TensorRef& of) const;
@@ -110,7 +109,7 @@ class ModelBuilder {
   std::vector<std::function<void()>> tape_;
 };
 
-/// Linear layers with bias and GELU between them.
+/// Linear layers with bias, with GELU between them.
 [[nodiscard]] program::Program mlp(const std::vector<std::int64_t>& widths,
                                    std::int64_t batch,
                                    DType dtype = DType::kFloat32);
@@ -127,7 +126,7 @@ struct TransformerOptions {
 /// Modules as in GPT-2: wte, h.0.ln_1, h.0.attn, …, lm_head.
 [[nodiscard]] program::Program transformer(const TransformerOptions& options);
 
-/// A program with random sizes, ties, frozen and unused parameters, in-place calls, constants,
+/// A program with random sizes, ties, frozen and unused parameters, in-place calls, constants and
 /// shared gradients.
 [[nodiscard]] program::Program random_program(std::uint64_t seed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The text of PYTORCH_ALLOC_CONF.
+// Fuzzes the text of PYTORCH_ALLOC_CONF.
 #include "fuzz.h"
 #include "memory/allocator/config.h"
 

@@ -23,7 +23,7 @@ void put(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-/// What the header before a record and the directory's entry say alike.
+/// Writes the fields that a record's header and its directory entry share.
 void put_description(std::string& out, const std::string& name, const std::string& content) {
   put(out, 0, 2);  // flags
   put(out, 0, 2);  // stored
@@ -39,7 +39,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// A word of TorchScript, which bytes by chance do not make.
+/// A word of TorchScript, which random bytes hardly ever form.
 std::string_view word(std::uint32_t number) {
   constexpr std::string_view kWords[] = {"None",
                                          "True",

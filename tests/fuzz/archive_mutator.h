@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Mutations of a zip archive that stays one: a record is changed, and the archive is written anew
-// with its true sizes and checksums. Changed bytes of the file alone hardly ever come further than
+// Mutates a zip archive into another valid one: changes a record, then writes the archive again
+// with correct sizes and checksums. Random changes of the file's bytes would hardly ever get past
 // its directory.
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace elixir::fuzz {
 
 using Records = std::vector<std::pair<std::string, std::string>>;  ///< name, content
 
-/// Of a zip file as this writes it or LibTorch does; empty when it is none.
+/// Reads a zip file written by this or by LibTorch; empty when it is not one.
 [[nodiscard]] Records read_records(const std::string& file);
-/// Without compression.
+/// Writes without compression.
 [[nodiscard]] std::string write_records(const Records& records);
 
-/// Changes one record, its name or the list of them. `mutate` changes bytes.
+/// Changes one record, its name, or the list of records. `mutate` changes bytes.
 void mutate_records(Records& records,
                     std::uint32_t seed,
                     const std::function<void(std::string&)>& mutate);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Mutants of an archive are archives: what refuses them is the reader of a record.
+// Mutants of an archive are archives: only the reader of a record refuses them.
 #include "archive_mutator.h"
 
 #include <fstream>
@@ -19,7 +19,7 @@ Records scripted() {
   return read_records(std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
-/// The code that loading ends with; nothing when it goes through.
+/// The error code with which loading fails; nullopt when it succeeds.
 std::optional<ErrorCode> refused(const Records& records) {
   const InputFile file(write_records(records));
   try {
@@ -50,11 +50,11 @@ TEST(ArchiveMutator, MutantsAreArchives) {
       if (!bytes.empty()) bytes[static_cast<std::size_t>(seed) % bytes.size()] ^= 0x11;
     });
     if (records != original) ++changed;
-    // Names that are there twice are told apart by nobody.
+    // Records with equal names cannot be distinguished.
     if (read_records(write_records(records)).size() == records.size()) ++whole;
     static_cast<void>(refused(records));
   }
-  EXPECT_GT(changed, kMutants * 3 / 4);  // two flips of one bit are none
+  EXPECT_GT(changed, kMutants * 3 / 4);  // two flips of one bit change nothing
   EXPECT_GT(whole, kMutants * 9 / 10);
 }
 

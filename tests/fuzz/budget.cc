@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Budget documents.
+// Fuzzes budget documents.
 #include "check/budget.h"
 #include "fuzz.h"
 

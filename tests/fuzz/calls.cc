@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Programs of hostile operator calls: a small program whose calls are changed as the input says,
-// written with its true fingerprint, read again and, where that is taken, planned on.
+// Fuzzes programs with hostile operator calls. The input changes the calls of a small program,
+// which is written with its correct fingerprint, read again and, if accepted, planned.
 #include <algorithm>
 
 #include "fakes/hardware.h"
@@ -20,7 +20,7 @@ using elixir::program::Operator;
 using elixir::program::Program;
 using elixir::program::TensorRef;
 
-/// The input as small numbers; zeros after its end.
+/// The input as small numbers, followed by zeros.
 class Numbers {
  public:
   Numbers(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The state of a checkpoint: state.json as the input says, with its true digest, so that more than
-// the digest is tried.
+// Fuzzes the state of a checkpoint. The input is state.json, with a correct digest added, so that
+// the fuzzer gets past the digest.
 #include <filesystem>
 
 #include "core/files.h"
@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace fs = std::filesystem;
-  const std::string run_id = "0123456789abcdef0123456789abcdef";  // the corpus's
+  const std::string run_id = "0123456789abcdef0123456789abcdef";  // that of the corpus
   const fs::path root = fs::temp_directory_path() / ("elixir-fuzz-" + std::to_string(::getpid()));
   const fs::path checkpoint = root / "step-0000000001";
   fs::create_directories(checkpoint);
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       document["digest"] = elixir::sha256_hex(elixir::dump(document));
       state = elixir::dump(document);
-    } catch (const elixir::Error&) {  // a number that is not finite: as it came
+    } catch (const elixir::Error&) {  // a number that is not finite: unchanged
     }
   }
   elixir::write_file(checkpoint / "state.json", state, elixir::Overwrite::kAllow);

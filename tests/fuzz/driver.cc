@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Runs a fuzz target without libFuzzer: each file of the corpus, then mutations of them by a fixed
-// seed, for ELIXIR_FUZZ_SECONDS (20) or ELIXIR_FUZZ_RUNS mutations, whichever ends first. An input
-// that crashes, takes ten seconds or lifts the process above two gigabytes is written to
+// Runs a fuzz target without libFuzzer: first each file of the corpus, then mutations of them with
+// a fixed seed, for ELIXIR_FUZZ_SECONDS (20) or ELIXIR_FUZZ_RUNS mutations, whichever ends first.
+// An input that crashes, takes ten seconds or makes the process exceed two gigabytes is written to
 // crash-TARGET in the current directory, and the exit code is not 0.
 //
 //   fuzz-pickle corpus/pickle            ELIXIR_FUZZ_SECONDS=3600 ELIXIR_FUZZ_SEED=7 fuzz-pickle …
-//   fuzz-pickle crash-pickle             one file: that input alone
+//   fuzz-pickle crash-pickle             one file: only that input
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-/// A target may know better how its inputs are changed, as under libFuzzer.
+/// As in libFuzzer, a target may define its own mutator.
 extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
                                                                      std::size_t size,
                                                                      std::size_t most,
@@ -40,7 +40,7 @@ constexpr unsigned kMostSeconds = 10;
 constexpr long kMostKilobytes = 2L << 20;
 constexpr std::size_t kLongestInput = std::size_t{1} << 16;
 
-// For the handler, which may not allocate.
+// For the signal handler, which may not allocate.
 const std::string* current = nullptr;
 char crash_name[256] = "crash";
 
@@ -60,7 +60,7 @@ extern "C" void on_crash(int signal) {
 }
 
 void install_handlers() {
-  static char stack[1 << 16];  // a stack of its own: the other may be what ended
+  static char stack[1 << 16];  // a separate stack, because the normal one may have overflowed
   stack_t other{};
   other.ss_sp = stack;
   other.ss_size = sizeof stack;
@@ -86,7 +86,8 @@ void run(const std::string& input) {
   }
 }
 
-// Null where the target has none. Volatile: in a unity build the compiler sees that it has one.
+// Null if the target has none. Volatile, because in a unity build the compiler sees that it has
+// one.
 std::size_t (*const volatile custom_mutator)(std::uint8_t*,
                                              std::size_t,
                                              std::size_t,
@@ -175,7 +176,7 @@ class Mutator {
     }
   }
 
-  /// Another number in place of the digits after `at`.
+  /// Replaces the digits after `at` by another number.
   void number(std::string& input, std::size_t at) {
     constexpr const char* kNumbers[] = {"0",
                                         "-1",
@@ -229,7 +230,7 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
 
 }  // namespace
 
-/// libFuzzer's own changes, for a target's mutator.
+/// libFuzzer's default mutations, for a target's mutator.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most) {
   std::string input(reinterpret_cast<const char*>(data), size);
   mutator_in_use->mutate(input, *corpus_in_use);

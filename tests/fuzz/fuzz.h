@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Common parts of the fuzz targets. A target defines LLVMFuzzerTestOneInput, so that libFuzzer can
-// run it as well as the driver beside this. It may refuse its input with an Error; an Error that is
-// a bug (EX0901), any other exception, a crash, ten seconds or two gigabytes are findings.
+// Shared by the fuzz targets. A target defines LLVMFuzzerTestOneInput, so that both libFuzzer and
+// our driver can run it. A target may refuse its input with an Error. Findings are: an Error that
+// is a bug (EX0901), any other exception, a crash, ten seconds, or two gigabytes.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// Runs a reader. Refusing is right; being surprised is not.
+/// Runs a reader. Refusing the input is right; any other exception is a finding.
 template <class Read>
 void refuses_or_reads(Read read) {
   try {
@@ -35,7 +35,7 @@ void refuses_or_reads(Read read) {
   }
 }
 
-/// The input as a file, for readers that want a path.
+/// The input as a file, for readers that need a path.
 class InputFile {
  public:
   explicit InputFile(std::string_view content) : file_(::memfd_create("input", MFD_CLOEXEC)) {

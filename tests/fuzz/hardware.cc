@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Hardware documents, and the cost model that is made of one.
+// Fuzzes hardware documents and the cost model made from them.
 #include "fuzz.h"
 #include "hardware/hardware_profile.h"
 #include "hardware/operator_cost.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The shapes of `--input`.
+// Fuzzes the shapes of `--input`.
 #include "capture/capture.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The check of an archive's pickles.
+// Fuzzes the check of an archive's pickles.
 #include "capture/archive/pickle_check.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Plan documents: what is read is written and read again.
+// Fuzzes plan documents: an accepted document is written and read again.
 #include "plan/plan.h"
 #include "fuzz.h"
 

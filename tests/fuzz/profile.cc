@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Profile documents as they are: most inputs end at the fingerprint. `calls` goes beyond it.
+// Fuzzes profile documents without changes. Most inputs stop at the fingerprint; `calls` goes
+// further.
 #include "fuzz.h"
 #include "memory/step/timeline.h"
 #include "program/document.h"

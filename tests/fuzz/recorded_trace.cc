@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Recorded traces of LibTorch's allocator.
+// Fuzzes recorded traces of LibTorch's allocator.
 #include "fuzz.h"
 #include "memory/recorded/trace.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Safetensors files: what is taken can be read to its last byte.
+// Fuzzes safetensors files: an accepted file can be read to its last byte.
 #include "train/weights/safetensors.h"
 #include "fuzz.h"
 

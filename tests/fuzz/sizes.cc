@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Sizes, times, counts and targets of the command line.
+// Fuzzes sizes, times, counts and targets of the command line.
 #include "core/units.h"
 #include "fuzz.h"
 #include "program/program.h"

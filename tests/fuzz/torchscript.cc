@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// TorchScript archives, through LibTorch's loader. Mutants are mostly whole archives with one record
-// changed (archive_mutator.h).
+// Fuzzes TorchScript archives through LibTorch's loader. Most mutants are complete archives with
+// one changed record (archive_mutator.h).
 #include <algorithm>
 
 #include "archive_mutator.h"

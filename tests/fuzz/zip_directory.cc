@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The directory of an archive, and the bounds of its records.
+// Fuzzes the directory of an archive, and the bounds of its records.
 #include "capture/archive/zip_directory.h"
 #include "capture/archive/record_check.h"
 #include "fuzz.h"

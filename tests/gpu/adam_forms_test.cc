@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Every form of AdamW on the GPU against the CPU, bit by bit; scalars, clip factor and found
-// infinity in device memory. Skipped without a GPU.
+// Compares every form of AdamW on the GPU with the CPU, bit by bit. Scalars, clip factor and found
+// infinity are in device memory. Skipped without a GPU.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -57,7 +57,7 @@ TEST_F(CudaAdamForms, GiveTheBitsOfTheCpuForEveryLengthAndAlignment) {
         for (int step = 1; step <= 4; ++step) {
           host.draw_gradients(step);
           device.write_gradients(host);
-          // Nothing to divide by, a power of two, and a number that is none.
+          // A divisor of one, a power of two, and another number.
           const AdamScalars scalars =
               scalars_of(kHyper, step, step, step == 1 ? 1.0F : 0.7F, step == 2 ? 65536.0 : 1.0);
           adam_cpu(host.arrays(), scalars, best_isa());
@@ -101,7 +101,7 @@ TEST_F(CudaAdamForms, FoundInfinityInDeviceMemoryLeavesEveryStateUntouched) {
   }
 }
 
-/// Of one pass over `host` with gradients of 1e-4, `report` in device memory.
+/// The report of one pass over `host` with gradients of 1e-4; `report` is in device memory.
 std::uint32_t report_of(AdamProblem& host) {
   DeviceProblem device(host);
   const DeviceValue<std::uint32_t> report(0);

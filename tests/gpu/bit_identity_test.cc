@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Many random parameters, special values included, over many steps: the GPU and the CPU agree in
-// every bit of every form. tests/kernels/bit_identity.h says how to run the full size.
+// Many random parameters, including special values, over many steps: GPU and CPU agree in every bit
+// of every form. tests/kernels/bit_identity.h says how to run the full size.
 #include "bit_identity.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The program captured on meta for CUDA is the one that a GPU dispatches. Needs compute
-// capability 9.0.
+// A program captured on meta for CUDA is what a GPU dispatches. Needs compute capability 9.0.
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
@@ -15,16 +14,17 @@ class MetaEqualsCuda : public testing::TestWithParam<ModelCase> {};
 TEST_P(MetaEqualsCuda, OperatorByOperatorWithGeometryAndLifetimes) {
   if (!at::hasCUDA() || at::getNumGPUs() == 0) GTEST_SKIP() << "no GPU";
   if (GetParam().name == "lstm" || GetParam().name == "recurrent") {
-    // Real tensors ask for the weights' addresses and the dropout's seed first: an item() that ends
-    // a capture. tests/memory/recorded/recorded_programs_test.cc has an LSTM's allocations instead.
+    // Real tensors first need the weights' addresses and the dropout's seed, that is, an item()
+    // that ends a capture. tests/memory/recorded/recorded_programs_test.cc checks an LSTM's
+    // allocations instead.
     GTEST_SKIP() << "recurrent layers draw a seed on the GPU, which no capture can";
   }
-  // Bags of embeddings that keep maxima have no gradient in bfloat16.
+  // Bags of embeddings with maxima have no gradient in bfloat16.
   const bool refused = GetParam().name == "recommendation" && GetParam().dtype == "bfloat16";
   expect_meta_equals_device(GetParam(), *program::Target::parse("cuda:sm_90"), refused);
 }
 
-/// Also a model whose values the CPU reads and CUDA does not.
+/// Also includes a model whose values the CPU reads but CUDA does not.
 std::vector<ModelCase> cuda_cases() {
   std::vector<ModelCase> cases = model_cases();
   for (const char* dtype : {"float32", "bfloat16", "float16"}) cases.push_back({"one-hot", dtype});

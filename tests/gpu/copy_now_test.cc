@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What the CUDA device does outside a step is done when it returns, whatever other streams are busy
-// with: a kernel spins on one of them meanwhile. Skipped without a GPU.
+// Work of the CUDA device outside a step is finished when the call returns, even if other streams
+// are busy. A kernel spins on one of them meanwhile. Skipped without a GPU.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -46,7 +46,7 @@ class CopyNow : public testing::Test {
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaStreamDestroy(other_));
   }
-  /// What is in the device's memory at this moment: a stream that waits for no other.
+  /// The current content of the device's memory, read on a stream that waits for no other.
   Words on_device() {
     Words seen(kWords);
     EXPECT_EQ(cudaMemcpyAsync(seen.data(), memory_, kBytes, cudaMemcpyDeviceToHost, other_),
@@ -60,7 +60,7 @@ class CopyNow : public testing::Test {
   cudaStream_t other_ = nullptr;
 };
 
-/// The legacy stream is the one that cudaMemcpy() would use: it would wait there, and return.
+/// cudaMemcpy() would use the legacy stream, wait there, and return.
 TEST_F(CopyNow, HasArrivedWhenItReturnsThoughTheLegacyStreamIsBusy) {
   const Words sent(kWords, 0xA5A5A5A5U);
   test::spin_cuda(kSpinMilliseconds, nullptr, 0, nullptr);
@@ -97,7 +97,7 @@ TEST_F(CopyNow, NewBuffersAreClearWhenTheyAreHandedOut) {
   EXPECT_EQ(seen, sent) << "cleared after somebody wrote to it";
 }
 
-/// Large enough for several pieces, and an odd end.
+/// Large enough for several pieces, with an odd end.
 TEST_F(CopyNow, MovesLargePiecesBetweenAllKindsOfMemory) {
   constexpr std::size_t kLarge = (std::size_t{41} << 20) + 12;
   constexpr auto kLargeBytes = static_cast<std::int64_t>(kLarge);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// An AdamProblem's arrays in device memory.
+// The arrays of an AdamProblem in device memory.
 
 #include <cuda_runtime_api.h>
 
@@ -22,7 +22,7 @@ inline void require_cuda(cudaError_t error) {
   return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
 }
 
-/// Bytes on the device, at a chosen distance from an aligned address.
+/// Bytes on the device, at a given distance from an aligned address.
 class DeviceBytes {
  public:
   DeviceBytes(const std::vector<std::uint8_t>& from, std::size_t distance)
@@ -55,7 +55,7 @@ class DeviceBytes {
 
 class DeviceProblem {
  public:
-  /// Every array starts `shift` elements beyond an aligned address.
+  /// Every array starts `shift` elements after an aligned address.
   explicit DeviceProblem(AdamProblem& host, std::size_t shift = 0)
       : form_(host.form()),
         n_(host.size()),
@@ -80,7 +80,7 @@ class DeviceProblem {
             lower_.as<std::int16_t>()};
   }
   void write_gradients(AdamProblem& host) { gradient_.write(host.storage().gradient); }
-  /// All arrays, the device's work done.
+  /// Copies all arrays back, after waiting for the device.
   void read(AdamProblem& host) const {
     require_cuda(cudaDeviceSynchronize());
     AdamProblem::Storage& to = host.storage();

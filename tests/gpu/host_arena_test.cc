@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Arenas that CUDA locks: GPUs read and write them where the host does. Skipped without a GPU.
+// Arenas that CUDA locks: GPUs access them at the host's addresses. Skipped without a GPU.
 #include "kernels/host_arena.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// CUDA kernels against the CPU's: identical bits (any NaN equals any NaN). Skipped without a GPU.
+// Compares CUDA kernels with the CPU's: identical bits (any NaN equals any NaN). Skipped without a
+// GPU.
 #include <cuda_runtime_api.h>
 
 #include <cmath>
@@ -22,7 +23,7 @@ void check(cudaError_t error) {
   ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
 }
 
-/// A device copy of a host array, at a chosen distance from an aligned address.
+/// A device copy of a host array, at a given distance from an aligned address.
 template <class T>
 class DeviceArray {
  public:
@@ -65,7 +66,7 @@ class CudaKernels : public ::testing::Test {
   ThreadPool pool_{2};
   std::mt19937 random_{20261121};
 
-  /// Every bit pattern is possible, denormals, infinities and NaN among them; most values are
+  /// Any bit pattern is possible, including denormals, infinities and NaN. Most values are
   /// ordinary.
   float value(float scale) {
     if (random_() % 10 == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What measurements ask of GPUs. Every case skips itself without one (or without two).
+// The GPU functions of the measurements. Every case skips itself without a GPU (or without two).
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -89,7 +89,7 @@ TEST_F(GpuMeasure, CollectivesGiveRightResults) {
                                               CollectiveOperation::kReduceScatter,
                                               CollectiveOperation::kAllReduce,
                                               CollectiveOperation::kBroadcast}) {
-    // A wrong result is an error of its own.
+    // A wrong result throws an Error.
     const double small = median(group.seconds(operation, 4_KiB, 20, kFew));
     const double large = median(group.seconds(operation, 16_MiB, 4, kFew));
     EXPECT_GT(small, 0);

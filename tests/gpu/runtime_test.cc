@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The bitwise law on a GPU: with deterministic operators every placement gives the losses and
-// weights of plain eager LibTorch, in fp32 and bf16; without them the first step's gradients are
-// within one bf16 unit in the last place; copies and updates really happen; memory stays inside the
-// limit. Skipped without a GPU.
+// The bitwise law on a GPU. With deterministic operators, every placement gives the losses and
+// weights of plain eager LibTorch, in fp32 and bf16. Without them, the first step's gradients are
+// within one bf16 unit in the last place. Copies and updates really happen, and memory stays below
+// the limit. Skipped without a GPU.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ int compute_capability() {
   return properties.major * 10 + properties.minor;
 }
 
-/// Image models' labels have ten classes, the others' tokens 512.
+/// Labels of image models have ten classes; tokens of the others are below 512.
 std::int64_t integer_range(const std::string& model) {
   constexpr std::int64_t kClasses = 10, kTokens = 512;
   return model.starts_with("vit") || model.starts_with("resnet") ? kClasses : kTokens;
@@ -55,7 +55,7 @@ class RuntimeOnGpu : public testing::TestWithParam<std::string> {
 
   [[nodiscard]] plan::Plan plan(const Placement& placement) const {
     plan::Plan plan = model_->plan(placement);
-    plan.budgets.gpu_memory_bytes = 8_GiB;  // kernels' workspaces are not in the prediction
+    plan.budgets.gpu_memory_bytes = 8_GiB;  // the prediction lacks the kernels' workspaces
     return plan;
   }
   [[nodiscard]] TrainerOptions options() const {
@@ -89,7 +89,7 @@ class RuntimeOnGpu : public testing::TestWithParam<std::string> {
         const schedule::TaskTime& time = report.tasks[task.id];
         EXPECT_LE(time.start_ns, time.end_ns);
         for (const schedule::TaskId before : task.after) {
-          // Host and GPU clocks are compared with a millisecond of grace.
+          // Allows a millisecond of difference between host and GPU clocks.
           EXPECT_LE(report.tasks[before].end_ns, time.start_ns + 1e6) << "task " << task.id;
         }
       }
@@ -162,12 +162,13 @@ TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {
 }
 
 TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager) {
-  run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
+  run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});
   ASSERT_FALSE(eager.empty());
-  // Sums with atomics (max pooling's backward): eager autograd's own runs differ by 1.5 units
-  // in elements near zero (H200). There, elements below a bf16 number's precision beside their
-  // tensor's largest are judged by that bound's unit. Everywhere else there is no such grace.
+  // Sums with atomics (backward of max pooling): runs of eager autograd itself differ by 1.5 units
+  // in elements near zero (H200). For those models, elements below a bf16 number's precision
+  // relative to their tensor's largest element are compared in units of that largest element. All
+  // other models have no such tolerance.
   constexpr float kBf16Precision = 256.0F;
   const bool atomic_sums = GetParam() == "resnet-tiny";
   for (const Placement& placement : {kAllOnDevice, kOptimizerOnHost, kAllOnHost}) {
@@ -195,7 +196,7 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
         const float unit =
             bf16_unit(std::max({std::abs(got[i]), std::abs(expected[i]), smallest_judged}));
         const double units = std::abs(static_cast<double>(got[i]) - expected[i]) / unit;
-        // Not a number compares false: written so that it fails.
+        // NaN compares false, so the condition is written such that NaN fails.
         worst_of_tensor = units <= worst_of_tensor ? worst_of_tensor : units;
       }
       EXPECT_LE(worst_of_tensor, 1.0) << name << ", largest magnitude " << largest;
@@ -214,7 +215,7 @@ TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
     return task.kind == schedule::TaskKind::kFetch;
   });
   ASSERT_NE(fetch, broken.tasks.end());
-  // The task stays, so that whoever waits for it goes on; it brings nothing.
+  // The task stays, so that tasks that wait for it continue, but it copies nothing.
   fetch->kind = schedule::TaskKind::kLoadInputs;
   fetch->micro_batch = 0;
   TrainerInternals::replace_schedule(trainer, broken);
@@ -227,7 +228,7 @@ TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
 }
 
 TEST_P(RuntimeOnGpu, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
-  // Large enough that no leftover of a cached segment will do.
+  // Large enough that no rest of a cached segment is sufficient.
   const TestModel model(model_path(GetParam()),
                         integer_range(GetParam()),
                         program::Target{program::Target::Kind::kCuda, sm_},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A kernel that keeps a stream busy for a while.
+// A kernel that keeps a stream busy for some time.
 
 #include <cstdint>
 
@@ -9,8 +9,8 @@ struct CUstream_st;
 
 namespace elixir::test {
 
-/// One thread that waits for `milliseconds` of the GPU's clock, then writes `value` to `out` (device
-/// memory; nullptr: nothing).
+/// One thread that waits for `milliseconds` of the GPU's clock, then writes `value` to `out`
+/// (device memory; if nullptr, writes nothing).
 void spin_cuda(int milliseconds, std::uint32_t* out, std::uint32_t value, CUstream_st* stream);
 
 }  // namespace elixir::test

@@ -28,7 +28,7 @@ TEST(LineFit, FindsTheLineThatMadeThePoints) {
 }
 
 TEST(LineFit, WeighsEverySizeAlike) {
-  // Five per cent of noise at every size: absolute least squares would see the largest size alone
+  // Five per cent of noise at every size. Absolute least squares would follow only the largest size
   // and lose the latency.
   std::mt19937 random(7);
   std::uniform_real_distribution<double> noise(0.95, 1.05);
@@ -49,7 +49,7 @@ TEST(LineFit, HasNoNegativeLatency) {
 }
 
 TEST(LineFit, ThatDoesNotHoldIsNone) {
-  // Measured on a machine that was busy with something else: a copy rate of 118 GB/s, 89 % off.
+  // Measured on a busy machine: a copy rate of 118 GB/s, 89 % off.
   const std::vector<TimedBytes> busy = {
       {4096, 5e-8}, {65536, 6e-7}, {1 << 20, 9e-6}, {1 << 24, 1.3e-3}, {1 << 28, 2.1e-2}};
   EXPECT_GT(fit_line(busy).worst_relative_error, kWorstLineError);
@@ -68,7 +68,8 @@ TEST(FitLineOfMost, IsNotMovedByPointsThatLieElsewhere) {
   for (const double bytes : {1e3, 3e3, 1e4, 4e4, 1e5, 2e6}) {
     points.push_back({bytes, 2e-6 + bytes / 5e9});
   }
-  // Too fast and too slow by factors: least squares of the relative error follows the fast ones.
+  // Off by factors in both directions. Least squares of the relative error follows the points that
+  // are too fast.
   points.push_back({1e8, 2e-6});
   points.push_back({1e6, 9e-3});
   points.push_back({2e3, 1e-4});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Prints as JSON what a machine's cost model says of all executed calls of a program together (on a
-// GPU the time of their kernels), for tests/gpu/check_operators.py.
+// Prints as JSON the total cost, by a machine's cost model, of all executed calls of a program (on
+// a GPU the time of their kernels), for tests/gpu/check_operators.py.
 //
 // usage: list_costs MODEL.profile.json HARDWARE.json
 #include <array>

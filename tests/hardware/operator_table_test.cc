@@ -110,9 +110,9 @@ TEST(OperatorTable, FitsTheRooflineToTheMeasuredCalls) {
 
 // --- An independent machine ----------------------------------------------------------------------
 
-/// Time of a call on a made-up GPU that is no roofline: kernels start in 2 us, matrix products run
-/// in waves of 132 tiles of 128 x 128, every operator has an efficiency of its own, and what fits
-/// into 50 MB of cache is faster. Shares no code with the model.
+/// The time of a call on an imaginary GPU that is not a roofline: kernels need 2 us to start,
+/// matrix products run in waves of 132 tiles of 128 x 128, every operator has its own efficiency,
+/// and what fits into 50 MB of cache is faster. Shares no code with the model.
 double made_up_ns(const Operator& op, double efficiency) {
   const auto& a = std::get<TensorRef>(op.arguments[0]);
   if (op.name == "aten::mm") {
@@ -192,8 +192,8 @@ HardwareProfile made_up_machine(const std::vector<std::int64_t>& batches) {
 }
 
 TEST(CostModel, PredictsUnseenBatchesOfAMadeUpGpu) {
-  // Small products take few waves of tiles, and a whole one more costs what no line can know: up to
-  // 13 % at batch 3.
+  // Small products take few waves of tiles. One more wave costs what no line can predict: up to 13
+  // % at batch 3.
   const CostModel model(made_up_machine({2, 4, 8, 16, 32}));
   for (const std::int64_t batch : {3, 5, 6, 7, 12, 24}) {
     double truth = 0, predicted = 0, worst = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Every form of AdamW on the CPU against the reference: split master, bf16 moments, loss scale,
-// non-finite gradients, any length and alignment.
+// Compares every form of AdamW on the CPU with the reference: split master, bf16 moments, loss
+// scale, non-finite gradients, any length and alignment.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,7 @@ TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
     const std::size_t offset = random() % 70, n = offset + random() % 40000;
     const int micro_batches = 1 + static_cast<int>(random() % 7);
     const float clip = random() % 2 == 0 ? 1.0F : 0.37F;
-    // Not always a power of two: the division must then be one.
+    // Not always a power of two, so that the division is a real one.
     const double loss_scale =
         random() % 3 == 0 ? 1000.0 : std::ldexp(1.0, static_cast<int>(random() % 20));
     const Isa isa = available_isas()[random() % available_isas().size()];
@@ -151,7 +151,7 @@ void set_master(AdamProblem& problem, std::size_t i, float value) {
   std::memcpy(storage.lower.data() + i * sizeof halves.lower, &halves.lower, 2);
 }
 
-/// A problem whose states are zero, with every gradient `gradient`.
+/// A problem with all states zero and every gradient equal to `gradient`.
 AdamProblem quiet_problem(const AdamForm& form, std::size_t n, float gradient) {
   AdamProblem problem(form, n, 2);
   AdamProblem::Storage& storage = problem.storage();

@@ -17,14 +17,15 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// One element in 16 gets any bit pattern, but not always: its states stay ordinary for a while.
+/// One element in 16 may get any bit pattern, but not in every step, so that its states stay
+/// ordinary for a while.
 float draw(std::uint64_t seed, std::uint64_t stream, std::size_t element, float scale) {
   const std::uint64_t random = mix(seed ^ mix(stream ^ mix(element)));
   if (mix(seed + element) % 16 == 0 && random % 8 == 0) {
     return reference::from_bits(static_cast<std::uint32_t>(random >> 32));
   }
   const float unit = static_cast<float>(static_cast<std::int64_t>(random) >> 40) * 0x1p-23F;
-  // Exponents over a wide range, now and then down to denormal squares.
+  // Exponents over a wide range, sometimes down to denormal squares.
   const int down = static_cast<int>(random % 11);
   return std::ldexp(unit * scale, down == 10 ? -70 : -down);
 }
@@ -168,7 +169,8 @@ void AdamProblem::draw_gradients(std::int64_t step, ThreadPool& pool) {
 void AdamProblem::draw_gradients(std::int64_t step, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     const float g = draw(seed_, 4 + static_cast<std::uint64_t>(step), first_ + i, 1e-2F);
-    // Rounding to the gradient's dtype by cutting is cheap, and as good a random value.
+    // Truncation is a cheap way to round to the gradient's dtype, and gives equally good random
+    // values.
     if (form_.gradient == Element::kBFloat16) {
       write(storage_.gradient, i, static_cast<std::uint16_t>(reference::bits(g) >> 16));
     } else {

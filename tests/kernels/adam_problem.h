@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Random arrays for AdamW in any of its forms, the reference's step over them, and their comparison
-// bit by bit. Values are a function of (seed, step, element) alone, so that runs can be repeated in
-// any order.
+// bit by bit. Values depend only on (seed, step, element), so that runs can be repeated in any
+// order.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct AdamForm {
   bool split;                        ///< the parameter is bf16 then
   Element moment;
 };
-/// Every combination that the kernels have.
+/// Every combination for which kernels exist.
 [[nodiscard]] std::vector<AdamForm> all_adam_forms();
 [[nodiscard]] std::string name_of(const AdamForm& form);
 
@@ -35,26 +35,26 @@ struct AdamForm {
 
 class AdamProblem {
  public:
-  /// n elements from element `first` of an endless sequence. Most values are ordinary; in one
-  /// element of 16 any bit pattern may come, denormals, infinities and NaN among them.
+  /// n elements, starting at element `first` of an endless sequence. Most values are ordinary. One
+  /// element in 16 may have any bit pattern, including denormals, infinities and NaN.
   AdamProblem(const AdamForm& form, std::size_t n, std::uint64_t seed, std::size_t first = 0);
 
-  /// Arrays of the elements from `offset`.
+  /// The arrays, starting at element `offset`.
   [[nodiscard]] AdamArrays arrays(std::size_t offset = 0);
-  /// Gradients of another step.
+  /// Draws the gradients of another step.
   void draw_gradients(std::int64_t step);
   void draw_gradients(std::int64_t step, ThreadPool& pool);
-  /// One step of the reference over elements from `offset`; the gradient is divided and clipped as
-  /// `scalars_of` with the same arguments says.
+  /// One step of the reference over elements from `offset` on. The gradient is divided and clipped
+  /// like `scalars_of` with the same arguments.
   void reference_step(const reference::Hyper& hyper,
                       std::int64_t step,
                       int micro_batches,
                       float clip,
                       double loss_scale = 1.0,
                       std::size_t offset = 0);
-  /// Elements that differ in any array; any NaN equals any NaN.
+  /// The number of elements that differ in any array. Any NaN equals any NaN.
   [[nodiscard]] std::size_t differences(const AdamProblem& other) const;
-  /// The first of them in words, or nothing.
+  /// Describes the first difference; empty without one.
   [[nodiscard]] std::string first_difference(const AdamProblem& other) const;
 
   [[nodiscard]] float master(std::size_t i) const;
@@ -62,7 +62,7 @@ class AdamProblem {
   [[nodiscard]] std::size_t size() const { return n_; }
   [[nodiscard]] const AdamForm& form() const { return form_; }
 
-  /// Stored bytes; arrays that the form lacks are empty.
+  /// The stored bytes. Arrays that the form does not have are empty.
   struct Storage {
     std::vector<std::uint8_t> master, moment1, moment2, gradient, parameter, lower;
   };

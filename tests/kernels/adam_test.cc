@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// AdamW on the CPU: every instruction set against the reference, bit for bit.
+// Compares AdamW on the CPU with the reference, on every instruction set, bit for bit.
 #include "kernels/adam.h"
 
 #include <algorithm>
@@ -241,7 +241,7 @@ TEST(Adam, ManyStepsOnALargeRangeWithStreamingStoresAndThreads) {
     run_reference(expected, c, 0, kHyperparameters, step, 2.0F, 0.9F);
   for (const Isa isa : available_isas()) {
     for (int threads = 1; threads <= 4; ++threads) {
-      // An aligned home for the parameters, so that the streaming variant runs.
+      // Aligned memory for the parameters, so that the streaming variant runs.
       State got = start;
       std::vector<std::uint16_t> home(kLarge + 64);
       auto* aligned = reinterpret_cast<std::uint16_t*>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Many random parameters, special values included, over many steps: every instruction set and the
+// Many random parameters, including special values, over many steps: every instruction set and the
 // reference agree in every bit of every form. bit_identity.h says how to run the full size.
 #include "bit_identity.h"
 
@@ -28,7 +28,7 @@ struct Tally {
   std::string first;
 };
 
-/// All steps of one slice on every instruction set and by the reference.
+/// All steps of one slice, on every instruction set and with the reference.
 void run_slice(
     const AdamForm& form, std::size_t slice, std::size_t n, std::int64_t steps, Tally& tally) {
   const std::vector<Isa> isas = available_isas();

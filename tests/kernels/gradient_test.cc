@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Norms, accumulation and conversions on the CPU against the reference, bit for bit.
+// Compares norms, accumulation and conversions on the CPU with the reference, bit for bit.
 #include "kernels/gradient.h"
 
 #include <cmath>
@@ -181,7 +181,7 @@ TEST(Accumulate, ConvertsFirstAndAddsLater) {
   }
 }
 
-/// Floats around every place where rounding to 16 bits decides, and random ones.
+/// Floats around every point where rounding to 16 bits changes, and random ones.
 std::vector<float> rounding_cases() {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; high += 7) {
@@ -225,14 +225,14 @@ TEST(Convert, RoundsBfloat16ToNearestTiesAwayAndFloat16ToNearestEven) {
 TEST(Convert, KnownBfloat16Values) {
   ThreadPool pool(1);
   const std::vector<float> in = {
-      reference::from_bits(0x3F808000),  // a tie whose neighbour below is even: away, not to even
+      reference::from_bits(0x3F808000),  // a tie: rounds away from zero, not to even
       reference::from_bits(0xBF808000),
       reference::from_bits(0x3F807FFF),
       reference::from_bits(0x7F7FFFFF),  // rounds to infinity
       reference::from_bits(0x7F800000),
       reference::from_bits(0x7F800001),  // NaN with a small payload stays NaN
-      reference::from_bits(0x7FFFFFFF),  // NaN that adding half a unit would turn into -0
-      reference::from_bits(0x00008000),  // half of the least denormal
+      reference::from_bits(0x7FFFFFFF),  // NaN that would become -0 if half a unit were added
+      reference::from_bits(0x00008000),  // half of the smallest denormal
       reference::from_bits(0x00007FFF),
   };
   std::vector<std::uint16_t> out(in.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Random numbers of weights against the specification in kernels/random.h, written down once more
-// here element by element, bit for bit; and against what the distributions promise.
+// Compares random numbers of weights, bit for bit, with the specification in kernels/random.h,
+// written again here element by element. Also checks the properties of the distributions.
 #include "kernels/random.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::array<std::uint32_t, 4> words_of(std::size_t i, std::uint32_t attempt, std:
   return philox(i / 64 * 16 + i % 16, attempt, key);
 }
 
-/// In double from the fp32 u: what the fp32 value must be close to.
+/// Computed in double from the fp32 u. The fp32 value must be close to it.
 double exact_normal(std::size_t i, std::uint64_t key) {
   const std::array<std::uint32_t, 4> words = words_of(i, 0, key);
   const std::size_t w = i % 64 / 16;
@@ -128,7 +128,7 @@ TEST(FillRandom, TheBitsAreTheSameForEveryInstructionSetThreadCountAndLength) {
   }
 }
 
-/// Change it only together with the specification: it is what every machine must draw.
+/// Change this only together with the specification: every machine must draw these bits.
 TEST(FillRandom, TheBitsAreThoseOfTheSpecification) {
   std::uint64_t digest = 0xCBF29CE484222325U;  // FNV-1a over the words
   for (const Distribution& what : kDistributions) {
@@ -201,7 +201,7 @@ TEST(FillRandom, ATruncatedNormalStaysInItsIntervalAndKeepsItsShape) {
   }
   // (phi(-0.5) - phi(2)) / (Phi(2) - Phi(-0.5))
   EXPECT_NEAR(sum / static_cast<double>(values.size()), 0.445744, 5e-3);
-  // Nothing of a normal gets there: the last attempt is moved to the border.
+  // A normal value never gets there, so the last attempt is clamped to the border.
   const std::vector<float> far =
       filled(100, {.kind = Kind::kTruncatedNormal, .first = 0, .second = 1, .low = 50, .high = 60});
   EXPECT_TRUE(std::all_of(far.begin(), far.end(), [](float v) { return v == 50.0F; }));

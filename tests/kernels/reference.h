@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The design's arithmetic written a second time, by value instead of by bits, sharing no code with
-// kernels/. Slow and plain: what the kernels are compared with.
+// The design's arithmetic, written a second time, by value instead of by bits. Slow and simple. It
+// shares no code with kernels/, because the kernels are compared with it.
 
 #include <cmath>
 #include <cstdint>
@@ -51,9 +51,9 @@ inline float float16_value(std::uint16_t stored) {
 
 enum class Ties { kAwayFromZero, kToEven };
 
-/// Rounds a finite value to a binary format with `fraction_bits` and the least exponent `least` (of
-/// its unit in the last place for denormals), in units of that place. Everything here is exact in
-/// double.
+/// Rounds a finite value to a binary format with `fraction_bits` and the smallest exponent `least`
+/// (of its unit in the last place, for denormals), in units of that place. Everything here is exact
+/// in double.
 inline double round_to_format(double value, int fraction_bits, int least_unit, Ties ties) {
   int exponent = 0;
   std::frexp(value, &exponent);  // value = f * 2^exponent, 0.5 <= |f| < 1
@@ -67,7 +67,7 @@ inline double round_to_format(double value, int fraction_bits, int least_unit, T
   return std::copysign(std::ldexp(down + (up ? 1.0 : 0.0), unit), value);
 }
 
-/// The encoding of a value that the format has exactly; infinity when it is beyond `largest`.
+/// The encoding of a value that the format represents exactly; infinity beyond `largest`.
 inline std::uint16_t encode(double value, int fraction_bits, int exponent_bits, double largest) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -98,8 +98,7 @@ inline std::uint16_t to_float16(float value) {
   return encode(round_to_format(value, 10, -24, Ties::kToEven), 10, 5, 65504.0);
 }
 
-/// The split form of a master: its bf16, and how many of its units in the last place it is away
-/// from that.
+/// The split form of a master: its bf16, and the distance from it in units of the last place.
 struct Split {
   std::uint16_t upper;
   std::int16_t lower;
@@ -118,7 +117,7 @@ struct Hyper {
   double lr, beta1, beta2, eps, weight_decay;
 };
 
-/// One parameter, one step. `divisor` and `clip` apply to the gradient only when they are not 1.
+/// One parameter, one step. `divisor` and `clip` apply to the gradient only if they are not 1.
 inline void adam(float& p,
                  float& m,
                  float& v,
@@ -148,7 +147,7 @@ inline void adam(float& p,
   p = std::fmaf(negative_step, ratio, decayed);
 }
 
-/// Sum of squares of one block by the specification: 1,024 lanes, zero padding, pairwise.
+/// The sum of squares of one block by the specification: 1,024 lanes, zero padding, pairwise.
 inline float block_sum_squares(const std::vector<float>& values, float divisor) {
   std::vector<float> lane(1024, 0.0F);
   for (std::size_t i = 0; i < 65536; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Between an fp32 master and its two halves.
+// Converts between an fp32 master and its two halves.
 #include "kernels/split_master.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace elixir::kernels {
 namespace {
 
-/// Every upper half, with the lower halves where rounding decides.
+/// Every upper half, with the lower halves at which rounding changes.
 std::vector<float> every_upper_half() {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Works beside each other, the definitions of collectives, and what is said about clocks and CUPTI.
+// Works that run at once, the definitions of collectives, and notes about clocks and CUPTI.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-/// Counts its units; the unit may depend on whether others run.
+/// Counts its units. The unit may depend on whether others run.
 class Counting : public ContendingWork {
  public:
   explicit Counting(std::function<void()> unit = [] {}) : unit_(std::move(unit)) {}
@@ -53,7 +53,7 @@ TEST(UnitSeconds, RunsTheOtherWorkFromBeforeToAfter) {
   });
   EXPECT_EQ(unit_seconds(work, nullptr, kSix).size(), 6U);
   EXPECT_EQ(other.units, 0) << "alone means alone";
-  // Samples that other work disturbs are taken again.
+  // Samples that other work disturbed are repeated.
   EXPECT_GE(work.units, 8) << "two of warm-up";
   seen_first = -1;
   const std::vector<double> beside = unit_seconds(work, &other, kSix);
@@ -102,7 +102,7 @@ TEST(Contention, OnTheCpuIsBetweenMemoryWorks) {
 }
 
 TEST(Collectives, BusBandwidthIsThatOfNcclTests) {
-  // doc/PERFORMANCE.md of nccl-tests.
+  // Source: doc/PERFORMANCE.md of nccl-tests.
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOperation::kAllReduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOperation::kAllGather, 8), 0.875);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveOperation::kReduceScatter, 2), 0.5);

@@ -18,7 +18,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Says what a list says, one reading after another, then "undisturbed".
+/// Returns the readings of a list, one after another, then "undisturbed".
 class ToldWatch : public CoreWatch {
  public:
   explicit ToldWatch(std::vector<bool> readings, double period_s = 0)

@@ -36,7 +36,7 @@ constexpr std::int64_t kBlock = 64_KiB;
 class DiskTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The build directory lies on a disk; /tmp may not.
+    // The build directory is on a disk; /tmp may not be.
     directory_ = std::filesystem::current_path() / fmt::format("elixir-disk-{}", ::getpid());
     std::filesystem::create_directories(directory_);
     try {
@@ -52,7 +52,7 @@ class DiskTest : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-/// Every block goes through once, and what is read is what was written.
+/// Transfers every block once. What is read must be what was written.
 void move_there_and_back(BlockEngine& engine, const std::filesystem::path& directory) {
   const DirectFile file(directory.string());
   const std::int64_t end = 37 * kBlock;
@@ -76,7 +76,7 @@ void move_there_and_back(BlockEngine& engine, const std::filesystem::path& direc
                           [](std::int64_t, void*) {});
             }).code,
             ErrorCode::kIoError);
-  // An exception of the visitor ends the transfer whole.
+  // An exception of the visitor ends the whole transfer.
   EXPECT_THROW(engine.move(file.descriptor(),
                            Transfer::kRead,
                            0,
@@ -99,7 +99,7 @@ TEST_F(DiskTest, TheRingMovesEveryBlockOnce) {
   move_there_and_back(*make_io_uring_engine(kBlock, 8), directory_);
 }
 
-/// Damages what passes through it.
+/// Damages the data that passes through it.
 class Liar : public BlockEngine {
  public:
   [[nodiscard]] const char* name() const override { return "threads"; }

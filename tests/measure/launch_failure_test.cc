@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A measurement whose kernel cannot be launched ends the run as a failure of the device. Needs no
-// GPU: no grid is as large as the one that is asked for.
+// A measurement whose kernel cannot be launched ends the run as a device failure. Needs no GPU,
+// because the requested grid is too large for any GPU.
 #include <cstddef>
 
 #include <gtest/gtest.h>

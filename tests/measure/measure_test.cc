@@ -226,10 +226,11 @@ TEST(Operators, AreMeasuredOncePerDistinctCall) {
 }
 
 TEST(Operators, ThatNobodyMeasuredAreInterpolatedBetweenThoseThatWere) {
-  // Three sizes are measured in one run; the middle one is taken out of the document and asked for.
+  // Three sizes are measured in one run. The middle one is removed from the document and then
+  // estimated.
   ProgramMaker make;
   for (const std::int64_t n : {2 << 20, 4 << 20, 8 << 20}) {
-    // In place: what the allocator does with large results is another matter.
+    // In place, because the allocator's handling of large results is a separate matter.
     const TensorRef values = make.input({n}, DType::kFloat32);
     TensorRef after = values;
     after.version = 1;
@@ -254,8 +255,8 @@ TEST(Operators, ThatNobodyMeasuredAreInterpolatedBetweenThoseThatWere) {
   p.operators.erase(middle);
   const hardware::OperatorCost cost = hardware::CostModel(p).cost(asked);
   EXPECT_EQ(cost.source, hardware::OperatorCost::Source::kInterpolated);
-  // Half way between them on logarithmic axes. How near that is to the truth is a question for a
-  // quiet machine, and for operator_table_test.cc.
+  // Half way between them on logarithmic axes. How close that is to the truth needs a quiet
+  // machine; operator_table_test.cc tests it.
   const double geometric_mean =
       std::sqrt(p.operators[0].time_ns.median * p.operators[1].time_ns.median);
   EXPECT_NEAR(cost.time_ns / geometric_mean, 1, 0.05);
@@ -266,7 +267,7 @@ TEST(Operators, WorkspaceIsWhatACallAllocatesBesidesItsOutputs) {
   TensorRef transposed = make.input({512, 256}, DType::kFloat32);
   transposed.sizes = {256, 512};
   transposed.strides = {1, 256};
-  // A softmax of a transposed matrix works on a dense copy.
+  // A softmax of a transposed matrix uses a dense copy.
   const TensorRef out = make.tensor({256, 512}, DType::kFloat32);
   Operator& softmax = make.call("aten::_softmax", "");
   softmax.arguments = {transposed, std::int64_t{1}, false};
@@ -279,7 +280,7 @@ TEST(Operators, WorkspaceIsWhatACallAllocatesBesidesItsOutputs) {
   const hardware::HardwareProfile p = measured(make.program_);
   ASSERT_EQ(p.operators.size(), 2U) << (p.waived.empty() ? "" : p.waived.begin()->second);
   EXPECT_EQ(p.operators[0].key.rfind("aten::_softmax", 0), 0U);
-  // The copy, and a buffer for the rows that each thread works on.
+  // The copy, and a buffer for the rows of each thread.
   EXPECT_GE(p.operators[0].workspace_bytes, 512 * 256 * 4);
   EXPECT_LT(p.operators[0].workspace_bytes, 512 * 256 * 4 + 1024 * 1024);
   EXPECT_EQ(p.operators[1].workspace_bytes, 0);

@@ -17,7 +17,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-/// Two packages of two cores with two threads each, one NUMA node each; L1 by core, L3 by package.
+/// Two packages of two cores with two threads each, and one NUMA node per package; L1 per core, L3
+/// per package.
 class TwoPackages : public ::testing::Test {
  protected:
   void SetUp() override {

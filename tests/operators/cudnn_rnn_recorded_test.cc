@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Sizes of cuDNN's recurrent layers against what scripts/recording/record_rnn.py recorded on GPUs
-// (ELIXIR_RECORDED_LAYERS: its files, unpacked). Every row of the grid is held to the byte, exact
-// or not; of layers drawn at random every one that is said to be exact.
+// Compares sizes of cuDNN's recurrent layers with those that scripts/recording/record_rnn.py
+// recorded on GPUs (ELIXIR_RECORDED_LAYERS: its unpacked files). Every row of the grid must match
+// to the byte, exact or not. Of the randomly drawn layers, every one that is reported as exact must
+// match.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,7 +89,7 @@ TEST(RecordedCudnnRnn, EveryRowToTheByte) {
     if (!recorded.is_of_grid && !rnn.is_exact()) continue;
     drawn += recorded.is_of_grid ? 0 : 1;
     EXPECT_EQ(rnn.reserve_bytes(), recorded.reserve_bytes);
-    // What ended while results were taken: the workspace in the call, then the last hidden state.
+    // Freed while the results exist: the workspace in the call, then the last hidden state.
     ASSERT_EQ(recorded.temporaries.size(), 2U);
     EXPECT_EQ(rnn.workspace_bytes(operators::CudnnRnn::Pass::kForward), recorded.temporaries[0]);
     EXPECT_EQ(

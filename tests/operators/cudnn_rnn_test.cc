@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Sizes of cuDNN's recurrent layers against allocations recorded on an H200 (cuDNN 9.19): a step
-// of an LSTM with two layers of width 1,024 over 128 tokens.
+// Compares sizes of cuDNN's recurrent layers with allocations recorded on an H200 (cuDNN 9.19): a
+// step of an LSTM with two layers of width 1,024 over 128 tokens.
 #include "operators/cudnn_rnn.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(CudnnRnn, WeightsOfLayersDirectionsAndProjections) {
   EXPECT_EQ(plain.weight_elements(), 5 * 3 + 5 * 5 + 5 + 5);
 }
 
-// Between 128 and 192 LibTorch takes the algorithm for small hidden states forward alone.
+// Between 128 and 192, LibTorch uses the algorithm for small hidden states only in forward.
 TEST(CudnnRnn, PassesDifferBetweenTheirWidestSmallStates) {
   constexpr auto kForward = operators::CudnnRnn::Pass::kForward;
   constexpr auto kBackward = operators::CudnnRnn::Pass::kBackward;
@@ -97,7 +97,7 @@ TEST(CudnnRnn, DropoutNeedsMasksBetweenLayers) {
   EXPECT_EQ(rnn.reserve_bytes(), one_layer);
 }
 
-// One step away from layers that were recorded, where a recorded rule may not go on.
+// Layers one step outside the recorded range, where a recorded rule may not hold.
 TEST(CudnnRnn, EstimatesWhereNothingWasRecorded) {
   const operators::CudnnRnn exact = recorded_lstm(DType::kFloat16, 8);
   ASSERT_TRUE(exact.is_exact());
@@ -117,7 +117,7 @@ TEST(CudnnRnn, EstimatesWhereNothingWasRecorded) {
   with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 192; });  // no width between 128 and 256
   with([](operators::CudnnRnn& rnn) { rnn.layers = 1; });          // may be persistent
   with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 1001; });
-  with([](operators::CudnnRnn& rnn) {  // how many steps are held for how large a batch
+  with([](operators::CudnnRnn& rnn) {  // number of steps held for a large batch
     rnn.batch = 64;
     rnn.steps = 300;
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Targets by name, and which of them go together.
+// Targets by name, and which of them match.
 #include "program/cpu_isa.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ TensorRef tensor(StorageId storage, std::vector<std::int64_t> sizes, std::int32_
   return ref;
 }
 
-/// y = relu(x w); loss = sum(y): every kind of argument somewhere.
+/// y = relu(x w); loss = sum(y). Contains every kind of argument.
 Program sample() {
   Program program;
   program.target = {.kind = Target::Kind::kCpu, .sm = 0};

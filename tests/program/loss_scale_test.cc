@@ -11,7 +11,7 @@
 namespace elixir::program {
 namespace {
 
-/// A program with one trained parameter, whose backward makes one tensor.
+/// A program with one trained parameter. Its backward makes one tensor.
 Program with(DType parameter, DType backward) {
   Program program;
   Parameter weight;

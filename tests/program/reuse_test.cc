@@ -23,7 +23,7 @@ std::set<StorageId> storages_of(const Operator& op, bool outputs) {
   return storages;
 }
 
-/// Of every storage the widest view.
+/// The widest view of every storage.
 std::int64_t bytes_of(const Operator& op) {
   std::map<StorageId, std::int64_t> widest;
   const auto add = [&](const TensorRef& tensor) {
@@ -36,7 +36,7 @@ std::int64_t bytes_of(const Operator& op) {
   return bytes;
 }
 
-/// Each storage on its own, from the start of the program.
+/// Computes each storage separately, from the start of the program.
 std::map<StorageId, std::int64_t> distances(const Program& program,
                                             const Lifetimes& lifetimes,
                                             OperatorId op) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Batches that the reference trainer and the tests of the runtime both make from nothing but
-// numbers: element i of input k of (step, micro-batch) is a function of those alone.
+// Batches that the reference trainer and the runtime's tests both compute: element i of input k of
+// (step, micro-batch) is a function of these numbers alone.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Plain training for comparison: a TorchScript module under LibTorch's own eager autograd, and
-// AdamW written out element by element from the project's arithmetic. Links nothing of Elixir.
-// Prints each micro-batch's loss as the eight hexadecimal digits of its float, then writes the
-// final weights, in order, to a file; with gradients=1 the first micro-batch's gradients instead,
-// and stops there.
+// AdamW written element by element from the project's arithmetic. It links nothing of Elixir. It
+// prints each micro-batch's loss as the eight hexadecimal digits of its float, then writes the
+// final weights, in order, to a file. With gradients=1 it writes the first micro-batch's gradients
+// instead and stops.
 //
 // usage: reference_trainer MODEL.pt WEIGHTS_OUT [key=value]...
 //   steps micro_batches threads seed lr beta1 beta2 eps weight_decay clip_norm no_decay=GLOB device
@@ -78,14 +78,14 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t micr
 float widen(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
-/// Nearest, ties away from zero.
+/// Rounds to nearest, ties away from zero.
 std::uint16_t narrow(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
   return static_cast<std::uint16_t>((bits + 0x8000U) >> 16);
 }
 
-/// One distinct parameter with its optimizer state, in fp32 on the CPU, in the order of its memory.
+/// One distinct parameter with its optimizer state, in fp32 on the CPU, in memory order.
 struct Weight {
   std::string name;
   std::vector<std::string> names;
@@ -95,7 +95,7 @@ struct Weight {
 };
 
 std::vector<float> floats_of(const at::Tensor& tensor) {
-  // Every tensor here is dense: its elements are one block, whatever its strides.
+  // Every tensor here is dense: whatever its strides, its elements are one block.
   const at::Tensor on_cpu = tensor.detach().cpu();
   std::vector<float> values(static_cast<std::size_t>(on_cpu.numel()));
   if (on_cpu.scalar_type() == c10::kFloat) {
@@ -123,7 +123,7 @@ void write_back(Weight& weight) {
   }
 }
 
-/// Sum of squares of a gradient in blocks of 65,536, 1,024 lanes each, as the arithmetic says.
+/// The sums of squares of a gradient in blocks of 65,536 elements with 1,024 lanes each.
 void block_sums(const std::vector<float>& gradient, float divisor, std::vector<float>& sums) {
   for (std::size_t start = 0; start < gradient.size(); start += 65536) {
     std::vector<float> lane(1024, 0.0F);
@@ -139,7 +139,7 @@ void block_sums(const std::vector<float>& gradient, float divisor, std::vector<f
   }
 }
 
-/// sums[i] += sums[i+h], h the largest power of two below the length, halving.
+/// sums[i] += sums[i+h], where h is the largest power of two below the length, then halves.
 float tree_norm(std::vector<float> sums) {
   if (sums.empty()) return 0.0F;
   std::size_t h = 1;
@@ -193,8 +193,8 @@ int train(const std::string& model, const std::string& weights_out, const Option
   const bool cuda = options.text("device") == "cuda";
   const c10::Device device = cuda ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
   if (options.number("deterministic", 0) != 0) {
-    // Warnings in place of errors keep LibTorch's choice of attention kernel what it is without
-    // this.
+    // Warnings instead of errors, so that LibTorch chooses the same attention kernel as without
+    // this setting.
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
     at::globalContext().setDeterministicFillUninitializedMemory(false);

@@ -191,7 +191,7 @@ TEST(ReplayCall, RefusesAnOperatorThatLibTorchLacks) {
 }
 
 TEST(ReplayCall, RefusesWhatNoModelMayCall) {
-  // A document may name any operator of LibTorch; this one opens a file.
+  // A document may name any operator of LibTorch. This one opens a file.
   const Program program = program_of(
       "aten::from_file",
       "",

@@ -28,7 +28,7 @@ check::Check over(std::int64_t value, std::int64_t limit) {
   return check;
 }
 
-/// One file that is over, with a module to blame.
+/// One file over its limit, with one module as the culprit.
 check::CheckReport sample(const std::string& path = "a.json",
                           const std::string& module = "h.0.mlp") {
   check::FileReport file;
@@ -111,7 +111,7 @@ TEST(GithubAnnotations, EscapeWhatWouldEndThem) {
   ASSERT_EQ(lines(text).size(), 1U);
   EXPECT_THAT(text, StartsWith("::error file=a%3Ab%2Cc%25d%0D%0A%3A%3Aerror%3A%3Ax,title="));
   EXPECT_THAT(text, Not(HasSubstr("\r")));
-  // Of the properties nothing is left that separates, up to the data.
+  // Before the data, no separator is left in the properties.
   const std::string properties = text.substr(8, text.find("::", 8) - 8);
   EXPECT_EQ(std::count(properties.begin(), properties.end(), ','), 1);
   EXPECT_EQ(std::count(properties.begin(), properties.end(), '='), 2);

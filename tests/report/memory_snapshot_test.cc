@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What a snapshot contains is compared in snapshot_test.py, by Python and by PyTorch's own viewer.
+// snapshot_test.py compares the content of a snapshot, with Python and with PyTorch's own viewer.
 #include "report/trace/memory_snapshot.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ namespace {
 using memory::ModuleMemory;
 using ::testing::ElementsAre;
 
-/// A tree from paths, parents first; each takes `parameters` and has its peak.
+/// A tree from paths, parents first. Each module has `parameters` and its own peak.
 class TreeBuilder {
  public:
   TreeBuilder() { add("", -1); }
@@ -101,7 +101,7 @@ TEST(ModuleRows, SiblingsAlikeAreOneRowWithTheHighestPeak) {
   EXPECT_EQ(rows[2].alike, 96);
   EXPECT_EQ(rows[2].parameters_bytes, 30);
   EXPECT_EQ(rows[2].peak_bytes, 1500);
-  EXPECT_EQ(rows[3].peak_bytes, 1500);  // inside the one that speaks for all
+  EXPECT_EQ(rows[3].peak_bytes, 1500);  // inside the module that represents the group
   EXPECT_EQ(rows[5].parameters_bytes, 3);
 }
 

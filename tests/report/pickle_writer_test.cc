@@ -12,7 +12,7 @@
 namespace elixir::report {
 namespace {
 
-/// A literal with the zeros in it.
+/// A literal including its zero bytes.
 template <std::size_t n>
 std::string text_of(const char (&literal)[n]) {
   return std::string(literal, n - 1);
@@ -25,7 +25,7 @@ class Pickle : public ::testing::Test {
   PickleWriter writer_{sink_};
 };
 
-// What Python reads is compared in snapshot_test.py; here the bytes, after pickletools' rules.
+// snapshot_test.py compares what Python reads. Here the bytes are compared, by pickletools' rules.
 TEST_F(Pickle, WritesTheShortestIntegers) {
   writer_.begin_list();
   for (const std::int64_t value : {0L, 255L, 256L, 65535L, 65536L, -1L, 2147483648L}) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Writes reports of synthetic programs, for tests that look at them from outside: a small
-// transformer, one of OPT-175B's size, one whose names attack the formats, one without operators.
-// With the path of a profile document, the reports of that. Usage: write-reports DIRECTORY
-// [PROFILE.json]
+// Writes reports of synthetic programs, for tests that check them from outside: a small
+// transformer, one of OPT-175B's size, one whose names attack the formats, and one without
+// operators. Given the path of a profile document, writes the reports of that document. Usage:
+// write-reports DIRECTORY [PROFILE.json]
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -45,7 +45,7 @@ void write(const std::string& directory, const std::string& name, const Profile&
   });
 }
 
-/// Every kind of value that a pickle may have; snapshot_test.py knows them.
+/// Every kind of value that a pickle may have. snapshot_test.py expects the same values.
 void write_values(elixir::report::PickleWriter& pickle) {
   pickle.begin_dict();
   pickle.text("integers");
@@ -125,7 +125,7 @@ Profile profile_of(const std::string& path, Program program) {
   return profile;
 }
 
-/// As many operators and parameters as OPT-175B has, in more layers than it: a fake layer has fewer
+/// Has as many operators and parameters as OPT-175B, in more layers, because a fake layer has fewer
 /// calls than a real one.
 Program huge() {
   elixir::fakes::TransformerOptions options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Placement never changes the numbers: ten steps under every placement give the losses and weights
-// of plain eager LibTorch, bit for bit, and each placement really moves what it says it moves.
+// of plain eager LibTorch, bit for bit, and each placement really moves the data it should.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ class BitwiseLaw : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Trains under `placement`; every step must take exactly the memory and move exactly the bytes
+  /// Trains under `placement`. Every step must use exactly the memory and move exactly the bytes
   /// predicted.
   Outcome train(const Placement& placement) {
     const plan::Plan plan = model_->plan(placement);
@@ -154,7 +154,7 @@ TEST_P(BitwiseLaw, RecomputedActivations) {
 }
 
 TEST_P(BitwiseLaw, GradientsOfTheFirstStepAreThoseOfEagerAutograd) {
-  run_.optimizer.beta1 = 0.0;  // the first moment is the gradient
+  run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_);
   EXPECT_FALSE(eager.empty());
   Trainer trainer(model_->captured(), model_->plan(kAllOnHost), options(), model_->weights());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Threads of a device: a lane runs jobs in order, a board tells lanes how far others have got.
-// Without LibTorch, so that ThreadSanitizer sees all of it.
+// The threads of a device: a lane runs jobs in order, and a board tells lanes the progress of
+// others. Without LibTorch, so that ThreadSanitizer sees everything.
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -21,7 +21,7 @@ namespace elixir::runtime {
 namespace {
 
 TEST(Lane, RunsJobsInOrderOnOneThreadAfterItsStart) {
-  std::vector<int> seen;  // not locked: the lane's thread writes, wait_idle() hands over
+  std::vector<int> seen;  // not locked: the lane writes, wait_idle() synchronises
   std::thread::id started;
   Lane lane([&] { started = std::this_thread::get_id(); });
   for (int round = 0; round < 50; ++round) {
@@ -63,8 +63,8 @@ TEST(Lane, TakesJobsFromSeveralThreads) {
   EXPECT_EQ(done, kPushers * kJobs);
 }
 
-/// What the CUDA device does each step: every lane waits for the task before its own, which another
-/// lane settles; what a task wrote, the next may read.
+/// As the CUDA device does in each step: every lane waits for the task before its own, which
+/// another lane settles. The next task may read what a task wrote.
 TEST(TaskBoard, CarriesWhatATaskWroteFromLaneToLane) {
   constexpr std::size_t kLanes = 4, kTasks = 60, kSteps = 5;
   TaskBoard board;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A launch that is refused, for lack of a GPU or because no grid is that large, is a failure of the
-// device. Needs no GPU.
+// A refused launch, without a GPU or because the grid is too large, is a device failure. Needs no
+// GPU.
 #include "replay/launch_errors.h"
 
 #include <cstddef>

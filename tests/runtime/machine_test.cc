@@ -70,7 +70,7 @@ TEST(Machine, AnotherCpuThanThePlansIsRefusedInOneSentence) {
             "the plan is for cpu:avx512_core_bf16, this machine's CPU is cpu:avx2: LibTorch "
             "dispatches other operators on it");
   EXPECT_NE(info.help.at(0).find("--target cpu:avx2"), std::string::npos);
-  // A plan made before the instruction set was named goes with every CPU.
+  // An older plan without an instruction set matches every CPU.
   plan.hardware.isa = program::CpuIsa::kUnsaid;
   EXPECT_EQ(choose_device(DeviceChoice::kAuto, plan, machine), DeviceKind::kCpu);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What the optimizer's passes notice by the way: gradients, norms and updates that are not finite.
+// What the optimizer's passes detect while they run: gradients, norms and updates that are not
+// finite.
 #include "runtime/optimizer_pass.h"
 
 #include <array>
@@ -18,7 +19,7 @@ namespace {
 constexpr std::int64_t kElements = 5;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Two fp32 parameters, each in a chunk of its own.
+/// Two fp32 parameters, each in its own chunk.
 class OptimizerPassTest : public testing::Test {
  protected:
   struct Arrays {
@@ -28,7 +29,7 @@ class OptimizerPassTest : public testing::Test {
     std::vector<float> gradient = std::vector<float>(kElements, 0.5F);
   };
 
-  /// One step over both chunks, as the executor makes it.
+  /// One step over both chunks, as in the executor.
   OptimizerPass step(double learning_rate, bool clips) {
     program::Program program;
     program.parameters.resize(2);
@@ -67,7 +68,7 @@ class OptimizerPassTest : public testing::Test {
   }
 
   std::vector<float> sums_;
-  std::vector<std::uint32_t> marks_ = {7, 7};  // of a step before
+  std::vector<std::uint32_t> marks_ = {7, 7};  // left from an earlier step
   std::array<Arrays, 2> arrays_;
 };
 

@@ -29,7 +29,7 @@ TEST(Glob, DoesNotMatchPartsOfNames) {
 }
 
 TEST(MicroBatchSeed, FollowsItsPublishedFormula) {
-  // SplitMix64's first outputs from state 0 and 1 (Vigna's reference code).
+  // The first outputs of SplitMix64 from states 0 and 1 (Vigna's reference code).
   EXPECT_EQ(mix64(0), 0xE220A8397B1DCDAFU);
   EXPECT_EQ(mix64(1), 0x910A2DEC89025CC1U);
   EXPECT_EQ(micro_batch_seed(7, 3, 2), mix64(mix64(mix64(7) ^ 3U) ^ 2U));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The trainer beside the bitwise law: the device budget is a wall, errors leave nothing behind,
-// state can be carried to another placement, evaluation changes nothing.
+// The trainer, apart from the bitwise law: the device budget is a hard limit, errors leave nothing
+// behind, state can be moved to another placement, and evaluation changes nothing.
 #include "runtime/trainer.h"
 
 #include <ATen/Parallel.h>
@@ -89,14 +89,13 @@ TEST_F(TrainerTest, RefusesAPlanThatNeedsOneByteMoreThanItsBudget) {
 TEST_F(TrainerTest, StaticBuffersBeyondTheLimitAreRefusedBeforeTheFirstStep) {
   plan::Plan plan = model_.plan(kAllOnDevice);
   const std::int64_t before = replay::DeviceAccount::instance().charged_bytes();
-  plan.predicted.peak_allocated_bytes = plan.budgets.gpu_memory_bytes = 1
-                                                                        << 20;  // a plan that lies
+  plan.predicted.peak_allocated_bytes = plan.budgets.gpu_memory_bytes = 1 << 20;  // a false plan
   EXPECT_EQ(code_of([&] { static_cast<void>(make(plan)); }), ErrorCode::kOutOfMemory);
   EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), before);
 }
 
 TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
-  run_.optimizer.clip_norm = 1.0;  // updates come last, so that a failed step has changed nothing
+  run_.optimizer.clip_norm = 1.0;  // updates come last, so a failed step has changed nothing
   Placement placement = kAllOnHost;
   placement.clips = true;
   const plan::Plan plan = model_.plan(placement);
@@ -106,7 +105,7 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   const auto weights = weights_of(*untroubled);
   const std::int64_t one_trainer = replay::DeviceAccount::instance().charged_bytes();
 
-  // The limit is the process's: both trainers' statics count.
+  // The limit is that of the process, so the static buffers of both trainers count.
   const auto troubled = make(plan);
   const std::int64_t statics = replay::DeviceAccount::instance().charged_bytes();
   const std::int64_t room = plan.predicted.peak_allocated_bytes + one_trainer;
@@ -156,7 +155,7 @@ TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBack) {
   placement.clips = true;
   run_.optimizer.clip_norm = 1.0;
   const auto trainer = make(model_.plan(placement));
-  // The last norm's weight scales the logits: the loss stays finite, its gradients do not.
+  // The last norm's weight scales the logits. The loss stays finite, but its gradients do not.
   std::string name;
   for (const program::Parameter& parameter : model_.program().parameters) {
     if (parameter.name.find("ln_f.weight") != std::string::npos) name = parameter.name;
@@ -210,7 +209,7 @@ TEST_F(TrainerTest, GivesBackItsDeviceMemory) {
 }
 
 TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
-  // One trainer at a time: the device's account is the process's.
+  // One trainer at a time, because the device's account belongs to the process.
   std::map<std::string, std::string> expected;
   {
     const auto whole = make(model_.plan(kAllOnDevice));
@@ -267,7 +266,7 @@ TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   EXPECT_NE(on_device.front(), on_device.back());
 }
 
-/// Of the training's shapes, and of three times the rows, which need inputs of their own.
+/// With the training's shapes, and with three times the rows, which need separate inputs.
 TEST_F(TrainerTest, EvaluationTakesTheBytesThatAreCountedBeforehand) {
   for (const std::int64_t batch : {0, 12}) {
     capture::Options options;

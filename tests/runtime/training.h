@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the runtime's tests train: a captured model file, plans made by hand for every placement,
+// Trainings for the runtime's tests: a captured model file, hand-made plans for every placement,
 // and the same run in plain eager LibTorch (tests/reference).
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace elixir::runtime {
 
-/// Where everything lives.
+/// The homes of a chunk's state.
 struct Placement {
   plan::Home parameters = plan::Home::kDevice;
   plan::Home gradients = plan::Home::kDevice;
@@ -31,13 +31,13 @@ inline constexpr Placement kAllOnDevice{};
 inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
 inline constexpr Placement kAllOnHost{plan::Home::kHost, plan::Home::kHost, plan::Home::kHost};
 
-/// Losses of every micro-batch in order, as bits, and final weights by name.
+/// The losses of every micro-batch, in order, as bits, and the final weights by name.
 struct Outcome {
   std::vector<std::string> losses;
   std::map<std::string, std::string> weights;
 };
 
-/// Gradients by parameter, widened to fp32, in the order of their memory.
+/// Gradients by parameter, widened to fp32, in memory order.
 using Gradients = std::map<std::string, std::vector<float>>;
 
 struct TrainingRun {
@@ -51,8 +51,7 @@ struct TrainingRun {
 /// One exported model, captured for the CPU device or a GPU.
 class TestModel {
  public:
-  /// `integer_range`: integer inputs are in [0, range).
-  /// `batch` replaces the file's.
+  /// `integer_range`: integer inputs are in [0, range). `batch` replaces that of the file.
   TestModel(const std::string& path,
             std::int64_t integer_range,
             program::Target target,
@@ -70,7 +69,7 @@ class TestModel {
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
 
   /// A plan with chunks of about an eighth of the model, the fewest blocks that work, and its own
-  /// prediction as both budgets. Workspaces are those of this machine's kernels.
+  /// prediction as both budgets. The workspaces are those of this machine's kernels.
   [[nodiscard]] plan::Plan plan(const Placement& placement) const;
   [[nodiscard]] schedule::Simulation simulate(const plan::Plan& plan,
                                               const schedule::Schedule& schedule) const;
@@ -98,15 +97,15 @@ class TestModel {
   mutable int measured_threads_ = 0;
 };
 
-/// The gradients of a trainer's only step so far: its first moments, which they are when beta1 is 0
-/// and nothing is clipped.
+/// The gradients of a trainer after its first step. They are its first moments, which equal the
+/// gradients when beta1 is 0 and nothing is clipped.
 [[nodiscard]] Gradients gradients_of(const Trainer& trainer);
 
-/// What a trainer has made of `run` so far, as `eager()` reports it.
+/// The result of `run` in a trainer so far, in the format of `eager()`.
 [[nodiscard]] std::string bits_of(float loss);
 [[nodiscard]] std::map<std::string, std::string> weights_of(const Trainer& trainer);
 
-/// Path of an exported model; the directory is in ELIXIR_TEST_MODELS.
+/// The path of an exported model. ELIXIR_TEST_MODELS names the directory.
 [[nodiscard]] std::string model_path(const std::string& name);
 
 }  // namespace elixir::runtime

@@ -24,7 +24,7 @@ struct Case {
   LoweringOptions lowering;
 };
 
-/// Every home, window, number of micro-batches and with clipping or not, chunk by chunk.
+/// Any homes, window and number of micro-batches, with or without clipping, chunk by chunk.
 Case random_case(std::uint64_t seed) {
   std::mt19937_64 random(seed * 77 + 1);
   Case result;
@@ -44,11 +44,11 @@ Case random_case(std::uint64_t seed) {
   }
   if (random() % 16 == 0) result.plan.optimizer = program::Optimizer::kNone;
   result.lowering.clip_gradients = random() % 2 == 0;
-  // A forward pass that changes running statistics may not be run for evaluation: see the test of
-  // its own.
+  // A forward pass that changes running statistics may not run for evaluation. That has a separate
+  // test.
   const bool evaluates = random() % 4 == 0 && !result.program.buffers[0].mutated;
   result.lowering.training = !evaluates;
-  // As few blocks as work, plus some.
+  // The fewest blocks that work, plus some.
   for (;; ++result.plan.cache.blocks) {
     try {
       (void)lower(
@@ -81,7 +81,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   EXPECT_GT(evictions, 300);
 }
 
-/// The schedule without task `gone`; whoever waited for it waits for what it waited for.
+/// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.
 Schedule without(const Schedule& schedule, TaskId gone) {
   Schedule result = schedule;
   result.tasks.erase(result.tasks.begin() + gone);
@@ -103,10 +103,9 @@ TEST(Check, FindsEveryRemovedTask) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
     for (const Task& task : schedule.tasks) {
-      // Without the clip nothing tells that clipping was wanted.
+      // Without the clip task, nothing shows that clipping was requested.
       if (task.kind == TaskKind::kClip) continue;
-      // A compute range without operators or releases that does not end a micro-batch does not
-      // exist.
+      // A compute range needs operators or releases, or must end a micro-batch.
       if (task.kind == TaskKind::kGradientNorm && !c.lowering.clip_gradients) continue;
       EXPECT_THAT(check(without(schedule, task.id), c.program, c.plan), Not(IsEmpty()))
           << "seed " << seed << ", task " << task.id << " " << name_of(task.kind);
@@ -116,7 +115,7 @@ TEST(Check, FindsEveryRemovedTask) {
   EXPECT_GT(removed, 1000);
 }
 
-/// Whether `after` without one entry still orders the two tasks through others.
+/// Whether `after` without one entry still orders the two tasks through other tasks.
 bool implied(const Schedule& schedule, TaskId before, TaskId task) {
   std::vector<bool> reached(schedule.tasks.size(), false);
   reached[before] = true;
@@ -163,7 +162,7 @@ Case offloaded() {
   return c;
 }
 
-/// Changes the first task of a kind and expects complaints.
+/// Changes the first task of a kind and expects problems.
 template <class Change>
 void expect_found(TaskKind kind, Change change) {
   const Case c = offloaded();

@@ -41,7 +41,7 @@ TEST(Lifetimes, OfATinyProgramAreAsWritten) {
   EXPECT_EQ(lifetimes.storages[2].producer, 1);
   EXPECT_EQ(lifetimes.storages[2].last_use, 2);
   EXPECT_EQ(lifetimes.storages[0].last_use, 4);
-  // The loss (3) and the gradient (5) are kept for whoever consumes them.
+  // The loss (3) and the gradient (5) are kept, because their consumer releases them.
   EXPECT_THAT(
       lifetimes.released_after,
       ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(2), IsEmpty(), ElementsAre(4), IsEmpty()));

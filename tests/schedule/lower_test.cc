@@ -55,7 +55,7 @@ TEST(Belady, LoadsTheDesignsVectorSixTimes) {
   EXPECT_EQ(belady_loads({{0}, {1, 2}, {3}, {3}, {1, 2}, {0}}, 2).size(), 6U);
 }
 
-/// Fewest loads by trying every victim.
+/// The fewest loads, found by trying every victim.
 int fewest_loads(const std::vector<std::vector<std::int32_t>>& steps,
                  std::size_t t,
                  std::vector<std::int32_t> held,
@@ -143,7 +143,7 @@ TEST(Lower, FetchesGoAsSoonAsTheirBlockIsFree) {
   options.chunk_bytes = 512;  // weight and bias of a layer
   options.blocks = 2;
   const Schedule schedule = lower_plan(program, lay_out(program, options));
-  // The first two are issued before anything is computed, each later one right behind its eviction.
+  // The first two are issued before any compute, each later one right after its eviction.
   std::vector<TaskKind> order = kinds(schedule);
   EXPECT_EQ(order[0], TaskKind::kLoadInputs);
   EXPECT_EQ(order[1], TaskKind::kFetch);
@@ -154,8 +154,8 @@ TEST(Lower, FetchesGoAsSoonAsTheirBlockIsFree) {
     EXPECT_EQ(order[i - 1], TaskKind::kEvict);
     EXPECT_THAT(schedule.tasks[i].after, ::testing::Contains(static_cast<TaskId>(i) - 1));
   }
-  // Uses are 0 1 2 3 3 2 1 (no gradient of the input, so backward does not read layer 0): 2 evicts
-  // 0, 3 evicts 1, and 1 comes back.
+  // Uses are 0 1 2 3 3 2 1. (The input has no gradient, so backward does not read layer 0.) 2
+  // evicts 0, 3 evicts 1, and 1 is loaded again.
   EXPECT_EQ(count(schedule, TaskKind::kFetch), 5);
   EXPECT_EQ(count(schedule, TaskKind::kEvict), 3);
 }

@@ -17,8 +17,8 @@ namespace {
 constexpr int kLayers = 40;
 constexpr std::int64_t kElements = (10_MiB + 512) / 4;
 
-/// Activations of 10 MiB and a little, each alive until backward: LibTorch's allocator takes a
-/// segment of 12 MiB for every one of them.
+/// Activations slightly larger than 10 MiB, each alive until backward. LibTorch's allocator uses a
+/// segment of 12 MiB for each of them.
 program::Program awkward_sizes() {
   fakes::ModelBuilder builder;
   fakes::TensorRef x = builder.raw().parameter("w", {kElements});
@@ -61,7 +61,7 @@ TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
   EXPECT_TRUE(memory.settled);
   EXPECT_GE(memory.peak_allocated_bytes, dynamic);
   EXPECT_GE(memory.peak_reserved_bytes, kLayers * 12_MiB);
-  // What a sixteenth and 96 MiB would not have been enough for.
+  // More than the estimate of a sixteenth and 96 MiB would have covered.
   EXPECT_GT(memory.peak_reserved_bytes, dynamic + dynamic / 16);
 }
 

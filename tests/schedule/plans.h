@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Plans made by hand for tests, without the search.
+// Hand-made plans for tests, without the search.
 
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ struct LayoutOptions {
   int accumulation_steps = 1;
 };
 
-/// Parameters in order of first use; frozen ones and each tied one apart.
+/// Parameters in order of first use. Frozen and tied ones are separate.
 inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& options) {
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   plan::Plan result;

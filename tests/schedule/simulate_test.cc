@@ -33,7 +33,7 @@ Lowered run(const program::Program& program,
   return result;
 }
 
-/// y = x w; loss = mean(y): bytes chosen so that every rounding shows.
+/// y = x w; loss = mean(y), with bytes such that every rounding shows.
 program::Program one_layer() {
   fakes::ProgramBuilder builder;
   const fakes::TensorRef x = builder.input("x", {10, 30}, program::DType::kFloat32);  // 1200 bytes
@@ -47,7 +47,7 @@ program::Program one_layer() {
   return builder.build();
 }
 
-/// Workspaces by operator, none elsewhere.
+/// Workspaces by operator; the other operators have none.
 OperatorCosts costs_of(const std::vector<std::int64_t>& workspace_bytes) {
   OperatorCosts costs(workspace_bytes.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -76,12 +76,12 @@ TEST(Simulate, PeakIsCountedByHand) {
   // Static, each rounded to 512: x 1536, w (2560 in its chunk) 2560, gradients 2560, two moments 2
   // * 2560.
   const std::int64_t fixed = 1536 + 2560 + 2560 + 2 * 2560;
-  // Operator 3 runs: loss 512, g 1024, the gradient 2560; y went after operator 1.
+  // While operator 3 runs: loss 512, g 1024, the gradient 2560. y was released after operator 1.
   const Simulation simulation = simulate_with(program, plan, {0, 0, 0, 0});
   EXPECT_EQ(simulation.device.bytes, fixed + 512 + 1024 + 2560);
   EXPECT_EQ(simulation.device.operator_id, 3);
   EXPECT_EQ(simulation.host_bytes, 0);
-  // A workspace counts while its operator runs, alone.
+  // A workspace counts only while its operator runs.
   const Simulation spiky = simulate_with(program, plan, {8000, 0, 0, 0});
   EXPECT_EQ(spiky.device.bytes, fixed + 1024 + 8192);
   EXPECT_EQ(spiky.device.operator_id, 0);
@@ -109,7 +109,7 @@ TEST(Simulate, AGradientOnItsWayToTheHostIsNotFreeYet) {
   options.gradient_window_bytes = 10_MiB;
   const std::int64_t runs_on =
       run(program, lay_out(program, options), cost).simulation.device.bytes;
-  // Weights' gradients (64 KiB each) pile up instead of going one by one.
+  // Weights' gradients (64 KiB each) accumulate instead of leaving one by one.
   EXPECT_GT(runs_on, waits + 64 * 1024);
 }
 
@@ -157,8 +157,8 @@ TEST(Simulate, TrafficCountsWhatTheCopyStreamsMove) {
   const plan::Traffic traffic = run(program, plan, cost).simulation.traffic;
   const std::int64_t weight = 64 * 64 * 4;
   const std::int64_t bias = 64 * 4;
-  // Weight and bias come in for each layer; the first layer's go out and nothing comes back,
-  // because backward starts with the second layer, which is still there.
+  // Weight and bias are loaded for each layer. Those of the first layer are evicted and nothing is
+  // loaded again, because backward starts with the second layer, which is still loaded.
   EXPECT_EQ(traffic.fetches, 4);
   EXPECT_EQ(traffic.evictions, 2);
   EXPECT_EQ(traffic.host_to_device_bytes, 2 * (weight + bias) + 4 * 64 * 4);
@@ -171,8 +171,8 @@ TEST(Simulate, HostBytesAreTheHostBuffers) {
   LayoutOptions options;
   options.parameters = options.gradients = options.optimizer = Home::kHost;
   options.blocks = 2;
-  // fp32 at home: parameters, gradients and two moments; the master is the parameter. A bias rounds
-  // up to 512.
+  // fp32 at home: parameters, gradients and two moments; the master is the parameter. A bias is
+  // rounded up to 512.
   EXPECT_EQ(run(program, lay_out(program, options), cost).simulation.host_bytes,
             4 * (64 * 64 * 4 + 512));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The C++ readers agree with schemas/: they accept every valid example and refuse every invalid one
-// with an error that names the file and the place. check_schemas.py shows the same for the schemas
-// themselves.
+// The C++ readers agree with schemas/: they accept every valid example, and refuse every invalid
+// one with an error that names the file and the place. check_schemas.py tests the same for the
+// schemas themselves.
 #include <gtest/gtest.h>
 
 #include <algorithm>

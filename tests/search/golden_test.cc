@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Plans of every strategy for small programs, compared with files accepted by a person:
-// ELIXIR_TEST_ACCEPT=1 writes them anew and skips.
+// Compares plans of every strategy for small programs with files that a person accepted.
+// ELIXIR_TEST_ACCEPT=1 rewrites them and skips the test.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,8 +18,8 @@
 namespace elixir::search {
 namespace {
 
-/// Fingerprints and times change with documents and the cost model and say nothing about the
-/// search: memory, traffic and every choice stay.
+/// Drops fingerprints and times, because they change with documents and the cost model and say
+/// nothing about the search. Keeps memory, traffic and every choice.
 std::string choices_of(const plan::Plan& plan) {
   Json document = plan::to_json(plan);
   document["programs"][0]["fingerprint"] = std::string(64, '0');

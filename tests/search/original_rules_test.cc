@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Known values of the original Elixir.
+// Tests known values of the original Elixir.
 #include "search/original_rules.h"
 
 #include <gmock/gmock.h>
@@ -30,13 +30,13 @@ TEST(ElixirRules, AStepWithMoreChunksThanBlocksHasNoMoves) {
 
 TEST(ElixirRules, PackingIsFirstFitInOrder) {
   EXPECT_THAT(assign_chunks({4, 3, 5, 2, 6}, 8), ::testing::ElementsAre(0, 0, 1, 1, 2));
-  // 1 left behind 4+3, 1 behind 5+2, 2 behind 6.
+  // 1 unused after 4+3, 1 after 5+2, 2 after 6.
   EXPECT_EQ(packing_waste({4, 3, 5, 2, 6}, 8), 4);
 }
 
 TEST(ElixirRules, ChunkSizesOfTiedGpt2Of4b) {
-  // Largest public parameter 3072 x 12288 in fp16, 387 public parameters: from 128 MiB by 16 KiB,
-  // 16 Ki sizes.
+  // The largest public parameter is 3072 x 12288 in fp16, and there are 387 public parameters: from
+  // 128 MiB in steps of 16 KiB, 16 Ki sizes.
   const Range range = chunk_sizes(3072LL * 12288, 387, 2);
   EXPECT_EQ(range.low * 2, 128_MiB);
   EXPECT_EQ(range.high * 2, 384_MiB);
@@ -77,7 +77,7 @@ TEST(ElixirRules, SmallModelsAreOneChunkInOneBlock) {
   EXPECT_FALSE(choose_chunks({1000, 2000, 500}, {{0}, {1}, {2}}, 3000, 4, 1, false));
 }
 
-/// The search without shortcuts: every size, moves from scratch.
+/// The search without shortcuts: tries every size and counts moves from scratch.
 std::optional<ChunkChoice> exhaustive(const std::vector<std::int64_t>& sizes,
                                       const std::vector<std::vector<std::int32_t>>& steps,
                                       std::int64_t capacity,
@@ -134,7 +134,7 @@ TEST(ElixirRules, TooLittleRoomForOverlapEndsInsteadOfLoopingForever) {
   std::vector<std::int64_t> sizes(40, 2'000'000);
   std::vector<std::vector<std::int32_t>> steps;
   for (std::int32_t i = 0; i < 40; ++i) steps.push_back({i});
-  // Two blocks fit, overlap takes two away.
+  // Two blocks fit, but overlap needs two.
   EXPECT_FALSE(choose_chunks(sizes, steps, 18'000'000, 4, 1, true));
   EXPECT_TRUE(choose_chunks(sizes, steps, 18'000'000, 4, 1, false));
 }

@@ -48,7 +48,7 @@ const Found& found(const Outcome& outcome) {
   return std::get<Found>(outcome);
 }
 
-/// The plan belongs to the program, lowers to a sound schedule and keeps its budgets and
+/// Checks that the plan is for the program, lowers to a sound schedule, and keeps budgets and
 /// predictions.
 void expect_sound(const plan::Plan& plan,
                   const program::Program& captured,
@@ -212,7 +212,7 @@ TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
   }
 }
 
-/// Each activation is 10 MiB and a little, for which LibTorch takes segments of 12 MiB.
+/// Each activation is slightly larger than 10 MiB. LibTorch uses segments of 12 MiB for them.
 TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
   fakes::ModelBuilder builder;
   fakes::TensorRef x = builder.raw().parameter("w", {(10_MiB + 512) / 4});
@@ -265,7 +265,7 @@ TEST(Search, AtTheHostMinimumAPlanIsFoundAndOneByteBelowNone) {
   EXPECT_EQ(std::get<Infeasible>(below).binding_limit, BindingLimit::kHostMemory);
   EXPECT_EQ(std::get<Infeasible>(below).shortfall_bytes, 1);
 
-  // And without host memory, the reported GPU minimum is enough.
+  // And the reported GPU minimum is enough without host memory.
   request.host_memory_bytes = 0;
   request.gpu_memory_bytes = no.minimum_gpu_memory_bytes;
   const Outcome device = search(program, hardware, request);
@@ -289,7 +289,7 @@ TEST(Search, MoreMemoryIsNeverSlower) {
       const Outcome outcome = search(program, hardware, request);
       const plan::Plan& plan = found(outcome).plan;
       expect_sound(plan, program, hardware, request);
-      // The family is searched at a few points, so a little slack is allowed.
+      // The search tries only a few points of the family, so it may be slightly worse.
       EXPECT_LE(static_cast<double>(plan.predicted.step_ns), 1.02 * static_cast<double>(last_ns));
       last_ns = std::min(last_ns, plan.predicted.step_ns);
     }

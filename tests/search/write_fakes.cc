@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Writes the documents that command-line tests of the planning half read: profiles of a synthetic
-// transformer for the CPU and for a GPU, hardware profiles of machines with round numbers. Usage:
-// write-fakes DIRECTORY
+// Writes the documents for command-line tests of the planning half: profiles of a synthetic
+// transformer for the CPU and for a GPU, and hardware profiles of machines with round numbers.
+// Usage: write-fakes DIRECTORY
 #include <cstdio>
 #include <map>
 #include <string>
@@ -43,7 +43,7 @@ void write(const std::string& directory, bool cuda) {
   elixir::write_file(directory + "/" + kind + ".json",
                      elixir::dump(elixir::hardware::to_json(machine)),
                      elixir::Overwrite::kAllow);
-  // The same machine with every operator of the program measured.
+  // The same machine, with every operator of the program measured.
   std::map<std::string, elixir::hardware::OperatorTime> measured;
   for (const elixir::program::Operator& op : profile.program.operators) {
     const std::string key = elixir::operators::operator_key(op);

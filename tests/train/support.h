@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the tests of the trainer's documents share: a directory that goes away, files, small
-// programs.
+// Shared by the tests of the trainer's documents: a temporary directory, files, small programs.
 
 #include <stdlib.h>
 

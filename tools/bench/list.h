@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// elixir-bench --list: every measurement with its meaning, method, duration, and why it is
-// impossible here if it is.
+// elixir-bench --list: every measurement with its meaning, method and duration, and the reason if
+// it is impossible on this machine.
 
 #include <string>
 

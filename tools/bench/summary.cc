@@ -154,7 +154,7 @@ std::string machine_text(const hardware::HardwareProfile& profile) {
   return text;
 }
 
-/// Transfers by size, one row each: the fitted line and how well it holds.
+/// Transfers by size, one row each: the fitted line and its quality.
 std::string curves_text(const std::vector<hardware::LinkCurve>& curves) {
   if (curves.empty()) return {};
   report::Table table({{"copies by size", "", report::Align::kLeft},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A hardware profile for people: the machine, one table of figures with units, what was waived.
+// Prints a hardware profile for people: the machine, one table of figures with units, and what was
+// waived.
 
 #include <string>
 

@@ -18,7 +18,7 @@ namespace {
 
 using check::CheckedDocument;
 
-/// A profile or a plan; nullopt for a budget.
+/// Reads a profile or a plan; nullopt for a budget.
 std::optional<CheckedDocument> read_document(const std::string& path) {
   throw_if_interrupted();
   const std::optional<std::string> schema = schema_of(path);
@@ -27,7 +27,7 @@ std::optional<CheckedDocument> read_document(const std::string& path) {
     return check::checked_document(path, program::load_profile(path));
   }
   if (schema == "elixir.plan") return check::checked_document(path, plan::load_plan(path));
-  // Broken JSON says so itself.
+  // Reports broken JSON first.
   const auto document = JsonDocument::load(path);
   const JsonCursor root = document->root();
   const JsonCursor at = schema ? root.at("schema") : root;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What elixir-check reads: documents in any order, told apart by their schema, and the baseline of
-// each.
+// Reads the documents for elixir-check, in any order. Their schema tells their kind. Also finds the
+// baseline of each.
 
 #include <optional>
 #include <string>
@@ -18,15 +18,16 @@ struct CheckInputs {
   std::vector<check::CheckedDocument> documents;  ///< in the order given
 };
 
-/// Profiles and plans, and a budget at most. kWrongSchema for other documents, kConflictingFlags
-/// for a second budget or a file given twice, kMissingArgument without a profile or plan; and
-/// whatever reading them finds.
+/// Reads profiles and plans, and at most one budget. Throws kWrongSchema for other documents,
+/// kConflictingFlags for a second budget or a file given twice, kMissingArgument without a profile
+/// or plan, and the errors of reading them.
 [[nodiscard]] CheckInputs read_documents(const std::vector<std::string>& paths);
 
-/// The baseline at `where.path` for `document`: that document, or in a directory the one of the
-/// same file name. nullopt when the directory has none, or when it is of the other kind and meant
-/// for another of `sharers` (the checked documents for which `where` holds). Errors say why a
-/// baseline does not go with its document: another kind, another target, one for several.
+/// The baseline for `document` at `where.path`: that document, or in a directory the one with the
+/// same file name. nullopt when the directory has none, or when it is of the other kind and belongs
+/// to another of `sharers` (the checked documents to which `where` applies). Errors say why a
+/// baseline does not match its document: another kind, another target, or one baseline for several
+/// documents.
 [[nodiscard]] std::optional<check::CheckedDocument> read_baseline(
     const check::BaselinePath& where,
     const check::CheckedDocument& document,

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Both spellings where they differ: "`a/../b`, which is `b`".
+/// Both spellings if they differ: "`a/../b`, which is `b`".
 std::string spelled(const std::string& path, const std::string& other) {
   return path == other ? fmt::format("`{}`", path)
                        : fmt::format("`{}`, which is `{}`", path, other);
@@ -49,7 +49,7 @@ std::optional<ClaimedFiles::File> ClaimedFiles::file_at(const std::string& who,
   const fs::path name(path);
   const fs::path parent = name.has_parent_path() ? name.parent_path() : fs::path(".");
   const fs::path directory = fs::canonical(parent, error);
-  if (error) return std::nullopt;  // opening it says what is wrong
+  if (error) return std::nullopt;  // opening it gives the right error
   file.canonical = (directory / name.filename()).string();
   return file;
 }

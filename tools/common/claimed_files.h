@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The files of one run of a tool: those it reads and those it writes. --force replaces files, so an
-// output that is an input would destroy it, and of two outputs that are one file the first would be
-// lost. Both are refused here, for every tool, before anything is written. Flags say what their
-// values are (Flag::reads, Flag::writes); a tool adds what no flag names.
+// The files that one run of a tool reads and writes. --force replaces files, so an output that is
+// also an input would destroy it, and if two outputs are the same file, the first would be lost.
+// Both are refused here, for every tool, before anything is written. Flags declare their files
+// (Flag::reads, Flag::writes). A tool must add files that no flag names.
 
 #include <cstdint>
 #include <optional>
@@ -15,16 +15,18 @@ namespace elixir::tools {
 
 class ClaimedFiles {
  public:
-  /// `who` is the flag, or words such as "the resumed run", that names `path`. A file that does not
-  /// exist yet cannot be lost: reading it says what is wrong. All three throw kConflictingFlags.
+  /// `who` names `path` in messages: the flag, or words such as "the resumed run". An input that
+  /// does not exist is ignored, because it cannot be lost and reading it gives the right error. All
+  /// three throw kConflictingFlags.
   void reads(const std::string& who, const std::string& path);
   void writes(const std::string& who, const std::string& path);
-  /// A directory whose content is replaced: nothing that is read or written may lie in it.
+  /// A directory whose content is replaced. No file that is read or written may be inside.
   void replaces_directory(const std::string& who, const std::string& path);
 
  private:
-  /// What a path names. Links are followed; a name that does not exist yet is known by its
-  /// directory. Devices and pipes, which may be read and written at once, are no files here.
+  /// The file that a path names. Links are followed. A name that does not exist yet is identified
+  /// by its directory. Devices and pipes do not count, because they may be read and written at
+  /// once.
   struct File {
     std::string who, path;  // as given
     bool exists = false;

@@ -62,7 +62,7 @@ std::string shown(Number value) {
   return fmt::format("{}", value);
 }
 
-/// What --help names as the default: nothing where there is none.
+/// The default in --help; empty if there is none.
 template <class Value, class Show>
 std::string default_of(const Value& value, Show show) {
   return show(value);

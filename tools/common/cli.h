@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The flag table of a tool: declared once, it parses the command line and writes -h, --help and the
-// data for man pages and completions. CLI11 only splits the command line; every value is converted
-// here, so that ranges, units, suggestions and messages are the same in every tool. A flag's
-// default is what its variable holds when it is declared: help can never name another one.
+// The flag table of a tool. A tool declares its flags once. The table then parses the command line
+// and writes -h, --help and the data for man pages and completions. CLI11 only splits the command
+// line. Every value is converted here, so that ranges, units, suggestions and messages are the same
+// in every tool. A flag's default is the value of its variable at declaration, so the help always
+// shows the real default.
 //
 //   flags.group("Inputs");
 //   flags.text("--profile", "FILE", &options.profile, "profile of the model").required().brief();
@@ -32,40 +33,40 @@ namespace elixir::tools {
 
 enum class FlagKind { kToggle, kValue, kPositional };
 
-/// One row of the table. Declared through Flags; the setters refine it.
+/// One row of the table. Flags declares it; the setters refine it.
 class Flag {
  public:
-  /// The command line must have it.
+  /// Makes the flag mandatory.
   Flag& required() {
     required_ = true;
     return *this;
   }
-  /// `-h` shows it too.
+  /// Shows the flag in `-h` too.
   Flag& brief() {
     brief_ = true;
     return *this;
   }
-  /// A one-letter twin: "-o".
+  /// Adds a one-letter name: "-o".
   Flag& letter(std::string name) {
     letter_ = std::move(name);
     return *this;
   }
-  /// Text in place of the shown default, e.g. "the machine's".
+  /// Replaces the default in the help, e.g. by "the machine's".
   Flag& default_text(std::string text) {
     default_text_ = std::move(text);
     return *this;
   }
-  /// Its value names a file or directory that is read: no output may be one (claimed_files.h).
+  /// The value names a file or directory to read, so no output may be the same (claimed_files.h).
   Flag& reads() {
     file_ = File::kRead;
     return *this;
   }
-  /// Its value names a file that is written.
+  /// The value names a file to write.
   Flag& writes() {
     file_ = File::kWritten;
     return *this;
   }
-  /// Accepted, but in no help.
+  /// Accepts the flag but hides it from all help.
   Flag& hidden() {
     hidden_ = true;
     return *this;
@@ -81,17 +82,17 @@ class Flag {
   std::string name_, letter_, value_name_, help_, group_, default_text_;
   bool required_ = false, brief_ = false, hidden_ = false, repeatable_ = false;
   int given_ = 0;
-  std::vector<std::string> words_;                    // the values given
+  std::vector<std::string> words_;                    // values given
   std::function<void(const std::string& text)> set_;  // throws Error(kBadFlagValue)
 };
 
 class Flags {
  public:
-  /// Heading of the flags declared from now on.
+  /// Sets the heading of the flags that are declared next.
   void group(std::string title) { group_ = std::move(title); }
 
   Flag& toggle(const std::string& name, bool* value, const std::string& help);
-  /// Counts how often it is given.
+  /// Counts how often the flag is given.
   Flag& count(const std::string& name, int* value, const std::string& help);
 
   Flag& text(const std::string& name,
@@ -102,7 +103,7 @@ class Flags {
              const std::string& value_name,
              std::optional<std::string>* value,
              const std::string& help);
-  /// May be repeated; one value each time.
+  /// May be repeated. Each occurrence adds one value.
   Flag& texts(const std::string& name,
               const std::string& value_name,
               std::vector<std::string>* values,
@@ -139,7 +140,7 @@ class Flags {
   /// Sizes: 24GiB, 80GB, 512.
   Flag& bytes(const std::string& name, std::int64_t* value, const std::string& help);
   Flag& bytes(const std::string& name, std::optional<std::int64_t>* value, const std::string& help);
-  /// Several sizes: 16,24,40,80GiB; those without a unit have that of the last.
+  /// Several sizes: 16,24,40,80GiB. Sizes without a unit take the unit of the last.
   Flag& sizes(const std::string& name, std::vector<std::int64_t>* values, const std::string& help);
   Flag& integer(const std::string& name,
                 const std::string& value_name,
@@ -166,7 +167,7 @@ class Flags {
                std::optional<double>* value,
                NumberRange range,
                const std::string& help);
-  /// "1,2,4", "1-8", "0-8+2", "1-64*2".
+  /// Integers as a list or a range: "1,2,4", "1-8", "0-8+2", "1-64*2".
   Flag& integers(const std::string& name,
                  const std::string& value_name,
                  std::vector<std::int64_t>* values,
@@ -179,8 +180,8 @@ class Flags {
                 NumberRange range,
                 const std::string& help);
 
-  /// Anything else: `set` takes the text and says whether it is one; `expected` completes "expected
-  /// …".
+  /// Any other value. `set` takes the text and returns whether it is valid. `expected` completes
+  /// "expected …".
   Flag& parsed(const std::string& name,
                const std::string& value_name,
                std::function<bool(const std::string&)> set,
@@ -192,18 +193,18 @@ class Flags {
                     std::vector<std::string>* values,
                     const std::string& help);
 
-  /// At most one of these may be given (kConflictingFlags).
+  /// Allows at most one of these flags (kConflictingFlags).
   void exclusive(std::vector<std::string> names) { exclusive_.push_back(std::move(names)); }
-  /// Whether the command line had the flag ("--steps"): to tell a default from a choice.
+  /// Whether the command line had the flag ("--steps"). Distinguishes a default from a choice.
   [[nodiscard]] bool given(const std::string& name) const;
 
-  /// Sets the bound variables. kUnknownFlag, kBadFlagValue, kMissingArgument, kConflictingFlags,
-  /// kUnexpectedArgument.
+  /// Sets the bound variables. Throws kUnknownFlag, kBadFlagValue, kMissingArgument,
+  /// kConflictingFlags, kUnexpectedArgument.
   void parse(const std::vector<std::string>& arguments);
-  /// Throws kMissingArgument when a required one was not given: apart from parse(), so that --help
-  /// needs nothing.
+  /// Throws kMissingArgument when a required flag is missing. Separate from parse(), so that --help
+  /// needs no flags.
   void check_required() const;
-  /// The files that the command line names: what is read, then what is written.
+  /// Claims the files that the command line names: first those to read, then those to write.
   void claim(ClaimedFiles& files) const;
 
   /// "elixir-search --profile FILE --hardware NAME [options]".
@@ -211,7 +212,7 @@ class Flags {
   enum class Help { kBrief, kFull };
   /// The groups with their flags.
   [[nodiscard]] std::string help(Help help) const;
-  /// The table: [{name, letter, value, file, group, help, default, required, repeatable}].
+  /// The table as JSON: [{name, letter, value, file, group, help, default, required, repeatable}].
   [[nodiscard]] Json table() const;
 
  private:
@@ -226,7 +227,7 @@ class Flags {
                const std::vector<std::string>& choices,
                const std::function<void(const std::string&)>& set,
                const std::string& help);
-  /// A flag with one value: `read` makes it of the text, `show` the text of the default.
+  /// A flag with one value. `read` parses the text, `show` formats the default.
   template <class Target, class Read, class Show>
   Flag& value(const std::string& name,
               const std::string& value_name,
@@ -246,7 +247,7 @@ class Flags {
             const std::string& help,
             std::function<void(const std::string&)> set);
   Flag* find(const std::string& name);
-  /// Of all that --help shows and that are flags.
+  /// The names of all flags that --help shows.
   [[nodiscard]] std::vector<std::string> shown_names() const;
   void refuse_misread(const std::vector<std::string>& arguments);
   [[nodiscard]] std::vector<std::string> words_among(
@@ -261,7 +262,7 @@ class Flags {
   std::vector<std::vector<std::string>> exclusive_;
 };
 
-/// Text in paragraphs (separated by empty lines), wrapped for help.
+/// Wraps paragraphs (separated by empty lines) for the help.
 [[nodiscard]] std::string wrap_paragraphs(const std::string& text);
 
 }  // namespace elixir::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What --help says of a table of flags.
+// Formats the --help text of a table of flags.
 #include <algorithm>
 
 #include "tools/common/cli.h"
@@ -9,7 +9,7 @@ namespace elixir::tools {
 namespace {
 
 constexpr std::size_t kHelpColumns = 80;
-constexpr std::size_t kTextColumn = 26;  // where the descriptions start
+constexpr std::size_t kTextColumn = 26;  // descriptions start here
 
 /// Appends `text` at `column`, wrapped at kHelpColumns.
 void wrap(std::string& out, std::size_t column, const std::string& text) {
@@ -74,7 +74,8 @@ std::string Flags::usage(const std::string& tool) const {
 
 std::string Flags::help(Help help) const {
   std::vector<std::string> groups;
-  // The tool's own groups first, in order of declaration; run_tool declares the common ones last.
+  // The tool's own groups come first, in order of declaration. run_tool declares the common ones
+  // last.
   for (const Flag& flag : flags_) {
     if (std::find(groups.begin(), groups.end(), flag.group_) == groups.end()) {
       groups.push_back(flag.group_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A command line to the variables that a table of flags is bound to. The only file that includes
-// CLI11, in a way that versions 2.1 and 2.4 treat alike: it splits the command line into flags,
-// values and the rest, and converts nothing.
+// Parses a command line into the variables of a table of flags. This is the only file that includes
+// CLI11, and it uses only what works in both versions 2.1 and 2.4: CLI11 splits the command line
+// into flags, values and the rest, and converts nothing.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 namespace elixir::tools {
 namespace {
 
-/// Flags that other programs call otherwise.
+/// Names that other programs use for our flags.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kOtherNames{{
     {"--learning-rate", "--lr"},
     {"--gradient-accumulation-steps", "--accumulation-steps"},
@@ -29,8 +29,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kOtherNa
     {"--out", "--output"},
 }};
 
-/// Flags that `name` may stand for: spelt alike, called so elsewhere, or a part of the name
-/// ("--batch" for "--batch-size", "--checkpoint-every" for "--checkpoint").
+/// The flags that `name` may mean: those spelt alike, those with this name in other programs, or
+/// those that are a part of it ("--batch" for "--batch-size", "--checkpoint-every" for
+/// "--checkpoint").
 std::vector<std::string> flags_like(const std::string& name,
                                     const std::vector<std::string>& names) {
   std::vector<std::string> like = nearest(name, names);
@@ -97,8 +98,8 @@ void Flags::parse(const std::vector<std::string>& arguments) {
   check_exclusive();
 }
 
-/// What CLI11 would misread: `--flag=` takes the next word as the value, `--toggle=x` is an obscure
-/// error, and a flag as the value of the one before hides the missing value.
+/// Refuses what CLI11 would misread: for `--flag=` it takes the next word as the value, for
+/// `--toggle=x` its error is unclear, and a flag in place of a value hides the missing value.
 void Flags::refuse_misread(const std::vector<std::string>& arguments) {
   const auto is_flag = [&](const std::string& word) {
     return (word == "--" || find(name_in(word)) != nullptr) && word[0] == '-';
@@ -124,7 +125,8 @@ void Flags::refuse_misread(const std::vector<std::string>& arguments) {
   }
 }
 
-/// The words among what CLI11 took for no flag; any other is a flag that this tool does not have.
+/// The plain words among what CLI11 did not recognise. Anything else is a flag that this tool does
+/// not have.
 std::vector<std::string> Flags::words_among(const std::vector<std::string>& remaining) const {
   std::vector<std::string> words;
   bool only_words = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Apart from the rest, so that a commit rebuilds this file alone.
+// A separate file, so that a commit rebuilds only this file.
 #include "tools/common/commit.h"
 
 #include "commit_tag.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which commit the tools were built from.
+// The commit that the tools were built from.
 
 namespace elixir::tools {
 
-/// "1a2b3c4d5e6f", with "-dirty" when files were changed; "unknown" outside a git checkout.
+/// "1a2b3c4d5e6f", with "-dirty" when files were changed. "unknown" outside a git checkout.
 [[nodiscard]] const char* commit();
 
 }  // namespace elixir::tools

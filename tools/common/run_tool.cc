@@ -32,9 +32,9 @@ constexpr int kExitSignal = 128;
 constexpr const char* kReport =
     "this is a bug in Elixir: please report it with the command line and `--version`";
 
-std::atomic<bool> stdout_closed{false};  // the reader of a pipe went away
+std::atomic<bool> stdout_closed{false};  // the reader of the pipe is gone
 
-/// Everything or an Error; quiet when the reader of a pipe went away.
+/// Writes everything or throws an Error. If the reader of a pipe is gone, does nothing.
 void write_descriptor(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -44,7 +44,7 @@ void write_descriptor(int descriptor, std::string_view bytes) {
     }
     const int number = errno;
     if (number == EINTR) continue;
-    if (descriptor != STDOUT_FILENO) return;  // nowhere left to say it
+    if (descriptor != STDOUT_FILENO) return;  // stderr failed, so there is nowhere to report it
     if (number == EPIPE) {
       stdout_closed = true;
       return;
@@ -55,7 +55,7 @@ void write_descriptor(int descriptor, std::string_view bytes) {
 }
 
 void write_stdout(std::string_view bytes) {
-  // Why flush: what libraries printed through stdio comes before this.
+  // Flush first, so that what libraries printed through stdio comes before this text.
   std::fflush(stdout);
   if (!stdout_closed) write_descriptor(STDOUT_FILENO, bytes);
 }
@@ -64,10 +64,10 @@ void write_stderr(std::string_view bytes) {
   write_descriptor(STDERR_FILENO, bytes);
 }
 
-// The document of --json where a signal ends the process before run() can: for 130 and for 143.
-// Null without --json and once the real one is on its way.
+// The --json documents for exit codes 130 and 143, for a signal that ends the process before run()
+// can // print one. Null without --json, and once the real document is being printed.
 std::atomic<const char*> document_when_ended[2]{nullptr, nullptr};
-// Grace of a first signal. Two seconds are promised; this leaves time to end.
+// Time for a first signal. Two seconds are promised, so this leaves time to end.
 constexpr long kGraceMicroseconds = 1'500'000;
 
 extern "C" void end_now(int signal) {
@@ -89,7 +89,7 @@ extern "C" void on_signal(int signal) {
   if (finishes_first()) {
     text = "\ninterrupted: finishing what was begun; once more ends at once\n";
   } else {
-    // Code of libraries, a model's own loops, a slow disk: none of them polls.
+    // Libraries, a model's own loops and a slow disk do not poll for interrupts.
     struct itimerval grace {};
     grace.it_value = {.tv_sec = kGraceMicroseconds / 1'000'000,
                       .tv_usec = kGraceMicroseconds % 1'000'000};
@@ -107,12 +107,12 @@ void install_signals() {
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM}) {
     struct sigaction before {};
-    // A shell starts background jobs with SIGINT ignored; that stays so.
+    // A shell starts background jobs with SIGINT ignored. Keep it ignored.
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     ::sigaction(signal, &action, nullptr);
   }
-  // A closed pipe or socket is an error of one write, not the end of the process; so is a file-size
-  // limit.
+  // A closed pipe or socket, or a file-size limit, must be an error of one write, not end the
+  // process.
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, nullptr);
   ::sigaction(SIGXFSZ, &action, nullptr);
@@ -132,7 +132,7 @@ std::int64_t now_ns() {
       .count();
 }
 
-/// Values of --json and --color where parsing may have failed.
+/// The values of --json and --color, for when parsing fails.
 struct EarlyFlags {
   bool json = false;
   report::ColorChoice color = report::ColorChoice::kAuto;
@@ -162,7 +162,7 @@ EarlyFlags early_flags(const std::vector<std::string>& arguments) {
 
 // --- context -------------------------------------------------------------------------------------
 
-/// The progress line of a context: whatever else is printed clears it first.
+/// The progress line of a context. Other output clears it first.
 class ToolProgress : public report::LinePrinter {
  public:
   ToolProgress(Context& context, report::ProgressMode mode)
@@ -323,7 +323,7 @@ class ToolRun {
     flags_.exclusive({"--quiet", "--verbose"});
   }
 
-  /// Sets levels and styles; an exit code when --help or --version has been served.
+  /// Sets levels and styles. Returns an exit code when it has handled --help or --version.
   std::optional<int> apply_common() {
     set_styles(color_named(color_).value_or(report::ColorChoice::kAuto));
     log::set_level(context_.quiet_ ? log::Level::kError
@@ -422,7 +422,8 @@ class ToolRun {
     return exit_code_of(info.code);
   }
 
-  /// A signal handler may not build a document: it is made before the work.
+  /// Makes the documents for an abrupt end before the work, because a signal handler may not
+  /// allocate.
   void prepare_abrupt_end() {
     if (!context_.json_) return;
     abrupt_documents_ = {dump(envelope(kExitSignal + SIGINT)),
@@ -432,7 +433,7 @@ class ToolRun {
     }
   }
 
-  /// Prints the JSON document and flushes; the code that the process ends with.
+  /// Prints the JSON document and flushes. Returns the exit code of the process.
   int finish(int code) {
     try {
       if (context_.json_) {

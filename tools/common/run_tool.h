@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The frame of every tool: common flags, streams, diagnostics, exit codes, signals. A tool is a
-// flag table and a function; nothing but run_tool() catches exceptions, prints diagnostics or
-// decides exit codes.
+// flag table and a function. Only run_tool() catches exceptions, prints diagnostics and decides
+// exit codes.
 //
 //   namespace {
 //   struct Options {
@@ -11,7 +11,7 @@
 //     std::int64_t steps = 10;
 //   };
 //   elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
-//     // Fails before the long work, not after it.
+//     // Check the output first, so that errors come before the long work.
 //     const std::string output = context.prepare_output("plan.json");
 //     auto progress = context.progress();
 //     for (std::int64_t i = 0; i < options.steps; ++i) {
@@ -19,8 +19,8 @@
 //       progress->update(double(i) / options.steps, "searching");
 //     }
 //     progress.reset();
-//     context.write_output(output, "{}\n");           // whole or not at all; "-" is stdout
-//     context.document() = {{"plan", output}};        // what --json prints as `document`
+//     context.write_output(output, "{}\n");           // atomic; "-" is stdout
+//     context.document() = {{"plan", output}};        // --json prints it as `document`
 //     context.print("plan found\n");                  // stdout; nothing with --json
 //     context.hint("next: elixir-train " + output);   // terminals only
 //     return elixir::tools::Answer::kYes;             // kNo: exit code 1
@@ -42,10 +42,10 @@
 //     });
 //   }
 //
-// Broken input, environment or work: throw elixir::Error. A negative answer: return Answer::kNo.
-// std::bad_alloc is EX0701; any other exception is a bug (70). The first SIGINT or SIGTERM
-// sets core/interrupt.h; work that has not ended 1.5 s later is ended, unless it said that it
-// finishes first. The second ends the process at once. Neither leaves partial files.
+// For broken input, environment or work, throw elixir::Error. For a negative answer, return
+// Answer::kNo. std::bad_alloc becomes EX0701; any other exception is a bug (70). The first SIGINT
+// or SIGTERM sets core/interrupt.h. Work that has not ended 1.5 s later is killed, unless it holds
+// a FinishesFirst. The second signal ends the process at once. Neither leaves partial files.
 
 #include <functional>
 #include <memory>
@@ -71,7 +71,7 @@ struct Example {
   std::string meaning;
 };
 
-/// What -o names. An empty `value_name`: the tool has no -o and no --force.
+/// The output of -o. With an empty `value_name`, the tool has no -o and no --force.
 struct OutputFlag {
   std::string value_name;
   std::string help;
@@ -84,9 +84,9 @@ struct ToolInfo {
   std::vector<Example> examples;
   OutputFlag output;
   std::function<void(Flags&)> declare;
-  /// Further rows of --version, e.g. {"LibTorch", "2.11.0"}; called only when asked.
+  /// More rows of --version, e.g. {"LibTorch", "2.11.0"}. Called only for --version.
   std::function<std::vector<std::pair<std::string, std::string>>()> versions;
-  /// Paragraphs, separated by empty lines, at the end of --help.
+  /// Paragraphs at the end of --help, separated by empty lines.
   std::string details;
 };
 
@@ -98,21 +98,21 @@ class Context {
   Context& operator=(const Context&) = delete;
   ~Context();
 
-  /// Result text without colour, made to fit the stream (report::fit); to stdout (to stderr with
-  /// `-o -`); nothing with --json. Fails with kDiskFull or kIoError; a reader that went away is no
-  /// failure.
+  /// Prints result text without colour, adapted to the stream (report::fit). Goes to stdout (to
+  /// stderr with `-o -`); prints nothing with --json. Throws kDiskFull or kIoError. A closed reader
+  /// is not an error.
   void print(std::string_view text);
-  /// What to do next; to stderr, on terminals only, not with --quiet.
+  /// Suggests the next step. Goes to stderr, only on terminals, not with --quiet.
   void hint(std::string_view text);
-  /// A warning: to stderr, and into `diagnostics` of the JSON document.
+  /// Prints a warning on stderr and adds it to `diagnostics` of the JSON document.
   void warn(std::string_view message, std::vector<std::string> help = {});
   void warn(const ErrorInfo& info);
-  /// The `document` of the JSON result; null until set. Kept when the answer is no or an error
-  /// follows.
+  /// The `document` of the JSON result; null until it is set. Kept for a negative answer and when
+  /// an error follows.
   [[nodiscard]] Json& document() { return document_; }
 
-  /// The -o value, else `default_path`. Fails early when it cannot be written (check_output), or
-  /// when it is another file of this run (claimed_files.h).
+  /// The -o value, or `default_path`. Call it before long work: it throws when the file cannot be
+  /// written (check_output), or is another file of this run (claimed_files.h).
   [[nodiscard]] std::string prepare_output(const std::string& default_path);
   /// The -o value as given; nullopt without the flag.
   [[nodiscard]] const std::optional<std::string>& output() const { return output_; }
@@ -122,16 +122,16 @@ class Context {
   void write_output_streamed(const std::string& path,
                              const std::function<void(const Sink&)>& produce);
 
-  /// For files that no flag of the command line names. kConflictingFlags when the same file is read
-  /// and written, or written twice.
+  /// For files that no flag names. Throws kConflictingFlags when one file is read and written, or
+  /// written twice.
   [[nodiscard]] ClaimedFiles& files() { return files_; }
 
-  /// Progress on stderr: overwritten line, lines, or nothing (--quiet; --json without a terminal).
-  /// One at a time; messages and results printed meanwhile do not mix with it. It must not outlive
-  /// this.
+  /// Progress on stderr: one overwritten line, several lines, or nothing (--quiet; --json without a
+  /// terminal). There may be only one at a time. Messages and results printed meanwhile do not mix
+  /// with it. It must not outlive this object.
   [[nodiscard]] std::unique_ptr<report::LinePrinter> progress();
 
-  /// Whether the command line had a flag: to tell a default from a choice.
+  /// Whether the command line had the flag. Distinguishes a default from a choice.
   [[nodiscard]] bool given(const std::string& flag) const;
   [[nodiscard]] const std::vector<std::string>& argv() const { return argv_; }
   [[nodiscard]] bool json() const { return json_; }
@@ -156,7 +156,7 @@ class Context {
   ClaimedFiles files_;
 };
 
-/// Runs a tool from command line to exit code.
+/// Runs a tool, from the command line to the exit code.
 [[nodiscard]] int run_tool(const ToolInfo& info,
                            int argc,
                            char** argv,

@@ -30,7 +30,7 @@ std::atomic<pid_t> running{0};
               std::generic_category().message(reason));
 }
 
-/// The null-terminated array that the system wants; points into `words`.
+/// The null-terminated array for the system call. It points into `words`.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);

@@ -22,7 +22,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// Appends the values of one list item; false when it is malformed or too long.
+/// Appends the values of one list item. Returns false when it is malformed or too long.
 bool append_item(std::string_view item, std::vector<std::int64_t>& values) {
   const std::size_t dash = item.find('-');
   if (dash == std::string_view::npos) {
@@ -44,7 +44,7 @@ bool append_item(std::string_view item, std::vector<std::int64_t>& values) {
   for (std::int64_t value = *first;;) {
     if (values.size() == kMaxListValues) return false;
     values.push_back(value);
-    // Why divide: the next value may not fit.
+    // Divides instead of multiplying, because the next value may overflow.
     if (sign == '+' ? *step > *last - value : value > *last / *step) return true;
     value = sign == '+' ? value + *step : value * *step;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Flag values from text: strict, decimal, with ranges. "010" is ten, "3.0" is no integer, "1e4" is
-// a number but no integer. nullopt is "not that"; the caller says what would be right.
+// Parses flag values: strict, decimal, with ranges. "010" is ten, "3.0" is not an integer, "1e4" is
+// a number but not an integer. nullopt means invalid; the caller must then say what is right.
 
 #include <cstdint>
 #include <limits>
@@ -38,8 +38,8 @@ inline constexpr NumberRange kNonNegativeNumber{0, std::numeric_limits<double>::
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 /// Finite decimal numbers: "3", "0.5", "1e-4", "-2".
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
-/// Lists and ranges: "1,2,4", "1-8", "0-8+2" (every second), "1-64*2" (doubling); non-negative, in
-/// the order written. nullopt when malformed or above 65,536 values.
+/// Lists and ranges: "1,2,4", "1-8", "0-8+2" (every second), "1-64*2" (doubling). Non-negative, in
+/// the order written. nullopt when malformed or longer than 65,536 values.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view text);
 
 }  // namespace elixir::tools

@@ -20,7 +20,7 @@ LargestBatchAnswer find_largest_batch(Steps& steps,
     answer.unknown_because = "the first input has no dimension for a batch";
     return answer;
   }
-  // From the largest that is known to fit, else the smallest known.
+  // Starts from the largest batch known to fit, or else from the smallest known one.
   std::int64_t first = steps.known_peaks().begin()->first;
   for (const auto& [batch, peak] : steps.known_peaks()) {
     if (peak.bytes <= limit_bytes) first = batch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The answer of --gpu-memory: whether a step fits, by how much, and the largest batch that does,
-// found by capturing again, never by extrapolating.
+// The answer to --gpu-memory: whether a step fits, by how much, and the largest batch that fits. It
+// is found by capturing again, never by extrapolation.
 
 #include <cstdint>
 #include <functional>
@@ -15,16 +15,16 @@
 
 namespace elixir::tools {
 
-/// Batch sizes above this are not tried.
+/// Larger batch sizes are not tried.
 inline constexpr std::int64_t kMostBatch = 1 << 20;
 
 struct LargestBatchAnswer {
   std::optional<memory::LargestBatch> found;
-  std::string unknown_because;  ///< why not, when it is not known
+  std::string unknown_because;  ///< the reason when `found` is empty
 };
 
-/// `progress` is told before each capture. A model that rejects another batch size is an answer
-/// (`unknown_because`), not an error. `steps` knows at least one peak.
+/// Calls `progress` before each capture. If the model rejects another batch size, that is an answer
+/// (`unknown_because`), not an error. `steps` must know at least one peak.
 [[nodiscard]] LargestBatchAnswer find_largest_batch(
     Steps& steps,
     std::int64_t limit_bytes,
@@ -34,8 +34,8 @@ struct LargestBatchAnswer {
 [[nodiscard]] std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes);
 [[nodiscard]] std::string largest_text(const LargestBatchAnswer& answer);
 
-/// {limit_bytes, compared, peak_bytes, fits, margin_bytes, largest_batch}: the document's
-/// `gpu_memory`. `peak` is that of the step in question.
+/// The document's `gpu_memory`: {limit_bytes, compared, peak_bytes, fits, margin_bytes,
+/// largest_batch}. `peak` is that of the step in question.
 [[nodiscard]] Json to_json(const memory::KnownPeak& peak,
                            std::int64_t limit_bytes,
                            const LargestBatchAnswer& answer);

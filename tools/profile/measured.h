@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// `--measure`: the step run on this machine's GPU, each way in a process of its own, beside what
-// was predicted of it.
+// `--measure`: runs the step on this machine's GPU, each variant in its own process, and compares
+// it with the prediction.
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@
 
 namespace elixir::tools {
 
-/// What elixir-measure-step found, by "autograd" and "replay". Its errors are thrown as they are.
+/// The results of elixir-measure-step, by "autograd" and "replay". Its errors are thrown unchanged.
 [[nodiscard]] Json measure_steps(const ProfileOptions& options);
 
-/// The table of predicted and measured peaks and where the requests part.
+/// The table of predicted and measured peaks, and the first request that differs.
 [[nodiscard]] std::string measured_text(const Json& measured);
 
 }  // namespace elixir::tools

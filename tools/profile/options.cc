@@ -13,7 +13,7 @@
 namespace elixir::tools {
 namespace {
 
-/// Refuses `flag` for other targets; `instead` is what to choose to keep it.
+/// Refuses `flag` for other targets. `instead` says how to use the flag.
 void require_cuda(const char* flag, const program::Target& target, const char* instead) {
   if (target.kind == program::Target::Kind::kCuda) return;
   throw Error(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The choices of an elixir-profile run and their flags.
+// The options of an elixir-profile run, and their flags.
 
 #include <cstdint>
 #include <optional>
@@ -19,35 +19,34 @@ namespace elixir::tools {
 struct ProfileOptions {
   std::string model;
   std::vector<std::string> inputs;
-  std::vector<std::int64_t> batches;  ///< empty: as the inputs say
+  std::vector<std::int64_t> batches;  ///< empty: from the inputs
   program::Target target;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   program::Precision precision = program::Precision::kAsSaved;
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;
-  std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; CUDA targets alone
-  std::int64_t gpus = 1;                 ///< that train together, a process each
+  std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; only for CUDA targets
+  std::int64_t gpus = 1;                 ///< that train together, one process each
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
   std::optional<std::string> compare;  ///< an older profile
-  bool measure = false;                ///< runs the step on this machine's GPU, too
+  bool measure = false;                ///< also runs the step on this machine's GPU
 };
 
 void declare_profile_flags(Flags& flags, ProfileOptions& options);
-/// Those among them that say what is captured.
+/// The subset of flags that defines what is captured.
 void declare_step_flags(Flags& flags, ProfileOptions& options);
 /// The command line that gives the same step.
 [[nodiscard]] std::vector<std::string> step_arguments(const ProfileOptions& options);
 
-/// Refuses what contradicts itself (kConflictingFlags, kBadFlagValue, kBadAllocatorConfig), before
-/// any work.
-/// `has_output`: -o was given.
+/// Refuses contradictory options (kConflictingFlags, kBadFlagValue, kBadAllocatorConfig). Call it
+/// before any work. `has_output`: -o was given.
 void check_profile_options(const ProfileOptions& options, bool has_output);
 
-/// kBadAllocatorConfig; kConflictingFlags for a target without such an allocator.
+/// Throws kBadAllocatorConfig; kConflictingFlags for a target without such an allocator.
 [[nodiscard]] memory::AllocatorConfig allocator_config(const ProfileOptions& options);
 
-/// For the batch sizes as they are; kBadInputSpec.
+/// For the batch sizes of the inputs. Throws kBadInputSpec.
 [[nodiscard]] capture::Options capture_options(const ProfileOptions& options);
 
 }  // namespace elixir::tools

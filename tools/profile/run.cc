@@ -29,7 +29,7 @@
 namespace elixir::tools {
 namespace {
 
-/// What the document says of one profile.
+/// The part of the document about one profile.
 Json summary(const program::Profile& profile, const std::string& output) {
   const program::MemorySummary& memory = profile.memory;
   return {{"profile", output},
@@ -60,7 +60,7 @@ class ProfileRun {
   }
 
  private:
-  /// "dir/gpt2.pt" -> "gpt2" + `suffix`: the current directory, as every tool.
+  /// "dir/gpt2.pt" -> "gpt2" + `suffix`. As in every tool, in the current directory.
   [[nodiscard]] std::string beside(const std::string& suffix) const {
     return std::filesystem::path(options_.model).stem().string() + suffix;
   }
@@ -97,13 +97,13 @@ class ProfileRun {
   }
 
   Answer one() {
-    // What is no model says so, whatever lies where the profile is to go.
+    // Checked before the output, so that an invalid model is reported first.
     Steps steps(options_, context_.argv());
     const std::string output = context_.prepare_output(beside(".profile.json"));
     for (const auto& path : {options_.html, options_.snapshot}) {
       if (path) check_output(*path, context_.overwrite());
     }
-    // Read first: a bad one is found before the work.
+    // Read first, so that a bad file is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
     const Steps::Step step = steps.capture(
@@ -158,7 +158,7 @@ class ProfileRun {
     return fits ? Answer::kYes : Answer::kNo;
   }
 
-  /// A row for each batch size.
+  /// One row per batch size.
   [[nodiscard]] std::string table_of(const std::vector<program::MemorySummary>& rows) const {
     std::int64_t most = 0;
     for (const program::MemorySummary& memory : rows) {
@@ -230,7 +230,7 @@ class ProfileRun {
       context_.print(fmt::format("profile written to {}\n", output));
     }
     if (options_.gpu_memory_bytes) {
-      // The sizes asked for, largest first: does the step that needs most fit?
+      // Checks the batch size that needs the most memory.
       const auto most =
           std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
             return memory::best_known_peak(a).bytes < memory::best_known_peak(b).bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The profiled steps of one model at several batch sizes, each captured when it is first asked for.
+// The profiled steps of one model at several batch sizes. Each is captured when it is first needed.
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@ namespace elixir::tools {
 
 class Steps {
  public:
-  /// Loads the model; captures nothing yet. `argv` is for the profiles' meta.
+  /// Loads the model without capturing. `argv` is for the profiles' meta.
   Steps(const ProfileOptions& options, const std::vector<std::string>& argv);
 
   struct Step {
@@ -29,15 +29,15 @@ class Steps {
     memory::TrainingStep prediction;
     std::vector<std::string> warnings;
   };
-  /// The step at a batch size (nullopt: as the inputs say). Captures every time.
+  /// The step at a batch size (nullopt: from the inputs). Captures every time.
   [[nodiscard]] Step capture(std::optional<std::int64_t> batch);
 
   /// Dimension 0 of the first input; nullopt when it has none.
   static std::optional<std::int64_t> batch_of(const program::Program& program);
 
-  /// Remembers a step's peak, so that nobody captures it again for it.
+  /// Stores a step's peak, so that it need not be captured again.
   void remember(const program::Profile& profile);
-  /// The best known peak at a batch size; captured unless remembered.
+  /// The best known peak at a batch size. Captures the step if its peak is not stored.
   [[nodiscard]] memory::BatchPeak peak_at(std::int64_t batch);
   [[nodiscard]] const std::map<std::int64_t, memory::BatchPeak>& known_peaks() const {
     return peaks_;
@@ -47,7 +47,7 @@ class Steps {
   const ProfileOptions& options_;
   std::vector<std::string> argv_;
   memory::AllocatorConfig allocator_;
-  operators::WorkspaceTable workspaces_;  // of CUDA targets
+  operators::WorkspaceTable workspaces_;  // for CUDA targets
   capture::Options wanted_;
   capture::Model model_;
   std::map<std::int64_t, memory::BatchPeak> peaks_;  // by batch size

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a run says before its first step: what it trains, by which plan, on what, and what that is
-// predicted to take.
+// What a run prints before its first step: model, plan, data, and the predicted time and memory.
 
 #include <cstdint>
 
@@ -13,7 +12,7 @@
 
 namespace elixir::tools {
 
-/// The result of a dry run; of any other the first lines of its log.
+/// This is the result of a dry run. For other runs it is the start of the log.
 void announce(const TrainOptions& options,
               const TrainInputs& inputs,
               const Prediction& prediction,

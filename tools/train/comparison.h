@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a run measured, in the terms of its prediction. Measured memory comes from the allocator,
-// measured time from clocks, never from the schedule.
+// Collects what a run measured, to compare it with its prediction. Measured memory comes from the
+// allocator, measured time from clocks; neither comes from the schedule.
 
 #include <array>
 #include <cstdint>
@@ -22,8 +22,8 @@ using report::StepFigures;
 using report::table_of;
 using Comparison = report::StepComparison;
 
-/// Collects steps: times as medians (the first step, which warms up, left out when there are
-/// others), memory as the largest, traffic as the last.
+/// Collects steps. Times are medians (without the first step, a warm-up, if there are others),
+/// memory is the maximum, traffic is that of the last step.
 class Measurements {
  public:
   void add(const runtime::StepReport& report);
@@ -37,7 +37,7 @@ class Measurements {
   plan::Traffic traffic_;
 };
 
-/// The CPU device counts every byte; LibTorch's allocator on a GPU has its own bounds.
+/// Only the CPU device counts every byte. On a GPU, LibTorch's allocator has its own limits.
 [[nodiscard]] inline Comparison compare(const StepFigures& predicted,
                                         const StepFigures& measured,
                                         runtime::DeviceKind device) {

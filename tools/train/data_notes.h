@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What is said of a run's data: what the labels are, how rows are drawn, what a loss is counted
-// in. A run whose labels repeat its inputs looks perfect and learns nothing, so it is said before
+// Texts about a run's data: what the labels are, how rows are drawn, the unit of the loss. If the
+// labels repeat the inputs, a run looks perfect but learns nothing, so the user must be told before
 // the first step.
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct LabelWarning {
   std::string message;
   std::vector<std::string> help;
 };
-/// When labels of a token stream are not shifted at all, or twice.
+/// A warning when the labels of a token stream are not shifted at all, or twice.
 [[nodiscard]] std::optional<LabelWarning> label_warning(const train::LabelUse& use,
                                                         train::DataFormat format,
                                                         train::Labels labels);
@@ -36,7 +36,7 @@ struct LabelWarning {
                                         std::int64_t rows_per_step,
                                         std::int64_t steps);
 
-/// " nats/token", to stand behind a loss; empty for samples.
+/// " nats/token", to print after a loss; empty for samples.
 [[nodiscard]] std::string loss_unit(const train::Dataset& data, train::DataFormat format);
 
 }  // namespace elixir::tools

@@ -105,7 +105,7 @@ void capture_model(const capture::Model& model,
   capture::Options wanted = capture_options(options, run.plan);
   run.captured = capture::capture(model, wanted);
   program::Program& program = run.captured.program;
-  // Plans before the instruction set was named are of programs that do not name it either.
+  // Older plans without an instruction set are of programs without one.
   program.target = wanted.target;
   for (const std::string& warning : run.captured.warnings) context.warn(warning);
   run.fingerprint = program::fingerprint(program);
@@ -180,7 +180,7 @@ runtime::TensorSource choose_weights(const capture::Model& model,
   wanted.seed = static_cast<std::uint64_t>(options.seed);
   const train::ChosenWeights weights = train::choose_weights(program, archive, wanted);
   for (const std::string& path : weights.files) context.files().reads("--weights", path);
-  if (!options.resume) {  // else the checkpoint has the weights
+  if (!options.resume) {  // otherwise the checkpoint has the weights
     for (const std::string& message : weights.messages) log::info(message);
   }
   return weights.source;

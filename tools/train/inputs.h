@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Everything that a run reads, named by flags: plan, model, data, weights. Each is checked against
-// the ones before it, in the order in which mistakes are cheapest to find.
+// Everything that a run reads through flags: plan, model, data, weights. Each is checked against
+// the earlier ones. The order is such that mistakes are found as cheaply as possible.
 
 #include "capture/capture.h"
 #include "plan/plan.h"
@@ -24,7 +24,7 @@ struct TrainInputs {
   train::LabelUse label_use;
 };
 
-/// What says by itself whether it is a plan and a model.
+/// Files that are checked without other files: plan and model.
 struct OpenedFiles {
   plan::Plan plan;
   capture::Model model;

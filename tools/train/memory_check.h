@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Whether a run fits its plan's budgets, said before it starts.
+// Checks before the start whether a run fits its plan's budgets.
 
 #include "plan/plan.h"
 #include "schedule/run_memory.h"
@@ -9,7 +9,7 @@
 
 namespace elixir::tools {
 
-/// kNo, and the bytes that are missing on the screen and in the document, when it does not.
+/// If not, returns kNo and reports the missing bytes on the screen and in the document.
 [[nodiscard]] Answer check_memory(const plan::Plan& plan,
                                   const schedule::RunMemory& needed,
                                   Context& context);

@@ -13,8 +13,9 @@
 namespace elixir::tools {
 namespace {
 
-/// Flags that a resumed run may give anew: they change neither the numbers nor the data's order.
-/// More steps change the learning rate of a schedule that falls; that is asked for.
+/// Flags that a resumed run may change, because they affect neither the numbers nor the order of
+/// the data. More steps do change the learning rate of a falling schedule, but then the user asked
+/// for it.
 constexpr std::array kMayChange = {"plan",
                                    "model",
                                    "data",
@@ -29,7 +30,7 @@ constexpr std::array kMayChange = {"plan",
                                    "log_every",
                                    "checkpoint_every"};
 
-constexpr std::int64_t kLargestExactInteger = std::int64_t{1} << 53;  // of JSON readers
+constexpr std::int64_t kLargestExactInteger = std::int64_t{1} << 53;  // exact in JSON readers
 
 std::string flag_of(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
@@ -45,7 +46,7 @@ std::vector<std::string> absolute(std::vector<std::string> paths) {
   return paths;
 }
 
-/// Shipped hardware profiles go by name.
+/// Shipped hardware profiles are given by name, so only existing files become absolute paths.
 std::string absolute_if_file(const std::string& name) {
   return std::filesystem::exists(name) ? absolute(name) : name;
 }
@@ -82,7 +83,7 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.model = saved.at("model").string();
   options.data = strings(saved.at("data"));
   options.data_format = string_or_null(saved, "data_format");
-  // Runs begun by older versions have neither.
+  // Runs of older versions have neither.
   if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
   if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
   options.device = saved.at("device").choice(program::kDeviceChoices);

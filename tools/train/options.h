@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Every choice of an elixir-train run: from flags, and, for a resumed run, from its config.json.
-// Paths in a config are absolute, so that a run goes on from anywhere.
+// All options of an elixir-train run: from flags and, for a resumed run, from its config.json.
+// Paths in a config are absolute, so that a run can be resumed from any directory.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ struct TrainOptions {
   std::string plan, model;
   std::vector<std::string> data, eval_data;
   std::optional<std::string> data_format;
-  std::string labels = "same";  ///< what a token stream puts into them
+  std::string labels = "same";  ///< what a token stream provides as labels
   program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::optional<std::string> resume;
 
@@ -34,21 +34,21 @@ struct TrainOptions {
   std::int64_t seed = 0;
   bool deterministic = false;
 
-  std::optional<std::int64_t> checkpoint_every;  ///< nullopt: at the end; 0: never but on Ctrl-C
+  std::optional<std::int64_t> checkpoint_every;  ///< nullopt: at the end; 0: only on Ctrl-C
   std::int64_t keep = 2;
   std::optional<std::string> weights, export_path;
   bool init = false;
   std::int64_t eval_every = 0, eval_batches = 16;
   bool dry_run = false;
-  std::optional<std::int64_t> log_every;  ///< nullopt: some twenty lines; 0: none
+  std::optional<std::int64_t> log_every;  ///< nullopt: about twenty lines; 0: none
 
-  // How the model is captured: as elixir-profile was told.
+  // How to capture the model. Must be as for elixir-profile.
   std::vector<std::string> inputs;
   std::optional<std::int64_t> batch;
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;
 
-  // The plan decides these; a flag that says otherwise is an error.
+  // The plan decides these. A flag that contradicts it is an error.
   std::optional<program::Optimizer> optimizer;
   std::optional<program::Precision> precision;
   std::optional<std::int64_t> accumulation_steps;
@@ -58,12 +58,12 @@ struct TrainOptions {
 
 void declare_train_flags(Flags& flags, TrainOptions& options);
 
-/// What config.json keeps; paths made absolute.
+/// The options as config.json keeps them, with absolute paths.
 [[nodiscard]] Json to_json(const TrainOptions& options);
 
-/// Options of a resumed run: those of its config, but for flags that were `given` now and may
-/// change (the plan, the steps, what is written and evaluated, and paths of what moved).
-/// kConflictingFlags for any other that differs.
+/// The options of a resumed run: those of its config, except flags that were `given` now and may
+/// change (the plan, the steps, what is written and evaluated, and paths of files that moved).
+/// Throws kConflictingFlags when any other option differs.
 [[nodiscard]] TrainOptions resume_options(const TrainOptions& flags,
                                           const JsonCursor& saved,
                                           const std::function<bool(const std::string&)>& given);

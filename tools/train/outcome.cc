@@ -141,7 +141,7 @@ void conclude(RunFacts facts, train::TrainingRun& run, Context& context) {
   train::RunResult& result = facts.result;
   const bool finished = result.all_steps_done;
   if (finished && facts.options.export_path) export_trained(facts, run, context);
-  // A run that was finished before has none yet.
+  // A run that had already finished has none yet.
   if (finished && !result.held_out_loss) result.held_out_loss = run.evaluate();
   const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
   context.document() = summary;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a run leaves behind beside its checkpoints: the exported model, summary.json, trace.json, and
-// the last words on the screen.
+// What a run leaves besides its checkpoints: the exported model, summary.json, trace.json, and the
+// final output on the screen.
 
 #include "core/json.h"
 #include "tools/common/run_tool.h"
@@ -15,7 +15,7 @@
 
 namespace elixir::tools {
 
-/// All that a summary tells of. A dry run has no measurements.
+/// Everything that a summary reports. A dry run has no measurements.
 struct RunFacts {
   const TrainOptions& options;
   const RunPlace& place;
@@ -28,7 +28,8 @@ struct RunFacts {
 /// `ended`: "finished", "interrupted" or "dry-run".
 [[nodiscard]] Json summary_of(const RunFacts& facts, const char* ended, const Context& context);
 
-/// Exports a finished run, writes the summary and the trace, compares prediction and measurement.
+/// Exports a finished run, writes the summary and the trace, and compares prediction and
+/// measurement.
 void conclude(RunFacts facts, train::TrainingRun& run, Context& context);
 
 }  // namespace elixir::tools

@@ -51,7 +51,7 @@ void check_options(const TrainOptions& options) {
   }
 }
 
-/// What --force or a resumed run replaces must not be what it reads.
+/// Files that --force or a resumed run replaces must not be inputs.
 void claim_files(const TrainOptions& options, const std::string& run_path, Context& context) {
   ClaimedFiles& files = context.files();
   if (options.resume) {

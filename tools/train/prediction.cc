@@ -13,7 +13,7 @@
 namespace elixir::tools {
 namespace {
 
-/// The document of the machine that the plan was made for: --hardware, or a shipped one.
+/// The hardware document of the machine for which the plan was made: --hardware, or a shipped one.
 std::optional<hardware::HardwareProfile> hardware_of(const plan::Plan& plan,
                                                      const TrainOptions& options,
                                                      Context& context) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a run is expected to take, before it starts: by the plan alone, or, where the hardware
-// document of the plan is at hand, by simulation.
+// The predicted time and memory of a run, before it starts: from the plan alone, or by simulation
+// if the plan's hardware document is available.
 
 #include <optional>
 
@@ -16,7 +16,7 @@
 namespace elixir::tools {
 
 struct Prediction {
-  report::StepFigures figures;  ///< of one step, with evaluation's own buffers around it
+  report::StepFigures figures;  ///< of one step, including evaluation's own buffers
   schedule::RunMemory memory;
   std::optional<schedule::Simulation> simulation;
 };

@@ -23,7 +23,7 @@
 namespace elixir::tools {
 namespace {
 
-/// Where a resumed run goes on; nullopt: at its first step.
+/// The checkpoint from which a resumed run continues; nullopt: at its first step.
 std::optional<train::FoundCheckpoint> resume_point(const TrainOptions& options,
                                                    const RunPlace& place,
                                                    const train::RunInputs& inputs,
@@ -67,7 +67,7 @@ train::RunOptions run_options(const TrainOptions& options, const Context& contex
   return wanted;
 }
 
-/// From the first weights to the last word.
+/// The run from the first weights to the final output.
 void train_through(const TrainOptions& options,
                    RunPlace& place,
                    const TrainInputs& inputs,
@@ -94,7 +94,7 @@ void train_through(const TrainOptions& options,
 Answer train(const TrainOptions& flags, Context& context) {
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
-  // What is no plan or no model says so, whatever lies where the run is to go.
+  // Checked before the outputs, so that an invalid plan or model is reported first.
   const OpenedFiles files = open_files(options);
   check_outputs(options, place, context);
   const TrainInputs inputs = read_inputs(files, options, context);

@@ -75,7 +75,7 @@ void RunScreen::stopping(std::int64_t steps_done) {
 }
 
 void RunScreen::show(std::int64_t step, const std::string& text) {
-  // Elsewhere than on a terminal the log's lines are the progress.
+  // Without a terminal, the log's lines show the progress.
   if (!context_.err_style().terminal) return;
   if (!progress_) progress_ = context_.progress();
   progress_->update(static_cast<double>(step) / static_cast<double>(options_.steps), text);

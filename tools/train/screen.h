@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A run as its user watches it: lines of the log, a progress line on terminals, and a word about
-// losses that are too good. It also collects what the steps took.
+// The output of a run for its user: lines of the log, a progress line on terminals, and a warning
+// about losses that are too low. Also collects the measurements of the steps.
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@ namespace elixir::tools {
 
 class RunScreen : public train::RunObserver {
  public:
-  /// Everything must outlive it.
+  /// All arguments must outlive it.
   RunScreen(const TrainOptions& options, const TrainInputs& inputs, Context& context);
 
   void filling(double done_fraction, const std::string& parameter) override;
@@ -32,7 +32,7 @@ class RunScreen : public train::RunObserver {
   void writing_checkpoint(std::int64_t step, double done_fraction) override;
   void stopping(std::int64_t steps_done) override;
 
-  /// The last step is done: the progress line goes.
+  /// Removes the progress line after the last step.
   void end() { progress_.reset(); }
   [[nodiscard]] const Measurements& measurements() const { return measurements_; }
 

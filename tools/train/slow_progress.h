@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Progress of work that is often too short to mention: nothing is shown in the first two seconds.
-// As with any progress, one at a time, and it must not outlive its context.
+// Progress of work that is often too short to show: nothing appears in the first two seconds. There
+// may be only one progress at a time, and it must not outlive its context.
 
 #include <chrono>
 #include <memory>

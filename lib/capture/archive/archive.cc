@@ -50,7 +50,7 @@ Archive::~Archive() {
 }
 
 std::shared_ptr<Archive> Archive::open(const std::string& path) {
-  // O_NONBLOCK: opening a pipe does not wait for a writer. Plain files do not know it.
+  // O_NONBLOCK, because opening a pipe must not wait for a writer. Regular files ignore it.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     const int reason = errno;
@@ -60,7 +60,7 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
   }
   struct stat status {};
   const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  // The Archive closes the descriptor from here on.
+  // From here on the Archive closes the descriptor.
   std::shared_ptr<Archive> archive(
       new Archive(path, descriptor, regular ? static_cast<std::size_t>(status.st_size) : 0));
   if (!regular) throw archive_error(ErrorCode::kFileUnreadable, path, "not a regular file");
@@ -83,13 +83,13 @@ void Archive::find_records() {
   }
   if (const auto problem = check_record_sizes(entries)) refuse(*problem);
   try {
-    // The reader keeps its own shared pointer to the adapter; this one must not own the Archive.
+    // The reader keeps a shared pointer to the adapter. That pointer must not own the Archive.
     const std::shared_ptr<Archive> self(this, [](Archive*) {});
     caffe2::serialize::PyTorchStreamReader reader(self);
     std::vector<std::pair<std::string, ByteRange>> data;
     for (const std::string& name : reader.getAllRecords()) {
       const ByteRange range{reader.getRecordOffset(name), reader.getRecordSize(name)};
-      // Tensors are stored, code is deflated: small files hold more bytes of it than they have.
+      // Tensors are stored, but code is deflated, so its size may exceed the bytes in the file.
       constexpr std::uint64_t kMostInflation = 1032;
       const bool tensor = name.rfind("data/", 0) == 0 || name.rfind("constants/", 0) == 0;
       const std::uint64_t fewest = tensor ? range.bytes : range.bytes / kMostInflation;
@@ -111,7 +111,7 @@ void Archive::find_records() {
   } catch (const Error&) {
     throw;
   } catch (
-      const std::exception& error) {  // c10::Error, or the standard library's on damaged numbers
+      const std::exception& error) {  // c10::Error, or a standard exception for damaged numbers
     const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
     throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
         .note(torch_error != nullptr ? torch_error->what_without_backtrace() : error.what());
@@ -162,7 +162,7 @@ void Archive::refuse(const RecordProblem& problem) const {
 
 void Archive::verify_checksums(caffe2::serialize::PyTorchStreamReader& reader) {
   for (const ZipEntry& entry : read_zip_directory(descriptor_, size_)) {
-    // Every record is in one folder named after the file.
+    // All records are in one folder, which is named after the file.
     const std::string name = entry.name.substr(entry.name.find('/') + 1);
     const auto found = records_.find(name);
     if (found == records_.end()) continue;

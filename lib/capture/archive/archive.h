@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A TorchScript archive whose weights are not read: LibTorch's loader reads it through an adapter
-// that leaves the destination of every `data/…` record untouched and remembers where the bytes are,
-// so that they can be fetched by name later.
+// A TorchScript archive whose weights are not read. LibTorch's loader reads it through an adapter.
+// The adapter skips every `data/…` record and remembers where its bytes are, so that they can be
+// read by name later.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +33,8 @@ struct ByteRange {
 
 class Archive final : public caffe2::serialize::ReadAdapterInterface {
  public:
-  /// Opens and finds the records. kFileNotFound, kFileUnreadable, kNotTorchScript,
-  /// kTruncatedArchive.
+  /// Opens the archive and finds its records. Throws kFileNotFound, kFileUnreadable,
+  /// kNotTorchScript, kTruncatedArchive.
   static std::shared_ptr<Archive> open(const std::string& path);
   ~Archive() override;
   Archive(const Archive&) = delete;
@@ -47,15 +47,15 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
                    const char* what) const override;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Where the bytes that belong at `buffer` are, when reading them was skipped.
+  /// The position of the bytes for `buffer`, if reading them was skipped.
   [[nodiscard]] std::optional<ByteRange> skipped_at(const void* buffer) const;
   /// Forgets the buffers of a finished load.
   void forget_buffers();
-  /// The first `bytes` of a record of weights; all of it is read and held against its checksum, if
-  /// the writer left one. kTruncatedArchive, with the record's name, when it differs, is shorter or
-  /// is not there.
+  /// Reads the first `bytes` of a record of weights. Reads the whole record and checks its
+  /// checksum, if the writer left one. Throws kTruncatedArchive, with the record's name, when the
+  /// checksum differs or the record is too short or missing.
   void fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const;
-  /// kTruncatedArchive, with the record's name, when fewer than `bytes` are stored.
+  /// Throws kTruncatedArchive, with the record's name, when fewer than `bytes` are stored.
   void check_weights(const ByteRange& record, std::uint64_t bytes) const;
   [[nodiscard]] bool has_record(const std::string& name) const;
   [[nodiscard]] std::string record(const std::string& name) const;
@@ -63,14 +63,14 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
  private:
   Archive(std::string path, int descriptor, std::size_t size);
   void find_records();
-  /// kNotTorchScript.
+  /// Throws kNotTorchScript.
   void require_code() const;
-  /// Of pickles and code, before LibTorch's loader trusts them.
+  /// Checks pickles and code. Must run before LibTorch's loader, which trusts them.
   void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
   [[noreturn]] void refuse(const RecordProblem& problem) const;
-  /// Of everything but the weights, whose checksums are kept for later.
+  /// Checks everything except the weights, whose checksums are kept for later.
   void verify_checksums(caffe2::serialize::PyTorchStreamReader& reader);
-  /// Reads a piece of the file. kTruncatedArchive when it is not there.
+  /// Reads a piece of the file. Throws kTruncatedArchive when the file is too short.
   void fetch(const ByteRange& range, void* buffer) const;
 
   std::string path_;

@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kDeepestExpression = 1000;
 constexpr std::size_t kDeepestBrackets = 200;
 constexpr std::size_t kDeepestIndent = 500;
-constexpr std::size_t kMostBranches = 500;    // `elif`, each inside the one before
-constexpr std::size_t kMostEmptyLines = 500;  // the lexer skips them by recursion
+constexpr std::size_t kMostBranches = 500;    // `elif`, each nested in the one before
+constexpr std::size_t kMostEmptyLines = 500;  // the lexer skips them recursively
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -55,7 +55,7 @@ class Checker {
   struct Level {
     std::size_t operators = 0;  ///< since the last comma
     std::size_t inside = 0;     ///< deepest bracket since then
-    std::size_t deepest = 0;    ///< of the elements before
+    std::size_t deepest = 0;    ///< of earlier elements
     bool empty_subscript = false;
     [[nodiscard]] std::size_t depth() const { return std::max(deepest, operators + inside); }
   };
@@ -70,7 +70,7 @@ class Checker {
       new_line();
     } else if (c == '\\') {
       at_ += 1;
-      if (at_ < text_.size() && text_[at_] == '\n') {  // the statement goes on
+      if (at_ < text_.size() && text_[at_] == '\n') {  // the statement continues
         ++line_;
         ++at_;
         count_empty_line();
@@ -122,7 +122,8 @@ class Checker {
   void punctuation(char c) {
     switch (c) {
       case '#':
-        // A type comment is code: brackets in a comment count, and close none outside.
+        // A type comment is code. So brackets in a comment count, but they close none outside of
+        // it.
         if (!in_comment_) comment_floor_ = levels_.size();
         in_comment_ = true;
         return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Checks the code of a TorchScript archive before LibTorch parses it: its lexer, parser and
-// compiler recurse as deep as the text is nested. Bounds are far above what LibTorch's printer
-// writes. No LibTorch here, so that a fuzzer can run this alone.
+// Checks the code of a TorchScript archive before LibTorch parses it. LibTorch's lexer, parser and
+// compiler recurse as deep as the text is nested. The limits are far above what LibTorch's printer
+// writes. No LibTorch here, so that a fuzzer can run this code alone.
 
 #include <cstddef>
 #include <optional>
@@ -17,7 +17,7 @@ struct CodeProblem {
   std::size_t line = 0;  ///< 1-based
 };
 
-/// Nothing when the text is fine. Linear in its size.
+/// nullopt when the text is fine. Linear in its size.
 [[nodiscard]] std::optional<CodeProblem> check_code(std::string_view text);
 
 }  // namespace elixir::capture

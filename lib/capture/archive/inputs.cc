@@ -23,7 +23,7 @@ InputSpec* find_input(std::vector<InputSpec>& specs, const std::string& name) {
   return found == specs.end() ? nullptr : &*found;
 }
 
-/// More than any memory; LibTorch's own arithmetic on sizes overflows a little later.
+/// A limit above any memory, and below the sizes at which LibTorch's own arithmetic overflows.
 void check_size(const InputSpec& spec) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
   std::int64_t bytes = program::element_bytes(spec.dtype);
@@ -39,7 +39,7 @@ void check_size(const InputSpec& spec) {
   }
 }
 
-/// The archive's shapes with those of the options in their place.
+/// The archive's shapes, replaced by those of the options where given.
 std::vector<InputSpec> merged_specs(const Model& model, const Options& options) {
   std::vector<InputSpec> specs = model.traced_inputs().value_or(std::vector<InputSpec>{});
   const std::vector<std::string> names = model.input_names();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Inputs of one capture: shapes from the options or from the archive, as arguments of forward.
+// The inputs of one capture: shapes from the options or the archive, as arguments of forward.
 
 #include <optional>
 #include <string>
@@ -14,12 +14,11 @@ namespace elixir::capture {
 
 struct StepInputs {
   std::vector<std::string> names;
-  std::vector<at::Tensor>
-      tensors;       ///< all inputs of the step, in forward's order; a target for the loss last
-  Values arguments;  ///< forward's, without self
+  std::vector<at::Tensor> tensors;  ///< all inputs in forward's order; the loss target is last
+  Values arguments;                 ///< forward's arguments, without self
 };
 
-/// Meta tensors, or real ones filled with zeros (integers) and ones (floating point).
+/// Meta tensors, or real tensors filled with zeros (integers) and ones (floating point). Throws
 /// kBadInputSpec.
 [[nodiscard]] StepInputs make_inputs(const Model& model,
                                      const Options& options,

@@ -24,7 +24,8 @@
 namespace elixir::capture {
 namespace {
 
-/// Replaces tensors by ones on `device`; tensors that shared memory in the archive share it again.
+/// Replaces tensors by tensors on `device`. Tensors that shared memory in the archive share it
+/// again.
 class Replacer {
  public:
   Replacer(const Archive& archive, c10::Device device, std::optional<at::ScalarType> floating)
@@ -42,12 +43,12 @@ class Replacer {
     return loaded;
   }
 
-  /// Whether a parameter or buffer that was replaced lay in the tensor's memory.
+  /// Whether a replaced parameter or buffer used the tensor's memory.
   [[nodiscard]] bool has_memory_for(const at::Tensor& tensor) const {
     return memory_.count(tensor.storage().unsafeGetStorageImpl()) != 0;
   }
 
-  /// Fetches the data of a tensor that is neither parameter nor buffer: it stays real.
+  /// Reads the data of a tensor that is neither parameter nor buffer, because it stays real.
   void fill(const at::Tensor& tensor) const {
     if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
@@ -96,7 +97,7 @@ class Replacer {
   std::unordered_map<const c10::StorageImpl*, at::Tensor> memory_;
 };
 
-/// Numbers and texts: nothing to look for in a list of them.
+/// Numbers and texts. A list of them needs no search.
 bool is_plain(const c10::Type& type) {
   return type.kind() == c10::TypeKind::IntType || type.kind() == c10::TypeKind::FloatType ||
          type.kind() == c10::TypeKind::BoolType || type.kind() == c10::TypeKind::StringType;
@@ -104,9 +105,9 @@ bool is_plain(const c10::Type& type) {
 
 using Replacement = std::function<at::Tensor(const at::Tensor&)>;
 
-/// Every tensor that can be reached from `root` by attributes, lists, dictionaries and tuples gives
-/// way to its replacement, in place: scripted recurrent layers hold their weights in a list
-/// besides. A worklist, since a file can nest objects as deep as it likes.
+/// Replaces, in place, every tensor that can be reached from `root` through attributes, lists,
+/// dictionaries and tuples. Needed because scripted recurrent layers also hold their weights in a
+/// list. Uses a worklist, because a file can nest objects to any depth.
 void replace_tensors(const c10::IValue& root, const Replacement& replacement) {
   std::vector<c10::IValue> open{root};
   std::unordered_set<const void*> seen;
@@ -141,14 +142,14 @@ void replace_tensors(const c10::IValue& root, const Replacement& replacement) {
   }
 }
 
-/// Takes parameters and buffers out of the module and puts theirs on `device` in.
+/// Replaces the parameters and buffers of the module by ones on `device`.
 void put_on_device(LoadedModule& loaded,
                    const Archive& archive,
                    c10::Device device,
                    std::optional<at::ScalarType> floating) {
   const c10::AutoGradMode no_gradients(false);
   Replacer replacer(archive, device, floating);
-  // Keyed by TensorImpl: a tied weight is one TensorImpl with several names.
+  // Keyed by TensorImpl, because a tied weight is one TensorImpl with several names.
   std::unordered_map<const c10::TensorImpl*, std::pair<bool, std::size_t>> known;
   const auto take = [&](const std::string& name, const at::Tensor& tensor, bool is_parameter) {
     if (!tensor.defined()) return;
@@ -159,7 +160,7 @@ void put_on_device(LoadedModule& loaded,
     std::vector<LoadedTensor>& owner = found->second.first ? loaded.parameters : loaded.buffers;
     owner[found->second.second].names.push_back(name);
   };
-  std::vector<at::Tensor> originals;  // keeps addresses unique while modules are rewritten
+  std::vector<at::Tensor> originals;  // keeps addresses unique while modules change
   for (const auto& parameter : loaded.module.named_parameters()) {
     originals.push_back(parameter.value);
     take(parameter.name, parameter.value, true);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A TorchScript module out of an archive with its parameters and buffers replaced by tensors
-// without data, ties kept, and where the data of each is. A capture edits the module's graphs, so
-// each capture takes a module of its own.
+// A TorchScript module from an archive. Its parameters and buffers are tensors without data; ties
+// are kept, and the position of each one's data is known. A capture edits the module's graphs, so
+// each capture needs its own module.
 
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@ namespace elixir::capture {
 
 /// One parameter or buffer with all its names.
 struct LoadedTensor {
-  at::Tensor tensor;               ///< in the module; on meta or on the device asked for
+  at::Tensor tensor;               ///< in the module; on meta or on the requested device
   std::vector<std::string> names;  ///< named_parameters() / named_buffers() order
   bool is_parameter = false;
-  std::optional<ByteRange> data;  ///< of its whole storage; nullopt when saved without
+  std::optional<ByteRange> data;  ///< of its whole storage; nullopt when saved without data
 };
 
 struct LoadedModule {
@@ -30,9 +30,9 @@ struct LoadedModule {
   std::vector<LoadedTensor> parameters, buffers;
 };
 
-/// Loads with parameters and buffers on `device`: meta (no data is read), or real memory filled
-/// with zeros, buffers with their data where the archive has it. Floating-point ones become
-/// `floating` if given. kTruncatedArchive, kNotTorchScript.
+/// Loads a module with parameters and buffers on `device`. On meta, no data is read. In real memory
+/// they are zeros, and buffers get their data where the archive has it. Floating-point tensors
+/// become `floating`, if given. Throws kTruncatedArchive, kNotTorchScript.
 [[nodiscard]] LoadedModule load_module(const std::shared_ptr<Archive>& archive,
                                        c10::Device device,
                                        std::optional<at::ScalarType> floating = std::nullopt);

@@ -17,7 +17,7 @@
 namespace elixir::capture {
 namespace {
 
-/// Shapes of the example inputs that a traced archive carries (values are not stored).
+/// The shapes of the example inputs in a traced archive (values are not stored).
 std::optional<std::vector<at::Tensor>> read_traced_inputs(const std::shared_ptr<Archive>& archive) {
   if (!archive->has_record("traced_inputs.pkl")) return std::nullopt;
   std::vector<at::Tensor> tensors;
@@ -42,7 +42,7 @@ std::optional<std::vector<at::Tensor>> read_traced_inputs(const std::shared_ptr<
           "traced_inputs", "", "traced_inputs/", std::nullopt, std::nullopt, c10::kMeta, reader));
     });
   } catch (const std::exception&) {
-    return std::nullopt;  // an unreadable record is as good as none: shapes can be given
+    return std::nullopt;  // treated as missing, because the user can give shapes
   }
   if (!plain || tensors.empty()) return std::nullopt;
   return tensors;

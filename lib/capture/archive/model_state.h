@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What is behind a Model; for capture's own files.
+// The state behind a Model. Only capture's own files may use it.
 
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Runs the opcodes of protocol 2 that LibTorch's pickler writes on values without content. What the
-// unpickler would refuse may pass; what would crash it, or cost more than the file is worth, does
-// not.
+// Runs the opcodes of protocol 2 that LibTorch's pickler writes, on values without content. A
+// pickle that the unpickler itself would refuse may pass. One that would crash it, or need
+// excessive resources for its size, does not pass.
 #include "capture/archive/pickle_check.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ constexpr std::array<StorageType, 22> kStorageTypes{{
     {"UntypedStorage", 1},
 }};
 
-/// Thrown inside this file alone.
+/// Thrown and caught only in this file.
 struct Refusal {
   std::string problem;
 };
@@ -65,7 +65,7 @@ struct Refusal {
   throw Refusal{std::move(problem)};
 }
 
-/// Names of types go to LibTorch's parser, which recurses.
+/// Limits names of types, because LibTorch's parser for them recurses.
 void check_type_text(std::string_view text) {
   if (text.size() > kLongestType) refuse("the name of a type is too long");
   int depth = 0;
@@ -141,7 +141,7 @@ class Machine {
     stack_.resize(stack_.size() - count);
     stack_.push_back(made);
   }
-  /// Values since the last mark, which goes.
+  /// Removes the last mark and returns the values after it.
   std::vector<PickledId> pop_to_mark() {
     if (marks_.empty()) refuse("it takes a mark that is not there");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -151,7 +151,8 @@ class Machine {
     return taken;
   }
   void put(std::uint64_t index) {
-    // A table entry for each index below: no more of them than the pickle has bytes.
+    // The memo has an entry for each lower index, so the index must be below the size of the
+    // pickle.
     if (index >= pickle_.size()) refuse(fmt::format("it numbers a value {}", index));
     if (index >= memo_.size()) memo_.resize(index + 1, kUnset);
     memo_[index] = top();
@@ -168,7 +169,7 @@ class Machine {
 
   // --- opcodes ---
 
-  /// False after the last one.
+  /// Returns false after the last opcode.
   bool step() {
     start_ = at_;
     const auto opcode = static_cast<unsigned char>(number(1));
@@ -298,7 +299,7 @@ class Machine {
       case 'c':
         global();
         return true;
-      case 0x81:  // the global below stays: BUILD calls it
+      case 0x81:  // the global below stays, because BUILD calls it
         if (!values_.is(pop(), Kind::kTuple) || !values_.is(top(), Kind::kGlobal)) {
           refuse("it makes an object of what is no class");
         }
@@ -323,7 +324,7 @@ class Machine {
     const std::size_t begin = at_;
     const std::string_view module = line();
     const std::string_view name = line();
-    // Nothing that a program can be captured from is stored so, and the unpickler trusts each.
+    // The unpickler trusts these, and no model that can be captured needs them.
     if (module == "__main__" || module == "torch._tensor" || module == "torch.distributed.rpc" ||
         (module == "torch._utils" && name != "_rebuild_tensor_v2")) {
       refuse(fmt::format("it needs {}.{}, which Elixir does not read", module, name));
@@ -392,7 +393,7 @@ class Machine {
     push({.kind = Kind::kStorage, .begin = known->bytes, .number = count});
   }
 
-  /// Numbers of a tuple, none of them negative.
+  /// The numbers of a tuple. They must not be negative.
   [[nodiscard]] std::vector<std::uint64_t> counts(PickledId tuple) const {
     if (!values_.is(tuple, Kind::kTuple)) refuse("the sizes of a tensor are no tuple");
     std::vector<std::uint64_t> numbers;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Checks a pickle of a TorchScript archive before LibTorch's unpickler runs it. That one trusts
-// what it reads: a memo index sizes a table, nested values end on the stack, a tensor may lie
-// outside its storage. No LibTorch here, so that a fuzzer can run this alone.
+// Checks a pickle of a TorchScript archive before LibTorch's unpickler runs it. The unpickler
+// trusts its input: a memo index sizes a table, nested values use up the stack, a tensor may lie
+// outside its storage. No LibTorch here, so that a fuzzer can run this code alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace elixir::capture {
 
-/// Memory of tensors that a pickle names; `key` is the record's name in the pickle's folder.
+/// The memory of tensors in a pickle. `key` is the record's name in the pickle's folder.
 struct PickledStorage {
   std::string key;
   std::uint64_t bytes = 0;
@@ -22,8 +22,8 @@ struct PickledStorage {
 
 struct PickleCheck {
   std::vector<PickledStorage> storages;
-  std::optional<std::string> problem;  ///< why the pickle is refused
-  std::size_t offset = 0;              ///< of the byte where it was found
+  std::optional<std::string> problem;  ///< why the pickle is refused; nullopt when it is fine
+  std::size_t offset = 0;              ///< of the problem, in bytes
 };
 
 /// Time and memory are bounded by the size of `pickle`.

@@ -29,7 +29,7 @@ PickledId PickledValues::add_tuple(const PickledId* first, std::size_t count) {
 
 PickledValues::Extent PickledValues::extent_of(PickledId root) const {
   constexpr std::uint64_t kMostVisits = std::uint64_t{1} << 40;
-  // Joined parts, grouped by their whole.
+  // The joined parts, grouped by their whole.
   std::vector<std::uint32_t> first(values_.size() + 1, 0);
   for (const Join& join : joins_) ++first[join.whole + 1];
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
@@ -70,7 +70,7 @@ PickledValues::Extent PickledValues::extent_of(PickledId root) const {
     if (state[part] == kNew) {
       state[part] = kOpen;
       path.push_back({part, 0});
-      continue;  // comes back to this part when it is done
+      continue;  // returns to this part later
     }
     Below& own = below[step.id];
     own.depth = std::max(own.depth, below[part].depth + 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Values that a pickle makes, as far as a check needs them: a graph of small nodes. Containers may
-// gain parts after others hold them, so depth is known at the end alone.
+// The values that a pickle creates, as far as a check needs them: a graph of small nodes. A
+// container may get parts after other values refer to it, so depth is known only at the end.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class PickledValues {
 
   PickledId add(PickledValue value);
   PickledId add_tuple(const PickledId* first, std::size_t count);
-  /// `part` belongs to the list, dict or object `whole` from now on.
+  /// Makes `part` a part of the list, dict or object `whole`.
   void join(PickledId whole, PickledId part) { joins_.push_back({whole, part}); }
 
   [[nodiscard]] const PickledValue& at(PickledId id) const { return values_[id]; }
@@ -56,7 +56,7 @@ class PickledValues {
   struct Extent {
     bool cyclic = false;
     std::uint64_t depth = 0;
-    std::uint64_t visits = 0;  ///< of a walk that follows every reference; capped
+    std::uint64_t visits = 0;  ///< visits of a walk that follows every reference; capped
   };
   /// Of everything below `root`.
   [[nodiscard]] Extent extent_of(PickledId root) const;

@@ -14,8 +14,8 @@ namespace elixir::capture {
 namespace {
 
 constexpr std::uint64_t kMostCodeBytes = 64_MiB;
-constexpr std::uint64_t kMostTextBytes = 256_MiB;        // with pickles, debug records, extra files
-constexpr std::uint64_t kMostTensorRecordBytes = 1_GiB;  // that are read: constants, traced inputs
+constexpr std::uint64_t kMostTextBytes = 256_MiB;  // for pickles, debug records and extra files
+constexpr std::uint64_t kMostTensorRecordBytes = 1_GiB;  // read ones: constants, traced inputs
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -24,7 +24,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// Records of tensors are in a folder named after their pickle.
+/// Tensor records are in a folder named after their pickle.
 bool holds_tensor(std::string_view name) {
   return starts_with(name, "constants/") || starts_with(name, "traced_inputs/");
 }
@@ -55,7 +55,7 @@ std::optional<RecordProblem> check_tensors(
   const std::string folder = name.substr(0, name.size() - std::string_view(".pkl").size()) + "/";
   for (const PickledStorage& storage : pickle.storages) {
     const auto bytes = bytes_of(folder + storage.key);
-    // Traced inputs come without data; so do weights that were saved from the meta device.
+    // Traced inputs have no data. Neither do weights that were saved from the meta device.
     const bool may_lack = folder == "traced_inputs/" || folder == "data/";
     if (may_lack && bytes.value_or(0) == 0) continue;
     if (storage.bytes > bytes.value_or(0)) {
@@ -79,7 +79,7 @@ std::optional<RecordProblem> check_record_sizes(const std::vector<ZipEntry>& ent
     if ((weights || holds_tensor(name)) && !entry.stored) {
       return RecordProblem{name, fmt::format("record '{}' of a tensor is compressed", name)};
     }
-    if (weights) continue;  // only read where a weight of that size is wanted
+    if (weights) continue;  // only read if a weight of that size needs it
     if (holds_tensor(name)) {
       if (auto problem =
               add(tensors, entry, name, kMostTensorRecordBytes, "constants and inputs")) {

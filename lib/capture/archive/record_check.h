@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What an archive's records may claim and hold, checked before LibTorch's loader reads them: sizes
-// against the file (a sparse or compressed record is larger than what it takes on disk), pickles
-// and code by their own checks, tensors of a pickle against the records they lie in.
+// Checks the records of an archive before LibTorch's loader reads them: sizes against the file (a
+// sparse or compressed record is larger than its space on disk), pickles and code by their own
+// checks, and tensors of a pickle against the records that hold them.
 
 #include <cstdint>
 #include <functional>
@@ -20,11 +20,11 @@ struct RecordProblem {
   std::string message;
 };
 
-/// Sizes alone: nothing is read. Names of `entries` have the archive's folder before them.
+/// Checks sizes only, and reads nothing. The names of `entries` start with the archive's folder.
 [[nodiscard]] std::optional<RecordProblem> check_record_sizes(const std::vector<ZipEntry>& entries);
 
-/// Contents of pickles and code. `read` gives a record, uncompressed; `bytes_of` its size, nothing
-/// when there is none. Names are without folder.
+/// Checks the contents of pickles and code. `read` returns a record, uncompressed. `bytes_of`
+/// returns its size; nullopt when there is no such record. Names have no folder.
 [[nodiscard]] std::optional<RecordProblem> check_record_contents(
     const std::vector<std::string>& names,
     const std::function<std::string(const std::string&)>& read,

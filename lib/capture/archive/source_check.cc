@@ -28,14 +28,15 @@ Error runs_on_loading(const std::string& record, const std::string& what) {
           "through");
 }
 
-/// `a`, `a.b`, `a.b.c`: names alone.
+/// Whether it consists of names: `a`, `a.b`, `a.b.c`.
 bool is_name(const Expr& expression) {
   Expr part = expression;
   while (part.kind() == '.') part = torch::jit::Select(part).value();
   return part.kind() == torch::jit::TK_VAR;
 }
 
-/// Calls that only spell a constant: float("inf"), annotate(List[int], []), torch.device("cpu").
+/// Whether a call only writes a constant: float("inf"), annotate(List[int], []),
+/// torch.device("cpu").
 bool spells_constant(const Expr& callee, bool& first_is_type) {
   first_is_type = false;
   if (callee.kind() == torch::jit::TK_VAR) {
@@ -50,7 +51,7 @@ bool spells_constant(const Expr& callee, bool& first_is_type) {
          torch::jit::Var(select.value()).name().name() == "torch";
 }
 
-/// A worklist: literals nest.
+/// Uses a worklist, because literals nest.
 bool is_literal(const Expr& expression) {
   std::vector<Expr> open{expression};
   const auto add = [&open](const auto& list) {
@@ -120,7 +121,7 @@ void check_class(const std::string& record, const torch::jit::ClassDef& definiti
       check_function(record, torch::jit::Def(statement));
     } else if (statement.kind() == torch::jit::TK_ASSIGN) {
       const torch::jit::Assign assign(statement);
-      // `__annotations__["0"] = Tensor` names a type.
+      // `__annotations__["0"] = Tensor` only names a type.
       if (assign.lhs().kind() != torch::jit::TK_VAR || !assign.rhs().present()) continue;
       if (!is_literal(assign.rhs().get())) {
         throw runs_on_loading(record,
@@ -158,7 +159,7 @@ void check_source(const std::string& record, const std::string& text) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception&) {
-    // No TorchScript from here on. LibTorch reads a file up to its end before it defines anything.
+    // The rest is not TorchScript. LibTorch parses a whole file before it defines anything.
   }
 }
 

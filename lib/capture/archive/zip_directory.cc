@@ -19,7 +19,7 @@ constexpr std::uint64_t kEnd64RecordBytes = 56;
 constexpr std::size_t kHeaderBytes = 46;
 constexpr std::uint64_t kLargestDirectory = std::uint64_t{64} << 20;
 
-/// Little-endian number of `count` bytes at `position`; 0 beyond the end.
+/// The little-endian number of `count` bytes at `position`; 0 beyond the end.
 std::uint64_t number_at(std::string_view bytes, std::uint64_t position, std::size_t count) {
   if (position > bytes.size() || bytes.size() - position < count) return 0;
   std::uint64_t value = 0;
@@ -49,7 +49,7 @@ Directory find_directory(int descriptor, std::uint64_t file_bytes) {
   if (end == std::string::npos || tail.size() - end < kEndRecordBytes) return {};
   Directory directory{.offset = number_at(tail, end + 16, 4),
                       .bytes = number_at(tail, end + 12, 4)};
-  // As LibTorch's reader: the wider record wins wherever there is one.
+  // As in LibTorch's reader, the wider record is used if there is one.
   if (end >= kLocatorBytes && tail_begin + end >= kLocatorBytes + kEnd64RecordBytes &&
       tail.compare(end - kLocatorBytes, 4, "PK\x06\x07") == 0) {
     const std::uint64_t record = number_at(tail, end - kLocatorBytes + 8, 8);
@@ -66,7 +66,7 @@ Directory find_directory(int descriptor, std::uint64_t file_bytes) {
   return directory;
 }
 
-/// Uncompressed size, from the zip64 extra field when the header's own has no room for it.
+/// The uncompressed size. It is in the zip64 extra field if it does not fit into the header.
 std::uint64_t size_of_entry(std::string_view header, std::string_view extra) {
   constexpr std::uint64_t kInExtra = 0xFFFFFFFF;
   const std::uint64_t bytes = number_at(header, 24, 4);
@@ -105,7 +105,7 @@ std::vector<ZipEntry> read_zip_directory(int descriptor, std::uint64_t file_byte
 }
 
 std::uint32_t crc32(std::uint32_t checksum, const void* bytes, std::size_t count) {
-  // Eight bytes at a time: tables[k] is the effect of a byte that k more follow.
+  // Processes eight bytes at a time: tables[k] is the effect of a byte followed by k more.
   constexpr std::size_t kAtOnce = 8;
   using Tables = std::array<std::array<std::uint32_t, 256>, kAtOnce>;
   static const Tables tables = [] {

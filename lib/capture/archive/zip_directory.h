@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Central directory of a zip file: what LibTorch's reader does not tell, the checksums. Its reader
-// is built without checksum tests, so damaged pickles would be interpreted.
+// Reads the central directory of a zip file, for the checksums. LibTorch's reader does not provide
+// them, and is built without checksum tests, so it would interpret damaged pickles.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +13,17 @@ namespace elixir::capture {
 
 struct ZipEntry {
   std::string name;
-  std::uint32_t checksum = 0;  ///< CRC-32; 0 when the writer left it out
+  std::uint32_t checksum = 0;  ///< CRC-32; 0 when the writer omitted it
   std::uint64_t bytes = 0;     ///< uncompressed
   bool stored = true;          ///< not compressed
 };
 
 /// Empty when the file of `file_bytes` does not end in a well-formed directory of at most 64 MiB.
-/// Finds the same directory as LibTorch's reader, so that what holds for these entries holds there.
+/// Finds the same directory as LibTorch's reader, so checks of these entries are valid for that
+/// reader.
 [[nodiscard]] std::vector<ZipEntry> read_zip_directory(int descriptor, std::uint64_t file_bytes);
 
-/// CRC-32 (ISO 3309) of more bytes after those that gave `checksum`; start with 0.
+/// Extends the CRC-32 (ISO 3309) `checksum` by `count` bytes. Start with 0.
 [[nodiscard]] std::uint32_t crc32(std::uint32_t checksum, const void* bytes, std::size_t count);
 
 }  // namespace elixir::capture

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which attention a target runs. Where no row matches, LibTorch's composite runs: the math path.
+// Decides which attention a target runs. If no row matches, LibTorch's composite runs the math
+// path.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -21,7 +22,7 @@ namespace {
 
 using program::Target;
 
-/// What a call of scaled_dot_product_attention asks for.
+/// The arguments of a call of scaled_dot_product_attention.
 struct Attention {
   at::Tensor query, key, value;
   std::optional<at::Tensor> mask;
@@ -39,7 +40,7 @@ struct Attention {
         grouped(call.flag("enable_gqa")) {
     if (call.tensor_or_undefined("attn_mask").defined()) mask = call.tensor("attn_mask");
     scale = call.optional_number("scale");
-    // LibTorch divides by them.
+    // LibTorch divides by these sizes.
     TORCH_CHECK(!grouped || query.dim() < 3 || key.dim() < 3 || value.dim() < 3 ||
                     (key.size(-3) > 0 && value.size(-3) > 0),
                 "Number of heads in key and value must divide the number of heads in query, got ",
@@ -56,7 +57,7 @@ struct Attention {
            (grouped ? key.size(1) > 0 && query.size(1) % key.size(1) == 0
                     : query.size(1) == key.size(1));
   }
-  /// A mask without gradient that broadcasts in two or four dimensions; or none.
+  /// There is no mask, or a mask without gradient that broadcasts in two or four dimensions.
   [[nodiscard]] bool mask_fits() const {
     if (!mask) return true;
     if (mask->requires_grad() || (mask->dim() != 2 && mask->dim() != 4)) return false;
@@ -76,7 +77,7 @@ struct Attention {
     return c10::GradMode::is_enabled() &&
            (query.requires_grad() || key.requires_grad() || value.requires_grad());
   }
-  /// The mask as an addend: a boolean one becomes 0 and `masked`, as the composite makes it.
+  /// The mask as an addend. As in the composite, a boolean mask becomes 0 and `masked`.
   [[nodiscard]] std::optional<at::Tensor> addend(double masked) const {
     if (!mask || mask->scalar_type() != at::kBool) return mask;
     const auto options = at::TensorOptions().dtype(query.scalar_type()).device(mask->device());
@@ -106,8 +107,8 @@ Values call_flash_for_cpu(const Target&, const Call& call) {
 
 namespace {
 
-/// What all fused CUDA backends want. Models traced by transformers pass a mask expanded with
-/// stride 0 in its last dimension: all of them refuse it, and the math path runs.
+/// The conditions of all fused CUDA backends. Models traced by transformers pass a mask expanded
+/// with stride 0 in its last dimension. All backends refuse it, and the math path runs.
 bool fused_but_for_mask(const Attention& a) {
   return a.four_dimensional() && a.query.size(2) > 0 && a.key.size(2) > 0 &&
          a.query.size(3) == a.key.size(3) && a.last_strides_are_one() && a.batches_match() &&
@@ -122,7 +123,7 @@ constexpr int kAmpere = 80;
 constexpr int kHopper = 90;
 
 /// Where cuDNN comes before the others (check_prefer_cudnn_attention): compute capability 9.0,
-/// 10.0, 10.3. Elsewhere it comes after the math path, which takes everything.
+/// 10.0, 10.3. Elsewhere it comes after the math path, which accepts everything.
 bool prefers_cudnn(const Target& target) {
   return target.sm == kHopper || target.sm == 100 || target.sm == 103;
 }
@@ -168,7 +169,7 @@ Values call_cudnn_attention(const Target&, const Call& call) {
 
 namespace {
 
-/// Wide heads that flash attention does not train on GPUs with little shared memory
+/// Wide heads that flash attention cannot train on GPUs with little shared memory
 /// (check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120).
 bool too_wide_to_train(const Target& target, const Attention& a) {
   constexpr std::int64_t kWide = 192;
@@ -181,8 +182,8 @@ bool too_wide_to_train(const Target& target, const Attention& a) {
 
 }  // namespace
 
-// Where cuDNN comes first, what it leaves are widths that are no multiple of 8, single keys, and
-// single queries with dropout.
+// Where cuDNN comes first, flash attention gets what cuDNN refuses: widths that are not multiples
+// of 8, single keys, and single queries with dropout.
 bool takes_flash_attention(const Target& target, const Call& call) {
   constexpr std::int64_t kWidest = 256;
   if (target.sm < kAmpere) return false;
@@ -206,7 +207,7 @@ Values call_flash_attention(const Target&, const Call& call) {
   const at::Tensor key = padded(a.key);
   const at::Tensor value = padded(a.value);
   const double scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(width)));
-  // All results live as long as LibTorch's do: until the padding is cut off.
+  // All results live until the padding is cut off, as in LibTorch.
   const auto results = at::_scaled_dot_product_flash_attention(
       query, key, value, a.dropout, a.causal, /*return_debug_mask=*/false, scale);
   const at::Tensor& output = std::get<0>(results);
@@ -215,14 +216,14 @@ Values call_flash_attention(const Target&, const Call& call) {
 
 namespace {
 
-/// But for the layout of the mask.
+/// All conditions except the layout of the mask.
 bool efficient_but_for_mask(const Target& target, const Attention& a) {
   constexpr std::int64_t kAlignmentBytes = 16;
-  const bool older = target.sm < kAmpere;  // without bf16, and without tensor cores for fp32
+  const bool older = target.sm < kAmpere;  // no bf16, and no tensor cores for fp32
   if (older && a.query.scalar_type() == at::kBFloat16) return false;
   const std::int64_t alignment =
       older && a.query.scalar_type() == at::kFloat ? 1 : kAlignmentBytes / a.query.element_size();
-  // Grouped queries are for cuDNN and flash alone.
+  // Only cuDNN and flash attention support grouped queries.
   return fused_but_for_mask(a) && a.query.size(1) == a.key.size(1) &&
          a.query.scalar_type() != at::kDouble && a.query.size(3) % alignment == 0 &&
          a.value.size(3) % alignment == 0 && !(a.mask && a.causal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What the CPU dispatches, oneDNN enabled.
+// What the CPU dispatches, with oneDNN enabled.
 #include <ATen/ops/native_group_norm.h>
 #include <ATen/ops/native_group_norm_backward.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using program::Target;
 
-/// The CPU has a kernel for channels last; others make the input contiguous.
+/// The CPU has a kernel for channels last. Other devices make the input contiguous.
 bool is_channels_last(const Target&, const Call& call) {
   return call.tensor("input").suggest_memory_format() != at::MemoryFormat::Contiguous;
 }
@@ -34,8 +34,8 @@ Values call_group_norm_channels_last(const Target&, const Call& call) {
                                             call.number("eps")))};
 }
 
-/// Its gradient formula asks whether the gradient is on the CPU before it makes gradient and input
-/// contiguous, each in the input's format: the two calls do nothing, and the kernel's call does it.
+/// If the gradient is on the CPU, its formula skips making gradient and input contiguous, each in
+/// the input's format: those two calls do nothing, and the kernel makes the call itself.
 bool makes_contiguous(const Target&, const Call& call) {
   return call.memory_format("memory_format") == at::MemoryFormat::Contiguous;
 }

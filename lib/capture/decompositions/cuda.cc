@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // What CUDA dispatches with cuDNN 9.19 (LibTorch 2.11's own), by compute capability where LibTorch
-// asks for it. Compared with a GPU on 9.0 alone.
+// checks it. Compared with a real GPU only for 9.0.
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/cudnn_batch_norm.h>
@@ -52,7 +52,7 @@ Values call_cudnn_batch_norm(const Target&, const Call& call) {
   return {output, mean, deviation, reserve, std::int64_t{1}};
 }
 
-// The softmax kernels themselves widen fp16, and fp16 alone.
+// The softmax kernels widen fp16 themselves, but no other dtype.
 bool widens_half(const Target&, const Call& call) {
   return call.tensor("self").scalar_type() == at::kHalf && !call.is_none("dtype") &&
          call.dtype("dtype") == at::kFloat;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Recurrent layers on CUDA, after ATen/native/cudnn/RNN.cpp. The weights are packed at every call:
-// parameters that already lie in one block as cuDNN wants them, which LibTorch would use in place,
-// do not come out of a TorchScript file. The state of the dropout is the process's, made at the
-// first call and no part of the program.
+// Recurrent layers on CUDA, from ATen/native/cudnn/RNN.cpp. The weights are packed at every call.
+// LibTorch would use parameters in place if they already form one block in cuDNN's order, but a
+// TorchScript file never contains such parameters. The state of the dropout belongs to the process:
+// the first call creates it, and it is not part of the program.
 #include <optional>
 
 #include <ATen/ops/_cudnn_rnn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wstringop-overflow"  // g++ 12 on LibTorch's reference counts
+#pragma GCC diagnostic ignored "-Wstringop-overflow"  // for g++ 12 in LibTorch's reference counts
 #endif
 
 #include "capture/decompositions/decompositions.h"
@@ -20,8 +20,8 @@ namespace {
 
 using program::Target;
 
-// `isTensorSubclassLike()` is true for meta tensors; composites and gradient formulas then take
-// another, mostly out-of-place variant. These rows undo it, for every target.
+// `isTensorSubclassLike()` is true for meta tensors. Composites and gradient formulas then use
+// another, mostly out-of-place variant. These rows undo that for every target.
 
 std::optional<at::DimVector> stride_of_reshape(const Call& call) {
   const at::Tensor tensor = call.tensor("self");
@@ -29,7 +29,7 @@ std::optional<at::DimVector> stride_of_reshape(const Call& call) {
       tensor.sizes(), tensor.strides(), at::infer_size_dv(call.integers("shape"), tensor.numel()));
 }
 
-/// A reshape of a non-contiguous tensor that can be a view is one by `view` on meta, by
+/// If a reshape of a non-contiguous tensor can be a view, it uses `view` on meta, but
 /// `_reshape_alias` on devices.
 bool reshape_aliases(const Target&, const Call& call) {
   return !call.tensor("self").is_contiguous() && stride_of_reshape(call).has_value();
@@ -44,9 +44,9 @@ Values add_in_place(const Target&, const Call& call) {
   return {call.tensor("self").add_(call.tensor("other"), call.scalar("alpha"))};
 }
 
-/// The engine adds a second gradient into the first one's memory when nobody else holds it; never
-/// for subclass-like tensors. References to the tensor now: the engine's buffer, the dispatcher's
-/// stack, the arguments.
+/// The engine adds a second gradient into the memory of the first if nothing else holds it, but
+/// never for subclass-like tensors. The references at this point are the engine's buffer, the
+/// dispatcher's stack and the arguments.
 bool holds_last_reference(const Target&, const Call& call) {
   constexpr std::size_t kReferences = 3;
   const at::Tensor& sum = call.tensor("self");
@@ -54,7 +54,7 @@ bool holds_last_reference(const Target&, const Call& call) {
          sum.use_count() == kReferences && sum.has_storage() && sum.storage().use_count() == 1;
 }
 
-/// The gradient of indexing: `index_put` for subclass-like tensors, else in place on fresh zeros.
+/// The gradient of indexing: `index_put` for subclass-like tensors, else in place on new zeros.
 Values index_put_in_place(const Target&, const Call& call) {
   c10::List<std::optional<at::Tensor>> indices;
   for (const auto& index : call.optional_tensors("indices")) indices.push_back(index);
@@ -63,7 +63,7 @@ Values index_put_in_place(const Target&, const Call& call) {
       self, indices, call.tensor("values"), call.flag("accumulate"), /*unsafe=*/true)};
 }
 
-/// Gradient formulas write into their own temporaries, never into what forward made.
+/// Gradient formulas write into their own temporaries, never into results of forward.
 bool self_is_made_in_backward(const Target&, const Call& call) {
   const Session* session = Session::current();
   return !c10::GradMode::is_enabled() && session != nullptr &&
@@ -107,7 +107,7 @@ Values put_in_place(const Target&, const Call& call) {
       call.tensor("index"), call.tensor("source"), call.flag("accumulate"))};
 }
 
-/// Devices scatter ones where meta compares with all classes; the CPU's checks of the values are
+/// Devices scatter ones where meta compares with all classes. The CPU's checks of the values are
 /// not part of the program.
 bool knows_classes(const Target&, const Call& call) {
   return call.integer("num_classes") > 0 && call.tensor("self").numel() > 0;
@@ -152,7 +152,7 @@ const Choices kCommonChoices = {
      &masked_fill_in_place},
     {"ClampBackward0", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
     {"ClampBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
-    // The largest, smallest or middle value of a whole tensor; only where no value is read for it.
+    // The largest, smallest or middle value of a whole tensor. Only where that reads no value.
     {"MaxBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
     {"MinBackward1", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},
     {"MedianBackward0", "aten::logical_and", &self_is_made_in_backward, &logical_and_in_place},

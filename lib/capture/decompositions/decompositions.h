@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Choices: what a target dispatches where LibTorch decides by device. Above autograd, a call that a
-// row of the target's table matches is replaced by the calls that the target makes. First match
-// wins. No condition may ask what this process has loaded or which CPU it runs on (a CPU's
-// instruction set is in the target): equal tables, equal programs.
+// Choices: what a target dispatches where LibTorch decides by device. Above autograd, a call that
+// matches a row of the target's table is replaced by the calls that the target makes. The first
+// match wins. A condition must not depend on the build of this process or on the CPU it runs on (a
+// CPU's instruction set is part of the target), so that equal tables give equal programs.
 //
-// To add one: a row in cpu.cc or cuda.cc, its functions in the file of its topic,
-// an equality test.
+// To add one: a row in cpu.cc or cuda.cc, its functions in the file of its topic, an equality test.
 
 #include <initializer_list>
 #include <string>
@@ -18,16 +17,16 @@
 
 namespace elixir::capture {
 
-/// Name of what encloses calls that the autograd engine makes between nodes.
+/// Stands for the caller of calls that the autograd engine makes between nodes.
 inline constexpr const char* kEngine = "(autograd engine)";
 
 struct Choice {
-  /// Innermost composite in flight, else the autograd node that runs ("IndexBackward0") or kEngine;
-  /// nullptr: anywhere.
+  /// The innermost composite that runs, otherwise the autograd node that runs ("IndexBackward0") or
+  /// kEngine. nullptr: anywhere.
   const char* inside;
   const char* op;  ///< "aten::reshape"
   bool (*when)(const program::Target& target, const Call& call);
-  /// nullptr where `when` tells or refuses and never matches.
+  /// nullptr for rows whose `when` only gives a hint or refuses, and never matches.
   Values (*call)(const program::Target& target, const Call& call);
 };
 using Choices = std::initializer_list<Choice>;
@@ -36,16 +35,16 @@ extern const Choices kCommonChoices;
 extern const Choices kCpuChoices;
 extern const Choices kCudaChoices;
 
-/// Rows for an operator, in order; empty for most.
+/// The rows for an operator, in order; empty for most operators.
 [[nodiscard]] std::vector<const Choice*> choices_for(const program::Target& target,
                                                      const std::string& op);
 
-// --- Hints (hints.cc): rows that never match, but tell or refuse ---------------------------
-/// A hint when CUDA's fused attention refuses nothing but a mask of stride 0.
+// --- Hints (hints.cc): rows that never match, but give a hint or refuse --------------------
+/// Gives a hint when CUDA's fused attention refuses a call only because its mask has stride 0.
 [[nodiscard]] bool tells_of_expanded_mask(const program::Target& target, const Call& call);
-/// A hint: cuDNN takes packed sequences whole.
+/// Gives a hint that cuDNN takes packed sequences as a whole.
 [[nodiscard]] bool tells_of_packed_layers(const program::Target& target, const Call& call);
-/// kUnsupportedModel when the gradient of the weight would be a sparse tensor.
+/// Throws kUnsupportedModel when the gradient of the weight would be a sparse tensor.
 [[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_sparse_gradient_of_gather(const program::Target& target,
@@ -59,40 +58,40 @@ extern const Choices kCudaChoices;
 [[nodiscard]] bool takes_flash_attention(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_flash_attention(const program::Target& target, const Call& call);
 [[nodiscard]] bool takes_efficient_attention(const program::Target& target, const Call& call);
-/// It would take the call if the mask's last dimension were not expanded with stride 0.
+/// Whether it would take the call if the mask's last dimension were not expanded with stride 0.
 [[nodiscard]] bool only_mask_is_expanded(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_efficient_attention(const program::Target& target, const Call& call);
 
 // --- CTC loss (loss.cc) ------------------------------------------------------------------
-/// The composite fills a fresh tensor with the lengths behind the dispatcher's back: a constant
-/// says the same.
+/// The composite fills a new tensor with the lengths, without the dispatcher. A constant has the
+/// same values.
 [[nodiscard]] bool divides_by_lengths(const program::Target& target, const Call& call);
 [[nodiscard]] Values divide_by_constant_lengths(const program::Target& target, const Call& call);
-/// On CUDA the composite first asks for the libraries' kernels.
+/// On CUDA the composite first tries the libraries' kernels.
 [[nodiscard]] bool asks_libraries_for_ctc(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_ctc_loss_on_cuda(const program::Target& target, const Call& call);
 
 // --- Recurrent layers (recurrent.cc, cudnn_rnn.cc) -------------------------------
 [[nodiscard]] bool takes_onednn_lstm(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_onednn_lstm(const program::Target& target, const Call& call);
-/// Step by step, the input's products for all steps at once.
+/// Step by step; the products of the input are computed for all steps at once.
 [[nodiscard]] Values call_stepwise_lstm(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_stepwise_gru(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_stepwise_tanh(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_stepwise_relu(const program::Target& target, const Call& call);
-/// cuDNN's kernels for all steps, layers and directions at once.
+/// cuDNN's kernels compute all steps, layers and directions at once.
 [[nodiscard]] bool takes_cudnn_rnn(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_cudnn_lstm(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_cudnn_gru(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_cudnn_tanh(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_cudnn_relu(const program::Target& target, const Call& call);
-/// An LSTM's states, of which there must be two.
+/// The states of an LSTM. There must be two.
 [[nodiscard]] std::vector<at::Tensor> lstm_states(const Call& call);
 /// CUDA's kernels for the gates of one step.
 [[nodiscard]] Values call_fused_lstm_cell(const program::Target& target, const Call& call);
 [[nodiscard]] Values call_fused_gru_cell(const program::Target& target, const Call& call);
 
-/// A row without further condition.
+/// The condition of rows that always match.
 [[nodiscard]] bool always(const program::Target& target, const Call& call);
 
 }  // namespace elixir::capture

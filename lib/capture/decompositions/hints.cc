@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What is known of a call before it runs: that it will be slow, or that no program can hold it.
+// Facts about a call that are known before it runs: that it is slow, or that no program can hold
+// it.
 #include <string>
 
 #include <c10/core/GradMode.h>

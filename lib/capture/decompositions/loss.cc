@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// CTC loss, after ATen/native/LossCTC.cpp and cudnn/LossCTC.cpp.
+// CTC loss, from ATen/native/LossCTC.cpp and cudnn/LossCTC.cpp.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ namespace {
 
 using program::Target;
 
-/// cuDNN wants short int32 targets in one row on the host, and all inputs of full length.
+/// cuDNN needs short int32 targets in one row on the host, and all inputs with full length.
 bool suits_cudnn(const at::Tensor& log_probs, const Call& call) {
   constexpr std::int64_t kLongestTarget = 255;
   const at::Tensor targets = call.tensor("targets");
@@ -82,7 +82,7 @@ Values call_ctc_loss_on_cuda(const Target&, const Call& call) {
     session->findings().add_missing("aten::_cudnn_ctc_loss", session->position().place());
   }
   static_cast<void>(at::_use_cudnn_ctc_loss(log_probs, targets, inputs, lengths, blank));
-  // LibTorch copies the targets to ask for MIOpen, and holds the copy until the loss is there.
+  // LibTorch copies the targets for its MIOpen check, and keeps the copy until the loss exists.
   const at::Tensor on_host =
       targets.is_cpu() ? targets.to(at::kInt) : targets.to(c10::Device(c10::kCPU), at::kInt);
   static_cast<void>(at::_use_miopen_ctc_loss(log_probs, on_host, inputs, lengths, blank));

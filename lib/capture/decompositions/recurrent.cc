@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which recurrent layers a target runs: oneDNN's kernel, one direction of one layer a call; else
-// step by step.
+// Decides which recurrent layers a target runs: oneDNN's kernel, one call per direction of a layer,
+// or step by step.
 #include <algorithm>
 #include <tuple>
 
@@ -32,7 +32,7 @@ std::vector<at::Tensor> lstm_states(const Call& call) {
 
 namespace {
 
-/// LibTorch's check of the weights of all layers: `each` in every layer and direction.
+/// LibTorch's check of the weights: `each` weights per layer and direction.
 void check_weights(const Call& call, std::size_t given, std::size_t each) {
   const std::int64_t layers = call.integer("num_layers");
   const std::size_t a_layer = each * (call.flag("bidirectional") ? 2U : 1U);
@@ -93,7 +93,7 @@ Values call_onednn_lstm(const Target&, const Call& call) {
       const at::Tensor* w = &weights[static_cast<std::size_t>(i) * weights_each];
       const at::Tensor h = h0[i];
       const at::Tensor c = c0[i];
-      // The second bias first: LibTorch's compiler evaluates its arguments from the right.
+      // The second bias first, because LibTorch's compiler evaluates arguments from the right.
       const at::Tensor bias1 = biases ? w[3] : at::zeros(w[1].sizes(), w[1].options());
       const at::Tensor bias0 = biases ? w[2] : at::zeros(w[0].sizes(), w[0].options());
       auto [output, hy, cy, workspace] = at::mkldnn_rnn_layer(input,
@@ -128,12 +128,12 @@ namespace {
 
 enum class Cell { kLstm, kGru, kTanh, kRelu };
 
-/// Of one direction of one layer; biases and projection may be undefined.
+/// The weights of one direction of one layer. Biases and projection may be undefined.
 struct Weights {
   at::Tensor input, hidden, input_bias, hidden_bias, projection;
 };
 struct State {
-  at::Tensor hidden, memory;  ///< memory: of an LSTM
+  at::Tensor hidden, memory;  ///< memory: only for an LSTM
 };
 
 std::vector<Weights> weights_of(const std::vector<at::Tensor>& flat,
@@ -151,7 +151,7 @@ std::vector<Weights> weights_of(const std::vector<at::Tensor>& flat,
   return all;
 }
 
-/// One step, `input` multiplied by its weights already. The order of calls is LibTorch's.
+/// One step. `input` is already multiplied by its weights. The order of calls is LibTorch's.
 State step(Cell cell, const at::Tensor& input, const State& state, const Weights& weights) {
   const auto hidden = [&] { return at::linear(state.hidden, weights.hidden, weights.hidden_bias); };
   switch (cell) {
@@ -187,7 +187,7 @@ struct Run {
   State last;
 };
 
-/// One direction of one layer over inputs multiplied by their weights.
+/// One direction of one layer, over inputs already multiplied by their weights.
 Run run_steps(Cell cell,
               const std::vector<at::Tensor>& inputs,
               State state,
@@ -202,7 +202,7 @@ Run run_steps(Cell cell,
   return run;
 }
 
-// Products and their slices live as long as LibTorch's, whose variables these are.
+// Products and their slices are variables as in LibTorch, so that they live equally long.
 
 at::Tensor run_layer(Cell cell, const at::Tensor& input, State& state, const Weights& weights) {
   const at::Tensor products = at::linear(input, weights.input, weights.input_bias);
@@ -230,7 +230,7 @@ at::Tensor run_both_ways(Cell cell,
   return at::cat({output, other}, output.dim() - 1);
 }
 
-/// What all layers of a call share, and the weights of each.
+/// What all layers of a call share, and the weights of each layer.
 struct Stack {
   Cell cell;
   std::vector<Weights> weights;
@@ -249,7 +249,7 @@ struct Stack {
     check_weights(call, call.tensors("params").size(), each);
   }
 
-  /// The last layer's output; `states` become the last ones.
+  /// Returns the last layer's output. Sets `states` to the last states.
   [[nodiscard]] at::Tensor run(at::Tensor input, std::vector<State>& states) const {
     TORCH_CHECK(states.size() == weights.size(), "Expected more hidden states in stacked_rnn");
     std::size_t i = 0;
@@ -305,7 +305,7 @@ StackResult run_lstm(const Call& call) {
     last_hidden.push_back(each.hidden);
     last_memory.push_back(each.memory);
   }
-  // The memory first: LibTorch's compiler evaluates its arguments from the right.
+  // The memory first, because LibTorch's compiler evaluates arguments from the right.
   const at::Tensor c = at::stack(last_memory, 0);
   return {output, at::stack(last_hidden, 0), c};
 }
@@ -328,7 +328,7 @@ Values call_stepwise_lstm(const Target&, const Call& call) {
           result.memory};
 }
 
-// On CUDA the gates of a cell are one kernel.
+// On CUDA, one kernel computes all gates of a cell.
 Values call_fused_lstm_cell(const Target&, const Call& call) {
   const std::vector<at::Tensor> state = lstm_states(call);
   const at::Tensor of_input = at::matmul(call.tensor("input"), call.tensor("w_ih").t());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Geometry of attention operators. Memory order is (batch, sequence, head, width), seen as
-// (batch, head, sequence, width).
+// Geometry of attention operators. The order in memory is (batch, sequence, head, width), but the
+// shape is (batch, head, sequence, width).
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -77,7 +77,7 @@ Values efficient_backward(const Target&, const Call& call) {
           bias_gradient};
 }
 
-/// The query with another width, dense, its dimensions in the same order in memory.
+/// The query with another width, dense, with its dimensions in the same order in memory.
 at::Tensor with_width(const at::Tensor& query, std::int64_t width) {
   check_dim(query, 4, "query");
   if (query.size(3) == width) return preserved_like(query);
@@ -120,7 +120,8 @@ Values cudnn_backward(const Target&, const Call& call) {
           preserved_like(call.tensor("value"))};
 }
 
-/// Dimension orders as in the arguments; the generator's state is there without dropout too.
+/// The orders of dimensions are as in the arguments. The generator's state exists even without
+/// dropout.
 Values flash(const Target&, const Call& call) {
   constexpr std::int64_t kStateWords = 2;
   const at::Tensor query = call.tensor("query");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Checks of arguments that rules and choices share. A rule may index, divide and multiply only what
-// it has checked: a model's arguments are anything at all. The words are LibTorch's.
+// Checks of arguments that rules and choices share. A model's arguments may have any value, so a
+// rule must check what it indexes, divides or multiplies. The messages are LibTorch's.
 
 #include <cstdint>
 
@@ -46,7 +46,7 @@ inline void check_none_negative(at::IntArrayRef values, const char* what) {
   }
 }
 
-/// Of numbers that a model chose; c10::Error where the result does not fit.
+/// The product of numbers that a model chose. Throws c10::Error on overflow.
 [[nodiscard]] inline std::int64_t product_of(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t result = 0;
   TORCH_CHECK(!__builtin_mul_overflow(a, b, &result), what, ": ", a, " times ", b, " overflows");

@@ -16,7 +16,7 @@ using program::Target;
 
 using at::MemoryFormat;
 
-/// The numbers of a convolution or its backward, checked.
+/// The parameters of a convolution or its backward, checked.
 struct Parameters {
   Sizes stride, padding, dilation, output_padding;
   bool transposed;
@@ -71,7 +71,7 @@ struct Parameters {
   }
 };
 
-/// Whether the CPU's oneDNN takes a convolution (ConvParams::use_mkldnn); else LibTorch's own
+/// Whether the CPU's oneDNN runs a convolution (ConvParams::use_mkldnn). If not, LibTorch's own
 /// kernels do.
 bool onednn_takes(const Target& target,
                   const at::Tensor& input,
@@ -99,7 +99,7 @@ bool onednn_takes(const Target& target,
 
 constexpr std::int64_t kImages = 4;
 
-/// If one of them suggests it, else contiguous.
+/// The format `format` if one of them suggests it, otherwise contiguous.
 MemoryFormat format_of_either(const at::Tensor& input,
                               const at::Tensor& weight,
                               MemoryFormat format) {
@@ -108,9 +108,9 @@ MemoryFormat format_of_either(const at::Tensor& input,
   return suggested ? format : MemoryFormat::Contiguous;
 }
 
-/// Of LibTorch's own kernels for images on the CPU. They run group by group, and the whole gets the
-/// format that the groups' results suggest: with one channel in a group, or one pixel, that is not
-/// always the format asked for.
+/// Formats of LibTorch's own CPU kernels for images. They run group by group, and the result gets
+/// the format that the groups' results suggest. With one channel per group, or one pixel, that may
+/// differ from the requested format.
 class OwnImageFormats {
  public:
   OwnImageFormats(const at::Tensor& input, const at::Tensor& weight, const Parameters& p)
@@ -146,7 +146,8 @@ class OwnImageFormats {
   }
 };
 
-/// Of a library's results and gradients; of LibTorch's own kernels for volumes, which know one.
+/// The format of a library's results and gradients, or of LibTorch's own kernels for volumes, which
+/// have only one format.
 MemoryFormat format_of(const Target& target,
                        const at::Tensor& input,
                        const at::Tensor& weight,
@@ -160,14 +161,14 @@ MemoryFormat format_of(const Target& target,
              : MemoryFormat::Contiguous;
 }
 
-/// Convolutions of lines are those of images of height 1, made contiguous first.
+/// Convolutions of lines are convolutions of images of height 1, made contiguous first.
 bool is_line(const at::Tensor& input) {
   return input.dim() == 3;
 }
 at::Tensor as_image(const at::Tensor& tensor) {
   return tensor.unsqueeze(2);
 }
-/// What the formats of a convolution are asked of.
+/// The tensors that determine the formats of a convolution.
 struct Images {
   at::Tensor input, weight;
 

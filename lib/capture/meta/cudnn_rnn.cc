@@ -13,7 +13,7 @@ namespace {
 using operators::CudnnRnn;
 using program::Target;
 
-/// What forward and backward of a call say of its layers.
+/// The layers of a forward or backward call.
 struct Layers {
   CudnnRnn rnn;
   bool batch_first, training;
@@ -35,7 +35,8 @@ struct Layers {
     check(call.tensors("weight").size(), call.integer("weight_stride0"));
   }
 
-  /// (step, sequence, width) in memory, seen with the sequence first if the layers want it so.
+  /// A tensor with (step, sequence, width) in memory, transposed to sequence first if the layers
+  /// need it.
   [[nodiscard]] at::Tensor rows(std::int64_t width, const at::Tensor& like) const {
     const at::Tensor made = new_empty({rnn.steps, rnn.batch, width}, like);
     return batch_first ? made.transpose(0, 1) : made;
@@ -45,7 +46,8 @@ struct Layers {
   }
 
  private:
-  /// As many layers as there are weights: what follows counts on it, and loops over them.
+  /// Checks that the number of layers matches the weights. Later code relies on it and loops over
+  /// them.
   void check(std::size_t weights, std::int64_t each) const {
     constexpr std::int64_t kMostEach = 5;
     constexpr std::int64_t kModes = 4;
@@ -96,8 +98,9 @@ Values cudnn_rnn(const Target&, const Call& call) {
           packed.defined() ? packed : new_empty({rnn.weight_elements()}, input)};
 }
 
-/// Views of the packed weights' gradient: the matrices of all layers and directions, then their
-/// biases. Parameters without a bias, of which cuDNN has none, get gradients of their own.
+/// Views of the gradient of the packed weights: the matrices of all layers and directions, then
+/// their biases. cuDNN has no layers without bias, so parameters without a bias get separate
+/// gradients.
 c10::List<at::Tensor> weight_gradients(const Layers& layers, const Call& call) {
   const CudnnRnn& rnn = layers.rnn;
   const std::vector<at::Tensor> weights = call.tensors("weight");

@@ -19,7 +19,7 @@ Values unary_bool(const Target&, const Call& call) {
   return {iterated({call.tensor("self")}, at::kBool)};
 }
 
-/// The result for two tensors that broadcast, in the dtype of their promotion.
+/// The result for two tensors that broadcast, with the promoted dtype.
 Values promoted(const at::Tensor& left, const at::Tensor& right) {
   return {iterated({left, right}, at::result_type(left, right))};
 }
@@ -36,12 +36,12 @@ Values binary_bool(const Target&, const Call& call) {
   return {iterated({call.tensor("self"), call.tensor("other")}, at::kBool)};
 }
 
-/// One tensor; integers become floating point.
+/// One tensor. Integers become floating point.
 Values floating(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   return {iterated({input}, floating_dtype_of(input))};
 }
-/// Of complex numbers real ones.
+/// Complex numbers become real.
 Values real_part(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   return {iterated({input}, at::toRealValueType(input.scalar_type()))};
@@ -80,7 +80,7 @@ Values prelu_backward(const Target&, const Call& call) {
   return {iterated(inputs, input.scalar_type()), iterated(inputs, weight.scalar_type())};
 }
 
-/// A kernel on CUDA, products with the mask on the CPU.
+/// One kernel on CUDA; products with the mask on the CPU.
 Values native_dropout(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("input");
   const at::Tensor mask = preserved_like(input, at::kBool);

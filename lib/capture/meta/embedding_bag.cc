@@ -11,8 +11,8 @@ using program::Target;
 
 enum class BagMode { kSum = 0, kMean = 1, kMax = 2 };
 
-/// What a call says of its bags. Results: bags; the bag of each index; bag sizes; where maxima came
-/// from.
+/// The arguments that describe the bags. Results: the bags; the bag of each index; bag sizes;
+/// positions of the maxima.
 struct Bag {
   at::Tensor weight, indices, offsets, sample_weights;
   BagMode mode;
@@ -45,7 +45,7 @@ struct Bag {
                 "supported for mode='sum'");
   }
 
-  /// The CPU sums bags whose rows are contiguous without a list of the indices' bags.
+  /// The CPU sums bags of contiguous rows directly, without a list of each index's bag.
   [[nodiscard]] bool summed_directly() const {
     const at::ScalarType dtype = weight.scalar_type();
     return (dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16) &&
@@ -72,7 +72,7 @@ Values results(const Target& target, const Call& call, bool forward_only) {
   const bool counted = !forward_only || bag.mode != BagMode::kSum;
   const std::int64_t given = bag.offsets.size(0);
   const at::Tensor sizes = bag.integers({given}).narrow(0, 0, counted ? bag.bags : given);
-  // The list is made with one element more than it has in the end.
+  // The list is allocated with one element more than it has in the end.
   const std::int64_t count = bag.indices.size(0);
   return {output,
           listed ? bag.integers({count + 1}).narrow(0, 0, count) : bag.integers({0}),

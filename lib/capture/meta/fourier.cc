@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Geometry of Fourier transforms. MKL and cuFFT put the dimensions that are not transformed first,
-// longest stride first, then those that are, in the order in which they are transformed; the result
-// keeps that memory order.
+// Geometry of Fourier transforms. MKL and cuFFT order the dimensions in memory: first those that
+// are not transformed, longest stride first, then those that are, in the order of their
+// transformation. The result keeps that order.
 #include <algorithm>
 #include <numeric>
 
@@ -26,14 +26,14 @@ Sizes wrapped(const at::Tensor& tensor, Sizes dimensions) {
   return dimensions;
 }
 
-/// `sizes` in the memory order of one call of the library.
+/// `sizes` in the memory order of one library call.
 at::Tensor transformed(const at::Tensor& input,
                        const Sizes& sizes,
                        const Sizes& dimensions,
                        at::ScalarType dtype) {
   Sizes order(static_cast<std::size_t>(input.dim()));
   std::iota(order.begin(), order.end(), 0);
-  // An unstable partition, as LibTorch's: it decides between dimensions of equal strides.
+  // An unstable partition, as in LibTorch. It decides the order of dimensions with equal strides.
   const auto rest = std::partition(order.begin(), order.end(), [&](std::int64_t d) {
     return std::find(dimensions.begin(), dimensions.end(), d) == dimensions.end();
   });
@@ -51,7 +51,7 @@ at::Tensor transformed(const at::Tensor& input,
   return new_empty(in_memory, input, dtype).permute(back);
 }
 
-/// Longest stride first; the last dimension stays last when it is halved.
+/// Longest stride first. The last dimension stays last if it is halved.
 Sizes sorted(const at::Tensor& input, Sizes dimensions, bool keep_last) {
   std::sort(dimensions.begin(),
             dimensions.end() - (keep_last ? 1 : 0),

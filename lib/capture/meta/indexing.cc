@@ -81,8 +81,8 @@ Values triu_indices(const Target&, const Call& call) {
   return triangle(call, true);
 }
 
-/// On the CPU a roll along one dimension is the concatenation of two slices, and one along all of
-/// them that of the flat tensor; on CUDA a kernel of its own.
+/// On the CPU, a roll along one dimension concatenates two slices, and a roll along all dimensions
+/// is that of the flat tensor. CUDA has a kernel.
 at::Tensor rolled(const at::Tensor& self, const Sizes& shifts, const Sizes& dimensions) {
   if (self.numel() == 0) return preserved_like(self);
   if (dimensions.empty()) return rolled(self.contiguous().view(-1), shifts, {0}).view(self.sizes());
@@ -116,7 +116,7 @@ Values take(const Target&, const Call& call) {
   return {new_empty(index.sizes(), call.tensor("self"))};
 }
 
-/// Where values fall among boundaries.
+/// The positions of values among boundaries.
 at::Tensor places(const at::Tensor& values, bool as_int32) {
   return new_empty(values.sizes(), values, as_int32 ? at::kInt : at::kLong);
 }

@@ -23,7 +23,7 @@ Values number_of_same_dtype(const Target&, const Call& call) {
   return {new_empty({}, call.tensor("self"))};
 }
 
-/// LAPACK's layout: columns are contiguous, batches too.
+/// LAPACK's layout: columns are contiguous, and so are batches.
 at::Tensor column_major(Sizes sizes,
                         const at::Tensor& like,
                         std::optional<at::ScalarType> dtype = std::nullopt) {
@@ -71,13 +71,13 @@ Values householder_product(const Target&, const Call& call) {
   check_matrices(input, "linalg.householder_product");
   return {column_major(input.sizes().vec(), input)};
 }
-/// The product of a matrix with another.
+/// The product of a matrix and another one.
 Values ormqr(const Target&, const Call& call) {
   const at::Tensor other = call.tensor("input3");
   check_matrices(other, "ormqr");
   return {column_major(other.sizes().vec(), other)};
 }
-/// Reflectors in place of the matrix, and their factors.
+/// Reflectors, in place of the matrix, and their factors.
 Values geqrf(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   check_matrices(input, "geqrf");
@@ -96,7 +96,7 @@ Values eig(const Target&, const Call& call) {
   return {new_empty(values, input, dtype), column_major(input.sizes().vec(), input, dtype)};
 }
 
-/// LibTorch's Meta kernel knows LAPACK's layout; cuSOLVER returns V, and so its adjoint has
+/// LibTorch's Meta kernel uses LAPACK's layout. But cuSOLVER returns V, so its adjoint has
 /// contiguous rows.
 Values svd(const Target& target, const Call& call) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -124,7 +124,7 @@ Values matrix_exp(const Target&, const Call& call) {
   return {contiguous_like(input)};
 }
 
-/// The batches of both; column-major, as LAPACK solves it.
+/// Broadcasts the batches of both. Column-major, because LAPACK solves it.
 Values solve_triangular(const Target&, const Call& call) {
   const at::Tensor matrix = call.tensor("self");
   const at::Tensor right = call.tensor("B");
@@ -178,7 +178,7 @@ Values pdist(const Target&, const Call& call) {
   return {new_empty({rows <= 1 ? 0 : product_of(rows, rows - 1, "pdist") / 2}, input)};
 }
 
-/// The norms are kept in fp32 or better.
+/// The norms are in fp32 or wider.
 Values weight_norm(const Target&, const Call& call) {
   const at::Tensor direction = call.tensor("v");
   const at::Tensor length = call.tensor("g");

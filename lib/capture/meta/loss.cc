@@ -23,7 +23,7 @@ Values binary_cross_entropy(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const at::Tensor each = preserved_like(input);
   if (call.integer("reduction") == at::Reduction::None) return {each};
-  return {each.as_strided({}, {})};  // the number replaces the elements it was computed from
+  return {each.as_strided({}, {})};  // the scalar reuses the memory of the elements
 }
 
 /// self: (N, C, H, W)
@@ -50,7 +50,7 @@ Values multilabel_margin_loss(const Target&, const Call& call) {
           new_empty(call.tensor("target").sizes(), input)};
 }
 
-/// log_probs: (T, N, C). The table of partial sums has two columns for each symbol of the longest
+/// log_probs: (T, N, C). The table of partial sums has two columns per symbol of the longest
 /// target.
 Values ctc_loss(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("log_probs");
@@ -73,8 +73,8 @@ Values ctc_loss_backward(const Target&, const Call& call) {
   return {contiguous_like(call.tensor("log_probs"))};
 }
 
-/// Whether a library's kernel runs. For cuDNN's the choice of ctc_loss has seen to it
-/// (decompositions/loss.cc); MIOpen is not NVIDIA's.
+/// Whether a library's kernel runs. For cuDNN, the choice of ctc_loss has already decided
+/// (decompositions/loss.cc). MIOpen does not run on NVIDIA GPUs.
 Values takes_no_library(const Target&, const Call&) {
   return {false};
 }

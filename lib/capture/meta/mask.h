@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Backward operators return only the gradients that their output mask asks for.
+// Backward operators return only the gradients that their output mask requests.
 
 #include <functional>
 #include <initializer_list>
@@ -10,7 +10,7 @@
 
 namespace elixir::capture {
 
-/// One result for each maker: made where `mask` is true, undefined elsewhere.
+/// One result per maker: made where `mask` is true, undefined elsewhere.
 [[nodiscard]] inline Values by_mask(const c10::List<bool>& mask,
                                     std::initializer_list<std::function<at::Tensor()>> makers) {
   Values results;

@@ -16,7 +16,7 @@ namespace {
 
 using program::Target;
 
-/// Saved statistics: CUDA accumulates in fp32, the CPU keeps the parameters' dtype.
+/// The dtype of saved statistics: CUDA accumulates in fp32, the CPU keeps the parameters' dtype.
 at::ScalarType statistics_dtype(const Target& target,
                                 const at::Tensor& input,
                                 const at::Tensor& parameter) {
@@ -72,13 +72,13 @@ std::optional<at::MemoryFormat> contiguous_format(const at::Tensor& tensor) {
   }
   return std::nullopt;
 }
-/// The CPU has kernels for those formats, and asks for the suggested one otherwise.
+/// The CPU has kernels for contiguous formats, and otherwise uses the suggested format.
 at::MemoryFormat batch_norm_format(const at::Tensor& input) {
   return contiguous_format(input).value_or(input.suggest_memory_format());
 }
 
-/// The CPU returns statistics in training alone; CUDA's kernel always does, in evaluation those it
-/// was given, and makes its output like the input.
+/// The CPU returns statistics only in training. CUDA's kernel always returns them (in evaluation
+/// those it was given), and makes its output like the input.
 Values batch_norm_results(const Target& target, const Call& call, bool training) {
   const at::Tensor input = call.tensor("input");
   const at::ScalarType dtype = statistics_dtype(target, input, call.tensor_or_undefined("weight"));
@@ -97,7 +97,7 @@ Values batch_norm_with_update(const Target& target, const Call& call) {
   return results;
 }
 
-/// CUDA keeps channels last in training alone: its other kernels make plain gradients.
+/// CUDA keeps channels last only in training. Its other kernels make contiguous gradients.
 at::MemoryFormat gradient_format_on_cuda(const at::Tensor& input, bool training) {
   const bool channels_last = input.is_contiguous(at::MemoryFormat::ChannelsLast) ||
                              input.is_contiguous(at::MemoryFormat::ChannelsLast3d);
@@ -124,7 +124,7 @@ Values batch_norm_backward(const Target& target, const Call& call) {
   return batch_norm_gradients(target, call, call.flag("update"));
 }
 
-/// The CPU keeps channels last.
+/// The CPU keeps channels last; CUDA does not.
 at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input) {
   return is_cuda(target) ? at::MemoryFormat::Contiguous : input.suggest_memory_format();
 }
@@ -162,8 +162,7 @@ Values group_norm_backward(const Target& target, const Call& call) {
                   per_channel});
 }
 
-/// Statistics are there in training alone. The reserve space is 0 bytes outside NHWC half
-/// precision.
+/// Statistics exist only in training. The reserve space is 0 bytes except for NHWC half precision.
 Values cudnn_batch_norm(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("input");
   const at::Tensor weight = call.tensor("weight");

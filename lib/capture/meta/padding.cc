@@ -51,7 +51,7 @@ Values reflection_2d(const Target& target, const Call& call) {
   return {image_like(target, input, sizes)};
 }
 
-/// LibTorch's Meta kernel forgets that the CPU keeps channels last.
+/// The CPU keeps channels last, but LibTorch's Meta kernel ignores that.
 Values replication_2d(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const Sizes padding = call.integers("padding");

@@ -13,8 +13,8 @@ namespace {
 
 using program::Target;
 
-/// Leading dimensions of the input, then `spatial`; `batched` is the number of dimensions with a
-/// batch.
+/// The leading dimensions of the input, then `spatial`. `batched` is the number of dimensions with
+/// a batch.
 Sizes with_spatial(const at::Tensor& input,
                    const Sizes& spatial,
                    std::int64_t batched,
@@ -39,7 +39,7 @@ Values adaptive_average_2d(const Target&, const Call& call) {
   const Sizes sizes = with_spatial(input, call.integers("output_size"), 4, "adaptive_avg_pool2d()");
   return {new_empty(sizes, input, std::nullopt, input.suggest_memory_format())};
 }
-/// CUDA makes zeros, and gives them the input's format when there are any.
+/// CUDA allocates zeros, and uses the input's format only if there are any elements.
 Values adaptive_average_2d_backward(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("self");
   return {is_cuda(target) && input.numel() == 0 ? contiguous_like(input) : suggested_like(input)};

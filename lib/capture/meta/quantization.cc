@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Geometry of fake quantisation: quantisation-aware training in floating point.
+// Geometry of fake quantisation, that is, quantisation-aware training in floating point.
 #include "capture/meta/meta_kernels.h"
 
 namespace elixir::capture {
@@ -8,18 +8,18 @@ namespace {
 
 using program::Target;
 
-/// The rounded values, and where they were inside the range.
+/// The rounded values, and a mask of the values inside the range.
 Values with_mask(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   return {preserved_like(input), preserved_like(input, at::kBool)};
 }
 
-/// One sum each for the whole tensor …
+/// One sum each for the whole tensor.
 Values learnable_tensor_backward(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   return {preserved_like(input), new_empty({1}, input), new_empty({1}, input)};
 }
-/// … or for each channel.
+/// One sum each per channel.
 Values learnable_channel_backward(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const Sizes channels = input.dim() == 1 ? Sizes{} : call.tensor("scale").sizes().vec();

@@ -17,7 +17,7 @@ namespace {
 
 using program::Target;
 
-/// oneDNN's workspace has a layout of its own: ask the kernel once for each shape, on zeros. Its
+/// oneDNN's workspace has its own layout, so this asks the kernel once per shape, on zeros. The
 /// size is the same on every instruction set that has the kernel.
 std::int64_t workspace_bytes(const Call& call) {
   static std::map<std::vector<std::int64_t>, std::int64_t> known;
@@ -58,7 +58,8 @@ std::int64_t workspace_bytes(const Call& call) {
   return found->second;
 }
 
-/// oneDNN's kernel reads as much as the sizes of its layer say, of whatever it is given.
+/// oneDNN's kernel does not check its arguments: it reads as much as the sizes of its layer
+/// require.
 void check_layer(const Call& call) {
   constexpr std::int64_t kLstmMode = 2;
   constexpr std::int64_t kGates = 4;
@@ -110,8 +111,8 @@ Values rnn_layer(const Target&, const Call& call) {
           new_empty({call.flag("train") ? workspace_bytes(call) : 0}, input, at::kByte)};
 }
 
-/// fp32 also for bf16 (autograd casts back); bias gradients have one dimension even where the bias
-/// is a weight-shaped zero.
+/// fp32 also for bf16 (autograd casts back). Bias gradients have one dimension even if the bias is
+/// a weight-shaped zero.
 Values rnn_layer_backward(const Target&, const Call& call) {
   const auto matrix = [&](const char* name) {
     const at::Tensor& tensor = call.tensor(name);
@@ -132,7 +133,7 @@ Values rnn_layer_backward(const Target&, const Call& call) {
           matrix("cx_tmp")};
 }
 
-// CUDA's kernels for the gates of one step. The workspace holds the gates for the backward pass.
+// CUDA's kernels for the gates of one step. The workspace keeps the gates for the backward pass.
 
 Values fused_lstm_cell(const Target&, const Call& call) {
   const at::Tensor state = call.tensor("cx");

@@ -14,7 +14,7 @@ Values scalar_of_same_dtype(const Target&, const Call& call) {
   return {new_empty({}, call.tensor("self"))};
 }
 
-/// Integers are multiplied in int64 unless a dtype is asked for.
+/// Integers are multiplied in int64, unless a dtype is given.
 Values product(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("self");
   const at::ScalarType own = at::isIntegralType(input.scalar_type(), /*includeBool=*/true)
@@ -78,7 +78,7 @@ Values kth_value(const Target&, const Call& call) {
   return selected(input, call.integer("dim"), call.flag("keepdim"));
 }
 
-/// What is written is not returned.
+/// For operators that return nothing of what they write.
 Values nothing(const Target&, const Call&) {
   return {};
 }

@@ -36,7 +36,7 @@ Values grid_sampler(const Target&, const Call& call) {
   return {new_empty(sizes, input)};
 }
 
-/// The grid's gradient is made in any case.
+/// The grid's gradient is always computed.
 Values grid_sampler_backward(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("input");
   const bool wanted = call.flags("output_mask")[0];
@@ -45,7 +45,7 @@ Values grid_sampler_backward(const Target&, const Call& call) {
 
 struct Window {
   Sizes kernel, dilation, padding, stride;
-  /// Positions of the window along dimension `i`.
+  /// The number of window positions along dimension `i`.
   [[nodiscard]] std::int64_t count(std::size_t i, std::int64_t size) const {
     const std::int64_t reach = product_of(dilation[i], kernel[i] - 1, "a dilated kernel") + 1;
     const std::int64_t padded = sum_of(size, product_of(2, padding[i], "padding"), "padding");
@@ -61,7 +61,7 @@ struct Window {
     check_none_negative(padding, "padding");
     check_all_positive(stride, "stride");
   }
-  /// Elements of a window, in bounds.
+  /// The number of elements of a window, checked for overflow.
   [[nodiscard]] std::int64_t elements() const {
     return product_of(kernel[0], kernel[1], "kernel size");
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A model's training step run for real with LibTorch's autograd on the target's device: what
-// predictions are compared with. Parameters are zeros, buffers have their data, inputs are
-// `make_inputs`'s.
+// Runs a model's training step for real, with LibTorch's autograd on the target's device, to
+// compare predictions with it. Parameters are zeros, buffers have their data, inputs come from
+// `make_inputs`.
 
 #include <memory>
 #include <vector>
@@ -16,16 +16,16 @@ namespace elixir::capture {
 
 class AutogradStep {
  public:
-  /// Puts everything on the device. Errors of `capture`; exceptions of LibTorch pass through, here
-  /// and in `run`.
+  /// Puts everything on the device. Throws the errors of `capture`. Exceptions of LibTorch pass
+  /// through, here and in `run`.
   AutogradStep(const Model& model, const Options& options);
   ~AutogradStep();
   AutogradStep(const AutogradStep&) = delete;
   AutogradStep& operator=(const AutogradStep&) = delete;
 
-  /// Each once, in the program's order.
+  /// Each parameter once, in the program's order.
   [[nodiscard]] const std::vector<at::Tensor>& parameters() const;
-  /// Forward and backward. Gradients are in the parameters; the loss is returned.
+  /// Runs forward and backward, returns the loss, and leaves the gradients in the parameters.
   [[nodiscard]] at::Tensor run();
   /// Sets gradients to none.
   void clear_gradients();

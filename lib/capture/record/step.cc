@@ -17,7 +17,7 @@
 namespace elixir::capture {
 namespace {
 
-/// What forward returns, without the loss rule: a tensor, the first of a tuple, or the value of key
+/// The first tensor of forward's result: a tensor, the first of a tuple, or the value of the key
 /// "loss".
 at::Tensor first_tensor(const c10::IValue& value) {
   if (value.isTensor()) return value.toTensor();
@@ -37,8 +37,8 @@ at::Tensor first_tensor(const c10::IValue& value) {
 
 at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at::Tensor& target) {
   if (kind == "mse") return at::mse_loss(output, target);
-  // Classes in the last dimension of an output that has one more than the target, else LibTorch's
-  // rule.
+  // If the output has one more dimension than the target, its last dimension holds the classes.
+  // Otherwise LibTorch's rule applies.
   if (output.dim() > 2 &&
       output.sizes().slice(0, static_cast<std::size_t>(output.dim() - 1)) == target.sizes()) {
     return at::cross_entropy_loss(output.reshape({-1, output.size(-1)}), target.reshape({-1}));

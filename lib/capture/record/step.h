@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One training step of a model made ready: module, parameters, buffers and inputs on a device, and
-// the rules by which forward's result becomes a loss. Captures and real steps share it.
+// Prepares one training step of a model: module, parameters, buffers and inputs on a device, and
+// the rules that turn forward's result into a loss. Captures and real steps share this code.
 
 #include <optional>
 #include <string>
@@ -26,21 +26,21 @@ struct Step {
   std::vector<std::string> warnings;
 };
 
-/// bf16 or fp16 where the options ask for it.
+/// The dtype for precision bf16 or fp16; nullopt for others.
 [[nodiscard]] std::optional<at::ScalarType> floating_dtype(program::Precision precision);
 
-/// On meta, or in real memory (`load_module`). Errors of `capture`.
+/// On meta, or in real memory (`load_module`). Throws the errors of `capture`.
 [[nodiscard]] Step prepare_step(const Model& model, const Options& options, c10::Device device);
 
-/// The scalar loss out of what forward returned. kNoScalarLoss.
+/// The scalar loss from forward's result. Throws kNoScalarLoss.
 [[nodiscard]] at::Tensor make_loss(const c10::IValue& returned,
                                    const Options& options,
                                    const StepInputs& inputs);
 
-/// Which thread runs backward: this one, or the autograd engine's of the device.
+/// The thread that runs backward: this one, or the autograd engine's thread of the device.
 enum class BackwardThread : std::uint8_t { kThis, kEngine };
 
-/// While alive: plain autograd and one stream of operators.
+/// While it lives: plain autograd, and one stream of operators.
 class PlainExecution {
  public:
   PlainExecution(bool gradients, BackwardThread thread);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 200;
 
-/// nlohmann's text without its prefix and with what was read cut to a line.
+/// nlohmann's message without its prefix, with the text that was read cut to one line.
 std::string syntax_message(std::string text) {
   const std::size_t start = text.find(": ");
   if (start != std::string::npos) text.erase(0, start + 2);
@@ -92,7 +92,7 @@ class Builder : public nlohmann::json_sax<Json> {
     Json* value;
     std::string key;
     std::unordered_set<std::string>
-        keys;  // used from kManyKeys on: a hostile object must not cost n^2
+        keys;  // used from kManyKeys on, so that hostile objects cost no n^2
   };
   static constexpr std::size_t kManyKeys = 32;
 
@@ -119,7 +119,7 @@ class Builder : public nlohmann::json_sax<Json> {
       array.push_back(std::move(value));
       return &array.back();
     }
-    // Why the base class: ordered_map::emplace searches for the key, which key() has done.
+    // Calls the base class, because ordered_map::emplace would search for the key again.
     auto& object = level.value->get_ref<Json::object_t&>();
     object.Json::object_t::Container::emplace_back(level.key, std::move(value));
     return &object.back().second;
@@ -159,12 +159,12 @@ class Builder : public nlohmann::json_sax<Json> {
   const std::string& name_;
   Json& root_;
   const ElementDone& element_done_;
-  // Pointers stay valid: a container grows only while it is the innermost, and then no pointer into
-  // it is held.
+  // The pointers stay valid: a container grows only while it is the innermost level, and then no
+  // pointer into it is held.
   std::vector<Level> levels_;
 };
 
-/// Ends parsing at the root's `schema`.
+/// Stops parsing at the root's `schema`.
 class SchemaFinder : public nlohmann::json_sax<Json> {
  public:
   [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
@@ -195,7 +195,7 @@ class SchemaFinder : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// Another value; where `schema` is none of text, there is nothing to find.
+  /// Handles any other value. If `schema` is not text, there is nothing to find.
   [[nodiscard]] bool other() const { return !wanted_ && depth_ > 0; }
   bool open() {
     if (wanted_) return false;

@@ -78,7 +78,7 @@ class Scanner {
       }
     } while (depth > 0 && at_ < text_.size());
   }
-  /// Whether a quoted key means `token`. Most keys have no escapes and need no parser.
+  /// Whether a quoted key equals `token`. Most keys have no escapes, and then no parser is needed.
   static bool names(std::string_view quoted, const std::string& token) {
     if (quoted.find('\\') == std::string_view::npos) {
       return quoted.size() == token.size() + 2 && quoted.substr(1, token.size()) == token;

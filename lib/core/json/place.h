@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where a value stands in JSON text: pointers of RFC 6901 to offsets and lines. For messages only:
-// every question reads the text anew. The text may be broken; every step is bounded by its end.
+// Finds the offset and line of a value in JSON text, from its RFC 6901 pointer. Use it only for
+// messages, because every call reads the text again. The text may be broken: no call reads past its
+// end.
 
 #include <cstddef>
 #include <optional>
@@ -14,17 +15,17 @@
 
 namespace elixir {
 
-/// A key as one token of a pointer.
+/// Escapes a key, to make one token of a pointer.
 [[nodiscard]] std::string escape_token(std::string_view key);
-/// The keys and indices of a pointer.
+/// The keys and indices of a pointer, unescaped.
 [[nodiscard]] std::vector<std::string> split_pointer(std::string_view pointer);
 
-/// Offset of the value at `tokens`, or of its key when `occurrence` (of the last token, an object
-/// key) is above 1.
+/// The offset of the value at `tokens`. If `occurrence` is above 1, the last token is an object
+/// key, and the result is the offset of its `occurrence`-th appearance.
 [[nodiscard]] std::optional<std::size_t> offset_of(std::string_view text,
                                                    const std::vector<std::string>& tokens,
                                                    int occurrence = 1);
-/// From 1.
+/// The line of `offset`, counted from 1.
 [[nodiscard]] int line_at(std::string_view text, std::size_t offset);
 
 }  // namespace elixir

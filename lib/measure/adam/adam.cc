@@ -50,7 +50,7 @@ const Registration kAdamCpu({
             "too little memory: {} parameters, not {}", format_count(n), format_count(wanted));
       }
       profile.adam_cpu = rates_of(bench, DeviceKind::kCpu, n);
-      // One process a GPU: what they have of the host's memory together.
+      // There is one process per GPU. This is the rate of all of them together.
       for (int ranks = 2; ranks <= std::min(bench.gpus, bench.pool->threads()); ranks *= 2) {
         const std::vector<AdamRate> together = rates_of(bench, DeviceKind::kCpu, n, ranks);
         profile.adam_cpu.insert(profile.adam_cpu.end(), together.begin(), together.end());

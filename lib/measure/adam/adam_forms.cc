@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Rates of the optimizer pass in every form that its kernels have, and by size: what a plan could
-// choose, beside the form that the runtime uses (adam.cc).
+// Rates of the optimizer pass in every form of its kernels, and by size. A plan could choose these
+// forms instead of the one that the runtime uses (adam.cc).
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -18,7 +18,7 @@ using hardware::AdamFormRate;
 using hardware::HardwareProfile;
 using kernels::Element;
 
-/// All that adam-cpu and adam-gpu do not measure.
+/// All forms that adam-cpu and adam-gpu do not measure.
 constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kBFloat16, .split = true},
     {.gradient = Element::kBFloat16, .moments = Element::kBFloat16},
@@ -27,7 +27,7 @@ constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kFloat32, .moments = Element::kBFloat16},
     {.gradient = Element::kBFloat16},
 }};
-/// Of the last of them: from what a core's cache holds to what none does.
+/// Sizes for the last form: from what fits into one core's cache to what fits into none.
 constexpr std::array<std::int64_t, 3> kSmallerSizes{64_KiB, 1_MiB, 16_MiB};
 
 AdamFormRate rate_of(const Bench& bench,

@@ -36,7 +36,7 @@ std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device) {
 }
 
 std::int64_t adam_parameters(const Bench& bench, DeviceKind device, std::int64_t memory_bytes) {
-  constexpr std::int64_t kBytesPerParameter = 28;  // most of what a pass touches
+  constexpr std::int64_t kBytesPerParameter = 28;  // the most that any pass touches
   constexpr std::int64_t kFewest = 65536;
   return std::max(
       kFewest,
@@ -72,7 +72,7 @@ std::string text_of(const AdamPass& pass, std::size_t parameters) {
 
 namespace {
 
-/// What one process trains: arrays for `n` parameters, and threads of its own.
+/// The data of one process: arrays for `n` parameters, and its own threads.
 class CpuAdam {
  public:
   CpuAdam(const AdamPass& pass, std::size_t n, kernels::ThreadPool& pool)

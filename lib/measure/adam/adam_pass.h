@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One AdamW pass of the runtime's kernels, timed: which arrays it has, and how long it takes.
+// Times one AdamW pass of the runtime's kernels.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace elixir::measure {
 
-/// The parameter has the gradient's dtype; with fp32 it is the master.
+/// The arrays of a pass. The parameter has the gradient's dtype; with fp32 it is the master.
 struct AdamPass {
   kernels::Element gradient = kernels::Element::kBFloat16;
   kernels::Element moments = kernels::Element::kFloat32;
@@ -23,10 +23,10 @@ struct AdamPass {
 
 /// "bf16", "fp16", "fp32".
 [[nodiscard]] std::string_view name_of(kernels::Element element);
-/// Parameters for a figure that no cache helps: far beyond the caches, which grow with the cores;
-/// virtual machines do not say how large they are.
+/// The number of parameters for a figure without help from caches. It is far beyond the caches,
+/// which grow with the cores, because virtual machines do not report their size.
 [[nodiscard]] std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device);
-/// What a quarter of `memory_bytes` allows of that.
+/// The same, limited to a quarter of `memory_bytes`.
 [[nodiscard]] std::int64_t adam_parameters(const Bench& bench,
                                            DeviceKind device,
                                            std::int64_t memory_bytes);
@@ -34,21 +34,22 @@ struct AdamPass {
 /// "16,777,216 parameters, bf16 gradient, fp32 moments, split master".
 [[nodiscard]] std::string text_of(const AdamPass& pass, std::size_t parameters);
 
-/// Parameters per second on a device, of all `ranks` together; errors of the two below.
+/// Parameters per second on a device, over all `ranks` together. Throws the errors of the two
+/// functions below.
 [[nodiscard]] hardware::Figure adam_rate(const AdamPass& pass,
                                          DeviceKind device,
                                          std::int64_t parameters,
                                          const Bench& bench,
                                          int ranks = 1);
 
-/// Seconds of a pass over `parameters` by all threads. With several ranks these are divided among
-/// them, parameters and threads, and all begin together; it takes until the last ends. A value that
-/// is not finite afterwards is a bug.
+/// Seconds of a pass over `parameters` by all threads. Several ranks divide parameters and threads
+/// among them and start together; the time ends with the last rank. A result that is not finite is
+/// a bug.
 [[nodiscard]] std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
                                                    const Bench& bench,
                                                    int ranks = 1);
-/// A pass on the GPU; kMissingFeature in a build without CUDA.
+/// Seconds of a pass on the GPU. Throws kMissingFeature in a build without CUDA.
 [[nodiscard]] std::vector<double> gpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
                                                    const Bench& bench);

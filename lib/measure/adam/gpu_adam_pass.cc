@@ -44,7 +44,7 @@ std::vector<double> gpu_adam_seconds(const AdamPass& pass,
   const auto of_moments = on_gpu.dtype(type_of(pass.moments));
   at::Tensor moment1 = at::zeros({count}, of_moments), moment2 = at::zeros({count}, of_moments);
   at::Tensor gradients = at::empty({count}, own).uniform_(kLeast, 1.0);
-  // A split master whose lower half is zero: its parameter.
+  // With a lower half of zero, a split master equals its parameter.
   at::Tensor parameter = at::empty({narrow ? count : 0}, own).uniform_(kLeast, 1.0);
   at::Tensor master = at::empty({pass.split ? 0 : count}, on_gpu.dtype(at::kFloat));
   master.uniform_(kLeast, 1.0);

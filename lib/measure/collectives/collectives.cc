@@ -23,7 +23,7 @@ constexpr Named kOperations[] = {{CollectiveOperation::kAllGather, "all_gather"}
                                  {CollectiveOperation::kBroadcast, "broadcast"}};
 
 constexpr std::int64_t kSmallest = 4_KiB, kFactor = 8;
-/// Small collectives are timed many together: one alone is mostly its start.
+/// Smaller collectives are timed many at once, because a single one is mostly start-up time.
 constexpr std::int64_t kLarge = 16_MiB;
 constexpr int kCallsOfSmall = 20, kCallsOfLarge = 4;
 

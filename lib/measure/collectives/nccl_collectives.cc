@@ -21,7 +21,8 @@ namespace {
 
 using replay::check_cuda;
 
-/// Values repeat after it; counts are multiples of it, so that every rank's part begins alike.
+/// Values repeat with this period. Counts are multiples of it, so that every rank's part begins
+/// with the same value.
 constexpr std::int64_t kPeriod = 8;
 constexpr std::int64_t kCheckedElements = 1 << 16;
 
@@ -40,7 +41,7 @@ struct Rank {
 };
 
 at::Tensor pattern(std::int64_t n, int device) {
-  // Counted as integers: fp32 counts no further than 2^24.
+  // Counts in integers, because fp32 is exact only up to 2^24.
   return at::arange(n,
                     at::TensorOptions()
                         .device(at::kCUDA, static_cast<c10::DeviceIndex>(device))
@@ -49,7 +50,7 @@ at::Tensor pattern(std::int64_t n, int device) {
       .to(at::kFloat);
 }
 
-/// Both ends of `part` are `scale` times the pattern plus `offset`.
+/// Checks that both ends of `part` are `scale` times the pattern plus `offset`.
 void expect_pattern(const at::Tensor& part, double scale, double offset, int device) {
   const std::int64_t n = std::min(part.numel(), kCheckedElements) / kPeriod * kPeriod;
   const at::Tensor wanted = pattern(n, device).mul_(scale).add_(offset);
@@ -66,7 +67,7 @@ struct CollectiveGroup::State {
   std::unique_ptr<CudaStreamOwner> timer;
   std::unique_ptr<CudaEvent> start, end;
 
-  /// One collective on every GPU; `count` elements of the whole.
+  /// Queues one collective on every GPU, with `count` elements in total.
   void queue(CollectiveOperation operation, std::size_t count) {
     const std::size_t part = count / ranks.size();
     check_nccl(ncclGroupStart(), "ncclGroupStart");
@@ -202,7 +203,7 @@ std::vector<double> CollectiveGroup::seconds(CollectiveOperation operation,
   return seconds;
 }
 
-/// All-gathers, one queued ahead.
+/// All-gathers, with one queued ahead.
 class CollectiveWork : public ContendingWork {
  public:
   CollectiveWork(int gpus, std::size_t bytes) : group_(gpus, bytes), count_(bytes / sizeof(float)) {
@@ -216,7 +217,7 @@ class CollectiveWork : public ContendingWork {
     for (int call = 0; call < kCallsPerUnit; ++call) {
       group_.state_->queue(CollectiveOperation::kAllGather, count_);
     }
-    // The first GPU's end stands for all: they finish together.
+    // All GPUs finish together, so the first one's end is enough.
     done_[turn_]->record(group_.state_->ranks.front().stream->get());
     turn_ = 1 - turn_;
     if (queued_) done_[turn_]->wait();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Memory that direct transfers accept.
+// Memory for direct transfers.
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Moves blocks of a file with several requests under way: through the kernel's ring (io_uring), or
-// by threads that each wait for one block.
+// Transfers blocks of a file with several requests in flight: with io_uring, or with threads that
+// each wait for one block.
 
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@ namespace elixir::measure {
 
 enum class Transfer { kRead, kWrite };
 
-/// Called with a block's offset in the file and its memory: before it is written, after it was
-/// read. Several threads may call at once, for different blocks.
+/// Called with a block's offset in the file and its memory: before it is written, and after it was
+/// read. Several threads may call it at once, for different blocks.
 using OnBlock = std::function<void(std::int64_t offset, void* block)>;
 
 class BlockEngine {
@@ -25,8 +25,8 @@ class BlockEngine {
   BlockEngine(const BlockEngine&) = delete;
   BlockEngine& operator=(const BlockEngine&) = delete;
   [[nodiscard]] virtual const char* name() const = 0;
-  /// Transfers the blocks of [begin, end), multiples of the block size. kDiskFull, kIoError; leaves
-  /// by Interrupted when asked to stop, with no request under way.
+  /// Transfers the blocks of [begin, end), which must be multiples of the block size. Throws
+  /// kDiskFull, kIoError; throws Interrupted when asked to stop, with no request in flight.
   virtual void move(int descriptor,
                     Transfer transfer,
                     std::int64_t begin,
@@ -34,17 +34,18 @@ class BlockEngine {
                     const OnBlock& on_block) = 0;
 };
 
-/// Why the kernel lets this process have no ring, with the remedy; nullopt when it does.
+/// The reason why the kernel does not allow io_uring, with the remedy; nullopt when it does.
 [[nodiscard]] std::optional<std::string> io_uring_unavailable();
 
-/// `depth` blocks of `block_bytes` (a multiple of 4096) under way. kMissingFeature when the kernel
-/// forbids it.
+/// Keeps `depth` blocks of `block_bytes` (a multiple of 4096) in flight. Throws kMissingFeature
+/// when the kernel forbids it.
 [[nodiscard]] std::unique_ptr<BlockEngine> make_io_uring_engine(std::int64_t block_bytes,
                                                                 int depth);
-/// `depth` threads.
+/// Uses `depth` threads.
 [[nodiscard]] std::unique_ptr<BlockEngine> make_thread_engine(std::int64_t block_bytes, int depth);
 
-/// Throws what a failed transfer means. `result`: negative errno, or fewer bytes than wanted.
+/// Throws the Error for a failed transfer. `result` is a negative errno, or fewer bytes than
+/// requested.
 [[noreturn]] void fail_transfer(Transfer transfer, std::int64_t offset, std::int64_t result);
 
 }  // namespace elixir::measure

@@ -28,7 +28,7 @@ std::string errno_text(int number) {
       .help("name a directory on the disk to measure that you may write to: --disk DIR");
 }
 
-/// A file that has lost its name already.
+/// Opens a file that has no name any more.
 int open_unnamed(const std::string& directory) {
   const int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd >= 0) return fd;

@@ -25,7 +25,7 @@ constexpr int kQueueDepth = 32;
 constexpr int kMostThreads = 32;
 constexpr std::size_t kLeastSegments = 3;
 
-/// Eight bytes that only the block at `offset` of pass `pass` has (splitmix64).
+/// Eight bytes that are unique to the block at `offset` of pass `pass` (splitmix64).
 std::uint64_t stamp_of(std::int64_t offset, int pass) {
   std::uint64_t z = static_cast<std::uint64_t>(offset) +
                     0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(pass + 1);
@@ -34,8 +34,8 @@ std::uint64_t stamp_of(std::int64_t offset, int pass) {
   return z ^ (z >> 31);
 }
 
-/// Content that neither compresses nor repeats: storage may do either. The first writing of a block
-/// fills it, later ones renew its stamps.
+/// Content that can neither be compressed nor deduplicated, because storage may do either. The
+/// first write of a block fills it; later writes change its stamps.
 class Content {
  public:
   explicit Content(std::int64_t block_bytes) : block_bytes_(block_bytes) {}
@@ -74,7 +74,7 @@ class Content {
   std::int64_t block_bytes_;
 };
 
-/// Seconds of each segment of [0, end), until the budget is spent (but a few at least).
+/// Seconds of each segment of [0, end), until the budget is spent, but at least a few.
 template <class Move>
 std::vector<double> by_segments(std::int64_t end, const DiskRequest& request, const Move& move) {
   std::vector<double> seconds;

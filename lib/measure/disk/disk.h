@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Sequential direct transfers of one large file in a directory.
+// Measures sequential direct transfers of one large file in a directory.
 
 #include <cstdint>
 #include <string>
@@ -13,15 +13,15 @@ namespace elixir::measure {
 
 struct DiskRequest {
   std::string directory;
-  std::int64_t file_bytes = 0;     ///< at most; less where the disk has less room or is slow
-  std::int64_t segment_bytes = 0;  ///< one sample
-  double budget_s = 5;             ///< for each of writing first, writing again and reading
+  std::int64_t file_bytes = 0;     ///< upper limit; less when the disk is small or slow
+  std::int64_t segment_bytes = 0;  ///< bytes per sample
+  double budget_s = 5;             ///< for each of first write, second write and read
 };
 
-/// Writes the file once (its blocks are then allocated), writes it again and reads it, in samples
-/// of a segment; every block that is read is compared with what was written there. A quarter of the
-/// free space at most is used. kOutOfMemory is never thrown; kMissingFeature (no direct transfers),
-/// kMachineTooSmall (too little room), kDiskFull, kIoError.
+/// Writes the file once (which allocates its blocks), writes it again and reads it, in samples of
+/// one segment. Compares every block it reads with what was written. Uses at most a quarter of the
+/// free space. Throws kMissingFeature (no direct transfers), kMachineTooSmall (too little space),
+/// kDiskFull, kIoError; never kOutOfMemory.
 [[nodiscard]] hardware::Disk measure_disk(const DiskRequest& request,
                                           BlockEngine& engine,
                                           std::int64_t block_bytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The kernel's ring by its system calls: the three that are needed are stable, and a library for
-// them would be one more thing to install.
+// io_uring by its system calls. The three calls needed are stable, and a library would be another
+// dependency.
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ int ring_register(int fd, unsigned what, const void* argument, unsigned count) {
   return static_cast<int>(::syscall(__NR_io_uring_register, fd, what, argument, count));
 }
 
-/// A part of the ring that the kernel shares with us.
+/// A part of the ring that is shared with the kernel.
 class Mapping {
  public:
   Mapping(int fd, std::size_t bytes, std::uint64_t offset)
@@ -99,8 +99,8 @@ class RingEngine : public BlockEngine {
       blocks_.emplace_back(block_bytes);
       memory.push_back({blocks_.back().data(), static_cast<std::size_t>(block_bytes)});
     }
-    // Registered memory is not pinned anew by every request; the limit on locked memory may forbid
-    // it.
+    // Registered memory is not pinned again for every request. The limit on locked memory may
+    // forbid it.
     registered_ = ring_register(ring_.get(),
                                 IORING_REGISTER_BUFFERS,
                                 memory.data(),
@@ -116,7 +116,7 @@ class RingEngine : public BlockEngine {
             const OnBlock& on_block) override {
     std::int64_t next = begin;
     unsigned under_way = 0, waiting = 0;
-    std::exception_ptr failure;  // kept until nothing is under way into our memory
+    std::exception_ptr failure;  // kept until no request uses our memory
     const auto guarded = [&](const std::function<void()>& action) {
       try {
         action();
@@ -141,8 +141,7 @@ class RingEngine : public BlockEngine {
       const int submitted = ring_enter(ring_.get(), waiting, 1);
       if (submitted < 0) {
         if (errno == EINTR || errno == EAGAIN || errno == EBUSY) continue;
-        // Requests may still be under way into our memory: closing the ring would not wait for
-        // them.
+        // Requests may still use our memory, and closing the ring would not wait for them.
         require(false, fmt::format("io_uring_enter: {}", std::generic_category().message(errno)));
       }
       waiting -= static_cast<unsigned>(submitted);
@@ -199,7 +198,7 @@ class RingEngine : public BlockEngine {
   RingDescriptor ring_;
   Mapping submission_, completion_, entries_;
   std::vector<AlignedBlock> blocks_;
-  std::vector<std::int64_t> offsets_;  // of the block's present request
+  std::vector<std::int64_t> offsets_;  // of each block's current request
   bool registered_ = false;
 };
 

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Host memory for measurements: whole pages from the system, touched by the threads that use them,
-// as the runtime's arenas are.
+// like the runtime's arenas.
 
 #include <cstddef>
 
@@ -12,7 +12,7 @@ namespace elixir::measure {
 
 class HostMemory {
  public:
-  /// Filled with `byte`. kOutOfMemory.
+  /// Fills the memory with `byte`. Throws kOutOfMemory.
   HostMemory(std::size_t bytes, kernels::ThreadPool& pool, int byte = 0);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
@@ -29,7 +29,7 @@ class HostMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Random floats in [0.1, 1): neither denormal nor special.
+/// Random floats in [0.1, 1), which are neither denormal nor special.
 void fill_random(float* values, std::size_t n, kernels::ThreadPool& pool);
 
 }  // namespace elixir::measure

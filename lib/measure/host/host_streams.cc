@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Bandwidth of host memory by kernel, number of threads and NUMA node.
+// Bandwidth of host memory, by kernel, number of threads and NUMA node.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Pass {
   double bytes;
   std::function<void(Stores)> run;
   std::function<void()> check;  ///< of what the passes have left in memory
-  bool choose_stores;           ///< whether it comes with both kinds
+  bool choose_stores;           ///< whether it has both kinds of stores
 };
 
 /// Arrays of fp32, one after the other.
@@ -110,16 +110,17 @@ Pass adam_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
           .choose_stores = false};
 }
 
-/// The kind of stores that one pass is faster with here.
+/// The kind of stores with which one pass is faster here.
 Stores faster_stores(const Pass& pass) {
-  if (!pass.choose_stores) return Stores::kStreaming;  // where its kernel streams
+  if (!pass.choose_stores) return Stores::kStreaming;  // its kernel uses streaming stores
   const auto seconds = [&](Stores stores) { return seconds_of([&] { pass.run(stores); }); };
   (void)seconds(Stores::kPlain);
   return seconds(Stores::kPlain) < seconds(Stores::kStreaming) ? Stores::kPlain
                                                                : Stores::kStreaming;
 }
 
-/// All kernels with the threads of `pool`, in one block of memory that those threads touched.
+/// Measures all kernels with the threads of `pool`, in one block of memory that those threads
+/// touched.
 void measure_with(const Bench& bench,
                   kernels::ThreadPool& pool,
                   std::optional<int> node,

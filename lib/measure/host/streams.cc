@@ -7,10 +7,10 @@
 namespace elixir::measure {
 namespace {
 
-constexpr std::size_t kFloats = 4;  // of a vector
+constexpr std::size_t kFloats = 4;  // per vector
 constexpr std::size_t kLineFloats = 16;
 
-/// to[i] = value(i), a cache line at a time.
+/// to[i] = value(i), one cache line at a time.
 template <class Value>
 void write_lines(
     float* to, std::size_t n, Stores stores, kernels::ThreadPool& pool, const Value& value) {

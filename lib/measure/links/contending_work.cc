@@ -64,7 +64,7 @@ class AdamCpuWork : public ContendingWork {
   std::int64_t step_ = 0;
 };
 
-/// Runs units of a work on a thread of its own while it lives.
+/// Runs units of a work on its own thread while it lives.
 class Background {
  public:
   explicit Background(ContendingWork& work)
@@ -87,7 +87,7 @@ class Background {
   ~Background() { stop(); }
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  /// Throws what the work threw: a work that ended early disturbed nothing.
+  /// Rethrows an exception of the work, because a work that ended early did not disturb anything.
   void check() {
     stop();
     if (failure_) std::rethrow_exception(failure_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Work that shares something with other work: a link, host memory, device memory, cores. Measured
-// alone, and beside another.
+// Work that shares a resource with other work: a link, host memory, device memory or cores. It is
+// measured alone and beside other work.
 
 #include <cstddef>
 #include <functional>
@@ -22,25 +22,25 @@ class ContendingWork {
   ContendingWork(const ContendingWork&) = delete;
   ContendingWork& operator=(const ContendingWork&) = delete;
   [[nodiscard]] virtual std::string name() const = 0;  ///< as in the document: "host_to_device"
-  /// Does one unit and returns when it is done, some milliseconds later. Work of a GPU keeps the
-  /// next unit queued, so that calls in a row leave no gap. One thread at a time.
+  /// Does one unit and returns when it is done, some milliseconds later. GPU work keeps the next
+  /// unit queued, so that there is no gap between calls. Call it from one thread at a time.
   virtual void run_unit() = 0;
-  /// Waits for what is queued.
+  /// Waits for queued work.
   virtual void finish() {}
 };
 
-/// Copies of host memory, and AdamW passes over `parameters`, by a pool of their own.
+/// Copies of host memory, or AdamW passes over `parameters`, each with its own thread pool.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
                                                                  int threads);
 
-/// On the first GPU; kMissingFeature in a build without CUDA.
+/// On the first GPU. Throws kMissingFeature in a build without CUDA.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
 
-/// Seconds of units of `work`; beside units of `other` by another thread, from before the first to
-/// after the last, when there is an `other`. Both are warm then.
+/// Seconds of each unit of `work`. If there is an `other`, another thread runs its units from
+/// before the first to after the last sample. Both are warmed up first.
 [[nodiscard]] std::vector<double> unit_seconds(ContendingWork& work,
                                                ContendingWork* other,
                                                const Sampling& sampling);

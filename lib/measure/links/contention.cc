@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// How much works slow each other down when they run at once.
+// Measures how much works slow each other down when they run at once.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -29,7 +29,7 @@ Works works_for(const Bench& bench) {
   const std::size_t parameters =
       at_most(bench.by_effort<std::int64_t>(1_GiB, 256_MiB)) / kAdamBytesPerParameter;
   if (!bench.on_cuda()) {
-    // The cores are shared out: what is left to share is memory.
+    // The works share out the cores, so they contend only for memory.
     const int half = std::max(1, threads / 2);
     works.push_back(make_adam_cpu_work(parameters, half));
     works.push_back(make_host_copy_work(at_most(bench.by_effort<std::int64_t>(256_MiB, 128_MiB)),

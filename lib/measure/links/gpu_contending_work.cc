@@ -19,14 +19,14 @@ using replay::check_cuda;
 constexpr int kCopiesPerUnit = 4;
 constexpr int kProductsPerUnit = 4;
 
-/// On the NUMA node of the GPU.
+/// Pinned memory on the NUMA node of the GPU.
 CudaMemory near_pinned_memory(std::size_t bytes) {
   const NodeScope node(numa_node_of_device());
   return pinned_memory(bytes, 0x5A);
 }
 
-/// A unit is queued, then the one before it is waited for, without keeping a core busy: the cores
-/// may be what the other work needs.
+/// Queues a unit, then waits for the previous one. The wait does not use a core, because the other
+/// work may need it.
 class GpuWork : public ContendingWork {
  public:
   void run_unit() override {

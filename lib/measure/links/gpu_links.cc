@@ -20,7 +20,7 @@ using replay::check_cuda;
 
 constexpr std::size_t kCheckedBytes = 65536;
 
-/// The first and last bytes of what arrived.
+/// Checks the first and last bytes that arrived.
 void verify(const void* arrived, std::size_t bytes) {
   std::vector<unsigned char> got(std::min(bytes, kCheckedBytes));
   const std::size_t last = bytes - got.size();
@@ -120,7 +120,7 @@ std::vector<std::vector<double>> gpu_copy_seconds_by_size(Direction direction,
   std::vector<std::vector<double>> found;
   for (const std::int64_t bytes : sizes) {
     found.push_back(sample(sampling, [&] {
-      // A pageable copy holds the host until it is staged: nothing may be queued before it.
+      // A pageable copy blocks the host until it is staged, so nothing may be queued before it.
       if (inside || pages == HostPages::kPinned) hold(stream.get());
       start.record(stream.get());
       copy(to, from, static_cast<std::size_t>(bytes), stream.get());

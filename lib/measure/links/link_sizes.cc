@@ -21,7 +21,7 @@ using hardware::HardwareProfile;
 using hardware::LinkCurve;
 
 constexpr std::int64_t kSmallest = 4_KiB, kFactor = 4;
-/// Copies of less than this are timed many together on the CPU: reading the clock takes as long.
+/// On the CPU, smaller copies are timed many at once, because reading the clock takes as long.
 constexpr std::int64_t kLeastTimedAlone = 1_MiB;
 
 std::vector<std::int64_t> sizes_up_to(std::int64_t most) {
@@ -58,7 +58,7 @@ LinkCurve curve_of(Direction direction,
   return curve;
 }
 
-/// The CPU device: memory copies by all threads, in both directions the same.
+/// The CPU device: memory copies by all threads, equal in both directions.
 std::vector<LinkCurve> cpu_curves(const Bench& bench, const Sampling& sampling) {
   const std::int64_t allowed = std::max<std::int64_t>(64_KiB, bench.memory_bytes / 8);
   const std::vector<std::int64_t> sizes =

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Copies between host and device, and inside each. On a CPU-only machine the device is an arena of
-// host memory and a copy is a memory copy by all threads, because that is what the runtime does
-// there.
+// host memory. A copy is then a memory copy by all threads, as in the runtime.
 #include <algorithm>
 #include <cstring>
 
@@ -24,10 +23,10 @@ using hardware::Figure;
 using hardware::HardwareProfile;
 using hardware::LinkRate;
 
-constexpr int kGroupCopies = 4;  // queued on each GPU
+constexpr int kGroupCopies = 4;  // queued per GPU
 
-/// Large enough that no cache holds both sides, small enough for the memory there is. Virtual
-/// machines report the caches of the whole host, hence the upper limit.
+/// Large enough that no cache holds both sides, and small enough for the memory. The upper limit is
+/// needed because virtual machines report the caches of the whole host.
 std::size_t copy_bytes(const Bench& bench) {
   const std::int64_t least = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
   const std::int64_t most = bench.by_effort<std::int64_t>(1_GiB, 256_MiB);
@@ -38,7 +37,7 @@ std::size_t copy_bytes(const Bench& bench) {
 
 std::vector<double> host_copy_seconds(const Bench& bench, std::size_t bytes) {
   const HostMemory from(bytes, *bench.pool, 0x5A), to(bytes, *bench.pool, 0);
-  // A copy of a page takes less than reading the clock does: many are timed together.
+  // Copying a page takes less time than reading the clock, so many copies are timed together.
   const int copies = bytes <= kLatencyBytes ? 1000 : 1;
   std::vector<double> seconds = sample(bench.sampling(), [&] {
     return seconds_of([&] {
@@ -76,7 +75,7 @@ LinkRate cuda_link(const Bench& bench, Direction direction, HostPages pages) {
                       fmt::format("{} copy of 4 KiB, events", kind))};
 }
 
-/// All of 2, 4, 8 … GPUs that there are, moving at once.
+/// Measures 2, 4, 8 … GPUs that transfer at once.
 void add_groups(const Bench& bench, Traffic traffic, std::vector<LinkRate>& rates) {
   for (int gpus = 2; gpus <= bench.gpus; gpus *= 2) {
     const std::int64_t wanted = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);

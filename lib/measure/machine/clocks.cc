@@ -15,7 +15,7 @@ constexpr int kSuccess = 0;
 
 }  // namespace
 
-/// The few functions that are needed, by name: the library comes with the driver, not with CUDA.
+/// The functions used, looked up by name, because the library comes with the driver, not with CUDA.
 struct ClockWatch::Library {
   using Device = void*;
   void* handle = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Whether a GPU's clocks were held down while something was measured. Asks the driver's management
-// library (NVML), if there is one; changes nothing.
+// Detects whether a GPU's clocks were limited during a measurement. Asks the driver's management
+// library (NVML), if there is one. Changes nothing.
 
 #include <atomic>
 #include <memory>
@@ -12,22 +12,22 @@
 
 namespace elixir::measure {
 
-/// Bits of NVML's "clocks event reasons" that make a figure lower than the GPU's best.
+/// Bits of NVML's "clocks event reasons" that make a figure lower than the GPU can reach.
 inline constexpr unsigned long long kPowerCap = 0x4, kHardwareSlowdown = 0x8, kSoftwareHeat = 0x20,
                                     kHardwareHeat = 0x40, kPowerBrake = 0x80;
 
 /// "the GPU's clocks were held down: power cap, heat"; empty when none of the bits is set.
 [[nodiscard]] std::string clock_note(unsigned long long reasons);
 
-/// Watches from its making to `stop`. Without NVML or GPUs it watches nothing.
+/// Watches from its construction until stop(). Without NVML or GPUs it does nothing.
 class ClockWatch {
  public:
-  /// PCI addresses, as CUDA gives them.
+  /// Takes PCI addresses as CUDA reports them.
   explicit ClockWatch(const std::vector<std::string>& gpu_bus_ids);
   ~ClockWatch();
   ClockWatch(const ClockWatch&) = delete;
   ClockWatch& operator=(const ClockWatch&) = delete;
-  /// All reasons that were seen.
+  /// Returns all reasons seen so far.
   unsigned long long stop();
 
  private:

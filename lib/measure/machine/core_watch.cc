@@ -18,13 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A core that slept takes this long to begin.
+/// The time that an idle core needs to wake up.
 constexpr std::int64_t kWakeUpNs = 10'000;
 constexpr double kDisturbedShare = 0.1;
 constexpr double kLeastPeriodS = 2e-3;
-/// Of the time, at most one part in so many goes into reading.
+/// Reading may use at most one part in this many of the time.
 constexpr double kReadingParts = 30;
-/// Our own threads are part of the load, and it lags.
+/// Above 1, because our own threads are part of the load average, and it lags.
 constexpr double kOverload = 1.25;
 
 std::map<int, ThreadWait> read_threads() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Did other programs take the cores while something was measured? A thread that could run and had
-// no core is counted by the kernel (schedstat); times taken meanwhile are another program's as much
-// as ours. Steady disturbance has no spread, so samples alone cannot show it.
+// Detects whether other programs used the cores during a measurement. The kernel counts how long a
+// thread could run but had no core (schedstat). Times measured meanwhile are not ours alone.
+// Samples alone cannot show it, because steady disturbance has no spread.
 
 #include <chrono>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace elixir::measure {
 
-/// What the kernel counted of one thread.
+/// The kernel's counters of one thread.
 struct ThreadWait {
-  std::int64_t wait_ns = 0;  ///< could run, had no core
-  std::int64_t runs = 0;     ///< times it got one
+  std::int64_t wait_ns = 0;  ///< could run, but had no core
+  std::int64_t runs = 0;     ///< how often it got a core
 };
 
-/// Whether some thread waited for longer than waking up takes and than a tenth of `elapsed_ns`.
-/// Threads that began meanwhile count from their start.
+/// Whether some thread waited for longer than a wake-up takes, and for longer than a tenth of
+/// `elapsed_ns`. For new threads, counts from their start.
 [[nodiscard]] bool waited_for_cores(const std::map<int, ThreadWait>& before,
                                     const std::map<int, ThreadWait>& after,
                                     std::int64_t elapsed_ns);
@@ -28,12 +28,12 @@ struct ThreadWait {
 class CoreWatch {
  public:
   virtual ~CoreWatch() = default;
-  /// From now on.
+  /// Starts watching now.
   virtual void restart();
-  /// Whether a thread of this process waited since; then restarts. Never, where the kernel does not
-  /// tell.
+  /// Whether a thread of this process waited since then; then restarts. Always false when the
+  /// kernel does not report it.
   [[nodiscard]] virtual bool was_disturbed();
-  /// Seconds that must be worth a reading, so that reading takes little of the time.
+  /// The shortest time between readings, in seconds, so that reading costs little.
   [[nodiscard]] virtual double period_s() const;
 
  private:
@@ -42,7 +42,7 @@ class CoreWatch {
   double reading_s_ = 0;
 };
 
-/// Looks away: for works of ours that contend on purpose.
+/// Does not watch. For our own work that contends on purpose.
 class NoWatch final : public CoreWatch {
  public:
   void restart() override {}
@@ -50,9 +50,10 @@ class NoWatch final : public CoreWatch {
   [[nodiscard]] double period_s() const override { return 0; }
 };
 
-/// "the load average is 11.0 on 2 CPUs": more runs than there are cores for; nullopt where not.
+/// "the load average is 11.0 on 2 CPUs", when more threads run than there are cores; otherwise
+/// nullopt.
 [[nodiscard]] std::optional<std::string> overload(double load_average, int cpus);
-/// Of this machine now.
+/// Same for this machine now.
 [[nodiscard]] std::optional<std::string> overload();
 
 }  // namespace elixir::measure

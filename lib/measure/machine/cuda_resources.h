@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// CUDA objects that free themselves, for measurements. Only builds with CUDA have it.
+// CUDA objects that free themselves, for measurements. Only builds with CUDA have them.
 
 #include <cuda_runtime_api.h>
 
@@ -10,12 +10,12 @@
 
 namespace elixir::measure {
 
-/// Room for the name that cudaDeviceGetPCIBusId() writes.
+/// Buffer size for the name from cudaDeviceGetPCIBusId().
 inline constexpr int kBusIdLength = 32;
-/// Bytes that checked copies carry, and those of the memory that they go to.
+/// Byte values of checked copies: that of the source, and that of the destination before the copy.
 inline constexpr int kPattern = 0x5A, kOther = 0x3C;
 
-/// Makes a device the current one, and the former again.
+/// Makes a device current, and restores the previous one at the end.
 class DeviceScope {
  public:
   explicit DeviceScope(int device);
@@ -27,7 +27,7 @@ class DeviceScope {
   int before_ = 0;
 };
 
-/// On the device that is current when it is made.
+/// Belongs to the device that is current when it is created.
 class CudaEvent {
  public:
   explicit CudaEvent(unsigned flags = cudaEventDefault);
@@ -42,10 +42,10 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Waits for `end`. Both on one device.
+/// Waits for `end`. Both events must be on one device.
 [[nodiscard]] double seconds_between(const CudaEvent& start, const CudaEvent& end);
 
-/// On the device that is current when it is made; waits for no other stream.
+/// Belongs to the device that is current when it is created. Waits for no other stream.
 class CudaStreamOwner {
  public:
   CudaStreamOwner();
@@ -62,14 +62,14 @@ using CudaMemory = std::unique_ptr<void, void (*)(void*)>;
 /// Memory of the current device, filled with `byte`.
 [[nodiscard]] CudaMemory device_memory(std::size_t bytes, int byte);
 [[nodiscard]] CudaMemory pinned_memory(std::size_t bytes, int byte);
-/// Ordinary memory of the host.
+/// Ordinary host memory.
 [[nodiscard]] CudaMemory pageable_memory(std::size_t bytes, int byte);
 
-/// Keeps `stream` busy for about a millisecond, so that what is queued behind is there when its
-/// turn comes.
+/// Keeps `stream` busy for about a millisecond, so that the work queued next is complete before it
+/// starts.
 void hold(cudaStream_t stream);
 
-/// NUMA node that the current device hangs on; -1 when the system does not say.
+/// The NUMA node of the current device; -1 when the system does not report it.
 [[nodiscard]] int numa_node_of_device();
 
 }  // namespace elixir::measure

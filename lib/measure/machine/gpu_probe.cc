@@ -24,11 +24,11 @@ namespace {
 
 using replay::check_cuda;
 
-/// How long the GPU is kept busy while work is queued behind: about 0.3 ms at 2 GHz.
+/// How long the GPU is kept busy while work is queued: about 0.3 ms at 2 GHz.
 constexpr std::int64_t kProbeHoldCycles = 600'000;
 
-/// Copies go from a pattern to memory of another value; afterwards the destination must hold the
-/// pattern.
+/// Checks a copy. The source holds a pattern and the destination another value; afterwards the
+/// destination must hold the pattern.
 void verify(Direction direction, void* host, void* device, std::size_t bytes) {
   std::vector<unsigned char> got(std::min<std::size_t>(bytes, 65536));
   const void* at = direction == Direction::kDeviceToHost ? host : device;

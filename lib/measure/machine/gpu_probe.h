@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What measurements ask of the GPU (device 0 unless said). A build without CUDA has the same
-// functions: gpu_unavailable() gives the reason and the others throw kMissingFeature. Every timing
-// is between events on the GPU, with everything queued before the first one is reached, so that
-// launching is not in it.
+// GPU operations for measurements (device 0 unless stated otherwise). A build without CUDA has the
+// same functions: gpu_unavailable() returns the reason, the others throw kMissingFeature.
+//
+// Every timing is between events on the GPU. All work is queued before the first event is reached,
+// so launch time is not included.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,28 +19,29 @@
 
 namespace elixir::measure {
 
-/// Why there is no GPU to measure; nullopt when there is one.
+/// The reason why there is no GPU to measure; nullopt when there is one.
 [[nodiscard]] std::optional<std::string> gpu_unavailable();
 
-/// GPUs of this machine that this process may use; 0 without one.
+/// Number of GPUs that this process may use.
 [[nodiscard]] int gpu_count();
 
-/// PCI addresses of those GPUs, as the driver's management library knows them.
+/// PCI addresses of those GPUs, in the form that NVML uses.
 [[nodiscard]] std::vector<std::string> gpu_bus_ids();
 
-/// Creates the context and the matrix library's handle; `context_bytes` is what the process then
-/// holds outside the caching allocator. Other processes on the GPU would be counted in.
+/// Creates the context and the matrix library's handle. `context_bytes` is then the process's
+/// memory outside the caching allocator. No other process may use the GPU, because its memory would
+/// be counted.
 [[nodiscard]] hardware::Gpu describe_gpu(int device);
 
 using hardware::Direction;
 using hardware::HostPages;
 
-/// Seconds of copies of `bytes`; each sample is the mean of `copies` queued together.
+/// Seconds of a copy of `bytes`. Each sample is the mean of `copies` queued together.
 [[nodiscard]] std::vector<double> gpu_copy_seconds(
     Direction direction, HostPages pages, std::size_t bytes, int copies, const Sampling& sampling);
 
-/// Seconds in which `bytes` go up and `bytes` go down on two streams: from the common start to the
-/// last end.
+/// Seconds to copy `bytes` up and `bytes` down on two streams, from the common start to the last
+/// end.
 [[nodiscard]] std::vector<double> gpu_both_ways_seconds(std::size_t bytes,
                                                         const Sampling& sampling);
 
@@ -47,16 +49,16 @@ using hardware::HostPages;
 [[nodiscard]] std::vector<double> gpu_work_seconds(const std::function<void()>& queue,
                                                    const Sampling& sampling);
 
-/// Seconds of `work` on the GPU, once: `prepare` is queued before the clock starts.
+/// Seconds of `work` on the GPU, once. `prepare` is queued before the clock starts.
 [[nodiscard]] double gpu_work_seconds_once(const std::function<void()>& prepare,
                                            const std::function<void()>& work);
 
-/// Of the second-level cache of the current device.
+/// Size of the second-level cache of the current device.
 [[nodiscard]] std::int64_t gpu_cache_bytes();
 
 void gpu_synchronize();
 
-/// LibTorch's CUDA allocator: allocated bytes now, and their peak since the last reset.
+/// LibTorch's CUDA allocator: bytes allocated now, and the peak since the last reset.
 struct GpuAllocated {
   std::int64_t now_bytes = 0, peak_bytes = 0;
 };

@@ -36,7 +36,7 @@ int usable_cpus() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// A limit file holds a number, "max", or (version 1) a number near 2^63 for none.
+/// Reads a limit file: a number, "max", or in version 1 a number near 2^63, which means no limit.
 std::int64_t read_limit(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
@@ -44,7 +44,7 @@ std::int64_t read_limit(const std::string& path) {
   return std::numeric_limits<std::int64_t>::max();
 }
 
-/// The limits of this process's group and of all groups above it.
+/// The limit of this process's control group and all groups above it.
 std::int64_t control_group_limit() {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   const auto climb = [&](const std::string& root, std::string group, const std::string& file) {

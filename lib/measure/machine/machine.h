@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Facts about the machine this process runs on.
+// Describes the machine on which this process runs.
 
 #include <cstdint>
 
@@ -9,13 +9,13 @@
 
 namespace elixir::measure {
 
-/// CPU model, CPUs this process may use, `threads` as given, memory limit, topology.
+/// CPU model, CPUs that this process may use, `threads` as given, memory limit, topology.
 [[nodiscard]] hardware::Machine describe_machine(int threads);
 
-/// The smallest of physical memory and the limits of this process's control groups.
+/// The minimum of physical memory and the limits of this process's control groups.
 [[nodiscard]] std::int64_t host_memory_limit_bytes();
 
-/// Bytes of the last-level cache; 0 when the system does not say.
+/// Bytes of the last-level cache; 0 when the system does not report it.
 [[nodiscard]] std::int64_t last_level_cache_bytes();
 
 }  // namespace elixir::measure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Packages, cores, NUMA nodes and caches, from what the kernel shows under /sys.
+// Packages, cores, NUMA nodes and caches, as the kernel reports them under /sys.
 
 #include <sched.h>
 
@@ -12,14 +12,14 @@
 
 namespace elixir::measure {
 
-/// `root` is "/sys" (tests have trees of their own). What the kernel does not show is left out.
+/// `root` is "/sys"; tests use their own trees. Leaves out what the kernel does not report.
 [[nodiscard]] hardware::Topology read_topology(const std::string& root = "/sys");
 
-/// CPUs of a NUMA node; empty when there is no such node.
+/// The CPUs of a NUMA node; empty when there is no such node.
 [[nodiscard]] std::vector<int> node_cpus(int node, const std::string& root = "/sys");
 
-/// While it lives, this thread and the threads that it starts run on the CPUs of one node. Does
-/// nothing where the system forbids it or the node is unknown (negative).
+/// While it lives, this thread, and threads that it starts, run on the CPUs of one node. Does
+/// nothing when the system forbids it or the node is unknown (negative).
 class NodeScope {
  public:
   explicit NodeScope(int node);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kWordBytes = 8;
 
-/// A whole storage as words, without the rest behind the last one.
+/// A storage as 8-byte words, without an incomplete last word.
 at::Tensor words_of(const c10::Storage& storage) {
   program::TensorRef whole;
   whole.dtype = program::DType::kInt64;
@@ -52,7 +52,7 @@ void CacheState::prepare(const replay::StorageTable& storages) {
   pass(left);
 }
 
-/// Half of the bytes are read, half written: about a step's share.
+/// Reads half of the bytes and writes half, about as in a training step.
 void CacheState::pass(std::int64_t bytes) {
   const std::int64_t each = std::min(bytes / 2, from_.numel() - position_);
   if (each <= 0) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Puts the GPU's second-level cache into the state in which a program reaches a call: a call that
-// is timed again and again finds everything there, in a training step it does not.
+// Puts the GPU's second-level cache into the state it has when a program reaches a call. Without
+// this, a call that is timed repeatedly finds all its data in the cache, unlike in a training step.
 
 #include <cstdint>
 #include <vector>
@@ -16,18 +16,18 @@ namespace elixir::measure {
 
 class CacheState {
  public:
-  /// `uses`: by program::recent_uses with limit_bytes(cache_bytes). Holds twice `cache_bytes` of
-  /// device memory.
+  /// `uses` is the result of program::recent_uses with limit_bytes(cache_bytes). Allocates twice
+  /// `cache_bytes` of device memory.
   CacheState(std::vector<program::Reuse> uses, std::int64_t cache_bytes);
 
-  /// Touched memory after which nothing earlier is left in the cache: twice its size, because
-  /// replacement is not strictly by age.
+  /// After this much touched memory, the cache holds nothing older. It is twice the cache's size,
+  /// because replacement is not strictly by age.
   [[nodiscard]] static std::int64_t limit_bytes(std::int64_t cache_bytes) {
     return 2 * cache_bytes;
   }
 
-  /// Queues on the current stream: other traffic of limit_bytes, and between it the last uses of
-  /// the storages, each as long ago as in the program. Values stay.
+  /// Queues on the current stream limit_bytes of unrelated traffic and, in between, the last uses
+  /// of the storages, each as long ago as in the program. The values do not change.
   void prepare(const replay::StorageTable& storages);
 
  private:
@@ -36,7 +36,7 @@ class CacheState {
   std::vector<program::Reuse> uses_;
   std::int64_t limit_bytes_;
   at::Tensor from_, to_;
-  std::int64_t position_ = 0;  ///< of the traffic in them
+  std::int64_t position_ = 0;  ///< of the traffic in from_ and to_
 };
 
 }  // namespace elixir::measure

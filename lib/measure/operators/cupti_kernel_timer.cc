@@ -102,7 +102,7 @@ void check_cupti(CUptiResult result) {
   if (result != CUPTI_SUCCESS) throw Error(ErrorCode::kDeviceFailure, reason_of(result));
 }
 
-/// Callbacks are registered once for a process.
+/// Registers the callbacks, once per process.
 CUptiResult registered() {
   static const CUptiResult result = cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
   return result;

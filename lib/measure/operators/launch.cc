@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Host time of one replayed operator: what every call costs before its kernel does anything.
+// Host time of one replayed operator: the cost of every call before its kernel starts.
 #include <ATen/ops/empty.h>
 
 #include "measure/machine/gpu_probe.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Rate of matrix products. Random data: zeros and constants make the multipliers, and with them the
-// clocks, look faster than they are.
+// Rate of matrix products, with random data. With zeros or constants the multipliers, and so the
+// clocks, would be faster than in reality.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>

@@ -24,7 +24,7 @@ using program::TensorRef;
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-/// Index tensors hold values in [0, bound): valid rows, classes or positions of the call.
+/// Limit for index tensors: values in [0, bound) are valid rows, classes or positions of the call.
 std::int64_t index_bound(const Operator& op) {
   const program::Arguments call(op);
   if (op.name == "aten::embedding") {
@@ -36,8 +36,8 @@ std::int64_t index_bound(const Operator& op) {
   if (op.name == "aten::nll_loss_forward" || op.name == "aten::nll_loss_backward") {
     if (const TensorRef* scores = call.tensor("self")) return scores->sizes.back();
   }
-  // Valid in whatever dimension they index: no dimension of what is indexed is shorter. That is a
-  // floating tensor where there is one, because index tensors may be as short as they like.
+  // The bound is valid for every dimension, because no dimension of the indexed tensor is shorter.
+  // The indexed tensor is a floating one, if there is one; index tensors may be shorter.
   constexpr std::int64_t kMost = 1 << 20;
   std::int64_t floating = kMost, any = kMost;
   const auto look = [&](const TensorRef& ref) {
@@ -51,8 +51,8 @@ std::int64_t index_bound(const Operator& op) {
   return floating < kMost ? floating : any;
 }
 
-/// Values that keep arithmetic ordinary: no denormals, no NaN, positive where a root or logarithm
-/// may follow.
+/// Fills with values for ordinary arithmetic: no denormals, no NaN, and positive in case a root or
+/// logarithm follows.
 void fill(at::Tensor& flat, DType dtype, std::int64_t bound) {
   if (dtype == DType::kBool) {
     flat.bernoulli_(0.9);
@@ -76,7 +76,7 @@ OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cu
   program::for_each_tensor(op.arguments, [&](const TensorRef& ref) {
     if (!seen.insert(ref.storage).second) return;
     const program::Storage& described = program.storages.at(ref.storage);
-    // Numbers that became tensors, and what kernels read on the host (random seeds), stay there.
+    // Numbers that became tensors, and host inputs of kernels (random seeds), stay on the host.
     const bool on_cuda = cuda && !described.on_host && !ref.wrapped_number;
     const at::Tensor memory =
         at::empty({std::max<std::int64_t>(described.bytes, 1)},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The real tensors of one recorded call: storages that arguments share stay shared, data is
+// The real tensors of one recorded call. Arguments that share a storage still share it, the data is
 // ordinary (no denormals, valid indices), and what the call writes can be restored.
 
 #include <cstddef>
@@ -21,13 +21,13 @@ class OperatorStage {
   OperatorStage(const program::Program& program, const program::Operator& op, bool on_cuda);
 
   void run() { call_.run(storages_); }
-  /// Fresh outputs, each rounded up as the allocator counts it.
+  /// Bytes of fresh outputs, each rounded up as the allocator does.
   [[nodiscard]] std::int64_t fresh_bytes() const;
   void release();
   [[nodiscard]] bool writes() const { return !pristine_.empty(); }
   void restore();
   [[nodiscard]] const replay::StorageTable& storages() const { return storages_; }
-  /// Parameters were used long ago when a step comes back to them: out of the caches.
+  /// Removes parameters from the caches, because in a real step they were last used long ago.
   void cool_parameters() const;
 
  private:

@@ -33,7 +33,7 @@ using program::Operator;
 using program::Program;
 
 constexpr const char* kKernelTimer = "operators by CUPTI";
-/// Calls in a row whose issuing is timed on the host, where a call changes none of its arguments.
+/// How many calls in a row are timed on the host, if a call changes none of its arguments.
 constexpr int kIssuedPerSample = 8;
 
 Sampling sampling_of(const Bench& bench) {
@@ -61,8 +61,8 @@ hardware::OperatorTime measure_on_cpu(OperatorStage& stage, const Bench& bench, 
           std::max<std::int64_t>(0, workspace)};
 }
 
-/// Measured again while it is slower than the product rate allows; when that stays and other
-/// programs are to blame, refused: a figure that a busy machine made up is worse than none.
+/// Measures again while the result is slower than the product rate allows. If it stays so and other
+/// programs are to blame, refuses it, because no figure is better than a wrong one.
 hardware::OperatorTime measure_on_cpu_plausibly(OperatorStage& stage,
                                                 const Operator& op,
                                                 const Bench& bench,
@@ -84,8 +84,8 @@ hardware::OperatorTime measure_on_cpu_plausibly(OperatorStage& stage,
   throw Error(ErrorCode::kDeviceFailure, *doubt + ", and " + *blame);
 }
 
-/// What a call leaves allocated: `persistent` by its first run, and `workspace` beyond its results
-/// at the worst moment of its second.
+/// Memory that a call leaves allocated: `persistent` after its first run, and `workspace` beyond
+/// its results at the peak of its second run.
 struct GpuBytes {
   std::int64_t workspace = 0, persistent = 0;
 };
@@ -197,7 +197,7 @@ void measure_operators(const Program& program,
   bool stopped = false;
   const std::int64_t cache_bytes = bench.on_cuda() ? gpu_cache_bytes() : 0;
   for (const auto& [key, calls] : distinct) {
-    // Of calls that are alike, the first and the last have the least usual surroundings.
+    // Of equal calls, use a middle one: the first and last have unusual surroundings.
     const Operator* op = calls[calls.size() / 2];
     if (interrupted()) {
       stopped = true;
@@ -223,7 +223,7 @@ void measure_operators(const Program& program,
     } catch (const c10::AcceleratorError&) {
       replay::with_launch_errors([] { throw; });
     } catch (const Error& error) {
-      if (bench.on_cuda()) gpu_synchronize();  // a GPU that gave up says so here
+      if (bench.on_cuda()) gpu_synchronize();  // reports a failed GPU here
       profile.waived["operator " + key] = error.info().message;
     } catch (const c10::Error& error) {
       profile.waived["operator " + key] = error.what_without_backtrace();

@@ -15,7 +15,7 @@
 namespace elixir::measure {
 namespace {
 
-/// Rows that begin anywhere make a product several times slower, hardly ever this much.
+/// Unaligned rows make a product several times slower, but hardly ever by this factor.
 constexpr double kImplausible = 20;
 constexpr double kNsPerSecond = 1e9;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A matrix product's time against the machine's own product rate: what samples that agree with
-// each other cannot tell.
+// Compares the time of a matrix product with the machine's own product rate. This finds errors that
+// samples cannot show, because they agree with each other.
 
 #include <optional>
 #include <string>
@@ -12,8 +12,9 @@
 
 namespace elixir::measure {
 
-/// "24.0 ms is 143 times what 100 GFLOP/s allow", for a product beyond twenty times of what the
-/// rates of the profile allow; nullopt for others, and where the profile has no product rate.
+/// "24.0 ms is 143 times what 100 GFLOP/s allow", when a product is more than twenty times slower
+/// than the profile's rates allow. nullopt for other operators, and when the profile has no product
+/// rate.
 [[nodiscard]] std::optional<std::string> implausible_product(
     const program::Operator& op,
     const hardware::OperatorTime& time,

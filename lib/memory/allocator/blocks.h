@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The caching allocator's blocks: pieces of segments in a doubly linked list by address, and the
-// pools that find free ones. Internal to lib/memory.
+// The caching allocator's blocks and free lists. A block is a piece of a segment; the blocks of a
+// segment form a doubly linked list in address order. Pools find free blocks. Internal to
+// lib/memory.
 
 #include <cstdint>
 #include <deque>
@@ -15,7 +16,7 @@ namespace elixir::memory {
 
 struct BlockPool;
 
-/// The address range of an expandable segment; its pages are mapped and unmapped one by one.
+/// The address range of an expandable segment. Its pages are mapped and unmapped one by one.
 struct ExpandableRange {
   Address address = 0;
   std::int64_t bytes = 0;
@@ -28,15 +29,15 @@ struct Block {
   std::int64_t requested_bytes = 0;
   Address address = 0;
   BlockPool* pool = nullptr;
-  ExpandableRange* range = nullptr;  ///< null in cudaMalloc'ed segments
+  ExpandableRange* range = nullptr;  ///< null in segments from cudaMalloc
   Block* previous = nullptr;
   Block* next = nullptr;
-  AllocationId id = 0;  ///< of the allocation that has or had it last
+  AllocationId id = 0;  ///< of the current or last allocation
   bool allocated = false;
   bool mapped = true;
   int pending_events = 0;
-  std::int64_t age_base = 0;      ///< BlockPool::searches when it came to the pool
-  std::vector<StreamId> used_by;  ///< other streams, each once
+  std::int64_t age_base = 0;      ///< BlockPool::searches when it entered the pool
+  std::vector<StreamId> used_by;  ///< other streams, without duplicates
 
   [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
   [[nodiscard]] bool is_free() const {
@@ -44,7 +45,8 @@ struct Block {
   }
 };
 
-/// Stream, then size, then address: the first not less than (stream, size, 0) is the best fit.
+/// Orders by stream, size, address. The best fit is the first block not less than (stream, size,
+/// 0).
 struct BySize {
   bool operator()(const Block* a, const Block* b) const {
     if (a->stream != b->stream) return a->stream < b->stream;
@@ -65,13 +67,13 @@ struct BlockPool {
   std::set<Block*, BySize> free;
   std::set<Block*, ByAddress> unmapped;
   bool small;
-  std::int64_t searches = 0;  ///< counted only where garbage may be collected
+  std::int64_t searches = 0;  ///< counted only when garbage collection is on
 
   void insert(Block* block) {
     block->age_base = searches;
     free.insert(block);
   }
-  /// Takes a free or unmapped block out.
+  /// Removes a free or unmapped block from the pool.
   void remove(Block* block) {
     if (block->mapped) {
       free.erase(block);
@@ -79,11 +81,11 @@ struct BlockPool {
       unmapped.erase(block);
     }
   }
-  /// Searches since the block came to the pool.
+  /// Searches since the block entered the pool.
   [[nodiscard]] std::int64_t age(const Block* block) const { return searches - block->age_base; }
 };
 
-/// Blocks with stable addresses, used again after they are given back.
+/// Storage for blocks. Their addresses are stable, and returned blocks are reused.
 class BlockStore {
  public:
   Block* make(const Block& value) {

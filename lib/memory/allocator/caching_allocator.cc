@@ -83,8 +83,8 @@ Block* CachingAllocator::State::find_free(const Request& request) {
   };
   if (!usable(at)) return nullptr;
   if ((*at)->range != nullptr && config_.expandable_segments) {
-    // A block before unmapped address space counts as large as it can become, so that room which
-    // cannot grow is used first. The comparison is with the next candidate alone, as in LibTorch.
+    // A block before unmapped address space counts with its possible size, so that blocks that
+    // cannot grow are used first. As in LibTorch, only the next candidate is compared.
     const auto room = [](const Block* block) {
       const bool grows = block->next != nullptr && !block->next->mapped;
       return block->bytes + (grows ? block->next->bytes : 0);
@@ -97,8 +97,8 @@ Block* CachingAllocator::State::find_free(const Request& request) {
     if (!usable(at)) return nullptr;
   }
   Block* block = *at;
-  // Large blocks are kept for large requests, and not for much smaller ones. No other candidate is
-  // tried.
+  // Large blocks are reserved for large requests, and not for much smaller ones. No other candidate
+  // is tried.
   const bool request_is_oversize = request.bytes >= config_.max_split_bytes;
   if (!request_is_oversize && block->bytes >= config_.max_split_bytes) return nullptr;
   if (request_is_oversize && block->bytes - request.bytes >= config_.max_non_split_rounding_bytes) {
@@ -109,7 +109,7 @@ Block* CachingAllocator::State::find_free(const Request& request) {
 }
 
 Block* CachingAllocator::State::new_block(const Request& request) {
-  // The limit counts the segment that a request without expandable segments would take.
+  // The limit counts the segment size of a request without expandable segments.
   if (allowed_bytes_ && statistics_.reserved.current + request.segment_bytes > *allowed_bytes_) {
     return nullptr;
   }
@@ -133,7 +133,7 @@ bool CachingAllocator::State::should_split(const Block* block, const Request& re
   return request.bytes < config_.max_split_bytes && remaining > kMaxSmallBytes;
 }
 
-/// The low `bytes` of the block; the rest goes to the pool.
+/// Splits off the low `bytes` of the block. The rest goes to the pool.
 Block* CachingAllocator::State::split(Block* block, std::int64_t bytes) {
   const bool was_split = block->is_split();
   Block value;
@@ -225,7 +225,7 @@ void CachingAllocator::State::complete_events(StreamId stream) {
 
 void CachingAllocator::State::event_completed(AllocationId id) {
   Block* block = allocations_[static_cast<std::size_t>(id)];
-  if (block == nullptr) return;  // complete_free() was faster
+  if (block == nullptr) return;  // complete_free() has already freed it
   if (--block->pending_events == 0) free_block(block);
 }
 

@@ -18,7 +18,7 @@
 namespace elixir::memory {
 namespace {
 
-/// Requests below this size may share a segment; a shared segment must be larger.
+/// Requests below this size may share a segment, so a shared segment must be larger.
 constexpr std::int64_t kMinLargeRequestMiB = 10;
 constexpr std::int64_t kMaxMiB = AllocatorConfig::kUnlimited / (1 << 20);
 constexpr std::int64_t kMaxRegisterThreads = 128;
@@ -66,7 +66,7 @@ std::vector<Token> tokenise(std::string_view text) {
   bool in_word = false;
   for (std::size_t byte = 0; byte < text.size(); ++byte) {
     const char c = text[byte];
-    if (is_space(c)) continue;  // also inside a word, as LibTorch reads it
+    if (is_space(c)) continue;  // also inside a word, as LibTorch does
     if (is_punctuation(c) || !in_word) tokens.push_back({"", byte});
     tokens.back().text += c;
     in_word = !is_punctuation(c);
@@ -81,7 +81,7 @@ class Parser {
 
   AllocatorConfig run() {
     const std::vector<Entry> entries = split();
-    // The limits of two options depend on this one, wherever it stands.
+    // Parsed first, wherever it is, because the limits of two options depend on it.
     for (const Entry& entry : entries) {
       if (entry.key.text == "large_segment_size_mb") {
         config_.large_segment_bytes = mebibytes(entry, kMinLargeRequestMiB + 1);
@@ -256,8 +256,8 @@ class Parser {
       steps.fill(*value);
       return;
     }
-    // [boundary:divisions,…] with boundaries in MiB; the first also holds below its boundary, `>`
-    // above the one before it. A boundary left out between two others keeps 0, as in LibTorch.
+    // [boundary:divisions,…] with boundaries in MiB. The first also applies below its boundary, `>`
+    // above the last one. As in LibTorch, a boundary left out between two others stays 0.
     std::size_t last = 0;
     bool first = true;
     const std::vector<Token>& list = entry.value;
@@ -292,7 +292,8 @@ class Parser {
 };
 
 std::string divisions_text(const std::array<std::int64_t, kDivisionIntervals>& steps) {
-  // Equal intervals at both ends are said once: the first boundary holds below too, `>` above.
+  // Equal intervals at both ends are written once: the first boundary also applies below it, `>`
+  // above.
   std::size_t first = 0;
   while (first + 1 < steps.size() && steps[first + 1] == steps[0]) ++first;
   if (first + 1 == steps.size() && steps[0] != 0) return fmt::format("{}", steps[0]);

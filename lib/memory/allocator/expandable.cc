@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Expandable segments: address ranges larger than the device whose pages (2 MiB small pool, 20 MiB
-// large pool) are mapped where a request needs them, lowest address first, and unmapped, whole
-// pages only, when memory is given back.
+// Expandable segments: address ranges larger than the device. Their pages (2 MiB in the small pool,
+// 20 MiB in the large pool) are mapped when a request needs them, lowest address first. Only whole
+// pages are unmapped, when memory is returned.
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@
 namespace elixir::memory {
 namespace {
 
-/// Free blocks from `block` on, mapped or not, hold `bytes` without a gap.
+/// Whether the free blocks from `block` on, mapped or not, have `bytes` without a gap.
 bool has_room(const Block* block, std::int64_t bytes) {
   std::int64_t room = 0;
   for (; room < bytes && block != nullptr && block->is_free(); block = block->next) {
@@ -24,7 +24,7 @@ bool has_room(const Block* block, std::int64_t bytes) {
   return room >= bytes;
 }
 
-/// A block of `bytes` at `address` that continues `of`.
+/// A block of `bytes` at `address` that continues block `of`.
 Block beside(const Block& of, Address address, std::int64_t bytes) {
   Block block;
   block.stream = of.stream;
@@ -44,8 +44,8 @@ void link(Block* before, Block* block, Block* after) {
 
 }  // namespace
 
-/// The free or unmapped block at the lowest address from which there is room; a new range when no
-/// range of the stream has any.
+/// The free or unmapped block at the lowest address with enough room. Makes a new range when no
+/// range of the stream has room.
 Block* CachingAllocator::State::find_expandable(const Request& request) {
   BlockPool& pool = *request.pool;
   Block key;
@@ -61,7 +61,7 @@ Block* CachingAllocator::State::find_expandable(const Request& request) {
   }
   auto range = std::make_unique<ExpandableRange>();
   range->page_bytes = pool.small ? kSmallSegmentBytes : config_.large_segment_bytes;
-  // An eighth more than the device has: pages may be unmapped low and mapped again high.
+  // An eighth more than the device has, because pages may be unmapped low and mapped again high.
   range->bytes = round_up(total_bytes_ + total_bytes_ / 8, range->page_bytes);
   range->address = device_->reserve_range(range->bytes);
   Block value;
@@ -82,11 +82,11 @@ Block* CachingAllocator::State::allocate_expandable(const Request& request) {
   if (!candidate->mapped && !map(candidate, std::min(candidate->bytes, request.bytes))) {
     return nullptr;
   }
-  // Free, then unmapped: mapping the second adds it to the first. What is mapped before a failure
-  // stays.
+  // The candidate is free, then unmapped blocks follow. Mapping an unmapped block merges it with
+  // the one before. After a failure, mapped pages stay mapped.
   while (candidate->bytes < request.bytes) {
     Block* next = candidate->next;
-    if (next == nullptr) return nullptr;  // larger than the range, and so than the device
+    if (next == nullptr) return nullptr;  // larger than the range, so larger than the device
     if (!map(next, std::min(request.bytes - candidate->bytes, next->bytes))) return nullptr;
     candidate = next;
   }
@@ -94,7 +94,8 @@ Block* CachingAllocator::State::allocate_expandable(const Request& request) {
   return candidate;
 }
 
-/// Backs the first `bytes` of an unmapped block with whole pages and puts them into the pool.
+/// Maps whole pages behind the first `bytes` of an unmapped block, and puts the result into the
+/// pool.
 bool CachingAllocator::State::map(Block* block, std::int64_t bytes) {
   require(!block->mapped && bytes > 0 && bytes <= block->bytes, "a block cannot be mapped");
   const std::int64_t mapped = round_up(bytes, block->range->page_bytes);
@@ -121,7 +122,7 @@ bool CachingAllocator::State::map(Block* block, std::int64_t bytes) {
   return true;
 }
 
-/// Takes the memory from the whole pages inside a free block; what lies before and after stays.
+/// Unmaps the whole pages inside a free block. The parts before and after stay mapped.
 void CachingAllocator::State::unmap_whole_pages(Block* block) {
   const std::int64_t page = block->range->page_bytes;
   const auto first = static_cast<std::int64_t>(block->address - block->range->address);
@@ -156,7 +157,7 @@ void CachingAllocator::State::unmap_whole_pages(Block* block) {
   report(DeviceEvent::Kind::kUnmap, end - begin, block->stream, address);
 }
 
-/// Gives an address range back that has no memory any more.
+/// Frees an address range that has no memory left.
 void CachingAllocator::State::drop_range(Block* block) {
   require(!block->mapped && block->bytes == block->range->bytes, "a range still has memory");
   block->pool->unmapped.erase(block);

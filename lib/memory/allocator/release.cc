@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// How cached memory goes back to the device: garbage collection, oversize blocks for one request,
-// and all that is wholly free.
+// Returns cached memory to the device: by garbage collection, by freeing oversize blocks for one
+// request, or by freeing everything that is completely free.
 
 #include <iterator>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace elixir::memory {
 
-/// Frees unsplit large blocks at least as old as the mean (age: searches since they were cached)
-/// until the excess over the threshold is gone; a round is not stopped half-way.
+/// Frees unsplit large blocks whose age (searches since they were cached) is at least the mean,
+/// until reserved memory is below the threshold. A round always runs to its end.
 void CachingAllocator::State::collect_garbage() {
   const auto threshold = static_cast<std::int64_t>(config_.garbage_collection_threshold *
                                                    static_cast<double>(*allowed_bytes_));
@@ -44,8 +44,8 @@ void CachingAllocator::State::collect_garbage() {
   }
 }
 
-/// With max_split_bytes: frees one cached oversize block that is large enough, else several from
-/// the largest down; whether as much as the request needs was freed.
+/// With max_split_bytes: frees one cached oversize block that is large enough, otherwise several,
+/// largest first. Returns whether it freed as much as the request needs.
 bool CachingAllocator::State::release_available(const Request& request) {
   if (config_.max_split_bytes == AllocatorConfig::kUnlimited) return false;
   BlockPool& pool = *request.pool;
@@ -67,7 +67,7 @@ bool CachingAllocator::State::release_available(const Request& request) {
       continue;
     }
     released += block->bytes;
-    release_segment(block);  // `at` stays: it is behind the block
+    release_segment(block);  // `at` stays valid: it is already past the block
   }
   return released >= key.bytes;
 }

@@ -19,7 +19,7 @@ std::int64_t divisions_for(std::int64_t bytes, const AllocatorConfig& config) {
   return config.roundup_power2_divisions[std::min(log2, kDivisionIntervals - 1)];
 }
 
-/// Next of `divisions` equal steps between two powers of two; powers of two stay.
+/// Rounds up to the next of `divisions` equal steps between two powers of two. Powers of two stay.
 std::int64_t round_to_division(std::int64_t bytes, std::int64_t divisions) {
   const auto floor = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
   if (floor == bytes) return bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Sizes that LibTorch 2.11's CUDA caching allocator makes of a request, by its constants
+// How LibTorch 2.11's CUDA caching allocator rounds request sizes. The constants are LibTorch's
 // (c10/core/AllocatorConfig.h).
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace elixir::memory {
 inline constexpr std::int64_t kMinBlockBytes = kAllocationUnitBytes;
 inline constexpr std::int64_t kMaxSmallBytes = 1_MiB;      ///< larger blocks: the large pool
 inline constexpr std::int64_t kSmallSegmentBytes = 2_MiB;  ///< segments (pages) of the small pool
-inline constexpr std::int64_t kMinLargeBytes = 10_MiB;     ///< from here on a segment of its own
-inline constexpr std::int64_t kRoundLargeBytes = 2_MiB;    ///< such a segment's multiple
+inline constexpr std::int64_t kMinLargeBytes = 10_MiB;     ///< from here on, one segment per block
+inline constexpr std::int64_t kRoundLargeBytes = 2_MiB;    ///< such segments are multiples of this
 
 /// Size of the block that a request of `bytes` (> 0) needs.
 [[nodiscard]] std::int64_t block_bytes(std::int64_t bytes, const AllocatorConfig& config);
@@ -25,7 +25,7 @@ inline constexpr std::int64_t kRoundLargeBytes = 2_MiB;    ///< such a segment's
   return block_bytes <= kMaxSmallBytes;
 }
 
-/// Size of the segment that is asked from the device for a block of this (rounded) size.
+/// Size of the segment to allocate on the device for a block of this (rounded) size.
 [[nodiscard]] std::int64_t segment_bytes(std::int64_t block_bytes, const AllocatorConfig& config);
 
 }  // namespace elixir::memory

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// State of the simulated caching allocator. Internal to lib/memory; by topic: requests, frees and
-// events in caching_allocator.cc, expandable segments in expandable.cc, giving cached
-// memory back to the device in release.cc.
+// State of the simulated caching allocator. Internal to lib/memory. Its functions are in three
+// files: caching_allocator.cc has requests, frees and events; expandable.cc has expandable
+// segments; release.cc returns cached memory to the device.
 
 #include <cstdint>
 #include <deque>
@@ -60,7 +60,8 @@ class CachingAllocator::State {
   void synchronise_events();
   void event_completed(AllocationId id);
   void free_block(Block* block);
-  /// Adds `other` to `block` when both may be one; bytes added.
+  /// Merges `other` into `block` when both are free neighbours that may merge. Returns the bytes
+  /// added.
   std::int64_t merge(Block* block, Block* other);
   [[nodiscard]] Block* block_of(AllocationId id) const;
 
@@ -71,7 +72,7 @@ class CachingAllocator::State {
   void unmap_whole_pages(Block* block);
   void drop_range(Block* block);
 
-  // Giving back (release.cc).
+  // Returning memory to the device (release.cc).
   void collect_garbage();
   [[nodiscard]] bool release_available(const Request& request);
   void release_cached();
@@ -89,13 +90,13 @@ class CachingAllocator::State {
   BlockPool large_{false};
   std::map<Address, std::unique_ptr<ExpandableRange>> ranges_;
   std::vector<Block*> allocations_;  ///< by id; null once the block is back in its pool
-  std::map<StreamId, std::deque<AllocationId>> events_;  ///< outstanding, in order
-  std::deque<AllocationId> completed_;                   ///< not yet noticed
+  std::map<StreamId, std::deque<AllocationId>> events_;  ///< pending, in order
+  std::deque<AllocationId> completed_;                   ///< not yet processed
   AllocatorStatistics statistics_;
   std::function<void(const DeviceEvent&)> callback_;
 };
 
-/// Adds to a gauge and keeps its peak.
+/// Adds to a gauge and updates its peak.
 void grow(Gauge& gauge, std::int64_t bytes);
 void shrink(Gauge& gauge, std::int64_t bytes);
 

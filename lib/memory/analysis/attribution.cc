@@ -28,7 +28,7 @@ std::size_t position(std::int32_t id) {
   return static_cast<std::size_t>(id);
 }
 
-/// The path of the module around: "a.b.c" -> "a.b", "a" -> "".
+/// The path of the enclosing module: "a.b.c" -> "a.b", "a" -> "".
 std::string_view parent_of(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
@@ -86,7 +86,7 @@ class Attributor {
     return op.module < 0 ? std::string(kUnattributed) : program_.modules[position(op.module)];
   }
 
-  /// The innermost module that a dotted name lies in: "h.0.attn.weight" -> "h.0.attn".
+  /// The innermost module of a dotted name: "h.0.attn.weight" -> "h.0.attn".
   [[nodiscard]] std::string module_around(std::string_view name) const {
     std::string_view path = parent_of(name);
     for (int level = 0; level < kDeepestModule && !path.empty(); ++level, path = parent_of(path)) {
@@ -99,7 +99,7 @@ class Attributor {
     return operators_[{module_of(op), op.name, op.phase}];
   }
 
-  /// Modules of the storages that are somebody's, whoever made them.
+  /// Finds the modules that own storages, whichever call allocates them.
   void find_owners() {
     owners_.resize(program_.storages.size());
     has_owner_.resize(program_.storages.size());
@@ -122,7 +122,7 @@ class Attributor {
     if (storage.allocated_at >= 0) {
       return module_of(program_.operators[position(storage.allocated_at)]);
     }
-    return "";  // inputs and constants are the model's
+    return "";  // inputs and constants belong to the model
   }
 
   ModuleShare& module_of(const program::Parameter& parameter) {

@@ -17,7 +17,7 @@ struct Pair {
   const Value* after = nullptr;
 };
 
-/// The elements of both sides by key; what only one side has is null on the other.
+/// Pairs the elements of both sides by key. An element without a partner is null on the other side.
 template <class Value, class KeyOf>
 auto paired(const std::vector<Value>& before, const std::vector<Value>& after, KeyOf key_of) {
   std::map<decltype(key_of(before.front())), Pair<Value>> pairs;
@@ -65,14 +65,14 @@ std::vector<ModuleChange> compare_modules(const Attribution& before, const Attri
                            -growth(change.peak_inside_bytes),
                            -growth(change.parameters));
   };
-  // The map was in order of paths: a stable sort leaves ties by name.
+  // The map is sorted by path, so a stable sort leaves ties sorted by name.
   std::stable_sort(changes.begin(), changes.end(), [&](const auto& a, const auto& b) {
     return order(a) < order(b);
   });
   return changes;
 }
 
-/// Calls that both sides have, by occurrence, and that allocate other sizes.
+/// Number of calls in both, matched by occurrence, that allocate different sizes.
 std::int64_t resized_calls(const OperatorShare* before, const OperatorShare* after) {
   if (before == nullptr || after == nullptr) return 0;
   const std::size_t calls = std::min(before->call_bytes.size(), after->call_bytes.size());

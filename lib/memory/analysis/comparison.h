@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What changed between two profiles: totals, categories, modules, operators. Modules are matched by
-// path; operators by module, name and phase, their calls by occurrence, so that a layer added
-// somewhere does not make everything behind it look changed. Largest growth first, ties by name.
+// Compares two profiles: totals, categories, modules, operators. Modules are matched by path.
+// Operators are matched by module, name and phase, and their calls by occurrence, so that an added
+// layer does not make everything after it look changed. Results are sorted by growth, largest
+// first, then by name.
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,7 @@ using Amount = Change<std::int64_t>;
 
 enum class Presence : std::uint8_t { kBoth, kNew, kGone };
 
-/// A module that differs in anything; what is gone counts as zero afterwards.
+/// A module with any difference. A module that was removed counts as zero afterwards.
 struct ModuleChange {
   std::string path;
   Presence presence = Presence::kBoth;
@@ -39,13 +40,13 @@ struct OperatorChange {
   program::Phase phase = program::Phase::kForward;
   Presence presence = Presence::kBoth;
   Amount calls, allocated_bytes, at_peak_bytes;
-  std::int64_t calls_resized = 0;  ///< calls in both that allocate other sizes
+  std::int64_t calls_resized = 0;  ///< calls in both profiles that allocate different sizes
 };
 
 struct CategoryChange {
   program::Category category{};
   Amount at_peak_bytes;
-  Amount made_bytes;  ///< every storage of a step, alive together or not
+  Amount made_bytes;  ///< all storages of a step, also those never alive together
 };
 
 struct Comparison {
@@ -54,8 +55,8 @@ struct Comparison {
   Amount peak_allocated_bytes, activations_peak_bytes, parameters, operator_calls;
   Change<std::optional<std::int64_t>> peak_reserved_bytes, process_peak_bytes;
   Change<std::string> peak_operator, peak_module;
-  std::vector<CategoryChange> categories;  ///< all of them, in Category's order
-  std::vector<ModuleChange> modules;       ///< by growth at the peak, then of activations
+  std::vector<CategoryChange> categories;  ///< all, in Category's order
+  std::vector<ModuleChange> modules;       ///< by growth at the peak, then by growth of activations
   std::vector<OperatorChange> operators;   ///< by growth of allocated bytes, then at the peak
   /// Whether both profiles are of the same program with the same optimizer.
   [[nodiscard]] bool same() const { return !fingerprint.changed() && !optimizer.changed(); }

@@ -39,7 +39,7 @@ BatchPeak batch_peak(const program::MemorySummary& memory) {
 
 namespace {
 
-/// Batches tried between the first that does not fit and the last that could.
+/// Number of batches to try between the first that does not fit and the last that could.
 constexpr std::int64_t kTriedBeyond = 12;
 
 class BatchSearch {
@@ -76,8 +76,8 @@ class BatchSearch {
   }
   bool within(std::int64_t batch, Figure figure) { return peak(batch).*figure <= limit_bytes_; }
 
-  /// From `first` the last batch whose figure is within the limit, before one whose is not; 0 when
-  /// that of one is not.
+  /// Searches from `first` for the last batch whose figure is within the limit, while that of the
+  /// next batch is not. 0 when batch 1 is not within the limit.
   std::int64_t crossing_from(std::int64_t first, Figure figure) {
     std::int64_t fits = 0;
     std::int64_t exceeds = most_ + 1;
@@ -89,7 +89,7 @@ class BatchSearch {
     }
   }
 
-  /// The last batch that could fit; `batch` is one.
+  /// The last batch that could fit. `batch` itself could.
   std::int64_t ceiling_from(std::int64_t batch) {
     for (const auto& [larger, peak] : asked_) {
       if (larger > batch && peak.least_bytes > limit_bytes_) {
@@ -99,8 +99,8 @@ class BatchSearch {
     return crossing_from(batch, &BatchPeak::least_bytes);
   }
 
-  /// Two questions at the likely crossing, then one in the middle: fast where memory grows evenly,
-  /// and never slower than a third of bisection.
+  /// Tries the likely crossing twice, then the middle once, and so on. This is fast where memory
+  /// grows evenly, and never slower than a third of the speed of bisection.
   std::int64_t close_in(std::int64_t fits, std::int64_t exceeds, Figure figure) {
     for (int question = 0; exceeds - fits > 1; ++question) {
       const std::int64_t middle = fits + (exceeds - fits) / 2;
@@ -110,8 +110,8 @@ class BatchSearch {
     return fits;
   }
 
-  /// Where between the two the limit is crossed if memory grows evenly: a good next question, since
-  /// most of a step's memory does. Strictly between them.
+  /// The batch at which the limit is crossed if memory grows evenly, strictly between the two. A
+  /// good next try, because most of a step's memory grows evenly.
   std::int64_t likely(std::int64_t fits, std::int64_t exceeds, Figure figure) {
     const std::int64_t low = peak(fits).*figure;
     const std::int64_t high = peak(exceeds).*figure;
@@ -122,8 +122,8 @@ class BatchSearch {
     return std::clamp(guess, fits + 1, exceeds - 1);
   }
 
-  /// Asks for batches above `batch` + 1, which does not fit, up to `ceiling`, the largest first,
-  /// until one fits. The last that fits of all that were asked, before one that does not.
+  /// Tries batches above `batch` + 1, which does not fit, up to `ceiling`, the largest first, until
+  /// one fits. Of all batches tried, returns the last that fits before one that does not.
   std::int64_t beyond(std::int64_t batch, std::int64_t ceiling) {
     const std::int64_t candidates = ceiling - batch - 1;
     const std::int64_t tries = std::min(candidates, kTriedBeyond);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Whether a step fits a GPU, in terms of the best figure known, and the largest batch that does.
+// Whether a step fits on a GPU, by the best known figure, and the largest batch that fits.
 
 #include <cstdint>
 #include <functional>
@@ -22,41 +22,43 @@ struct KnownPeak {
   std::int64_t bytes = 0;
 };
 
-/// Process memory when it is known, else reserved, else allocated: a limit holds for the process,
-/// and each figure is at most the one before.
+/// Process memory if known, else reserved, else allocated memory. A limit applies to the process,
+/// and each of these figures is at most the one before it.
 [[nodiscard]] KnownPeak best_known_peak(const program::MemorySummary& memory);
 
 struct LargestBatch {
-  std::int64_t batch = 0;                  ///< 0: none that was tried fits
-  std::int64_t bytes = 0;                  ///< its peak; that of one when nothing fits
-  std::optional<std::int64_t> next_bytes;  ///< peak of one more; nullopt at `most`
-  /// No larger batch can fit, since more than the limit is allocated; `untried` of those above
-  /// `batch` up to here were not asked for. 0: `batch` is the largest for certain.
+  std::int64_t batch = 0;                  ///< 0: no batch that was tried fits
+  std::int64_t bytes = 0;                  ///< peak of `batch`; of batch 1 when nothing fits
+  std::optional<std::int64_t> next_bytes;  ///< peak of batch + 1; nullopt at `most`
+  /// No batch above `ceiling` can fit, because what it allocates exceeds the limit. Of the batches
+  /// above `batch` up to `ceiling`, `untried` were not tried. ceiling 0: `batch` is certainly the
+  /// largest.
   std::int64_t ceiling = 0, untried = 0;
-  std::int64_t captures = 0;  ///< how often `peak_of` was asked
+  std::int64_t captures = 0;  ///< number of calls of `peak_of`
 };
 
 struct BatchPeak {
-  std::int64_t bytes = 0;  ///< what has to fit
-  /// The part of it that does not fall as the batch grows: without what the allocator holds beyond
-  /// what is allocated, which jumps up and down.
+  std::int64_t bytes = 0;  ///< must fit
+  /// The part of it that never falls as the batch grows. It leaves out memory that is reserved but
+  /// not allocated, which may go up or down.
   std::int64_t least_bytes = 0;
 };
-/// Of a profile: the best known peak, and the same with no more reserved than allocated.
+/// From a profile: the best known peak, and the same with reserved memory equal to allocated
+/// memory.
 [[nodiscard]] BatchPeak batch_peak(const program::MemorySummary& memory);
 
-/// The largest batch found up to `most` whose peak is at most `limit_bytes`. Asks for `first`
-/// first, doubles or halves from there, then closes in, so that answer and the batch after it have
-/// been asked for. Reserved memory may fall again after a jump: larger batches that could fit by
-/// what is allocated are tried too, all of them or evenly spread ones. Nothing is asked twice.
+/// Finds the largest batch up to `most` whose peak is at most `limit_bytes`. Starts at `first`,
+/// doubles or halves, then bisects, so that the answer and the next batch have both been tried.
+/// Because reserved memory may fall again after a jump, larger batches whose allocated memory fits
+/// are tried too: all of them, or an even selection. No batch is tried twice.
 [[nodiscard]] LargestBatch largest_batch(
     std::int64_t first,
     std::int64_t most,
     std::int64_t limit_bytes,
     const std::function<BatchPeak(std::int64_t batch)>& peak_of);
 
-/// What is not claimed: a line for the larger batches that could fit and were not tried, else
-/// empty.
+/// What the result does not claim: a line about larger batches that could fit but were not tried.
+/// Empty when there are none.
 [[nodiscard]] std::string claim_of(const LargestBatch& found);
 
 }  // namespace elixir::memory

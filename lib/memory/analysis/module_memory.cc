@@ -21,11 +21,11 @@ class Tree {
  public:
   Tree() { nodes_.emplace_back(); }
 
-  /// Position of `path`, made with its parents if need be.
+  /// The position of `path`. Adds the path and its parents if needed.
   std::int32_t add(const std::string& path) {
     if (path.empty()) return 0;
     if (const auto found = positions_.find(path); found != positions_.end()) return found->second;
-    // A hostile path of very many parts is one part: work stays linear in its length.
+    // A hostile path with very many parts counts as one part, so that work is linear in its length.
     const bool deep = std::count(path.begin(), path.end(), '.') > kDeepestModule;
     const std::size_t dot = deep ? std::string::npos : path.rfind('.');
     ModuleMemory module;
@@ -49,7 +49,7 @@ class Tree {
     return 0;
   }
 
-  /// Calls `visit` for a module and all that it is inside of.
+  /// Calls `visit` for a module and all its enclosing modules.
   template <class Visit>
   void upwards(std::int32_t from, Visit visit) {
     for (std::int32_t at = from; at >= 0; at = nodes_[static_cast<std::size_t>(at)].parent) {
@@ -65,7 +65,7 @@ class Tree {
   std::unordered_map<std::string, std::int32_t> positions_;
 };
 
-/// Position in the tree of the module of a call.
+/// The position in the tree of a call's module.
 std::int32_t place_of(const Operator& op, const std::vector<std::int32_t>& places) {
   if (op.module < 0) return 0;
   require(static_cast<std::size_t>(op.module) < places.size(),
@@ -74,7 +74,7 @@ std::int32_t place_of(const Operator& op, const std::vector<std::int32_t>& place
 }
 
 void add_parameters(const Program& program, Tree& tree) {
-  // The last parameter counted in a module, so that its second name does not count again.
+  // The last parameter counted in each module, so that its second name does not count again.
   std::vector<const program::Parameter*> counted(tree.size(), nullptr);
   std::vector<bool> seen(program.storages.size(), false);
   for (const program::Parameter& parameter : program.parameters) {

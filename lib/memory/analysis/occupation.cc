@@ -17,8 +17,8 @@ using program::Program;
 
 namespace {
 
-/// By storage: the operator that makes its gradient final; -1 for storages that are none. Several
-/// parameters may have one gradient storage: the last counts.
+/// By storage: the operator after which its gradient is final; -1 if it holds no gradient. If
+/// several parameters share a gradient storage, the last one counts.
 std::vector<OperatorId> gradients_final_at(const Program& program) {
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   std::vector<OperatorId> final_at(program.storages.size(), -1);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The four numbers of the Python Elixir's `cuda_memory_profiling`, for those who compare: what its
-// search was given. They describe a step whose gradients leave the device as soon as they are
-// final, without optimizer state, and count elements where the allocator would round.
+// The four numbers of the Python Elixir's `cuda_memory_profiling`, which were the input of its
+// search. For comparison with it. They describe a step without optimizer state whose gradients
+// leave the device as soon as they are final. They count elements, without the allocator's
+// rounding.
 
 #include <cstdint>
 
@@ -15,8 +16,8 @@ struct Occupation {
   std::int64_t param_occ = 0;   ///< elements times element size, tied parameters once
   std::int64_t buffer_occ = 0;  ///< likewise
   std::int64_t grad_occ = 0;    ///< likewise, of parameters that get a gradient
-  /// Most bytes (rounded, as the allocator counts) beyond parameters, buffers and inputs while an
-  /// operator runs, each gradient counted from its making until it is final.
+  /// The most bytes (rounded as the allocator does) beyond parameters, buffers and inputs while an
+  /// operator runs. Each gradient counts from its allocation until it is final.
   std::int64_t activation_occ = 0;
 };
 

@@ -25,7 +25,7 @@ bool same(const StoryEntry& a, const StoryEntry& b) {
   return a.frees == b.frees && a.bytes == b.bytes && (!a.frees || a.request == b.request);
 }
 
-/// Events in an order in which equal stories are equal lists.
+/// Normalises the order of events, so that equivalent sequences become equal lists.
 class Story {
  public:
   void request(std::int64_t key, StoryEntry entry) {

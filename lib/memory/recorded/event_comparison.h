@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Predicted requests to the allocator against recorded ones, one by one: where do they part?
+// Compares predicted requests to the allocator with recorded ones, and finds the first difference.
 
 #include <cstddef>
 #include <optional>
@@ -14,16 +14,16 @@
 namespace elixir::memory {
 
 struct EventDifference {
-  std::size_t event = 0;        ///< how many are equal before it
-  int step = 0;                 ///< of the prediction, from 1; 0 before the first
-  program::OperatorId at = -1;  ///< its call; -1 outside of calls
+  std::size_t event = 0;        ///< number of equal events before it
+  int step = 0;                 ///< step of the prediction, from 1; 0 before the first
+  program::OperatorId at = -1;  ///< the running call in the prediction; -1 outside of calls
   /// "a request of 4,096 bytes", "the end of a request of 512 bytes", "nothing more".
   std::string predicted, recorded;
 };
 
-/// Nullopt when all are equal. Only requests and releases count, by bytes asked for and by which
-/// request a release ends; releases between two requests may come in any order, because they change
-/// nothing for one another.
+/// nullopt when all are equal. Compares only requests (by the bytes asked for) and releases (by the
+/// request they end). Releases between two requests may come in any order, because their order has
+/// no effect.
 [[nodiscard]] std::optional<EventDifference> first_difference(
     const TrainingEvents& predicted, const std::vector<RecordedEvent>& recorded);
 

@@ -18,13 +18,13 @@ namespace {
 using Kind = RecordedEvent::Kind;
 using DeviceKind = DeviceEvent::Kind;
 
-/// Device events of one request: recorded ones, and how many the simulator has made so far.
+/// The device events of one request: the recorded ones, and those of the simulator so far.
 struct Batch {
   std::vector<DeviceEvent> recorded;
-  std::vector<std::size_t> positions;  ///< of the recorded ones, in RecordedTrace::events
+  std::vector<std::size_t> positions;  ///< positions of `recorded` in RecordedTrace::events
   std::vector<DeviceEvent> simulated;
 
-  /// What the record has where the simulator is now.
+  /// The recorded event that the simulator should produce next.
   [[nodiscard]] const DeviceEvent* expected() const {
     return simulated.size() < recorded.size() ? &recorded[simulated.size()] : nullptr;
   }
@@ -35,8 +35,8 @@ struct Batch {
   }
 };
 
-/// Gives new segments the addresses they had. Where simulator and record have parted any address
-/// will do: the comparison ends there.
+/// Gives new segments their recorded addresses. After the first difference any address is right,
+/// because the comparison ends there.
 class RecordedDevice final : public DeviceMemory {
  public:
   RecordedDevice(const Batch& batch, std::int64_t capacity_bytes)
@@ -48,7 +48,7 @@ class RecordedDevice final : public DeviceMemory {
     return known ? expected->address : elsewhere(bytes);
   }
   void free(Address /*address*/, std::int64_t bytes) override { free_bytes_ += bytes; }
-  /// A range's first pages are mapped at its beginning, at once.
+  /// The first pages of a range are mapped at its beginning immediately.
   Address reserve_range(std::int64_t bytes) override {
     const DeviceEvent* expected = batch_.expected();
     const bool known = expected != nullptr && expected->kind == DeviceKind::kMap;
@@ -121,7 +121,7 @@ class Replay {
       case Kind::kEmptyCache:
         settle();
         allocator_.empty_cache();
-        pending_.clear();  // it waits for all events
+        pending_.clear();  // an empty cache waits for all events
         return;
       case Kind::kPeaks:
         settle();
@@ -131,7 +131,7 @@ class Replay {
   }
 
   void completed(std::int64_t allocation) {
-    if (pending_.count(allocation) == 0) return;  // the simulator waited for it already
+    if (pending_.count(allocation) == 0) return;  // the simulator has already waited for it
     if (comes_from_retry()) {
       completed_by_retry_.push_back(allocation);
       return;
@@ -141,8 +141,8 @@ class Replay {
     allocator_.complete_free(ids_[static_cast<std::size_t>(allocation)]);
   }
 
-  /// A request that finds no memory waits for all events before it gives the cache back; the
-  /// simulated one does so itself. Frees completed then are followed by that giving back, or by the
+  /// A request that finds no memory waits for all events before it frees the cache, and so does the
+  /// simulated one. Frees that complete because of that are followed by the freeing, or by the
   /// failure.
   [[nodiscard]] bool comes_from_retry() const {
     for (std::size_t next = at_ + 1; next < trace_.events.size(); ++next) {
@@ -155,7 +155,7 @@ class Replay {
     return false;
   }
 
-  /// After a request: what it waited for is back.
+  /// After a request: the frees that it waited for are complete.
   void finish_retry(bool retried) {
     if (retried) pending_.clear();
     for (const std::int64_t allocation : completed_by_retry_) {
@@ -189,7 +189,7 @@ class Replay {
 
   void free(const RecordedEvent& event) {
     const AllocationId id = ids_[static_cast<std::size_t>(event.allocation)];
-    // Any stream but the block's own makes the free wait.
+    // Any stream except the block's own delays the free.
     if (event.kind == Kind::kFreeRequested) {
       allocator_.record_stream(id, kOtherStream);
       pending_.insert(event.allocation);
@@ -197,7 +197,7 @@ class Replay {
     allocator_.free(id);
   }
 
-  /// What both did since the last request must be the same.
+  /// Compares what both did since the last request.
   void settle() {
     if (result_.difference) return;
     const std::size_t count = std::max(batch_.recorded.size(), batch_.simulated.size());
@@ -244,11 +244,11 @@ class Replay {
   static constexpr StreamId kOtherStream = -1;
 
   const RecordedTrace& trace_;
-  Batch batch_;  // before the allocator, whose device reads it
+  Batch batch_;  // before the allocator, because its device reads it
   CachingAllocator allocator_;
   std::size_t at_ = 0;
   std::vector<AllocationId> ids_;   ///< by allocation of the trace
-  std::set<std::int64_t> pending_;  ///< allocations of the trace
+  std::set<std::int64_t> pending_;  ///< allocations of the trace whose free is pending
   std::vector<std::int64_t> completed_by_retry_;
   ReplayResult result_;
 };

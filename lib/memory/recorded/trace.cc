@@ -48,7 +48,7 @@ class Reader {
                           std::move(help)});
   }
 
-  /// The next line as words; empty lines and comments are skipped.
+  /// Reads the next line with words. Skips empty lines and comments.
   bool next_line() {
     while (at_ < text_.size()) {
       const std::size_t end = std::min(text_.find('\n', at_), text_.size());
@@ -87,7 +87,7 @@ class Reader {
     }
     fail(fmt::format("`{}` is no address", text), {"expected @ and hexadecimal digits"});
   }
-  /// The stream when the next word is one; 0 otherwise.
+  /// The stream, if the next word is one; otherwise 0.
   StreamId optional_stream() {
     if (rest_.empty() || rest_.front() == '@') return 0;
     return number(word(), "stream", 0);
@@ -156,7 +156,7 @@ class Reader {
     trace_.events.push_back(event);
   }
 
-  /// Allocations are counted back from the newest one: 1 is the newest.
+  /// A free names its allocation by counting back from the newest: 1 is the newest.
   void free_event(RecordedEvent& event, Kind kind, BlockState from, BlockState to) {
     event.kind = kind;
     const std::int64_t back = number(word(), "allocation, counted back from the newest", 1);
@@ -221,7 +221,7 @@ class Reader {
   const std::string& file_;
   std::size_t at_ = 0;
   int line_ = 0;
-  std::string_view rest_;  ///< of the current line
+  std::string_view rest_;  ///< rest of the current line
   RecordedTrace trace_;
   std::vector<BlockState> states_;  ///< by allocation
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Single lines of an allocator trace, as documents and reported differences show them. Internal to
-// lib/memory.
+// Reads and writes single lines of an allocator trace. Documents and reported differences use the
+// same lines. Internal to lib/memory.
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The tensors that LibTorch's optimizers keep for each parameter with a gradient, as from the
-// second step on: adamw and adam two moments; with parameters narrower than fp32 the moments are
-// fp32 and there is an fp32 master. sgd (without momentum) and none keep nothing.
+// The tensors that LibTorch's optimizers keep for each parameter with a gradient, from the second
+// step on. adamw and adam keep two moments. For parameters narrower than fp32, the moments are fp32
+// and there is an fp32 master. sgd (without momentum) and none keep nothing.
 
 #include <cstdint>
 #include <string>
@@ -28,10 +28,10 @@ inline constexpr NameTable<OptimizerPart, 3> kOptimizerParts{
 struct OptimizerTensor {
   std::int32_t parameter = -1;  ///< position in Program::parameters
   OptimizerPart part = OptimizerPart::kMaster;
-  std::int64_t bytes = 0;  ///< as asked for, not rounded
+  std::int64_t bytes = 0;  ///< as requested, not rounded
 };
 
-/// In the order in which they are made: by parameter, master first.
+/// In order of allocation: by parameter, master first.
 [[nodiscard]] std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
                                                            program::Optimizer optimizer);
 

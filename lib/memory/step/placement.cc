@@ -19,10 +19,11 @@ using Action = PlacedEvent::Action;
 
 namespace {
 
-/// Where a device's addresses usually begin: a snapshot's reader takes 0 for no address.
+/// A usual start of a device's addresses. It is not 0, because readers of a snapshot use 0 for
+/// none.
 constexpr std::int64_t kBaseAddress = 0x7f0000000000;
 
-/// An address range that grows at its end: best fit, lowest address on ties, free neighbours
+/// An address range that grows at its end. Best fit, lowest address on ties, free neighbours
 /// merged.
 class Arena {
  public:
@@ -56,7 +57,7 @@ class Arena {
   [[nodiscard]] std::int64_t bytes() const { return end_ - kBaseAddress; }
 
  private:
-  /// A free block at the very end counts towards what is needed.
+  /// Grows the range. A free block at the very end is used as part of the new block.
   std::int64_t grow(std::int64_t bytes) {
     std::int64_t address = end_;
     if (!by_address_.empty()) {
@@ -89,7 +90,7 @@ std::size_t last_step_begin(const TrainingEvents& events) {
   return steps < 2 ? 0 : events.step_ends[steps - 2];
 }
 
-/// Allocations, by position, that are there before the last step.
+/// Positions of the allocations that exist before the last step.
 std::vector<std::int32_t> there_before_last_step(const TrainingEvents& events) {
   std::vector<bool> there(events.allocations.size(), false);
   for (std::size_t i = 0; i < last_step_begin(events); ++i) {
@@ -102,7 +103,7 @@ std::vector<std::int32_t> there_before_last_step(const TrainingEvents& events) {
   return positions;
 }
 
-/// Keeps the events of the step that runs, after what was there when it began.
+/// Records the events of the running step, after the memory that existed when it began.
 class StepRecorder {
  public:
   void step_begins() {
@@ -121,7 +122,7 @@ class StepRecorder {
   }
 
   void event(const TrainingEvent& event, Address address, std::int64_t bytes) {
-    // Segments come before the request that they are for.
+    // Segments come before the request that needs them.
     for (; unattributed_ > 0; --unattributed_)
       placed_[placed_.size() - unattributed_].at = event.at;
     const PlacedEvent placed{.action = event.frees ? Action::kFree : Action::kAllocate,
@@ -149,7 +150,7 @@ class StepRecorder {
     ++unattributed_;
   }
 
-  /// With addresses that begin where a device's usually do.
+  /// The events, with addresses moved to where a device's addresses usually begin.
   std::vector<PlacedEvent> take() {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
     for (const PlacedEvent& event : placed_) lowest = std::min(lowest, event.address);
@@ -164,7 +165,7 @@ class StepRecorder {
   };
   std::map<std::int64_t, Segment> segments_;    // by address
   std::map<std::int32_t, PlacedEvent> blocks_;  // by allocation
-  std::size_t unattributed_ = 0;                // segments since the last request
+  std::size_t unattributed_ = 0;                // number of segments since the last request
   std::vector<PlacedEvent> placed_;
 };
 

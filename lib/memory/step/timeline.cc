@@ -17,7 +17,7 @@ using program::Storage;
 
 namespace {
 
-/// Constants that stay on the host are not device memory.
+/// Constants that stay on the host do not use device memory.
 bool on_device(const Storage& storage) {
   return !storage.on_host;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Device memory of one eager training step by operator and category. Storages live from
-// Storage::allocated_at to Storage::freed_after (eager autograd's own lifetimes). make_timeline()
-// knows the program alone: tensors rounded up to 512 bytes, as LibTorch's caching allocator counts
-// allocated bytes. training_step.h knows the allocator's blocks and scratch memory as well.
+// Device memory of one eager training step, by operator and category. Storages live from
+// Storage::allocated_at to Storage::freed_after (the lifetimes of eager autograd).
+//
+// make_timeline() uses only the program: tensors rounded up to 512 bytes, as LibTorch's caching
+// allocator counts allocated bytes. training_step.h also counts the allocator's blocks and scratch
+// memory.
 
 #include <array>
 #include <cstdint>
@@ -26,13 +28,13 @@ using ByCategory = std::array<std::int64_t, program::kCategoryCount>;
 
 struct LiveStorage {
   program::StorageId storage = -1;
-  std::int64_t bytes = 0;  ///< of its block, rounding included
+  std::int64_t bytes = 0;  ///< of its block, rounded
 };
 
-/// Scratch memory of a kernel or a library: no tensor of the program.
+/// Scratch memory of a kernel or a library. It is not a tensor of the program.
 struct LiveScratch {
-  program::OperatorId made_at = -1;  ///< the call that asked
-  bool kept = false;                 ///< it stays, as a library's workspace does
+  program::OperatorId made_at = -1;  ///< the call that requested it
+  bool kept = false;                 ///< it stays, like a library's workspace
   std::int64_t bytes = 0;
 };
 
@@ -43,22 +45,22 @@ struct LiveOptimizerTensor {
 };
 
 struct Timeline {
-  /// Most bytes alive while an operator runs (its outputs included), by operator id.
+  /// By operator id: the most bytes alive while the operator runs, its outputs included.
   std::vector<std::int64_t> allocated_bytes;
-  std::vector<ByCategory> by_category_bytes;  ///< of them, by category, by operator id
-  std::vector<std::int64_t> scratch_bytes;    ///< of them, in no category, by operator id
+  std::vector<ByCategory> by_category_bytes;  ///< the same bytes by category; by operator id
+  std::vector<std::int64_t> scratch_bytes;    ///< the part of them in no category; by operator id
   std::int64_t peak_bytes = 0;
   program::OperatorId peak_operator = -1;  ///< the first that reaches the peak
   ByCategory peak_by_category_bytes{};
   std::int64_t peak_scratch_bytes = 0;
   std::vector<LiveStorage> live_at_peak;                     ///< largest first, ties by id
   std::vector<LiveOptimizerTensor> optimizer_state_at_peak;  ///< by parameter
-  std::vector<LiveScratch> scratch_at_peak;                  ///< as it was asked for
-  std::int64_t activations_peak_bytes = 0;  ///< most that activations reach, wherever that is
+  std::vector<LiveScratch> scratch_at_peak;                  ///< in order of request
+  std::int64_t activations_peak_bytes = 0;  ///< peak of activations alone, at any operator
 };
 
-/// Of tensors alone, without scratch memory. Optimizer state is there all the time
-/// (`optimizer_bytes`, as from the second step on; `optimizer_state_at_peak` stays empty).
+/// Tensors only, without scratch memory. Optimizer state (`optimizer_bytes`) exists for the whole
+/// step, as from the second step on; `optimizer_state_at_peak` stays empty.
 [[nodiscard]] Timeline make_timeline(const program::Program& program, std::int64_t optimizer_bytes);
 
 /// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.

@@ -25,7 +25,7 @@ std::vector<TimelineBucket> timeline_buckets(const program::Program& program,
   require(timeline.allocated_bytes.size() == program.operators.size(),
           "a timeline of another program");
   const auto operators = static_cast<OperatorId>(program.operators.size());
-  // Each phase may end in a bucket that is not full: one more than operators / width.
+  // Each phase may end in a partly filled bucket, so there may be one more than operators / width.
   const auto wanted = static_cast<OperatorId>(std::max<std::size_t>(limit - 1, 1));
   const OperatorId width = std::max<OperatorId>(1, (operators + wanted - 1) / wanted);
   const OperatorId boundary = first_backward(program);

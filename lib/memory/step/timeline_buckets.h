@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A timeline of many operators in few steps, for pictures: each bucket stands for consecutive
-// operators of one phase and shows the one with most bytes, so that no peak is ever hidden.
+// Reduces the timeline of many operators to few steps, for charts. A bucket covers consecutive
+// operators of one phase and shows the one with the most bytes, so that no peak is hidden.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace elixir::memory {
 struct TimelineBucket {
   program::OperatorId first = 0;
   program::OperatorId end = 0;    ///< one past the last
-  program::OperatorId shown = 0;  ///< the first with the bucket's most allocated bytes
+  program::OperatorId shown = 0;  ///< the first operator with the bucket's most allocated bytes
 };
 
-/// At most `limit` (>= 2) buckets of equal width but for the last of each phase. Every operator is
-/// in exactly one.
+/// At most `limit` (>= 2) buckets of equal width; the last of each phase may be narrower. Every
+/// operator is in exactly one bucket.
 [[nodiscard]] std::vector<TimelineBucket> timeline_buckets(const program::Program& program,
                                                            const Timeline& timeline,
                                                            std::size_t limit);

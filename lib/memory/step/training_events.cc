@@ -123,7 +123,7 @@ class Recording {
   const Program& program_;
   const std::vector<operators::CallScript>& scripts_;
   OperatorId after_;
-  std::vector<std::int32_t> place_;  ///< by storage: its allocation now; -1 for none
+  std::vector<std::int32_t> place_;  ///< by storage: its current allocation; -1: none
   std::vector<std::vector<StorageId>> dies_;
   std::vector<StorageId> ends_with_step_;
   int step_ = 0;

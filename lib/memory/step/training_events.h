@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Everything that training with LibTorch's autograd asks of the CUDA allocator, over several steps
-// and in its order: parameters, buffers, inputs and fp32 masters; then in each step the calls'
-// outputs and scratch memory (`call_script.h`), the optimizer's moments after the first backward
-// pass, and the end of loss and gradients (set to none). The first step makes what stays, so that
-// steps from the second on are alike. The input of an allocator's simulation.
+// All requests of training with LibTorch's autograd to the CUDA allocator, in order, over several
+// steps. This is the input for a simulated allocator.
+//
+// First come parameters, buffers, inputs and fp32 masters. Each step then has its calls' outputs
+// and scratch memory (`call_script.h`), the optimizer's moments after the first backward pass, and
+// the release of loss and gradients (set to none). The first step allocates what stays, so all
+// steps from the second on are alike.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +22,13 @@
 namespace elixir::memory {
 
 struct TrainingAllocation {
-  std::int64_t bytes = 0;  ///< as asked for, > 0
+  std::int64_t bytes = 0;  ///< as requested, > 0
   program::Category category = program::Category::kTemporary;
-  bool scratch = false;             ///< of a kernel or library: no tensor of the program
+  bool scratch = false;             ///< of a kernel or library, not a tensor of the program
   program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
-  std::int32_t parameter = -1;      ///< whose optimizer state; -1 for the others
+  std::int32_t parameter = -1;      ///< for optimizer state: its parameter; otherwise -1
   OptimizerPart part = OptimizerPart::kMaster;  ///< of the optimizer state
-  program::OperatorId at = -1;                  ///< the call that asks; -1 outside of calls
+  program::OperatorId at = -1;                  ///< the call that requests it; -1 outside of calls
   int step = 0;                                 ///< from 1; 0 before the first
 };
 
@@ -42,7 +44,8 @@ struct TrainingEvents {
   std::vector<std::size_t> step_ends;  ///< number of events up to the end of each step
 };
 
-/// `scripts`: one for each operator. The update itself asks for nothing, as Elixir's kernels.
+/// `scripts` has one entry per operator. The optimizer update itself requests nothing, like
+/// Elixir's kernels.
 [[nodiscard]] TrainingEvents training_events(const program::Program& program,
                                              program::Optimizer optimizer,
                                              const std::vector<operators::CallScript>& scripts,

@@ -36,7 +36,7 @@ class Simulation {
       if (!step(begin, end)) return finish();
       begin = end;
     }
-    // The first step makes what stays; only a later one can be run again.
+    // The first step allocates what stays, so only a later step can be repeated.
     const std::size_t given = events_.step_ends.size();
     if (given < 2) return finish();
     while (!result_.settled && result_.steps.size() < kMostSimulatedSteps) {
@@ -77,7 +77,7 @@ class Simulation {
       note_peaks();
       result_.settled = false;
       result_.shortage = Shortage{events_.allocations[position].step, event.at, *shortage};
-      // A repeated step is later than the one that its events were written for.
+      // A repeated step has a higher number than the step of its events.
       if (result_.shortage->step > 0) {
         result_.shortage->step = static_cast<int>(result_.steps.size()) + 1;
       }
@@ -130,7 +130,7 @@ TrainingMemory predict_training(const program::Program& program,
                                 const operators::WorkspaceTable& table,
                                 const AllocatorConfig& config,
                                 const DeviceLimits& limits) {
-  // The first step makes what stays; the second is the one that is repeated.
+  // The first step allocates what stays. The second one is repeated.
   constexpr int kDifferentSteps = 2;
   const auto scripts =
       operators::call_scripts(program, operators::cuda_traits(program.target), table);
@@ -147,7 +147,7 @@ TrainingMemory predict_training(const program::Program& program,
 DeviceLimits unlimited_device() {
   DeviceLimits limits;
   limits.total_bytes = 1_GiB << 20;  // a pebibyte
-  // Not less than it, so that an allocator configuration's share limits nothing either.
+  // Equal to the total, so that a share in the allocator's configuration does not limit it.
   limits.allowed_bytes = limits.total_bytes;
   return limits;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What training takes of a GPU when LibTorch's caching allocator serves it: every request of
-// `training_events.h`, in order and on one stream, through the simulated allocator, step after step
-// until a step changes nothing on the device any more.
+// GPU memory of training under LibTorch's caching allocator. Runs every request of
+// `training_events.h`, in order and on one stream, through the simulated allocator. Repeats steps
+// until a step changes nothing on the device.
 
 #include <cstdint>
 #include <functional>
@@ -18,16 +18,16 @@
 
 namespace elixir::memory {
 
-/// Steps are repeated at most up to this number: fragmentation can creep for ever.
+/// Limit on the number of steps, because fragmentation can grow for ever.
 inline constexpr int kMostSimulatedSteps = 5;
 
 struct StepMemory {
   std::int64_t peak_allocated_bytes = 0, peak_reserved_bytes = 0;  ///< within the step
   std::int64_t allocated_bytes = 0, reserved_bytes = 0;            ///< at its end
-  std::int64_t device_calls = 0;  ///< segments and pages taken and given back
+  std::int64_t device_calls = 0;  ///< segments and pages allocated and freed
 };
 
-/// The first request that found no memory; the simulation ends there.
+/// The first request that did not fit. The simulation stops there.
 struct Shortage {
   int step = 0;                 ///< from 1; 0 before the first
   program::OperatorId at = -1;  ///< as TrainingEvent::at
@@ -41,35 +41,37 @@ struct TrainingMemory {
   bool settled = false;  ///< the last step changed nothing on the device
   std::optional<Shortage> shortage;
   std::vector<SegmentInfo> segments;  ///< after the last step
-  /// Calls whose scratch memory is an estimate: first of them and how many. predict_training alone.
+  /// Calls whose scratch memory is an estimate: the first one and their number. Only
+  /// predict_training() sets them.
   std::optional<program::OperatorId> first_modelled;
   int modelled_calls = 0;
 };
 
-/// Who watches a simulation. Empty functions are not called.
+/// Callbacks of a simulation. Empty functions are not called.
 struct TrainingWatch {
-  std::function<void()> step_begins;  ///< a repeated one too
-  /// A request that was answered, or a release, with its block. `Address` as DeviceMemory gives it.
+  std::function<void()> step_begins;  ///< repeated steps too
+  /// After each request that was satisfied, and after each release, with its block. `Address` is as
+  /// in DeviceMemory.
   std::function<void(const TrainingEvent&, Address, std::int64_t block_bytes)> event;
-  /// Comes before the event that causes it.
+  /// Called before the event that causes the change.
   std::function<void(const DeviceEvent&)> device;
 };
 
-/// Runs all steps of `events`, then the last one again, from the second step on, until it is
-/// settled.
+/// Runs all steps of `events`. Then repeats the last step, if it is the second or later, until it
+/// settles.
 [[nodiscard]] TrainingMemory simulate_training(const TrainingEvents& events,
                                                const AllocatorConfig& config,
                                                const DeviceLimits& limits,
                                                const TrainingWatch& watch = {});
 
-/// The same for a program whose target is CUDA, with the scripts of its calls.
+/// Same for a program with a CUDA target; makes the scripts of its calls.
 [[nodiscard]] TrainingMemory predict_training(const program::Program& program,
                                               program::Optimizer optimizer,
                                               const operators::WorkspaceTable& table,
                                               const AllocatorConfig& config,
                                               const DeviceLimits& limits);
 
-/// A device without end: what training takes where nothing is short.
+/// A device without a limit: shows what training uses when memory is not short.
 [[nodiscard]] DeviceLimits unlimited_device();
 
 }  // namespace elixir::memory

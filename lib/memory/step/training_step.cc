@@ -53,7 +53,7 @@ class TimelineBuilder {
     total_ += bytes;
   }
 
-  /// Operators up to `op` begin, with what is alive before event `position`.
+  /// Starts all operators up to `op`, with the memory that is alive before event `position`.
   void reach(OperatorId op, std::size_t position) {
     const OperatorId last = std::min(op, static_cast<OperatorId>(operators_ - 1));
     while (static_cast<OperatorId>(timeline_.allocated_bytes.size()) <= last) {
@@ -64,7 +64,7 @@ class TimelineBuilder {
     }
   }
 
-  /// The state after the first `position` events, if it is the operator's highest yet.
+  /// Records the state after the first `position` events, if it is the operator's highest so far.
   void note(OperatorId op, std::size_t position) {
     const auto at = static_cast<std::size_t>(op);
     if (total_ <= timeline_.allocated_bytes[at]) return;
@@ -97,7 +97,7 @@ class TimelineBuilder {
     list_live(end);
   }
 
-  /// What is alive after the first `end` events.
+  /// Lists what is alive after the first `end` events.
   void list_live(std::size_t end) {
     std::map<std::int32_t, const PlacedEvent*> live;  // by allocation
     for (std::size_t i = 0; i < end; ++i) {
@@ -155,7 +155,7 @@ TrainingStep predict_step(const Program& program,
                           const operators::WorkspaceTable& table,
                           const AllocatorConfig& config,
                           std::int64_t gpus) {
-  // The first step makes what stays; the second is like all that follow.
+  // The first step allocates what stays. The second one is like all later steps.
   constexpr int kDifferentSteps = 2;
   TrainingStep step;
   step.memory = summarise(program, optimizer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What one training step takes on its target, from the second step on, as exactly as is known: for
-// CUDA every request, scratch memory included, through the simulated caching allocator; elsewhere
-// the program's tensors. Everything that reports show comes from here.
+// Memory of one training step (the second or a later one) on its target, as exactly as possible.
+// For CUDA, every request, scratch memory included, goes through the simulated caching allocator.
+// For other targets only the program's tensors count. All reports take their figures from here.
 
 #include <cstdint>
 #include <optional>
@@ -21,29 +21,31 @@
 namespace elixir::memory {
 
 struct TrainingStep {
-  /// Peaks over all simulated steps, from the first on; the timeline's is that of the last.
+  /// Peaks over all simulated steps, including the first. The timeline is that of the last step
+  /// only.
   program::MemorySummary memory;
   Timeline timeline;      ///< in the allocator's blocks
   TrainingEvents events;  ///< what `placed` refers to
   std::vector<PlacedEvent> placed;
-  bool recorded = true;             ///< runs on such a device were compared with predictions
-  bool with_scratch = false;        ///< kernels' and libraries' scratch memory is part of it
-  std::int64_t measured_calls = 0;  ///< whose scratch memory was measured on a device
-  std::int64_t modelled_calls = 0;  ///< whose scratch memory is an estimate
+  bool recorded = true;             ///< predictions for such a device were compared with runs
+  bool with_scratch = false;        ///< includes scratch memory of kernels and libraries
+  std::int64_t measured_calls = 0;  ///< calls with measured scratch memory
+  std::int64_t modelled_calls = 0;  ///< calls with estimated scratch memory
   std::optional<program::OperatorId> first_modelled;
   std::int64_t gpus = 1;                   ///< that train together
-  std::optional<std::int64_t> nccl_bytes;  ///< part of the process's; nullopt: not known
+  std::optional<std::int64_t> nccl_bytes;  ///< included in process memory; nullopt: unknown
 };
 
-/// `table`, `config` and `gpus` are for CUDA targets. With several GPUs, one process each, NCCL's
-/// memory is part of the process's; where it is not known, neither is the process's.
+/// `table`, `config` and `gpus` apply to CUDA targets only. With several GPUs there is one process
+/// per GPU, and NCCL's memory is part of process memory. Where NCCL's memory is unknown, so is
+/// process memory.
 [[nodiscard]] TrainingStep predict_step(const program::Program& program,
                                         program::Optimizer optimizer,
                                         const operators::WorkspaceTable& table,
                                         const AllocatorConfig& config,
                                         std::int64_t gpus = 1);
 
-/// The timeline of a placed step; `placed` is of `program` and refers to `events`.
+/// The timeline of a placed step. `placed` must be of `program` and refer to `events`.
 [[nodiscard]] Timeline timeline_of(const program::Program& program,
                                    const TrainingEvents& events,
                                    const std::vector<PlacedEvent>& placed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
+// Source: ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
 #include <cstdint>
 #include <optional>
 
@@ -10,12 +10,12 @@
 namespace elixir::operators {
 namespace {
 
-/// cuDNN's attention rounds what it asks for up by this much (measured, cuDNN 9.19).
+/// cuDNN's attention adds this much when it rounds a request up (measured, cuDNN 9.19).
 constexpr std::int64_t kCudnnSlackBytes = 256;
-/// In it wider heads than these were never recorded, nor values of another width.
+/// The widest heads that were recorded. Values of another width were not recorded either.
 constexpr std::int64_t kWidestRecorded = 128;
 
-/// (batch, head, row, width) of a tensor with four dimensions.
+/// The (batch, head, row, width) of a tensor with four dimensions.
 struct Heads {
   std::int64_t batch, heads, rows, width;
   explicit Heads(const program::TensorRef& tensor)
@@ -43,13 +43,14 @@ bool was_recorded(const Heads& query, const program::TensorRef* value) {
   return query.width <= kWidestRecorded && (value == nullptr || Heads(*value).width == query.width);
 }
 
-/// The mask is made before the result.
+/// The mask is allocated before the result.
 void native_dropout(ScriptBuilder& script) {
   script.output(1);
   script.output(0);
 }
 
-/// Seed and offset of the generator, then output and statistics, then the plan's workspace.
+/// Seed and offset of the generator, then output and statistics, then the workspace of cuDNN's
+/// plan.
 void cudnn_attention(ScriptBuilder& script) {
   const std::size_t count = script.output_count();
   for (std::size_t i = 2; i < count; ++i) script.output(i);
@@ -60,8 +61,8 @@ void cudnn_attention(ScriptBuilder& script) {
   }
 }
 
-/// fp32 sums of the query's gradient and one fp32 a row; with grouped queries, key's and value's
-/// gradients for every query head besides, summed afterwards.
+/// fp32 sums of the query's gradient, and one fp32 per row. With grouped queries also the gradients
+/// of key and value for every query head, which are summed afterwards.
 void cudnn_attention_backward(ScriptBuilder& script) {
   script.outputs();
   const auto call = query_and_key(script);
@@ -77,8 +78,8 @@ void cudnn_attention_backward(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
-/// Rows' dot products of gradient and output (in half precision a kernel makes them, in fp32 three
-/// operators do), then the query gradient's sums in tiles of 64 x 64 with a lock each.
+/// The dot products of gradient and output per row (one kernel in half precision, three operators
+/// in fp32), then the sums of the query's gradient in tiles of 64 x 64, with one lock each.
 void efficient_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kTile = 64;
   constexpr std::int64_t kLockBytes = 16;
@@ -100,7 +101,7 @@ void efficient_attention_backward(ScriptBuilder& script) {
   std::int64_t bytes = q.batch * q.heads * tiles(q.rows) * tiles(q.width) *
                        (kTile * kTile * kFloatBytes + kLockBytes);
   if (q.width > kTile) {
-    // Other tiles, and in half precision key's and value's gradients are summed in fp32.
+    // Other tile sizes. In half precision the gradients of key and value are summed in fp32.
     script.modelled();
     if (program::element_bytes(dtype) < kFloatBytes) {
       bytes += 2 * k.all_rows() * tiles(k.width) * kTile * kFloatBytes;
@@ -109,13 +110,14 @@ void efficient_attention_backward(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
-/// Few rows of many keys are split among more blocks than have outputs; when was never recorded.
+/// With few rows and many keys, one output is split among several blocks. The exact condition was
+/// never recorded.
 void flash_attention(ScriptBuilder& script) {
   script.modelled();
 }
 
-/// Flash attention's backward: a sum for each row and fp32 sums of the query's gradient, both in
-/// whole tiles; with grouped queries key's and value's gradients for every query head. Its order
+/// Flash attention's backward: one sum per row and fp32 sums of the query's gradient, both in whole
+/// tiles. With grouped queries also the gradients of key and value for every query head. The order
 /// was never recorded.
 void flash_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kRows = 128;
@@ -138,7 +140,7 @@ void flash_attention_backward(ScriptBuilder& script) {
   }
 }
 
-/// Rows that are wholly masked become zeros: a mask of all elements, of rows, and a zero.
+/// Fully masked rows become zeros: a mask of all elements, a mask of rows, and a zero.
 void safe_softmax(ScriptBuilder& script) {
   script.outputs();
   const auto* scores = script.tensor("self");

@@ -51,7 +51,8 @@ std::vector<std::vector<StorageId>> storages_by_call(const Program& program) {
   return allocated;
 }
 
-/// Storages that a call allocates, in the order of its outputs; what no output names comes last.
+/// The storages that a call allocates, in the order of its outputs. Storages that no output names
+/// come last.
 std::vector<StorageId> fresh_storages(const Operator& op, std::vector<StorageId> allocated) {
   std::vector<StorageId> fresh;
   const auto take = [&](StorageId id) {
@@ -65,7 +66,7 @@ std::vector<StorageId> fresh_storages(const Operator& op, std::vector<StorageId>
   return fresh;
 }
 
-/// Writes the table's script, if it has one for a call with that many outputs.
+/// Writes the table's script, if the table has one for a call with that many outputs.
 bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
   const auto found = table.calls.find(operator_key(script.op()));
   if (found == table.calls.end()) return false;
@@ -86,8 +87,8 @@ bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
   return true;
 }
 
-/// A guess for a call of cuDNN that was never recorded: once what it reads and writes, which most
-/// recorded ones stay below.
+/// Estimate for a cuDNN call that was never recorded: the bytes it reads and writes. Most recorded
+/// calls need less.
 void estimate_library_call(ScriptBuilder& script) {
   script.modelled();
   script.outputs();
@@ -103,7 +104,8 @@ bool takes_scratch(const CallScript& script) {
   });
 }
 
-/// Rules read sizes with bounds: a document may hold a call that LibTorch would refuse.
+/// Catches out-of-range accesses of a rule, because a document may contain a call that LibTorch
+/// would refuse.
 void write_by_rule(void (*rule)(ScriptBuilder&), ScriptBuilder& script) {
   try {
     rule(script);
@@ -115,8 +117,8 @@ void write_by_rule(void (*rule)(ScriptBuilder&), ScriptBuilder& script) {
   }
 }
 
-/// What the first call of its kind makes and the process keeps: the library handles' workspaces at
-/// the first matrix product of a thread, the generators of cuDNN's dropout.
+/// Memory that the first call of its kind allocates and the process keeps: workspaces of the
+/// library handles, at the first matrix product of a thread, and the generators of cuDNN's dropout.
 class ProcessWorkspaces {
  public:
   explicit ProcessWorkspaces(const CudaTraits& traits) : traits_(traits) {}
@@ -144,7 +146,7 @@ class ProcessWorkspaces {
     }
   }
 
-  /// A seed from the GPU's generator, then a generator for each thread of the GPU.
+  /// A seed from the GPU's generator, then one generator for each thread of the GPU.
   void before_recurrent_layers(const Operator& op, ScriptBuilder& script) {
     constexpr std::int64_t kSeedBytes = 8;
     if (op.name != "aten::_cudnn_rnn") return;

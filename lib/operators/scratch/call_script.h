@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What one operator call asks of the CUDA allocator, step by step: its outputs and the scratch
-// memory that no shape shows, in the order in which LibTorch 2.11 asks for them. Rules where its
-// sources fix the sizes (`rules.h`), a measured table where only a library knows them
-// (`workspace_table.h`), and an estimate, named so, where neither does.
+// The requests of one operator call to the CUDA allocator, step by step: its outputs, and scratch
+// memory that no shape shows, in the order of LibTorch 2.11's requests. Where LibTorch's sources
+// fix the sizes, rules give them (`rules.h`). Where only a library knows them, a measured table
+// does (`workspace_table.h`). Otherwise the script is an estimate and is marked as one.
 
 #include <cstdint>
 #include <vector>
@@ -18,18 +18,18 @@ namespace elixir::operators {
 struct ScriptStep {
   enum class Kind : std::uint8_t {
     kOutput,      ///< allocates `storage`
-    kTemporary,   ///< allocates `bytes`, the `temporary`-th of this call
-    kRelease,     ///< frees the `temporary`-th
+    kTemporary,   ///< allocates `bytes`, as number `temporary` of this call
+    kRelease,     ///< frees number `temporary`
     kPersistent,  ///< allocates `bytes` that the process keeps
   };
   Kind kind = Kind::kOutput;
-  std::int64_t bytes = 0;  ///< as asked for
+  std::int64_t bytes = 0;  ///< as requested
   program::StorageId storage = -1;
   int temporary = -1;
-  bool once = false;  ///< in the first step alone; what is persistent always is
+  bool once = false;  ///< in the first step only; persistent ones always are
 };
 
-/// Where a script comes from, from the surest to the least sure.
+/// Where a script comes from, most certain first.
 enum class ScriptSource : std::uint8_t { kExact, kMeasured, kModelled };
 
 struct CallScript {
@@ -37,17 +37,17 @@ struct CallScript {
   ScriptSource source = ScriptSource::kExact;
 };
 
-/// Whether only a library (cuDNN) knows what scratch memory the call takes.
+/// Whether only a library (cuDNN) knows the scratch memory of the call.
 [[nodiscard]] bool is_library_call(const program::Operator& op);
 
-/// One script for each operator, in order; every storage with allocated_at == id and bytes > 0 is
-/// allocated in it exactly once, every temporary released. Persistent workspaces (cuBLAS's, one for
-/// the thread of the forward pass and one for autograd's) are at the call that makes them.
+/// One script per operator, in order. A script allocates every storage with allocated_at == id and
+/// bytes > 0 exactly once, and releases every temporary. Persistent workspaces (cuBLAS has one for
+/// the forward thread and one for autograd's thread) belong to the call that creates them.
 [[nodiscard]] std::vector<CallScript> call_scripts(const program::Program& program,
                                                    const CudaTraits& traits,
                                                    const WorkspaceTable& table);
 
-/// Scripts of a device whose kernels take no scratch memory, or none that is known: outputs alone.
+/// Scripts for a device whose kernels use no scratch memory, or an unknown amount: outputs only.
 [[nodiscard]] std::vector<CallScript> plain_scripts(const program::Program& program);
 
 }  // namespace elixir::operators

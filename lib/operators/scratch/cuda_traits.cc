@@ -8,7 +8,7 @@ namespace elixir::operators {
 
 namespace {
 
-/// CUDA C++ Programming Guide, technical specifications per compute capability.
+/// Source: CUDA C++ Programming Guide, technical specifications per compute capability.
 int threads_per_multiprocessor(int sm) {
   constexpr int kTuring = 75;
   constexpr int kBlackwellOfGraphics = 120;

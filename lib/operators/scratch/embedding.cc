@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu; temporary storage of CUB's radix sort,
-// selection and scan (CCCL of CUDA 13).
+// Source: ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu; temporary storage of CUB's
+// radix sort, selection and scan (CCCL of CUDA 13).
 #include <algorithm>
 #include <cstdint>
 
@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::int64_t kCubAlignment = 256;
 constexpr std::int64_t kIndexBytes = 8;
-constexpr std::int64_t kCubTile = 4608;  ///< items of a block, keys of 8 bytes
+constexpr std::int64_t kCubTile = 4608;  ///< items per block, with keys of 8 bytes
 
-/// Radix sort of pairs of 8 bytes. What one block sorts by itself needs nothing, but asks for a
-/// byte. One sweep: bins of eight passes, look-back of each tile, the other halves of both double
+/// Radix sort of pairs of 8 bytes. What one block can sort alone needs nothing, but requests one
+/// byte. One sweep: bins of eight passes, look-back of each tile, the second halves of both double
 /// buffers, counters; each aligned.
 std::int64_t sort_bytes(std::int64_t count) {
   constexpr std::int64_t kOneBlock = 2304;
@@ -27,7 +27,7 @@ std::int64_t sort_bytes(std::int64_t count) {
          2 * round_up(count * kIndexBytes, kCubAlignment) + kCubAlignment + (kCubAlignment - 1);
 }
 
-/// States of the tiles of a scan (16 bytes each, 32 in front) and one aligned counter.
+/// Tile states of a scan (16 bytes each, 32 in front) and one aligned counter.
 std::int64_t scan_bytes(std::int64_t count) {
   constexpr std::int64_t kStateBytes = 16;
   constexpr std::int64_t kPadding = 32;
@@ -35,7 +35,7 @@ std::int64_t scan_bytes(std::int64_t count) {
          kCubAlignment + (kCubAlignment - 1);
 }
 
-/// Indices of several dimensions are flattened, which copies expanded ones.
+/// Indices with several dimensions are flattened, which copies expanded ones.
 void embedding(ScriptBuilder& script) {
   const auto* indices = script.tensor("indices");
   if (indices != nullptr && indices->sizes.size() > 1 && !is_contiguous(*indices)) {
@@ -43,13 +43,13 @@ void embedding(ScriptBuilder& script) {
   }
 }
 
-/// Bag sizes and bags of indices before the result.
+/// Bag sizes and bags of indices are allocated before the result.
 void embedding_bag(ScriptBuilder& script) {
   script.output(2);
   script.output(1);
 }
 
-/// Sorted indices and where they were, which stay until the call ends.
+/// The sorted indices and their old positions, which stay until the call ends.
 void sort_indices(ScriptBuilder& script, std::int64_t count) {
   script.temporary(count * kIndexBytes);
   script.temporary(count * kIndexBytes);
@@ -58,32 +58,32 @@ void sort_indices(ScriptBuilder& script, std::int64_t count) {
   script.release(range);
 }
 
-/// embedding_backward_cuda_kernel: gradients of equal indices are summed in parts. `width`: of a
-/// row of the weight, which has `rows`.
+/// embedding_backward_cuda_kernel: sums the gradients of equal indices in parts. `width` is that of
+/// a row of the weight, which has `rows` rows.
 void sum_by_index(
     ScriptBuilder& script, std::int64_t count, std::int64_t rows, std::int64_t width, bool narrow) {
   constexpr std::int64_t kRowsOfAPart = 10;
   constexpr std::int64_t kMostThreads = 1024;
   constexpr std::int64_t kWarp = 32;
-  constexpr std::int64_t kBlocksWorthTwoSteps = 4;  ///< a multiprocessor
+  constexpr std::int64_t kBlocksWorthTwoSteps = 4;  ///< per multiprocessor
   if (count <= 0 || rows <= 0 || width <= 0) return;
-  script.temporary(count * kIndexBytes);  // starts of segments of equal indices
-  script.temporary(kIndexBytes);          // how many
+  script.temporary(count * kIndexBytes);  // starts of the segments of equal indices
+  script.temporary(kIndexBytes);          // number of segments
   const int keys = script.temporary(count * kIndexBytes);
   script.release(script.temporary(scan_bytes(count)));
   script.release(keys);
   const std::int64_t segments = std::min(count, rows);
   const std::int64_t parts = count / kRowsOfAPart + segments;
-  script.temporary(segments * kIndexBytes);  // parts of each segment
-  script.temporary(segments * kIndexBytes);  // their starts
+  script.temporary(segments * kIndexBytes);  // number of parts of each segment
+  script.temporary(segments * kIndexBytes);  // starts of the parts
   script.release(script.temporary(scan_bytes(segments)));
-  script.temporary(kIndexBytes);  // how many parts
+  script.temporary(kIndexBytes);  // number of parts
   script.temporary(parts * kIndexBytes);
   const std::int64_t warped = round_up(width, kWarp);
   const std::int64_t block = std::min(warped, kMostThreads);
   const std::int64_t grid = ceil_div(segments * warped, block);
   if (grid < script.traits().assumed_multiprocessors() * kBlocksWorthTwoSteps && parts > grid * 4) {
-    // Few segments: parts are added atomically, in fp32.
+    // With few segments, parts are added atomically in fp32.
     script.temporary(parts * kIndexBytes);
     if (narrow) script.temporary(rows * width * kFloatBytes);
   } else {
@@ -121,7 +121,7 @@ void embedding_dense_backward(ScriptBuilder& script) {
   sum_into_table(script, *indices, *gradient);
 }
 
-/// Sums and means; the gradient of maxima is one indexed addition.
+/// For sums and means. The gradient of maxima is one indexed addition.
 void embedding_bag_backward(ScriptBuilder& script) {
   constexpr std::int64_t kMax = 2;
   const auto* gradient = script.tensor("grad");
@@ -136,7 +136,7 @@ void embedding_bag_backward(ScriptBuilder& script) {
   sum_into_table(script, *indices, *gradient);
 }
 
-/// Scans of one row go to CUB.
+/// Scans of one row use CUB.
 void cumsum(ScriptBuilder& script) {
   script.outputs();
   const auto* input = script.tensor("self");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/Loss.cpp: losses that LibTorch composes below autograd; cuda/LossCTC.cu.
+// Source: ATen/native/Loss.cpp (losses that LibTorch composes below autograd), cuda/LossCTC.cu.
 #include <cstdint>
 
 #include "operators/scratch/rules.h"
@@ -8,8 +8,8 @@
 namespace elixir::operators {
 namespace {
 
-/// log(sigmoid(input)), weighted by the positive class if it has weights; the losses; their
-/// reduction. Unreduced losses are the result.
+/// log(sigmoid(input)), weighted by the positive class if there are weights; then the losses; then
+/// their reduction. Without reduction the losses are the result.
 void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   constexpr std::int64_t kNone = 0;
   constexpr std::int64_t kMean = 1;
@@ -32,7 +32,7 @@ void binary_cross_entropy_with_logits(ScriptBuilder& script) {
 
 // --- CTC loss: log_probs (time, batch, label), …; its calls were never recorded ------------------
 
-/// Lengths of targets and inputs, and where each target begins, on the device.
+/// On the device: lengths of targets and inputs, and the start of each target.
 struct CtcLengths {
   int targets, inputs, offsets;
   CtcLengths(ScriptBuilder& script, std::int64_t batch)
@@ -49,7 +49,7 @@ struct CtcLengths {
   static constexpr std::int64_t kIndexBytes = 8;
 };
 
-/// The table of sums is made before the losses.
+/// The table of sums is allocated before the losses.
 void ctc_loss(ScriptBuilder& script) {
   script.modelled();
   const auto* log_probs = script.tensor("log_probs");
@@ -60,8 +60,8 @@ void ctc_loss(ScriptBuilder& script) {
   lengths.release(script);
 }
 
-/// A table like forward's. Large problems besides gather the blanks' columns of both tables and
-/// reduce them; without infinities, they select the gradients anew.
+/// A table like that of forward. Large problems also gather the blanks' columns of both tables and
+/// reduce them. Without infinities, they select the gradients again.
 void ctc_loss_backward(ScriptBuilder& script) {
   script.modelled();
   const auto* log_probs = script.tensor("log_probs");
@@ -73,7 +73,7 @@ void ctc_loss_backward(ScriptBuilder& script) {
   const CtcLengths lengths(script, batch);
   const int sums = script.temporary(table->bytes());
   script.outputs();
-  const bool large = 2 * time + 24 * batch / 10 + 2 * labels / 10 > 450;  // LibTorch's own
+  const bool large = 2 * time + 24 * batch / 10 + 2 * labels / 10 > 450;  // LibTorch's condition
   if (large) {
     const std::int64_t columns = (table->sizes.at(2) + 1) / 2;
     const std::int64_t blanks = batch * time * columns * program::element_bytes(table->dtype);

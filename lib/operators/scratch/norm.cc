@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/cuda/group_norm_kernel.cu, layer_norm_kernel.cu, Normalization.{cu,cuh}.
+// Source: ATen/native/cuda/group_norm_kernel.cu, layer_norm_kernel.cu, Normalization.{cu,cuh}.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace elixir::operators {
 namespace {
 
-/// Copies what is not contiguous first.
+/// Inputs that are not contiguous are copied first.
 void native_layer_norm(ScriptBuilder& script) {
   if (const auto* input = script.tensor("input"); input != nullptr && !is_contiguous(*input)) {
     script.temporary(input->bytes());
@@ -25,7 +25,7 @@ void native_layer_norm_backward(ScriptBuilder& script) {
   }
 }
 
-/// Scale and shift of every sample's channel in fp32.
+/// Scale and shift in fp32 for every channel of every sample.
 void native_group_norm(ScriptBuilder& script) {
   script.outputs();
   const std::int64_t samples = script.integer("N", 0);
@@ -35,7 +35,7 @@ void native_group_norm(ScriptBuilder& script) {
   script.temporary(samples * channels * kFloatBytes);
 }
 
-/// Sums of every channel, and three coefficients: two of every group, one of every channel.
+/// Sums for every channel, and three coefficients: two per group, one per channel.
 void native_group_norm_backward(ScriptBuilder& script) {
   script.outputs();
   const std::int64_t samples = script.integer("N", 0);
@@ -48,9 +48,9 @@ void native_group_norm_backward(ScriptBuilder& script) {
   script.temporary(samples * channels * kFloatBytes);
 }
 
-// --- Batch norm; with channels last its kernels reduce in blocks that meet in scratch memory -----
+// --- Batch norm. With channels last, blocks exchange partial sums through scratch memory ---------
 
-/// Whether channels are innermost, and everything else in order.
+/// Whether channels are innermost and all other dimensions are in order.
 bool channels_last(const program::TensorRef& tensor) {
   std::int64_t expected = 1;
   const auto fits = [&](std::size_t dimension) {
@@ -64,8 +64,8 @@ bool channels_last(const program::TensorRef& tensor) {
   return fits(0) && last;
 }
 
-/// `each` sums of every channel and block, and a counter for every column of blocks; nothing where
-/// one block is enough. Normalization.cuh, flexible_launch_configs.
+/// `each` sums for every channel and block, and one counter per column of blocks. Nothing if one
+/// block is enough. Source: Normalization.cuh, flexible_launch_configs.
 class BlockSums {
  public:
   BlockSums(ScriptBuilder& script, const program::TensorRef& input, std::int64_t each)
@@ -109,9 +109,9 @@ void native_batch_norm(ScriptBuilder& script) {
   BlockSums(script, *input, kSumsEach).release();
 }
 
-/// One kernel does it all where channels are not last and the input wants a gradient; else
-/// statistics that cuDNN's evaluation did not save are made anew, and sums of every channel are
-/// there to the end.
+/// One kernel does everything if channels are not last and the input needs a gradient. Otherwise
+/// statistics that cuDNN's evaluation did not save are computed again, and the sums of every
+/// channel stay until the end.
 void native_batch_norm_backward(ScriptBuilder& script) {
   constexpr std::int64_t kSumsEach = 2;
   const auto* input = script.tensor("input");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// cuDNN's recurrent layers: ATen/native/cudnn/RNN.cpp.
+// cuDNN's recurrent layers. Source: ATen/native/cudnn/RNN.cpp.
 #include <cstdint>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace elixir::operators {
 namespace {
 
-/// Of forward or backward.
+/// The layers of a forward or backward call.
 CudnnRnn layers_of(const ScriptBuilder& script, const program::TensorRef& input) {
   CudnnRnn rnn;
   rnn.mode = static_cast<CudnnRnn::Mode>(script.integer("mode", 2));
@@ -27,13 +27,14 @@ CudnnRnn layers_of(const ScriptBuilder& script, const program::TensorRef& input)
   return rnn;
 }
 
-/// What follows loops over the layers; a document may say any number.
+/// The code below loops over the layers, and a document may contain any number.
 bool has_plausible_layers(const CudnnRnn& rnn) {
   constexpr std::int64_t kMost = 1 << 20;
   return rnn.layers > 0 && rnn.layers <= kMost;
 }
 
-/// Scratch memory for a copy with the steps first in memory; none where the tensor is so already.
+/// Scratch memory for a copy with the steps first in memory. None if the tensor already has that
+/// order.
 int steps_first(ScriptBuilder& script, program::TensorRef tensor) {
   if (script.flag("batch_first")) {
     std::swap(tensor.sizes.at(0), tensor.sizes.at(1));
@@ -42,7 +43,7 @@ int steps_first(ScriptBuilder& script, program::TensorRef tensor) {
   return is_contiguous(tensor) ? -1 : script.temporary(tensor.bytes());
 }
 
-/// What was recorded is training.
+/// Only training was recorded.
 void note_source(ScriptBuilder& script, const CudnnRnn& rnn, bool training) {
   if (training && rnn.is_exact()) {
     script.measured();
@@ -51,7 +52,7 @@ void note_source(ScriptBuilder& script, const CudnnRnn& rnn, bool training) {
   }
 }
 
-/// Output, states, packed weights (last among the results), workspace, reserve space.
+/// Allocates output, states, packed weights (the last result), workspace, reserve space.
 void cudnn_rnn(ScriptBuilder& script) {
   const auto* input = script.tensor("input");
   if (input == nullptr || input->sizes.size() != 3) return;
@@ -70,8 +71,8 @@ void cudnn_rnn(ScriptBuilder& script) {
   script.release(workspace);
 }
 
-/// Zeros for gradients that are not there; then the gradients of the inputs and of the weights,
-/// each with copies and a workspace of its own.
+/// Zeros for missing gradients. Then the gradients of the inputs and of the weights, each with its
+/// own copies and workspace.
 void cudnn_rnn_backward(ScriptBuilder& script) {
   constexpr std::size_t kInputGradients = 3;
   const auto* input = script.tensor("input");
@@ -100,7 +101,7 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   script.release(of_input);
   if (script.output_count() == inputs) return;  // the weights are frozen
   const int again = steps_first(script, *input);
-  // Without biases the gradients are copied out of the packed ones.
+  // Without biases, the gradients are copied out of the packed gradients.
   const bool packed = script.output_count() == inputs + 1;
   const int sums =
       packed ? -1 : script.temporary(rnn.weight_elements() * program::element_bytes(rnn.dtype));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// ATen/native/cuda/Reduce.cuh, ReduceMomentKernel.cu, ReduceSumProdKernel.cu,
-// NLLLoss2d.cu.
+// Source: ATen/native/cuda/Reduce.cuh, ReduceMomentKernel.cu, ReduceSumProdKernel.cu, NLLLoss2d.cu.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -12,7 +11,7 @@
 namespace elixir::operators {
 namespace {
 
-/// Sums and means accumulate in fp32 (integers in int64, fp64 in itself).
+/// Sums and means accumulate in fp32, integers in int64, fp64 in fp64.
 std::int64_t accumulator_bytes(program::DType dtype) {
   constexpr std::int64_t kFloatBytes = 4;
   constexpr std::int64_t kLongBytes = 8;
@@ -36,7 +35,7 @@ void sum(ScriptBuilder& script) {
   reduce(script, call.have("dim") ? call.integers("dim") : program::Ints{});
 }
 
-/// The weights' sum is made before the loss.
+/// The sum of the weights is allocated before the loss.
 void nll_loss2d_forward(ScriptBuilder& script) {
   script.output(1);
   script.output(0);

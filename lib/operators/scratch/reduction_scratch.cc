@@ -21,8 +21,8 @@ struct Dimension {
   std::int64_t input_stride = 0, output_stride = 0;  ///< elements; output's is 0 where reduced
 };
 
-/// Dimensions as the tensor iterator visits them: reduced ones first, then by strides, neighbours
-/// that are one block of memory merged.
+/// The dimensions in the order of the tensor iterator: reduced ones first, then by strides.
+/// Neighbours that form one block of memory are merged.
 std::vector<Dimension> iterated(const program::TensorRef& input, const std::vector<bool>& reduced) {
   const std::size_t rank = input.sizes.size();
   std::vector<Dimension> dimensions(rank);
@@ -31,7 +31,7 @@ std::vector<Dimension> iterated(const program::TensorRef& input, const std::vect
     dimensions[i] = {input.sizes[i], input.strides[i], reduced[i] ? 0 : output_stride};
     if (!reduced[i]) output_stride *= input.sizes[i];
   }
-  // 1: `a` comes after `b`; -1: before; 0: no opinion.
+  // 1: `a` comes after `b`; -1: before; 0: undecided.
   const auto compare = [](const Dimension& a, const Dimension& b) {
     if ((a.output_stride == 0) != (b.output_stride == 0)) return b.output_stride == 0 ? 1 : -1;
     for (const auto& [first, second] :
@@ -75,7 +75,7 @@ std::vector<Dimension> iterated(const program::TensorRef& input, const std::vect
   return merged;
 }
 
-/// Widest vector in which neighbouring outputs can be read together.
+/// The widest vector that can read neighbouring outputs together.
 std::int64_t output_vector(const std::vector<Dimension>& dimensions, std::size_t first_kept) {
   std::int64_t width = kVector;
   const auto narrow_to = [&width](std::int64_t n) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The rules by operator name, a table for each topic. Each rule follows the order of allocations in
-// LibTorch 2.11's CUDA sources (named at the rule) and is checked against recorded allocations in
+// The rules by operator name, one table per topic. Each rule follows the order of allocations in
+// LibTorch 2.11's CUDA sources (named at the rule). Recorded allocations check the rules in
 // tests/memory/recorded/recorded_programs_test.cc.
 
 #include <string_view>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes the script of one call. A rule says what it must; what it leaves out follows by itself:
-// outputs that it does not name come after all it has said, in order, and temporaries that it does
-// not release are released at the end.
+// Builds the script of one call. A rule states only what it must. The builder adds the rest:
+// outputs that the rule did not name come at the end, in order, and temporaries that it did not
+// release are released at the end.
 
 #include <cstdint>
 #include <string_view>
@@ -18,13 +18,13 @@ inline constexpr std::int64_t kFloatBytes = 4;
 
 class ScriptBuilder {
  public:
-  /// `fresh`: storages that the call allocates, in the order of its outputs.
+  /// `fresh` lists the storages that the call allocates, in the order of its outputs.
   ScriptBuilder(const program::Operator& op,
                 std::vector<program::StorageId> fresh,
                 const program::Program& program,
                 const CudaTraits& traits);
 
-  /// The call's arguments by name, as `program::Arguments` has them.
+  /// The call's arguments by name, as in `program::Arguments`.
   [[nodiscard]] const program::TensorRef* tensor(std::string_view name) const {
     return arguments_.tensor(name);
   }
@@ -41,14 +41,15 @@ class ScriptBuilder {
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }
   [[nodiscard]] std::int64_t output_bytes(std::size_t position) const;
 
-  /// The `position`-th fresh output now; nothing when there is none or it is there already.
+  /// Allocates the `position`-th fresh output now. Does nothing if it does not exist or is already
+  /// allocated.
   void output(std::size_t position);
-  /// All fresh outputs that are not there yet.
+  /// Allocates all fresh outputs that are not yet allocated.
   void outputs();
-  /// Scratch memory; -1 for no bytes.
+  /// Allocates scratch memory and returns its number; -1 for zero bytes.
   int temporary(std::int64_t bytes);
   void release(int temporary);
-  /// What the process keeps, and scratch memory for making it.
+  /// Memory that the process keeps, and scratch memory used once to create it.
   void persistent(std::int64_t bytes);
   void once(std::int64_t bytes);
   void measured() { source_ = ScriptSource::kMeasured; }
@@ -69,7 +70,7 @@ class ScriptBuilder {
   ScriptSource source_ = ScriptSource::kExact;
 };
 
-/// Whether a tensor's elements are one block in row-major order.
+/// Whether the elements of a tensor are one block in row-major order.
 [[nodiscard]] bool is_contiguous(const program::TensorRef& tensor);
 
 }  // namespace elixir::operators

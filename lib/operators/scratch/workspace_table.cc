@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kSchema = "elixir.workspaces";
 constexpr int kSchemaMajor = 1;
 
-/// "o0 +1024 -0": outputs, temporaries, releases. The whole script must make sense: each output
-/// once, each release of what is held.
+/// Parses "o0 +1024 -0": outputs, temporaries, releases. The script must be consistent: each output
+/// once, and releases only of temporaries that are held.
 std::vector<RecordedStep> parse_script(const JsonCursor& value) {
   const std::string text = value.string();
   const auto bad = [&value](std::string_view word, std::string_view why) {

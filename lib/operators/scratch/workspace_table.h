@@ -14,7 +14,7 @@
 
 namespace elixir::operators {
 
-/// In a table outputs are positions among the call's fresh outputs.
+/// One step of a recorded script. A table identifies outputs by position among the fresh outputs.
 struct RecordedStep {
   enum class Kind : std::uint8_t { kOutput, kTemporary, kRelease } kind = Kind::kOutput;
   std::int64_t bytes = 0;  ///< kTemporary
@@ -22,14 +22,14 @@ struct RecordedStep {
 };
 
 struct WorkspaceTable {
-  std::string target;                                                ///< "cuda:sm_90"
-  std::string libraries;                                             ///< what it was measured with
+  std::string target;     ///< "cuda:sm_90"
+  std::string libraries;  ///< versions it was measured with
   std::unordered_map<std::string, std::vector<RecordedStep>> calls;  ///< by operator_key
 };
 
 [[nodiscard]] WorkspaceTable parse_workspace_table(const JsonDocument& document);
 
-/// The shipped table for a compute capability (times ten); empty when there is none. Searched like
+/// The shipped table for a compute capability (times ten); empty when there is none. Searches like
 /// hardware profiles: $ELIXIR_PROFILES, the installation, the source tree.
 [[nodiscard]] WorkspaceTable shipped_workspace_table(int sm);
 

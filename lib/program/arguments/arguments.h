@@ -14,31 +14,32 @@
 
 namespace elixir::program {
 
-/// What LibTorch's schema calls the arguments of one operator.
+/// The argument names of one operator in LibTorch's schema.
 struct ArgumentNames {
   std::string_view name;      ///< "aten::sum"
   std::string_view overload;  ///< "dim_IntList"
   std::vector<std::string_view> arguments;
 };
 
-/// The whole table, in no order that matters.
+/// The whole table. Its order has no meaning.
 [[nodiscard]] const std::vector<ArgumentNames>& argument_names();
 
-/// A view: the call must outlive it. A document may hold fewer arguments than the schema has, or
-/// values of other types: they are as good as not there. Every name must be one of the operator's;
-/// any other, and an operator that the table lacks, is a bug and throws kInternal.
+/// A view of a call's arguments; the call must outlive it. A document may hold fewer arguments than
+/// the schema has, or values of other types: such arguments count as missing. Asking for a name
+/// that the operator does not have, or for an operator that the table does not have, is a bug:
+/// throws kInternal.
 class Arguments {
  public:
-  /// An overload that the table lacks has the names of the operator without an overload.
+  /// For an overload that the table lacks, uses the names of the operator without an overload.
   explicit Arguments(const Operator& call);
 
   /// Whether the operator has an argument of this name.
   [[nodiscard]] bool have(std::string_view name) const { return position(name).has_value(); }
-  /// nullptr where it is none, or not there.
+  /// nullptr when the argument is missing or not a tensor.
   [[nodiscard]] const TensorRef* tensor(std::string_view name) const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const;
   [[nodiscard]] std::optional<double> number(std::string_view name) const;
-  [[nodiscard]] bool flag(std::string_view name) const;  ///< false where it is not there
+  [[nodiscard]] bool flag(std::string_view name) const;  ///< false when missing
   [[nodiscard]] Ints integers(std::string_view name) const;
   [[nodiscard]] Bools booleans(std::string_view name) const;
 

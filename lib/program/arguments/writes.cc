@@ -9,7 +9,7 @@
 namespace elixir::program {
 namespace {
 
-/// The named arguments are written without being returned.
+/// An operator, and the arguments that it writes without returning them.
 struct Writer {
   std::string_view name;
   std::array<std::string_view, 4> arguments;  ///< "" after the last

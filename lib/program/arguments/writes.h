@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes that outputs do not show: batch norms in training update running statistics, and noise is
-// kept in an argument. A storage's version grows with such a call too; the version after it appears
-// first among the arguments of a later call.
+// Writes that a call's outputs do not show: batch norms in training update running statistics, and
+// some operators write noise into an argument. Such a call increments the storage's version too,
+// and the new version appears first among the arguments of a later call.
 
 #include <array>
 #include <string_view>
@@ -13,13 +13,13 @@
 
 namespace elixir::program {
 
-/// Whether an operator of this name updates statistics, of which its schema says nothing, when its
-/// argument `training` is true.
+/// Whether an operator of this name updates running statistics when its argument `training` is
+/// true. Its schema does not say so.
 [[nodiscard]] bool updates_statistics(std::string_view name);
-/// The arguments that hold them.
+/// The arguments that hold the statistics.
 inline constexpr std::array<std::string_view, 2> kStatistics{"running_mean", "running_var"};
 
-/// The tensors that a call writes without returning them, as it sees them.
+/// The tensors that a call writes but does not return, in the version that the call reads.
 [[nodiscard]] std::vector<TensorRef> unreturned_writes(const Operator& op);
 
 }  // namespace elixir::program

@@ -23,7 +23,7 @@ bool same_memory_order(const TensorRef& a, const TensorRef& b) {
   return true;
 }
 
-/// Fails with the place of what breaks the program's own rules.
+/// Throws at the place that breaks the program's own rules.
 class Validator {
  public:
   Validator(const JsonDocument& document, const Program& program)
@@ -66,7 +66,7 @@ class Validator {
   }
 
  private:
-  /// What is there before the step has storages of its own, of its own category.
+  /// Everything that exists before the step must have its own storage, of the right category.
   void check_owners() const {
     std::vector<bool> owned(program_.storages.size(), false);
     const auto own = [&](const std::string& place, const TensorRef& tensor, Category category) {
@@ -100,7 +100,7 @@ class Validator {
     }
   }
 
-  /// Calls read what was made before them, and gradients are made.
+  /// Calls may only read what earlier calls produced, and gradients must be produced.
   void check_lifetimes() const {
     try {
       const Lifetimes lifetimes = analyse_lifetimes(program_);
@@ -110,7 +110,7 @@ class Validator {
         }
       }
     } catch (const Error& error) {
-      // What is a bug in a program of our own is bad input here.
+      // This would be a bug in a program of our own. In a document it is bad input.
       if (error.info().code != ErrorCode::kInternal) throw;
       fail("/operators", error.info().message);
     }
@@ -124,7 +124,7 @@ class Validator {
     return elements;
   }
 
-  /// Sums over a program fit 64 bits, optimizer state and rounding included.
+  /// Sums over a program must fit into 64 bits, including optimizer state and rounding.
   void check_totals() const {
     constexpr long double kMostBytes = 0x1p60L;
     constexpr long double kMostElements = 0x1p56L;
@@ -196,7 +196,7 @@ class Validator {
                          tensor.storage,
                          static_cast<std::int64_t>(program_.storages.size()) - 1);
     }
-    // Last element of the view, in a type that hostile numbers cannot overflow step by step.
+    // The last element of the view, in a type that hostile numbers cannot overflow.
     auto last = static_cast<long double>(tensor.offset);
     if (elements_of(tensor) > 0x1p56L) return "the tensor has more elements than any memory";
     for (std::size_t d = 0; d < tensor.sizes.size(); ++d) {

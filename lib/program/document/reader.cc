@@ -126,10 +126,11 @@ std::vector<std::string> read_names(const JsonCursor& cursor) {
   return names;
 }
 
-/// Operators arrive before or after the table of modules; paths are resolved once both are there.
+/// Operators may come before or after the table of modules, so paths are resolved when both are
+/// read.
 struct ReadOperators {
   std::vector<Operator> operators;
-  std::vector<std::string> modules;  ///< by operator; empty optional is null
+  std::vector<std::string> modules;  ///< by operator; see `attributed`
   std::vector<bool> attributed;
 };
 
@@ -252,7 +253,7 @@ void read_model(const JsonCursor& cursor, Profile& profile) {
   program.draws_random = cursor.at("draws_random").boolean();
 }
 
-/// Elements that were read are null now; what is left was no record.
+/// Elements that were read are null now. Any other element was not a record.
 void check_all_read(const JsonCursor& array, std::size_t read) {
   std::size_t elements = 0;
   for (const JsonCursor& item : array.items()) {

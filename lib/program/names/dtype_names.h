@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Names that other programs give to dtypes, to answer whoever writes one with ours.
+// Names that other programs use for dtypes. They let an error suggest our name for a dtype.
 
 #include <optional>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace elixir::program {
 
-/// "int64" for "long", "torch.long", "i64", "Int64"; nullopt for what nobody calls a dtype, and for
-/// our own names.
+/// Our name for another program's: "int64" for "long", "torch.long", "i64", "Int64". nullopt for an
+/// unknown name, and for a name that is already ours.
 [[nodiscard]] std::optional<std::string> dtype_meant_by(std::string_view name);
 
-/// What to say to a wrong `--input NAME:DTYPE[D0,D1,...]`: the same with the dtype's name in place
-/// of another one's, else an example.
+/// Help for a wrong `--input NAME:DTYPE[D0,D1,...]`: the same text with our dtype name if the given
+/// one is another program's, otherwise an example.
 [[nodiscard]] std::string help_for_input(const std::string& text);
 
 }  // namespace elixir::program

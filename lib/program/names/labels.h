@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the parts of a program are called in front of people. Names come from the model's file:
-// nothing here is escaped.
+// Text for people about the parts of a program. Names come from the model's file. Nothing here is
+// escaped: the caller must escape.
 
 #include <cstdint>
 #include <map>
@@ -16,9 +16,9 @@ namespace elixir::program {
 /// "bfloat16[8,1024,768]".
 [[nodiscard]] std::string geometry_of(const TensorRef& tensor);
 
-/// "(model)" for the root, which has no name.
+/// The module's path; "(model)" for the root, whose path is empty.
 [[nodiscard]] std::string module_label(const std::string& path);
-/// Likewise for the module of a call; "(unattributed)" when nobody knows it.
+/// The module of a call; "(unattributed)" when the module is unknown.
 [[nodiscard]] std::string module_label(const Program& program, const Operator& op);
 
 /// "optimizer state".
@@ -26,22 +26,22 @@ namespace elixir::program {
 /// "forward".
 [[nodiscard]] std::string label_of(Phase phase);
 
-/// One unit for all the work that is shown together.
+/// One unit for all figures of work that are shown together.
 struct WorkUnit {
   std::string_view name;  ///< "TFLOP"
   double flops = 1;
 };
-/// TFLOP, GFLOP or MFLOP: the largest of which `most` is at least one.
+/// TFLOP, GFLOP or MFLOP: the largest in which `most` is at least one.
 [[nodiscard]] WorkUnit work_unit(std::int64_t most);
-/// Without the unit: "2,214", "0.438".
+/// The number without the unit: "2,214", "0.438".
 [[nodiscard]] std::string in_unit(std::int64_t flops, const WorkUnit& unit);
 
 struct StorageLabel {
-  std::string tensor;  ///< its geometry, or its bytes when no tensor shows it
+  std::string tensor;  ///< its geometry, or its bytes when no tensor uses it
   std::string origin;  ///< a parameter's name, or "aten::mm in h.0.attn"
 };
 
-/// What storages hold and who made them. The program must outlive this.
+/// Describes what storages hold and what made them. The program must outlive this.
 class StorageLabels {
  public:
   explicit StorageLabels(const Program& program);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLargestSummaryBytes = 1 << 20;
 
-/// The data of a workflow command.
+/// Escapes the data of a workflow command.
 std::string escape_data(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -33,7 +33,7 @@ std::string escape_data(std::string_view text) {
   return result;
 }
 
-/// A property of a workflow command: the separators too.
+/// Escapes a property of a workflow command, including the separators.
 std::string escape_property(std::string_view text) {
   std::string result;
   for (const char c : escape_data(text)) {
@@ -108,7 +108,7 @@ std::string commands(const std::vector<Annotation>& annotations) {
   return text;
 }
 
-/// Text inside a Markdown table or list: nothing in it formats, links or mentions.
+/// Escapes text for a Markdown table or list: nothing in it formats, links or mentions.
 std::string markdown(std::string_view text) {
   std::string result;
   for (const char c : one_line(text)) {
@@ -161,7 +161,7 @@ std::string github_annotations(const check::CheckReport& report) {
   for (const check::FileReport& file : report.files) {
     for (const check::Check& check : file.checks) {
       if (check.failed()) errors.push_back(annotation_of(file, check));
-      // A limit that another document answers needs nobody's attention.
+      // If another document answers a limit, nobody needs to act.
       const bool lacks_baseline = check.is_increase() && check.verdict == check::Verdict::kWaived;
       if (lacks_baseline) warnings.push_back(annotation_of(file, check));
     }
@@ -170,7 +170,7 @@ std::string github_annotations(const check::CheckReport& report) {
 }
 
 std::string github_inert(std::string_view text) {
-  // Nobody can write a text that has its own hash in it.
+  // Safe as a token, because no text can contain its own hash.
   const std::string token = sha256_hex(text);
   return fmt::format("::stop-commands::{}\n{}::{}::\n", token, text, token);
 }

@@ -33,7 +33,7 @@ std::string attributes(const Counts& counts) {
                      counts.skipped);
 }
 
-/// What a person reads when the case is opened.
+/// The text that is shown when the case is opened.
 std::string details(const check::FileReport& file, const check::Check& check) {
   std::string text = fmt::format("{}\nlimit: {}\n", comparison_of(check), origin_of(check));
   if (check.verdict != check::Verdict::kOver) return text;
@@ -73,7 +73,7 @@ std::string xml_escape(std::string_view text) {
   for (std::size_t i = 0; i < clean.size(); ++i) {
     const std::string_view rest = std::string_view(clean).substr(i);
     const auto byte = [&rest](std::size_t at) { return static_cast<unsigned char>(rest[at]); };
-    // Well-formed or not, UTF-8 of surrogates, U+FFFE and U+FFFF is none of XML's characters.
+    // XML has no characters for UTF-8 of surrogates, U+FFFE and U+FFFF, well-formed or not.
     const bool three = rest.size() >= 3;
     const bool surrogate = three && byte(0) == 0xed && byte(1) >= 0xa0;
     const bool not_a_character =

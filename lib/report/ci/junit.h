@@ -16,7 +16,7 @@ namespace elixir::report {
 
 [[nodiscard]] std::string junit_xml(const check::CheckReport& report);
 
-/// `text` as XML 1.0 attribute or element content: characters that XML cannot hold become `?` or
+/// `text` as XML 1.0 attribute or element content. Characters that XML does not allow become `?` or
 /// `\xNN`.
 [[nodiscard]] std::string xml_escape(std::string_view text);
 

@@ -9,7 +9,7 @@
 namespace elixir::report {
 namespace {
 
-/// The entity of a character that means something to HTML; empty for the others.
+/// The entity of a character with a meaning in HTML; empty for other characters.
 std::string_view entity_of(char c) {
   switch (c) {
     case '&':
@@ -63,7 +63,7 @@ std::string script_json(const Json& value) {
   std::string result;
   result.reserve(text.size());
   for (const char c : text) {
-    // Outside strings JSON has none of the three.
+    // Outside of strings, JSON contains none of the three.
     if (c == '<' || c == '>' || c == '&') {
       result += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
     } else {

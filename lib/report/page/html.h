@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Text into HTML. Names of modules, operators and files are hostile: nothing reaches a page but
-// through here.
+// Escapes text for HTML. Names of modules, operators and files are hostile, so all text on a page
+// must pass through these functions.
 
 #include <string>
 #include <string_view>
@@ -11,15 +11,16 @@
 
 namespace elixir::report {
 
-/// For element content and quoted attributes: `& < > " '` as entities, control characters other
-/// than newline and tab as `\xNN`, invalid UTF-8 as U+FFFD.
+/// For element content and quoted attributes. `& < > " '` become entities, control characters other
+/// than newline and tab become `\xNN`, invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string escape_html(std::string_view text);
 
-/// At most about 200 bytes of a name, then an ellipsis: hostile names must not make a page large.
+/// At most about 200 bytes of a name, then an ellipsis, so that hostile names cannot make a page
+/// large.
 [[nodiscard]] std::string shortened(std::string_view name);
 
-/// For the content of a `<script type="application/json">`: compact, without `<`, `>` and `&`, so
-/// that no text can end the element.
+/// For the content of a `<script type="application/json">`. Compact, and without `<`, `>` and `&`,
+/// so that no text can end the element.
 [[nodiscard]] std::string script_json(const Json& value);
 
 }  // namespace elixir::report

@@ -18,21 +18,22 @@ namespace {
 
 using memory::TimelineBucket;
 
-/// The plot's place in the picture, in its own units.
+/// The plot's position in the chart, in the chart's units.
 constexpr double kWidth = 1200, kHeight = 440;
 constexpr double kLeft = 76, kTop = 40, kPlotWidth = 1110, kPlotHeight = 352;
 /// Room above the peak for its label.
 constexpr double kHeadroom = 1.06;
 constexpr int kTicksWanted = 6, kOperatorTicksWanted = 10;
 
-/// One digit after the point, none when it is zero: pictures are made of very many coordinates.
+/// One digit after the decimal point, or none if it is zero, because charts contain very many
+/// coordinates.
 std::string coordinate(double value) {
   const auto tenths = static_cast<long long>(std::llround(value * 10));
   return tenths % 10 == 0 ? fmt::format("{}", tenths / 10)
                           : fmt::format("{}.{}", tenths / 10, std::abs(tenths % 10));
 }
 
-/// 1, 2 or 5 times a power of ten: about `wanted` of them in `range`.
+/// 1, 2 or 5 times a power of ten, for about `wanted` ticks in `range`.
 double tick_step(double range, int wanted) {
   const double rough = range / wanted;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -52,7 +53,7 @@ std::string number(double value) {
   return text;
 }
 
-/// A name in a table of names, added when it is new.
+/// A table of names. New names are added.
 class Names {
  public:
   std::size_t position(const std::string& name) {
@@ -99,7 +100,7 @@ double MemoryChart::y_of(std::int64_t bytes) const {
   return kTop + kPlotHeight * (1 - static_cast<double>(bytes) / static_cast<double>(top_bytes_));
 }
 
-/// Outline of one category's band: its upper edge to the right, its lower edge back, in steps.
+/// The outline of one category's band: its upper edge to the right, its lower edge back, in steps.
 std::string MemoryChart::area(std::size_t layer) const {
   std::vector<double> lower;
   std::vector<double> upper;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The picture of a step's memory: areas by category, stacked, over the operators in order; the
-// peak, and where backward begins. As SVG it needs no script; with the data, the page's script
-// shows what is under the pointer and leaves categories out. Colours are those of torch.profiler's
+// The chart of a step's memory: stacked areas by category over the operators in order, with the
+// peak and the start of backward. The SVG works without a script. With the data, the page's script
+// shows values under the pointer and can hide categories. The colours are those of torch.profiler's
 // memory timeline, as CSS variables of the page.
 
 #include <string>
@@ -23,15 +23,15 @@ class MemoryChart {
   /// At most this many steps along the x axis.
   static constexpr std::size_t kMostBuckets = 2000;
 
-  /// All three must outlive the chart; the program has operators.
+  /// All three must outlive the chart. The program must have operators.
   MemoryChart(const program::Program& program,
               const memory::Timeline& timeline,
               const ByteUnit& unit);
 
-  /// Those that ever have bytes, from the bottom.
+  /// Layers that have bytes at some time, from the bottom.
   [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
   [[nodiscard]] std::string svg() const;
-  /// What the script reads (profile_page.js).
+  /// The data for the script (profile_page.js).
   [[nodiscard]] Json data() const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 using memory::ModuleMemory;
 
-/// Rows that are open at first: a screenful.
+/// Number of rows that are open at first: about one screen.
 constexpr std::size_t kOpenRows = 24;
 
 class Writer {
@@ -46,7 +46,7 @@ class Writer {
     return tree_[static_cast<std::size_t>(position)];
   }
 
-  /// Breadth first: which modules have a row, and which of those are open at first.
+  /// Chooses, breadth first, which modules have a row and which of those are open at first.
   void choose(std::size_t limit) {
     std::vector<std::int32_t> order{0};
     shown_[0] = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A module tree as an HTML table whose rows open and close. Without a script all rows show.
+// A module tree as an HTML table with rows that open and close. Without a script all rows show.
 
 #include <cstddef>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace elixir::report {
 
-/// At most `limit` modules, outer ones first; what is left out is counted where it would be. Bars
-/// show each module's share of the activations.
+/// Shows at most `limit` modules, outer ones first. Omitted modules are counted where they would
+/// be. Bars show each module's share of the activations.
 [[nodiscard]] std::string module_table(const std::vector<memory::ModuleMemory>& tree,
                                        const ByteUnit& unit,
                                        std::size_t limit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Style and script of the HTML page: profile_page.css and profile_page.js, compiled in.
+// The style and script of the HTML page (profile_page.css, profile_page.js), compiled in.
 
 #include <string_view>
 

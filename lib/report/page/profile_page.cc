@@ -35,7 +35,7 @@ namespace {
 using program::Program;
 
 constexpr std::size_t kTensorsShown = 40;
-/// Tensors that together take less than the peak divided by this are counted, not listed.
+/// Tensors with a total below the peak divided by this are counted, not listed.
 constexpr std::int64_t kLightestShare = 5000;
 constexpr std::size_t kOperatorsShown = 25;
 constexpr std::size_t kModulesOnPage = 2500;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// elixir-profile's report as one HTML page that needs nothing else: no network (its content
-// security policy forbids any), no library. Light or dark as the reader's system is. Pictures and
-// tables are there without a script; the script adds what is under the pointer. The same profile
-// gives the same bytes. docs/memory-report.md explains every number.
+// elixir-profile's report as one self-contained HTML page. It uses no network (its content security
+// policy forbids it) and no library, and follows the reader's light or dark setting. Charts and
+// tables work without a script; the script adds values under the pointer. The same profile gives
+// the same bytes. docs/memory-report.md explains every number.
 
 #include <string>
 
@@ -13,8 +13,9 @@
 
 namespace elixir::report {
 
-/// `step` is that of `profile`'s program and optimizer. Size is bounded whatever the program's:
-/// tables have their tails grouped, the timeline has at most MemoryChart::kMostBuckets steps.
+/// `step` must be that of `profile`'s program and optimizer. The size of the page is bounded for
+/// every program: tables group their tails, and the timeline has at most MemoryChart::kMostBuckets
+/// steps.
 [[nodiscard]] std::string profile_page(const program::Profile& profile,
                                        const memory::TrainingStep& step);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One line on a screen for several things whose names differ in numbers alone.
+// One line on a screen for several things whose names differ only in numbers.
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One unit for all figures of a report, so that they can be compared at a glance.
+// One unit for all byte figures of a report, so that they are easy to compare.
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@ namespace elixir::report {
 
 struct ByteUnit {
   std::string_view name;   ///< "MiB"
-  std::int64_t bytes = 1;  ///< in one
-  int digits = 0;          ///< after the point
+  std::int64_t bytes = 1;  ///< bytes per unit
+  int digits = 0;          ///< after the decimal point
 };
 
 /// KiB below 10 MiB, MiB below 10 GiB, GiB from there on.

@@ -31,7 +31,7 @@ std::string_view unit_name(Measure measure) {
 /// "332,398,592 bytes", "15.4 ms".
 std::string exact(Measure measure, std::int64_t value) {
   if (measure == Measure::kCount) return format_count(value);
-  // A time to the nanosecond says no more than its first digits.
+  // More digits of a time would not be useful.
   if (measure == Measure::kNanoseconds) return format_ns(static_cast<double>(value));
   return fmt::format("{} {}", format_count(value), unit_name(measure));
 }
@@ -62,7 +62,7 @@ std::string checks_table(const check::FileReport& file) {
   return table.text();
 }
 
-/// "+28.7 %, at most +2 %" of a limit over the baseline; else empty.
+/// "+28.7 %, at most +2 %" for a limit over the baseline; empty for other limits.
 std::string grown_by(const check::Check& check) {
   if (!check.is_increase() || !check.value || !check.baseline_value) return "";
   if (*check.baseline_value == 0)

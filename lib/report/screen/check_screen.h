@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What elixir-check says, as text for people and as the document of its --json result.
+// The output of elixir-check, as text for people and as the document for --json.
 
 #include <string>
 
@@ -10,21 +10,20 @@
 
 namespace elixir::report {
 
-/// A table of checks for every document, who is responsible for what is over, and the verdict as
-/// the last line.
+/// A table of checks for each document, the culprits of exceeded limits, and the verdict as the
+/// last line.
 [[nodiscard]] std::string check_screen(const check::CheckReport& report);
 
-/// {verdict, within, failed, waived, files[]}; every field is always present, what does not exist
-/// is null.
+/// {verdict, within, failed, waived, files[]}. Every field is present; missing values are null.
 [[nodiscard]] Json to_json(const check::CheckReport& report);
 
-// Pieces that other formats use too; one line each.
+// Pieces that other formats use too, one line each.
 
 /// "peak allocated", "peak allocated over its baseline".
 [[nodiscard]] std::string title_of(const check::Check& check);
 /// "over by 332,398,592 bytes (1.55 %)", "ok", "ok: +0.5 %, at most +2 %", "not known: …".
 [[nodiscard]] std::string result_of(const check::Check& check);
-/// "19.5 GiB of at most 18.0 GiB" or what there is of it.
+/// "19.5 GiB of at most 18.0 GiB", or the parts of it that are known.
 [[nodiscard]] std::string comparison_of(const check::Check& check);
 /// "--max-process", "budget.json: /limits/max_process_bytes (line 6)".
 [[nodiscard]] std::string origin_of(const check::Check& check);

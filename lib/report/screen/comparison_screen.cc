@@ -62,7 +62,7 @@ std::string_view presence_word(Presence presence) {
   return "";
 }
 
-/// What makes the two profiles hard to compare.
+/// Lists what makes the two profiles hard to compare.
 std::string differences(const Comparison& comparison) {
   std::string text;
   const auto say = [&text](std::string_view what, const Change<std::string>& change) {
@@ -113,7 +113,7 @@ std::string totals(const Comparison& comparison) {
     tensors.before += peak.before;
     tensors.after += peak.after;
   }
-  // What the categories leave of the peak, so that the rows add up to it.
+  // The part of the peak in no category, so that the rows add up to the peak.
   const Amount rest{comparison.peak_allocated_bytes.before - tensors.before,
                     comparison.peak_allocated_bytes.after - tensors.after};
   if (rest.before != 0 || rest.after != 0) row("  at the peak: workspaces, unsplit blocks", rest);
@@ -181,19 +181,19 @@ std::string heading(std::string_view what,
                      other == 0 ? "" : fmt::format(", {} {}", other, otherwise));
 }
 
-/// One line of a table of changes: a module or operator, or several of one shape that changed
-/// alike; figures are sums over them.
+/// One line of a table of changes: a module or operator, or several of one shape with equal
+/// changes. Figures are sums over them.
 struct Row {
   std::string name;
   int count = 1;
   Presence presence = Presence::kBoth;
-  /// Growth, by column; the first is what rows are sorted by.
+  /// The growth in each column. Rows are sorted by the first.
   std::vector<std::int64_t> growths;
   std::string suffix;  ///< after the name: " (backward)"
 };
 
-/// Rows of one shape with equal figures in the first `compared` columns become one: those figures
-/// add up, of the others the largest stays. Largest first, then in the order given.
+/// Joins rows of one shape with equal figures in the first `compared` columns. Those figures are
+/// summed; of the other columns the largest figure stays. Largest first, then in the given order.
 std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
   using Key = std::tuple<std::string, Presence, std::vector<std::int64_t>>;
   std::map<Key, std::size_t> positions;
@@ -221,8 +221,8 @@ std::vector<Row> joined(const std::vector<Row>& rows, std::size_t compared) {
   return result;
 }
 
-/// The rows that grew most and, below them, the ones that shrank most; then what is left, with its
-/// sums in the first `summed` columns, so that these add up.
+/// The rows that grew most, then the rows that shrank most, then one row for the rest with its sums
+/// in the first `summed` columns, so that these columns add up.
 std::string rows_table(Table table, const std::vector<Row>& rows, std::size_t summed) {
   constexpr std::size_t kMostShrunkShown = 3;
   const std::size_t shown = std::min(rows.size(), kMostShown);

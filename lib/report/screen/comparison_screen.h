@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What changed between two profiles, as text and as JSON.
+// The differences between two profiles, as text and as JSON.
 
 #include <string>
 
@@ -10,12 +10,12 @@
 
 namespace elixir::report {
 
-/// Totals, categories, and the modules and operators that changed most; changes are in bytes, to
-/// the last one. Layers that changed alike are one row. `before` names the older profile.
+/// Totals, categories, and the modules and operators that changed most. Changes are exact, in
+/// bytes. Layers with equal changes are one row. `before` names the older profile.
 [[nodiscard]] std::string comparison_screen(const memory::Comparison& comparison,
                                             const std::string& before);
 
-/// Everything, every changed module and operator included.
+/// Everything, with every changed module and operator.
 [[nodiscard]] Json to_json(const memory::Comparison& comparison);
 
 }  // namespace elixir::report

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The layers that device memory is shown in: the categories of the program's storages, and the
-// scratch memory of kernels and libraries, which is in none.
+// The layers in which device memory is shown: the categories of the program's storages, and the
+// scratch memory of kernels and libraries, which has no category.
 
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace elixir::report {
 
 using Layer = std::optional<program::Category>;  ///< nullopt: scratch memory
 
-/// From the bottom of the stack: what is there all the time first.
+/// From the bottom of the stack. What exists all the time comes first.
 inline constexpr std::array<Layer, program::kCategoryCount + 1> kLayers{
     program::Category::kParameter,
     program::Category::kBuffer,
@@ -38,7 +38,7 @@ inline constexpr std::array<Layer, program::kCategoryCount + 1> kLayers{
                                        program::OperatorId op,
                                        Layer layer);
 [[nodiscard]] std::int64_t layer_at_peak(const memory::Timeline& timeline, Layer layer);
-/// The most it reaches at any time.
+/// The maximum over time.
 [[nodiscard]] std::int64_t layer_most(const memory::Timeline& timeline, Layer layer);
 
 }  // namespace elixir::report

@@ -18,7 +18,7 @@ using program::Category;
 
 class Collector {
  public:
-  /// `kind` tells tensors of one geometry apart: the operator that made them, if any.
+  /// `kind` distinguishes tensors of one geometry: the operator that made them, if any.
   void add(std::int64_t bytes,
            Layer layer,
            const std::string& tensor,

@@ -22,7 +22,7 @@ using memory::ModuleMemory;
 
 /// A branch lighter than this share of the model is counted, not shown.
 constexpr double kLeastShare = 0.005;
-/// Rows of one branch, its "more" row aside: a wide one must not take the screen.
+/// Rows per branch without its "more" row, so that a wide branch cannot fill the screen.
 constexpr std::size_t kMostChildren = 7;
 
 std::int64_t weight_of(const ModuleMemory& module) {
@@ -34,17 +34,17 @@ bool same_figures(const ModuleMemory& a, const ModuleMemory& b) {
          a.peak_bytes == b.peak_bytes;
 }
 
-/// Siblings that take the same; one of them speaks for all.
+/// Siblings with equal figures, represented by one of them.
 struct Group {
   std::vector<std::int32_t> members;  // positions, in the tree's order
-  std::int32_t speaker = -1;          // the one with the highest peak, the first of several
+  std::int32_t speaker = -1;          // the one with the highest peak; the first on ties
 };
 
-/// A row with the rows inside it, once opened.
+/// A row, with the rows inside it once it is opened.
 struct Node {
   ModuleRow row;
-  std::int32_t module = -1;     ///< whose children it opens to; -1 for a "more" row
-  std::int64_t stands_for = 1;  ///< modules, those of the rows around it included
+  std::int32_t module = -1;     ///< opens to its children; -1 for a "more" row
+  std::int64_t stands_for = 1;  ///< number of modules, with those of the enclosing rows
   std::vector<std::size_t> inside;
 };
 
@@ -83,8 +83,8 @@ class Cut {
     return groups;
   }
 
-  /// "0 … 4" for neighbours in the model's order; "0 … 2, 4" where others are in between; of very
-  /// many stretches the first two and the last.
+  /// "0 … 4" for neighbours in the model's order; "0 … 2, 4" if there are others in between. For
+  /// very many ranges, the first two and the last.
   [[nodiscard]] std::string names_of(const Group& group) const {
     constexpr std::size_t kMostStretches = 4;
     const auto& siblings = module(module(group.speaker).parent).children;
@@ -120,7 +120,7 @@ class Cut {
       node.row.label = names_of(group);
     } else {
       node.row.label = speaker.parent < 0 ? program::module_label("") : speaker.name;
-      // Modules inside one another are one row, as long as the inner one has all that is shown.
+      // Nested modules share a row as long as the inner one has the same figures.
       while (module(node.module).children.size() == 1 &&
              same_figures(module(node.module), module(module(node.module).children.front()))) {
         node.module = module(node.module).children.front();
@@ -198,7 +198,7 @@ class Cut {
   const std::vector<ModuleMemory>& tree_;
   std::size_t limit_;
   std::vector<Node> nodes_;
-  /// Rows that may be opened: heaviest first, then in the order of their making.
+  /// Rows that may be opened: heaviest first, then in order of creation.
   std::priority_queue<std::tuple<std::int64_t, std::ptrdiff_t, std::size_t>> closed_;
   std::vector<ModuleRow> result_;
 };

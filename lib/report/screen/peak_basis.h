@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a figure rests on, in words: exact, measured or modelled.
+// How certain a figure is, in words: exact, measured or modelled.
 
 #include <string>
 
@@ -11,7 +11,7 @@ namespace elixir::report {
 
 /// "exact", "exact but for 12 estimated calls", …
 [[nodiscard]] std::string basis_of_allocated(const memory::TrainingStep& step);
-/// What the process's peak in `memory` counts, or why there is none.
+/// What the process's peak in `memory` includes, or why there is no such peak.
 [[nodiscard]] std::string basis_of_process(const program::MemorySummary& memory,
                                            const memory::TrainingStep& step);
 

@@ -34,15 +34,15 @@ constexpr std::size_t kLargestShown = 10;
 constexpr std::size_t kModuleRowsShown = 16;
 constexpr std::size_t kNarrowestName = 12;
 
-/// A table whose `flexible` column gives way, its cells elided in the middle, so that lines fit a
-/// terminal.
+/// A table that fits a terminal: the cells of its `flexible` column are elided in the middle if
+/// needed.
 class FittedTable {
  public:
   FittedTable(std::vector<Column> columns, std::size_t flexible, const Style& style)
       : columns_(std::move(columns)), flexible_(flexible), style_(style) {}
 
   void row(std::vector<std::string> cells) {
-    // Measured as the terminal will show it: without UTF-8 an ellipsis takes three columns.
+    // Measured as displayed, because without UTF-8 an ellipsis takes three columns.
     for (std::string& cell : cells) cell = fit(cell, style_);
     rows_.push_back(std::move(cells));
   }

@@ -14,13 +14,13 @@
 
 namespace elixir::report {
 
-/// `step` is that of `profile`'s program and optimizer. On a terminal no line is wider than it;
-/// elsewhere names are whole.
+/// `step` must be that of `profile`'s program and optimizer. On a terminal, no line is wider than
+/// the terminal. Elsewhere, names are not shortened.
 [[nodiscard]] std::string profile_screen(const program::Profile& profile,
                                          const memory::TrainingStep& step,
                                          const Style& style);
 
-/// Which input `--loss` takes for the label: "loss: cross-entropy of the output and input `labels`,
+/// Which input `--loss` uses as the label: "loss: cross-entropy of the output and input `labels`,
 /// the last of 2: it is the label\n".
 [[nodiscard]] std::string loss_line(const program::Program& program, const std::string& loss);
 

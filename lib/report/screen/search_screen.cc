@@ -20,7 +20,7 @@ using program::Category;
 using search::Found;
 using search::Infeasible;
 
-/// One unit for a whole table: GiB, or MiB where GiB would show zeros.
+/// One unit for a whole table: GiB, or MiB if GiB would show zeros.
 struct Unit {
   const char* name;
   double bytes;
@@ -41,7 +41,7 @@ std::string device_word(const Plan& plan) {
   return plan.hardware.device_kind == program::DeviceKind::kCuda ? "GPU" : "device";
 }
 
-/// "9,192 tokens/s"; empty when nobody knows what a step works through.
+/// "9,192 tokens/s"; empty when the unit of a step's work is unknown.
 std::string rate_of(const Plan& plan, const program::Program& program) {
   const auto work = work_of_micro_batch(program);
   if (!work || plan.predicted.step_ns <= 0) return "";

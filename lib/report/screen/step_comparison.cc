@@ -12,14 +12,14 @@
 namespace elixir::report {
 namespace {
 
-/// Of the step: times that differ by less say nothing as a percentage of themselves.
+/// Share of the step below which the difference of a time is not shown in percent.
 constexpr double kNoticeableShare = 0.01;
 
 bool all_measured(const StepFigures& predicted) {
   return predicted.operators_total > 0 && predicted.operators_measured == predicted.operators_total;
 }
 
-/// "exact", "+4.2 %", "3.4 times"; a percentage from two on is hard to read.
+/// "exact", "+4.2 %", "3.4 times". From a factor of two on, a percentage is hard to read.
 std::string ratio(double predicted, double measured) {
   constexpr double kTimes = 2.0;
   if (predicted == measured) return "exact";
@@ -28,7 +28,7 @@ std::string ratio(double predicted, double measured) {
   return fmt::format("{:+.1f} %", (measured / predicted - 1) * 100);
 }
 
-/// The same for a time, or the time itself when it is too short beside the step.
+/// Same for a time. If the difference is short compared with the step, shows the time instead.
 std::string time_difference(double predicted, double measured, double step_ns) {
   const double by = measured - predicted;
   if (by != 0 && std::abs(by) < kNoticeableShare * step_ns) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A step as predicted against the same step as measured: one row a figure, and a sentence for each
-// promise that was not kept. Only what rests on measurements is promised: when the time and
+// Compares a predicted step with the same step as measured: one row per figure, and a sentence for
+// each broken promise. Only figures that rest on measurements are promised. If the time and
 // workspace of some calls are modelled, the step's time is not promised and its peak is an upper
 // bound.
 
@@ -18,13 +18,13 @@
 
 namespace elixir::report {
 
-/// Figures of one step.
+/// The figures of one step.
 struct StepFigures {
   double step_ns = 0;
   std::array<std::optional<double>, schedule::kStreamCount> busy_ns{};
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
   plan::Traffic traffic;
-  /// Of a prediction: calls whose time and workspace were measured, of all that run.
+  /// For a prediction: calls with measured time and workspace, out of all that run.
   std::int64_t operators_measured = 0, operators_total = 0;
 };
 [[nodiscard]] StepFigures predicted_by(const plan::Plan& plan);
@@ -34,18 +34,18 @@ inline constexpr double kPromisedStepTimeShare = 0.15;
 
 struct StepComparison {
   StepFigures predicted, measured;
-  /// What was promised, in one line: "the step's time within 15 %, the device peak to the byte".
+  /// What was promised, on one line: "the step's time within 15 %, the device peak to the byte".
   std::string promised;
-  std::vector<std::string> broken;  ///< promises not kept, for people
+  std::vector<std::string> broken;  ///< broken promises, as text for people
 };
 
-/// `counted`: the device counts every byte that it allocates (the CPU device), so that a peak can
-/// be promised at all.
+/// `counted`: the device counts every byte that it allocates (the CPU device). Only then can a peak
+/// be promised.
 [[nodiscard]] StepComparison compare_steps(const StepFigures& predicted,
                                            const StepFigures& measured,
                                            bool counted);
 
-/// One row a figure, then what was promised.
+/// One row per figure, then what was promised.
 [[nodiscard]] std::string table_of(const StepComparison& comparison);
 
 }  // namespace elixir::report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The log of a training run: one line for some of its steps, the same words in the same order, so
-// that people and scripts find them. Loss, rate, norm and memory are the step's own; time and
-// speed are means over the steps since the line before. A held-out loss stands in the line of its
-// step alone.
+// The log of a training run: one line for some of its steps, always with the same words in the same
+// order, so that people and scripts can find them. Loss, rate, norm and memory are those of the
+// step. Time and speed are means over the steps since the last line. A held-out loss is only in the
+// line of its step.
 
 #include <cstdint>
 #include <optional>
@@ -25,24 +25,24 @@ struct LoggedStep {
 class TrainLog {
  public:
   struct Run {
-    std::int64_t steps = 0;             ///< the last step
-    std::optional<std::int64_t> every;  ///< --log-every; 0: nothing; nullopt: some twenty lines
+    std::int64_t steps = 0;             ///< number of the last step
+    std::optional<std::int64_t> every;  ///< --log-every; 0: no lines; nullopt: about twenty lines
     std::optional<double> tokens_a_step;
     double flop_a_step = 0;
   };
   explicit TrainLog(const Run& run) : run_(run) {}
 
-  /// The line, when the step gets one: every so many steps, the last, and every one with a held-out
-  /// loss; without --log-every also the first, and the first that ends half a minute after the
-  /// line before.
+  /// Adds a step, and returns its line if it gets one. Lines are due for every step with a held-out
+  /// loss, the last step, and every --log-every steps. Without --log-every, also for the first
+  /// step, and for the first step that ends half a minute after the last line.
   [[nodiscard]] std::optional<std::string> add(const LoggedStep& step);
-  /// For the progress line: where the run is, its loss and its speed.
+  /// For the progress line: the position in the run, the loss and the speed.
   [[nodiscard]] std::string brief(const LoggedStep& step) const;
 
  private:
   [[nodiscard]] bool is_due(const LoggedStep& step) const;
   Run run_;
-  std::int64_t waiting_steps_ = 0;  ///< since the line before
+  std::int64_t waiting_steps_ = 0;  ///< since the last line
   double waiting_ns_ = 0;
   bool began_ = false;
 };

@@ -41,7 +41,7 @@ std::string place_of(const SourcePos& where) {
   return text;
 }
 
-/// A fact with its label; further lines are indented under the first.
+/// A fact with its label. Further lines are indented below the first.
 std::string labelled(std::string_view label, std::string_view text, const Style& style) {
   const std::string lead = fmt::format("  = {}: ", label);
   std::string result = "  = " + paint(label, Paint::kBold, style) + ": ";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The one place that turns an error or a warning into text, and into its JSON twin. What matters
-// most comes last: the help.
+// Turns an error or a warning into text, and into JSON. No other code may do this. The most
+// important part, the help, comes last.
 
 #include <optional>
 #include <string>
@@ -27,11 +27,11 @@ struct Diagnostic {
 
 [[nodiscard]] Diagnostic diagnostic_of(const ErrorInfo& info);
 
-/// `error[EX0203]: …`, ` --> file: /pointer (line n)`, `  = note: …`, `  = help: …`; ends with a
+/// `error[EX0203]: …`, ` --> file: /pointer (line n)`, `  = note: …`, `  = help: …`. Ends with a
 /// newline.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic, const Style& style);
 
-/// {severity, code, message, file, pointer, line, byte_offset, notes, help}; absent values are
+/// {severity, code, message, file, pointer, line, byte_offset, notes, help}. Missing values are
 /// null.
 [[nodiscard]] Json to_json(const Diagnostic& diagnostic);
 

@@ -54,7 +54,7 @@ void LinePrinter::update(double done_fraction, std::string_view text) {
                                : fmt::format("{:3.0f} % {}", fraction * 100, fit(text, style_));
   if (mode_ == ProgressMode::kTerminal) {
     if (started_ && now_ns - last_ns_ < kTerminalPeriodNs && fraction < 1) return;
-    // One column less: some terminals wrap when the last one is filled.
+    // One column less, because some terminals wrap when the last column is filled.
     const auto columns = static_cast<std::size_t>(std::max(style_.columns - 1, 1));
     output_("\r" + elide_middle(line, columns) + "\x1b[K");
     shown_ = true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Progress of long work. On a terminal one line that overwrites itself, at most 10 times per
-// second, its middle elided to the width; elsewhere one line per 10 % or 30 s; or nothing at all.
-// Not thread-safe: one thread reports.
+// Shows the progress of long work. On a terminal it is one line that overwrites itself, at most 10
+// times per second, with its middle elided to the width. Elsewhere it is one line per 10 % or 30 s,
+// or nothing. Not thread-safe: only one thread may report.
 
 #include <cstdint>
 #include <functional>
@@ -22,15 +22,15 @@ class LinePrinter {
   using ClockNs = std::function<std::int64_t()>;
 
   LinePrinter(ProgressMode mode, const Style& style, Output output, ClockNs clock_ns);
-  /// Leaves the stream on a fresh line.
+  /// Ends with a fresh line on the stream.
   virtual ~LinePrinter();
   LinePrinter(const LinePrinter&) = delete;
   LinePrinter& operator=(const LinePrinter&) = delete;
 
-  /// `done_fraction` in [0, 1], negative when unknown; `text` says what is being done.
+  /// `done_fraction` is in [0, 1], or negative when unknown. `text` describes the current work.
   void update(double done_fraction, std::string_view text);
-  /// Removes the line from a terminal, so that other text can be printed; the next update brings it
-  /// back.
+  /// Removes the line from a terminal, so that other text can be printed. The next update shows it
+  /// again.
   void clear();
 
  private:
@@ -44,7 +44,7 @@ class LinePrinter {
   int last_tenth_ = -1;
 };
 
-/// `text` with its middle replaced by an ellipsis so that it takes at most `columns`.
+/// `text`, with an ellipsis in its middle if needed, so that it takes at most `columns`.
 [[nodiscard]] std::string elide_middle(std::string_view text, std::size_t columns);
 
 }  // namespace elixir::report

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Tables for people: no borders, a header row, a row of units when any column has one, numbers
-// right-aligned. One entity per row, one unit per column.
+// Tables for people: no borders, a header row, a row of units if any column has one, numbers
+// right-aligned. Use one row per entity and one unit per column.
 
 #include <string>
 #include <vector>
@@ -20,9 +20,9 @@ struct Column {
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
-  /// One cell per column, else a bug (kInternal).
+  /// `cells` must have one cell per column, else it is a bug (kInternal).
   void row(std::vector<std::string> cells);
-  /// All lines, each ended by a newline, without trailing spaces.
+  /// All lines, each with a final newline, without trailing spaces.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 

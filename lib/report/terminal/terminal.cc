@@ -96,7 +96,7 @@ std::string fit(std::string_view text, const Style& style) {
     const std::string_view piece = text.substr(0, std::max<std::size_t>(length, 1));
     text.remove_prefix(piece.size());
     const auto lead = static_cast<unsigned char>(piece[0]);
-    // C1 controls (U+0080 to U+009F) also steer terminals.
+    // C1 controls (U+0080 to U+009F) control terminals too.
     const bool is_control =
         (lead < 0x20 && lead != '\n' && lead != '\t') || lead == 0x7f ||
         (lead == 0xc2 && length == 2 && static_cast<unsigned char>(piece[1]) < 0xa0);

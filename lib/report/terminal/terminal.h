@@ -21,32 +21,32 @@ struct Style {
   int columns = 80;  ///< width of the terminal; 80 elsewhere
 };
 
-/// Value of an environment variable, nullptr when unset.
+/// The value of an environment variable, or nullptr when it is unset.
 using Environment = std::function<const char*(const char*)>;
 
-/// Colour by the first that matches: `choice`; FORCE_COLOR non-empty (on); NO_COLOR non-empty
-/// (off); CLICOLOR_FORCE non-empty and not "0" (on); a terminal whose TERM is not "dumb" (on).
-/// UTF-8 by LC_ALL, LC_CTYPE, LANG, the first that is non-empty.
+/// Decides colour by the first rule that matches: `choice`; FORCE_COLOR not empty (on); NO_COLOR
+/// not empty (off); CLICOLOR_FORCE not empty and not "0" (on); a terminal whose TERM is not "dumb"
+/// (on). Decides UTF-8 by the first of LC_ALL, LC_CTYPE, LANG that is not empty.
 [[nodiscard]] Style decide_style(ColorChoice choice,
                                  bool is_terminal,
                                  int columns,
                                  const Environment& environment);
-/// The same for a file descriptor of this process.
+/// Same for a file descriptor of this process.
 [[nodiscard]] Style style_of(int descriptor, ColorChoice choice);
 
 enum class Paint { kPlain, kBold, kRed, kYellow, kGreen, kCyan };
-/// `text` in a colour where the stream has colours.
+/// `text` in a colour, if the stream has colours.
 [[nodiscard]] std::string paint(std::string_view text, Paint paint, const Style& style);
 
-/// Makes text fit the stream: `µ ± → × …` become `u +- -> x ...` without UTF-8; control characters
-/// other than newline and tab (a hostile name in a message) become `\xNN`; invalid UTF-8 becomes
+/// Makes text fit the stream. Without UTF-8, `µ ± → × …` become `u +- -> x ...`. Control characters
+/// other than newline and tab (a hostile name in a message) become `\xNN`. Invalid UTF-8 becomes
 /// `?`.
 [[nodiscard]] std::string fit(std::string_view text, const Style& style);
 
-/// A name from a document as part of one line: newlines and tabs become `\n` and `\t`.
+/// Prepares a name from a document for one line: newlines and tabs become `\n` and `\t`.
 [[nodiscard]] std::string one_line(std::string_view text);
 
-/// Columns that UTF-8 text takes, one per code point.
+/// The columns of UTF-8 text, one per code point.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 }  // namespace elixir::report

@@ -25,10 +25,10 @@ using memory::PlacedEvent;
 using memory::TrainingAllocation;
 using Action = PlacedEvent::Action;
 
-/// Segments of LibTorch's large pool are no smaller (kMinLargeAlloc).
+/// The minimum size of segments in LibTorch's large pool (kMinLargeAlloc).
 constexpr std::int64_t kLargeSegmentBytes = 10_MiB;
 
-/// What the device holds once the trace is over.
+/// The state of the device at the end of the trace.
 class FinalState {
  public:
   explicit FinalState(const std::vector<PlacedEvent>& placed) {
@@ -38,7 +38,7 @@ class FinalState {
   struct Segment {
     std::int64_t bytes = 0;
     bool expandable = false;
-    std::map<std::int64_t, std::size_t> blocks;  ///< by address: position of its allocating event
+    std::map<std::int64_t, std::size_t> blocks;  ///< by address: position of the allocating event
   };
   [[nodiscard]] const std::map<std::int64_t, Segment>& segments() const { return segments_; }
 
@@ -69,7 +69,7 @@ class FinalState {
     }
   }
 
-  /// Pages beside mapped ones make one segment with them: blocks may lie across.
+  /// Adjacent mapped pages form one segment, because blocks may cross their border.
   void map_pages(const PlacedEvent& event) {
     const auto after = segments_.upper_bound(event.address);
     if (after != segments_.begin()) {
@@ -142,7 +142,7 @@ class SnapshotWriter {
     pickle_.end_dict();
   }
 
-  /// Not before the step, not after its last call.
+  /// Whether it is a call, not a time before the step or after its last call.
   [[nodiscard]] bool is_operator(program::OperatorId at) const {
     return at >= 0 && static_cast<std::size_t>(at) < program_.operators.size();
   }
@@ -179,7 +179,7 @@ class SnapshotWriter {
     pickle_.end_list();
   }
 
-  /// An allocation's frames, written once: its block has the same.
+  /// The frames of an allocation are written once, because its block has the same frames.
   void frames_of(const PlacedEvent& event) {
     pickle_.text("frames");
     if (const auto found = frames_.find(event.allocation); found != frames_.end()) {
@@ -244,8 +244,8 @@ class SnapshotWriter {
           break;
       }
     }
-    // As after a real dump. Its category is for the viewer, which fails on a trace with categories
-    // of which none is "unknown".
+    // As after a real dump. The category is needed because the viewer fails on a trace with
+    // categories if // none of them is "unknown".
     begin_event("snapshot", 0, 0);
     member("category", "unknown");
     end_without_frames();

@@ -11,7 +11,7 @@
 namespace elixir::report {
 namespace {
 
-// Opcodes of Python's pickletools.
+// Opcodes from Python's pickletools.
 constexpr char kProtocol = '\x80', kStop = '.', kMark = '(';
 constexpr char kEmptyList = ']', kAppends = 'e', kEmptyDict = '}', kSetItems = 'u';
 constexpr char kNone = 'N', kTrue = '\x88', kFalse = '\x89';
@@ -19,8 +19,8 @@ constexpr char kByte = 'K', kTwoBytes = 'M', kFourBytes = 'J', kLong = '\x8a', k
 constexpr char kUnicode = 'X';
 constexpr char kPut = 'q', kLongPut = 'r', kGet = 'h', kLongGet = 'j';
 
-/// Values between a mark and what gathers them, as in Python's own pickler: a reader that passes
-/// them as arguments of a call must not run out of stack.
+/// Maximum number of values between a mark and the opcode that collects them, as in Python's
+/// pickler. Otherwise a reader that passes them as call arguments could run out of stack.
 constexpr std::int64_t kBatch = 1000;
 constexpr std::size_t kPendingBytes = 65536;
 constexpr std::uint32_t kByteNames = 256;
@@ -41,8 +41,8 @@ void PickleWriter::little_endian(std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) pending_ += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-/// Batches open before their first value, not after the last one before: until then the last value
-/// is on top, where `remember` finds it.
+/// A batch begins right before its first value, not after the last batch. Until then the last value
+/// is on top of the stack, where `remember` needs it.
 void PickleWriter::begin_value() {
   if (pending_.size() >= kPendingBytes) flush();
   if (open_.empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes Python's pickle format, protocol 2, for documents of dictionaries, lists and scalars. Uses
-// the opcodes alone that PyTorch's memory viewer, which reads pickles in JavaScript, knows too.
-// Strings are written once and referred to afterwards; so can be any other value (`remember`).
+// Writes Python's pickle format, protocol 2, for documents of dictionaries, lists and scalars. It
+// uses only the opcodes that PyTorch's memory viewer knows, because that reads pickles in
+// JavaScript. A string is written once and then referred to. Other values can be, too (`remember`).
 //
 //   PickleWriter pickle(sink);
 //   pickle.begin_dict();
@@ -30,7 +30,7 @@ class PickleWriter {
 
   void begin_list();
   void end_list();
-  /// What follows are keys and values in turn.
+  /// Begins a dict. Write keys and values in turn.
   void begin_dict();
   void end_dict();
 
@@ -38,15 +38,15 @@ class PickleWriter {
   void boolean(bool value);
   void integer(std::int64_t value);
   void real(double value);
-  /// Bytes that are no UTF-8 become U+FFFD: Python refuses them.
+  /// Bytes that are not UTF-8 become U+FFFD, because Python refuses them.
   void text(std::string_view value);
 
-  /// A name for the value just written (after its end_…), to be written again by `again`. In Python
-  /// both are one object.
+  /// Remembers the value just written (after its end_…); `again` writes it again. In Python both
+  /// are one object.
   [[nodiscard]] std::uint32_t remember();
   void again(std::uint32_t name);
 
-  /// Ends the document: exactly one value has been written.
+  /// Ends the document. Exactly one value must have been written.
   void finish();
 
  private:

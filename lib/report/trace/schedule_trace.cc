@@ -21,7 +21,7 @@ constexpr schedule::Stream kStreams[] = {schedule::Stream::kCompute,
                                          schedule::Stream::kCollective,
                                          schedule::Stream::kCpu};
 
-/// Nanoseconds as microseconds; doubles would lose the last digits of long runs.
+/// Nanoseconds as microseconds. Doubles would lose the last digits of long runs.
 std::string microseconds(double ns) {
   const std::int64_t whole = std::llround(std::max(0.0, ns));
   return fmt::format("{}.{:03}", whole / 1000, whole % 1000);
@@ -36,8 +36,8 @@ std::string module_of(const program::Program& program, program::OperatorId id) {
   return module < 0 ? std::string() : program.modules.at(static_cast<std::size_t>(module));
 }
 
-/// "forward block.0 - block.1: aten::addmm and 6 more": phase, modules, the call with most work
-/// (the first of several) and how many others there are.
+/// "forward block.0 - block.1: aten::addmm and 6 more": phase, modules, the call with the most work
+/// (the first on ties) and the number of other calls.
 std::string run_by(const schedule::Task& task, const program::Program& program) {
   const program::Operator* heaviest = nullptr;
   for (program::OperatorId id = task.first; id < task.last; ++id) {

@@ -26,7 +26,7 @@ struct Timeline {
 /// What a task does, for people: "compute transformer.h.0 … transformer.h.1", "fetch chunk 3".
 [[nodiscard]] std::string label_of(const schedule::Task& task, const program::Program& program);
 
-/// A timeline whose length is not the schedule's is a bug (kInternal).
+/// A timeline must have one time per task of the schedule, else it is a bug (kInternal).
 void write_schedule_trace(const schedule::Schedule& schedule,
                           const program::Program& program,
                           const std::vector<Timeline>& timelines,

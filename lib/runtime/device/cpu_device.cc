@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The CPU device: "device" and "host" are two arenas of this machine's memory. Device memory is
-// charged to the process-wide account of the counting allocator, statics when allocated, operators'
-// memory while they run, so that its peak is exact and its limit is a wall.
+// The CPU device. "device" and "host" are two arenas of this machine's memory. Device memory is
+// charged to the counting allocator's account of the process: static buffers when they are
+// allocated, operators' memory while they run. So its peak is exact and its limit is hard.
 #include <chrono>
 #include <mutex>
 #include <new>
@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Zeroed pages, which come when they are first used: a test's arena may be larger than what it
+/// Zeroed pages that are allocated at first use, because a test's arena may be larger than what it
 /// touches.
 kernels::HostArena make_slab(std::int64_t bytes) {
   try {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The CUDA device. Compute tasks are issued by the calling thread on a stream of their own, copies
-// by one thread per direction, cpu tasks run on a fourth thread: a lane waits for others only where
-// a task says so, on the GPU through events, so that copies, AdamW on the CPU and compute overlap.
-// Statics are one cudaMalloc a slab, pinned memory on the host; operators use LibTorch's caching
-// allocator, whose share is what the limit leaves.
+// The CUDA device. The calling thread issues compute tasks on their own stream. One thread per
+// direction issues copies, and a fourth thread runs cpu tasks. A lane waits for other lanes only
+// where a task says so (on the GPU through events), so copies, AdamW on the CPU and compute
+// overlap.
+//
+// Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
+// Operators use LibTorch's caching allocator, which gets the rest of the limit.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -77,7 +79,7 @@ class CudaOperations final : public StreamOperations {
   cudaStream_t stream_;
 };
 
-/// Start and end of a task on its stream.
+/// The events at start and end of a task on its stream.
 struct TaskEvents {
   cudaEvent_t begin = nullptr, end = nullptr;
 };
@@ -145,13 +147,13 @@ class CudaDevice final : public Device {
   }
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
     check_cuda(cudaDeviceSynchronize(),
-               "waiting for the GPU");  // what was issued before comes first
+               "waiting for the GPU");  // earlier work must finish first
     copies_.copy(to, from, static_cast<std::size_t>(bytes), *cpu_operations_);
   }
 
   void set_memory_limit(std::int64_t bytes) override {
     limit_bytes_ = bytes;
-    c10::cuda::CUDACachingAllocator::emptyCache();  // what it keeps would not be checked again
+    c10::cuda::CUDACachingAllocator::emptyCache();  // a cache would escape the limit
     limit_operators();
   }
   [[nodiscard]] std::int64_t charged_bytes() const override {
@@ -188,7 +190,7 @@ class CudaDevice final : public Device {
 
   void issue(const schedule::Task& task, Body body) override {
     streams_[task.id] = task.stream;
-    // The task outlives the step: it is part of the schedule.
+    // The reference stays valid, because the task is part of the schedule and outlives the step.
     const auto job = [this, &task, body = std::move(body)]() noexcept { run(task, body); };
     switch (task.stream) {
       case Stream::kHostToDevice:
@@ -218,7 +220,7 @@ class CudaDevice final : public Device {
         continue;
       }
       float begin_ms = 0, end_ms = 0;
-      // A task of an edited schedule may be missing; its events were never recorded.
+      // An edited schedule may lack a task. Its events were never recorded.
       if (cudaEventElapsedTime(&begin_ms, step_begin_, events_[id].begin) != cudaSuccess ||
           cudaEventElapsedTime(&end_ms, step_begin_, events_[id].end) != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
@@ -241,11 +243,11 @@ class CudaDevice final : public Device {
   [[nodiscard]] c10::CachingAllocator::Stat allocated() const {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice).allocated_bytes[0];
   }
-  /// LibTorch's allocator gets what statics leave of the limit.
+  /// Gives LibTorch's allocator what static buffers leave of the limit.
   void limit_operators() const {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");
-    // One byte more, because the allocator cuts the product with this share down to whole bytes.
+    // One byte more, because the allocator rounds the product with this share down to whole bytes.
     const double share = static_cast<double>(limit_bytes_ - static_bytes_ + 1) /
                          static_cast<double>(properties.totalGlobalMem);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), kDevice);
@@ -274,14 +276,14 @@ class CudaDevice final : public Device {
     }
   }
 
-  /// On the task's lane. Failures go to the board.
+  /// Runs on the task's lane. Failures go to the board.
   void run(const schedule::Task& task, const Body& body) noexcept {
     try {
       const bool on_host = task.stream == Stream::kCpu;
       for (const schedule::TaskId id : task.after) {
-        if (streams_[id] == task.stream) continue;  // lanes keep order
+        if (streams_[id] == task.stream) continue;  // lanes keep their own order
         board_.wait(id);
-        if (streams_[id] == Stream::kCpu) continue;  // settled means finished
+        if (streams_[id] == Stream::kCpu) continue;  // a settled cpu task has finished
         if (on_host) {
           check_cuda(cudaEventSynchronize(events_[id].end), "waiting for the GPU");
         } else {
@@ -301,7 +303,7 @@ class CudaDevice final : public Device {
         check_cuda(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
       }
       board_.settle(task.id);
-    } catch (const TaskBoard::Abandoned&) {  // another lane has told
+    } catch (const TaskBoard::Abandoned&) {  // another lane has reported the failure
     } catch (...) {
       board_.fail(std::current_exception());
     }
@@ -341,7 +343,7 @@ class CudaDevice final : public Device {
   std::vector<TaskEvents> events_;
   cudaEvent_t step_begin_ = nullptr;
   TaskBoard board_;
-  std::vector<Stream> streams_;  ///< by task id, written before the task is handed to its lane
+  std::vector<Stream> streams_;  ///< by task id; written before the task goes to its lane
   std::vector<schedule::TaskTime> host_times_;
   Clock::time_point start_;
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
@@ -382,7 +384,8 @@ void check_machine(const DeviceOptions& options) {
 }  // namespace
 
 std::unique_ptr<Device> make_cuda_device(const DeviceOptions& options) {
-  // Read by cuBLAS when its first handle is made; one fixed workspace makes its choices repeatable.
+  // cuBLAS reads it when its first handle is created. A fixed workspace makes its choices
+  // repeatable.
   if (options.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   check_machine(options);
   at::Context& context = at::globalContext();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where a schedule runs. The CPU device has two arenas of host memory and runs every task on the
-// calling thread when it is issued; the CUDA device has streams, and threads that issue to them.
-// Both account for device memory and enforce its limit. The caller issues tasks in the schedule's
-// order from one thread.
+// The device that runs a schedule. The CPU device has two arenas of host memory and runs every task
+// on the calling thread when it is issued. The CUDA device has streams, and threads that issue to
+// them. Both count device memory and enforce its limit. The caller must issue tasks in the
+// schedule's order, from one thread.
 
 #include <array>
 #include <cstdint>
@@ -21,14 +21,13 @@
 namespace elixir::runtime {
 
 struct DeviceOptions {
-  /// Bytes that static buffers and operators' memory may take together.
+  /// Limit for static buffers and operators' memory together, in bytes.
   std::int64_t memory_limit_bytes = 0;
   int cpu_threads = 1;
-  int sm = 0;  ///< compute capability times ten that the program was captured for, CUDA only
+  int sm = 0;  ///< CUDA: the program's compute capability times ten
   /// CPU: operators' memory is NaN before its first write and after its release.
-  /// CPU: memory of operators is NaN before its first write and after its release.
   bool poison = false;
-  bool deterministic = false;  ///< deterministic operators only
+  bool deterministic = false;  ///< use only deterministic operators
 };
 
 class Device {
@@ -38,38 +37,40 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual c10::Device torch_device() const = 0;
 
-  /// One slab of zeroed memory in `arena`, cut into parts of these sizes that start at multiples of
-  /// 512 bytes. Lives as long as the device. Device parts are charged. kOutOfMemory.
+  /// Allocates one slab of zeroed memory in `arena` and cuts it into parts of these sizes, which
+  /// start at multiples of 512 bytes. It lives as long as the device. Device memory is charged.
+  /// Throws kOutOfMemory.
   [[nodiscard]] virtual std::vector<void*> allocate(schedule::Arena arena,
                                                     const std::vector<std::int64_t>& bytes) = 0;
-  /// Device memory that is not charged, for tests' poison.
+  /// Device memory that is not charged, for the poison of tests.
   [[nodiscard]] virtual void* allocate_uncharged(std::int64_t bytes) = 0;
-  /// Moves bytes between any two places outside a step: after everything that was issued to the
-  /// device before, on whatever stream, and finished when it returns.
+  /// Copies bytes between any two places, outside a step. Runs after all earlier work of the
+  /// device, on any stream, and is finished when it returns.
   virtual void copy_now(void* to, const void* from, std::int64_t bytes) = 0;
 
   virtual void set_memory_limit(std::int64_t bytes) = 0;
-  /// Charged bytes, at present and at most since begin_step().
+  /// Charged bytes: now, and the peak since begin_step().
   [[nodiscard]] virtual std::int64_t charged_bytes() const = 0;
   [[nodiscard]] virtual std::int64_t peak_bytes() const = 0;
   [[nodiscard]] virtual std::int64_t host_bytes() const = 0;
 
-  /// Seeds the generator operators draw from.
+  /// Seeds the generator that operators use.
   virtual void seed(std::uint64_t seed) = 0;
 
   virtual void begin_step(std::size_t tasks) = 0;
-  /// Runs `body` on the task's stream after everything in `task.after`. Compute tasks' bodies run
-  /// before issue() returns and may call LibTorch; others may run later, on another thread, and
-  /// hold pointers only.
+  /// Runs `body` on the task's stream, after everything in `task.after`. Bodies of compute tasks
+  /// run before issue() returns and may call LibTorch. Other bodies may run later on another
+  /// thread, and must hold only pointers.
   virtual void issue(const schedule::Task& task, Body body) = 0;
-  /// Waits for all tasks; rethrows the first failure of one. Times by task id, from begin_step().
+  /// Waits for all tasks and rethrows the first failure. Returns times by task id, counted from
+  /// begin_step().
   virtual std::vector<schedule::TaskTime> end_step() = 0;
-  /// After a failure: waits for what runs and forgets the step.
+  /// After a failure: waits for running work and discards the step.
   virtual void abandon_step() noexcept = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(const DeviceOptions& options);
-/// kNoGpu without a usable GPU, kMissingFeature in a build without CUDA, kWrongMachineKind,
+/// Throws kNoGpu without a usable GPU, kMissingFeature in a build without CUDA, kWrongMachineKind,
 /// kMachineTooSmall.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(const DeviceOptions& options);
 

@@ -10,7 +10,7 @@
 namespace elixir::runtime {
 namespace {
 
-/// Passes over less than this run on the caller alone: waking helpers costs more.
+/// Smaller passes run only on the caller, because waking helpers costs more.
 constexpr std::size_t kWorthSharingBytes = 1 << 20;
 
 class HostOperations final : public StreamOperations {
@@ -46,7 +46,7 @@ class HostOperations final : public StreamOperations {
   }
 
  private:
-  /// The same bits either way.
+  /// Both pools give the same bits.
   kernels::ThreadPool& pool_for(std::size_t size) {
     return size < kWorthSharingBytes ? alone_ : pool_;
   }

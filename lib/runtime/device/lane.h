@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A thread that runs jobs in order. The owner waits until it is idle; jobs do not throw.
+// A thread that runs jobs in order. Jobs must not throw. The owner must wait until the lane is idle
+// before it destroys what jobs use.
 
 #include <condition_variable>
 #include <deque>
@@ -14,7 +15,7 @@ namespace elixir::runtime {
 
 class Lane {
  public:
-  /// `start` runs first on the thread.
+  /// `start` runs on the thread, before any job.
   explicit Lane(std::function<void()> start)
       : thread_([this, start = std::move(start)] {
           start();
@@ -66,7 +67,7 @@ class Lane {
   std::deque<std::function<void()>> jobs_;
   bool stopping_ = false;
   bool busy_ = false;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // last, because it uses all members above
 };
 
 }  // namespace elixir::runtime

@@ -31,9 +31,9 @@ PinnedMemory::PinnedMemory(std::int64_t bytes, int touching_threads) {
       data_ = arena_->data();
       return;
     }
-  } catch (const std::bad_alloc&) {  // CUDA is asked below
+  } catch (const std::bad_alloc&) {  // cudaHostAlloc is tried below
   }
-  // Kernels write to this memory, so unlocked memory will not do.
+  // Kernels write to this memory, so it must be locked.
   log::verbose(fmt::format("{}; asking CUDA for it", refusal));
   void* allocated = nullptr;
   const cudaError_t status =

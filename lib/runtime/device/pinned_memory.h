@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Page-locked host memory that GPUs read and write at the same addresses: an arena of exact size
-// (kernels/host_arena.h), or what cudaHostAlloc gives where the system refuses to lock one.
+// Page-locked host memory that GPUs access at the same addresses. It is an arena of exact size
+// (kernels/host_arena.h), or memory from cudaHostAlloc where the system refuses to lock an arena.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace elixir::runtime {
 
 class PinnedMemory {
  public:
-  /// Zeroed. kOutOfMemory when the system has no room or refuses to lock it.
+  /// The memory is zeroed. Throws kOutOfMemory when there is no room, or when it cannot be locked.
   PinnedMemory(std::int64_t bytes, int touching_threads);
   ~PinnedMemory();
   PinnedMemory(PinnedMemory&& other) noexcept;
@@ -22,7 +22,7 @@ class PinnedMemory {
 
  private:
   char* data_ = nullptr;
-  std::optional<kernels::HostArena> arena_;  ///< none: data_ is CUDA's
+  std::optional<kernels::HostArena> arena_;  ///< empty: data_ is from cudaHostAlloc
 };
 
 }  // namespace elixir::runtime

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a task may do to memory, on whatever its stream runs: the host's threads or a CUDA stream.
-// On a CUDA stream every call only enqueues; the caller orders streams through the schedule's
-// dependencies.
+// The operations of tasks on memory. They run on the host's threads or on a CUDA stream, as the
+// task's stream requires. On a CUDA stream every call only enqueues; the caller must order streams
+// through the schedule's dependencies.
 
 #include <cstdint>
 #include <memory>
@@ -17,14 +17,14 @@ class StreamOperations {
  public:
   virtual ~StreamOperations() = default;
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
-  /// Fills with 0xFF bytes: NaN in every floating dtype.
+  /// Fills memory with 0xFF bytes, which are NaN in every floating dtype.
   virtual void poison(void* memory, std::int64_t bytes) = 0;
-  /// `report` is host memory from Device::allocate, set to 1 when something is not finite
+  /// `report` must be host memory from Device::allocate. It is set to 1 when a value is not finite
   /// (kernels::FoundInfinity).
   virtual void adam(const kernels::AdamArrays& arrays,
                     const kernels::AdamScalars& scalars,
                     std::uint32_t* report) = 0;
-  /// `sums` (kernels::norm_blocks(n) of them) is host memory from Device::allocate.
+  /// `sums` must be host memory from Device::allocate, with kernels::norm_blocks(n) floats.
   virtual void sum_squares(
       const void* gradient, kernels::Element type, std::size_t n, float divisor, float* sums) = 0;
   virtual void accumulate(float* sum,
@@ -34,7 +34,7 @@ class StreamOperations {
                           kernels::Accumulate how) = 0;
 };
 
-/// On the calling thread and `threads` - 1 helpers. One caller at a time.
+/// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe.
 [[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(int threads);
 
 }  // namespace elixir::runtime

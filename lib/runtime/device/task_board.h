@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Who has got how far: the CUDA device's lanes (one thread per stream) learn from the board whether
-// a task of another lane has been issued to the GPU or finished on the host. Safe from any thread.
+// The progress of a step's tasks. The CUDA device's lanes (one thread per stream) use it to learn
+// whether a task of another lane was issued to the GPU, or has finished on the host. Thread-safe.
 
 #include <condition_variable>
 #include <cstddef>
@@ -14,30 +14,30 @@ namespace elixir::runtime {
 
 class TaskBoard {
  public:
-  /// What waiters of an abandoned step get.
+  /// Thrown to waiters when the step was abandoned.
   struct Abandoned {};
 
-  /// All tasks pending, no failure.
+  /// Marks all tasks as pending and clears the failure.
   void reset(std::size_t tasks) {
     const std::scoped_lock lock(mutex_);
     settled_.assign(tasks, false);
     failure_ = nullptr;
     failed_ = false;
   }
-  /// The task is issued (device streams) or finished (cpu stream).
+  /// Marks the task as issued (device streams) or finished (cpu stream).
   void settle(std::size_t task) {
     const std::scoped_lock lock(mutex_);
     settled_[task] = true;
     changed_.notify_all();
   }
-  /// Keeps the first failure and wakes every waiter.
+  /// Keeps the first failure and wakes all waiters.
   void fail(std::exception_ptr failure) {
     const std::scoped_lock lock(mutex_);
     if (!failure_) failure_ = std::move(failure);
     failed_ = true;
     changed_.notify_all();
   }
-  /// Returns when the task is settled; throws Abandoned when the step has failed.
+  /// Waits until the task is settled. Throws Abandoned when the step has failed.
   void wait(std::size_t task) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return failed_ || settled_[task]; });

@@ -17,7 +17,7 @@ namespace {
 using replay::check_cuda;
 
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
-/// Less than this is left to the driver.
+/// Smaller copies are left to the driver.
 constexpr std::size_t kWorthStagingBytes = std::size_t{1} << 20;
 
 enum class Place { kPageable, kPinned, kDevice };
@@ -85,7 +85,7 @@ void WaitingCopies::copy_from_pageable(char* to,
   std::size_t next = 0;
   for (std::size_t done = 0; done < bytes; done += kPieceBytes, next = (next + 1) % kPieces) {
     const std::size_t count = std::min(kPieceBytes, bytes - done);
-    // The piece's last transfer; one that was never recorded is complete.
+    // Waits for the piece's last transfer. An event that was never recorded counts as complete.
     check_cuda(cudaEventSynchronize(done_[next]), "waiting for a copy");
     host.copy(piece(next), from + done, static_cast<std::int64_t>(count));
     check_cuda(cudaMemcpyAsync(to + done, piece(next), count, cudaMemcpyDefault, stream_),
@@ -108,7 +108,7 @@ void WaitingCopies::copy_to_pageable(char* to,
   fetch(0, 0);
   std::size_t now = 0;
   for (std::size_t done = 0; done < bytes; done += kPieceBytes, now = (now + 1) % kPieces) {
-    fetch(done + kPieceBytes, (now + 1) % kPieces);  // beside the host's copy of this one
+    fetch(done + kPieceBytes, (now + 1) % kPieces);  // overlaps with the host's copy of this piece
     check_cuda(cudaEventSynchronize(done_[now]), "waiting for a copy");
     host.copy(
         to + done, piece(now), static_cast<std::int64_t>(std::min(kPieceBytes, bytes - done)));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Copies and clears of a GPU's memory that are finished when they return. cudaMemcpy() and
-// cudaMemset() are not: from pageable memory the former returns when the bytes are staged, the
-// latter when it is issued, both on the legacy stream, for which the device's own streams do not
-// wait. Here they run on one stream that waits for no other, and that stream is waited for. Pageable
-// memory goes through two locked pieces, filled by all threads, which is several times as fast as
-// the driver's staging. For one thread at a time.
+// Copies and clears of GPU memory that are finished when they return. cudaMemcpy() and cudaMemset()
+// do not guarantee that: a cudaMemcpy() from pageable memory returns when the bytes are staged, a
+// cudaMemset() when it is issued. Both use the legacy stream, for which the device's own streams do
+// not wait. This class uses its own stream, which waits for no other stream, and waits until that
+// stream is done.
+//
+// Pageable memory goes through two pinned pieces that all threads fill, which is several times as
+// fast as the driver's staging. Not thread-safe.
 
 #include <cstddef>
 #include <optional>
@@ -21,14 +23,14 @@ namespace elixir::runtime {
 
 class WaitingCopies {
  public:
-  /// kDeviceFailure.
+  /// Throws kDeviceFailure.
   explicit WaitingCopies(int threads);
   ~WaitingCopies();
   WaitingCopies(const WaitingCopies&) = delete;
   WaitingCopies& operator=(const WaitingCopies&) = delete;
 
-  /// Between any two places; `host` copies within the host. The caller waits for whoever writes
-  /// `from` or uses `to`. kDeviceFailure.
+  /// Copies between any two places; `host` copies inside the host. The caller must first wait for
+  /// work that writes `from` or uses `to`. Throws kDeviceFailure.
   void copy(void* to, const void* from, std::size_t bytes, StreamOperations& host);
   void clear(void* device_memory, std::size_t bytes);
 
@@ -42,7 +44,7 @@ class WaitingCopies {
   int threads_;
   CUstream_st* stream_ = nullptr;
   CUevent_st* done_[kPieces] = {};
-  std::optional<PinnedMemory> staging_;  ///< from the first large copy on
+  std::optional<PinnedMemory> staging_;  ///< allocated by the first large copy
 };
 
 }  // namespace elixir::runtime

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The independent checker's state. It shares no code with lower() and trusts nothing that lower()
-// computed: it walks the tasks in issue order, keeps what every buffer holds, and proves with
-// vector clocks that two tasks that touch the same bytes, one of them writing, are ordered by
-// streams and `after`. A file for each part: check.cc the walk, order.cc clocks and accesses, facts.cc what
-// program and plan ask for, tasks.cc operators and blocks, updates.cc gradients and updates.
+// The state of the independent checker. It shares no code with lower() and trusts nothing that
+// lower() computed. It walks the tasks in issue order and tracks the content of every buffer. With
+// vector clocks it proves that two tasks that touch the same bytes, at least one of them writing,
+// are ordered by streams and `after`.
+//
+// One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
+// program and the plan require, tasks.cc operators and blocks, updates.cc gradients and updates.
 
 #include <array>
 #include <cstddef>
@@ -24,13 +26,13 @@ namespace elixir::schedule {
 
 inline constexpr std::size_t kMostProblems = 50;
 
-/// What is in a buffer that several chunks take turns in.
+/// The content of a buffer that several chunks share in turn.
 struct Content {
   std::int32_t chunk = -1;
   enum class What : std::uint8_t { kNothing, kParameters, kGradients } what = What::kNothing;
 };
 
-/// Latest tasks that touched some bytes.
+/// The latest tasks that touched some bytes.
 struct Touched {
   TaskId write = -1;
   std::array<TaskId, kStreamCount> reads{-1, -1, -1, -1, -1};
@@ -44,7 +46,7 @@ class Checker {
   std::vector<std::string> run();
 
  private:
-  /// Storages that operators do not make.
+  /// Storages that no operator produces.
   enum class Fixed : std::uint8_t { kNo, kParameter, kBuffer, kInput, kConstant };
 
   template <class... Args>
@@ -69,7 +71,7 @@ class Checker {
   void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
-  /// One parameter's part of a gradient or landing buffer.
+  /// One parameter's part of a gradient buffer or landing buffer.
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
 
   // --- The program's own rules, read again from its operators ------------------------------------
@@ -97,7 +99,7 @@ class Checker {
   [[nodiscard]] bool trains(std::int32_t parameter) const;
   void store_gradient(const Task& task);
   void accumulate(const Task& task);
-  /// Reads every gradient of a chunk from `buffer`, which must be complete.
+  /// Reads every gradient of a chunk from `buffer`. Reports gradients that are not complete.
   void read_gradients(const Task& task, BufferId buffer);
   void norm(const Task& task);
   void clip(const Task& task);
@@ -114,7 +116,7 @@ class Checker {
   const plan::Plan& plan_;
   std::vector<std::string> problems_;
 
-  std::vector<std::array<TaskId, kStreamCount>> clocks_;  // latest finished task by stream
+  std::vector<std::array<TaskId, kStreamCount>> clocks_;  // latest finished task, by stream
   std::unordered_map<std::int64_t, Touched> touched_;
 
   // By storage.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What program and plan ask for, read again from the operators and chunks themselves.
+// The requirements of program and plan, read again from the operators and chunks.
 #include "schedule/check/checker.h"
 
 namespace elixir::schedule {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Structure of the task list, vector clocks, and who touches what.
+// The structure of the task list, vector clocks, and the accesses of tasks.
 #include <algorithm>
 
 #include "schedule/check/checker.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Inputs, operators, blocks, the loss.
+// Checks inputs, operators, blocks and the loss.
 #include <algorithm>
 
 #include "program/arguments/writes.h"
@@ -130,7 +130,7 @@ void Checker::execute(const Task& task, const program::Operator& op) {
       problem_at(task, "operator {} writes a buffer in a forward-only schedule", op.id);
     }
   }
-  // A replay lets go of everything but gradients and the loss after its last use.
+  // A replay releases everything except gradients and the loss after its last use.
   const auto let_go = [&](const program::TensorRef& tensor) {
     if (last_use_[tensor.storage] == op.id && !kept_[tensor.storage]) {
       alive_[tensor.storage] = false;

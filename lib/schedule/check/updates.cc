@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Gradients on their way, and updates.
+// Checks the transfers of gradients, and updates.
 #include <algorithm>
 
 #include "schedule/check/checker.h"

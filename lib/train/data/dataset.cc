@@ -133,7 +133,7 @@ std::int64_t drawn_start(std::uint64_t seed,
   std::uint64_t x = runtime::mix64(seed);
   x = runtime::mix64(x ^ static_cast<std::uint64_t>(step));
   x = runtime::mix64(x ^ static_cast<std::uint64_t>(row));
-  // Upper half of a 128-bit product: uniform up to 2^-64 * starts.
+  // The upper half of a 128-bit product: uniform up to 2^-64 * starts.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::int64_t>((Wide(x) * static_cast<std::uint64_t>(starts)) >> 64);
 }

@@ -15,17 +15,17 @@
 namespace elixir::train {
 namespace {
 
-/// How an input's elements are read by the calls that matter here.
+/// How relevant calls read the elements of an input.
 struct Uses {
-  bool target = false;     ///< of a cross-entropy
-  bool shifted = false;    ///< as a target, from another than the first element on
-  bool looked_up = false;  ///< in an embedding
+  bool target = false;     ///< target of a cross-entropy
+  bool shifted = false;    ///< as a target, read from a later element than the first
+  bool looked_up = false;  ///< indexes an embedding
   bool looked_up_whole = false;
 };
 
 Uses uses_of(const program::Program& program, const program::TensorRef& input) {
   Uses uses;
-  // Storages that hold the input's elements, and whether the first ones were left out on the way.
+  // Storages with the input's elements, and whether the first elements were left out.
   std::map<program::StorageId, bool> holders{{input.storage, false}};
   const auto is_cut = [&](const program::TensorRef& tensor) {
     return holders.at(tensor.storage) || tensor.offset != 0;
@@ -57,7 +57,7 @@ Uses uses_of(const program::Program& program, const program::TensorRef& input) {
       const program::TensorRef* source = call.tensor("src");
       const program::TensorRef* written = call.tensor("self");
       if (!holds(source) || written == nullptr) continue;
-      // Written behind the first place: as good as left out at the front.
+      // Written after the first position, which is the same as leaving out the first element.
       holders.emplace(written->storage, is_cut(*source) || written->offset != 0);
     }
   }
@@ -67,11 +67,11 @@ Uses uses_of(const program::Program& program, const program::TensorRef& input) {
 /// What happens to positions between embeddings and the loss.
 struct Flow {
   bool reaches_loss = false;
-  bool kept = true;           ///< no call moves one, as far as the calls are known
-  bool cut_in_front = false;  ///< the first ones are left out
+  bool kept = true;           ///< no known call moves a position
+  bool cut_in_front = false;  ///< the first positions are left out
 };
 
-/// Calls whose results have each position where their arguments have it.
+/// Calls whose results keep each position where it is in the arguments.
 bool keeps_positions(const std::string& name) {
   static const std::set<std::string_view> kKeeps{
       "_cudnn_rnn",
@@ -190,8 +190,8 @@ bool keeps_positions(const std::string& name) {
          kKeeps.count(std::string_view(name).substr(kNamespace.size())) != 0;
 }
 
-/// The dimension of another size in the result, where that may be one of positions: some were left
-/// out, or put before or behind the others.
+/// The dimension whose size differs in the result, if it may be one of positions. Then positions
+/// were removed, or added before or after the others.
 std::optional<std::size_t> changed_positions(const program::TensorRef& from,
                                              const program::TensorRef& to,
                                              const program::TensorRef& input) {
@@ -206,7 +206,7 @@ std::optional<std::size_t> changed_positions(const program::TensorRef& from,
   return std::nullopt;
 }
 
-/// Whether the call does no more than choose or join parts: others may change sizes as they like.
+/// Whether the call only selects or joins parts. Other calls may change sizes in any way.
 bool cuts_or_joins(const std::string& name) {
   static const std::set<std::string_view> kNames = {"aten::slice",
                                                     "aten::narrow",
@@ -218,7 +218,7 @@ bool cuts_or_joins(const std::string& name) {
   return kNames.count(name) != 0;
 }
 
-/// Follows what embeddings of the input's tokens make of them, up to the loss.
+/// Follows the embeddings of the input's tokens up to the loss.
 Flow flow_of(const program::Program& program, const program::TensorRef& input) {
   Flow flow;
   if (input.sizes.empty()) return flow;
@@ -258,7 +258,7 @@ Flow flow_of(const program::Program& program, const program::TensorRef& input) {
           const auto changed = changed_positions(source, made, input);
           if (!changed) continue;
           flow.kept = false;
-          // The last dimension is of features: rotary embeddings cut it.
+          // The last dimension holds features, which rotary embeddings split.
           if (made.storage == source.storage && made.offset > source.offset &&
               *changed + 1 < made.sizes.size()) {
             flow.cut_in_front = true;
@@ -303,7 +303,7 @@ LabelUse label_use(const program::Program& program) {
     whole_is_kept = whole_is_kept && flow.reaches_loss && flow.kept;
   }
   use.unshifted = whole_target && whole_lookup && whole_is_kept && !use.model_shifts;
-  // Both sides without their first position are where they were against each other.
+  // Both sides lost their first position, so they are aligned as before.
   if (cut_in_front) use.model_shifts = false;
   return use;
 }

@@ -89,7 +89,7 @@ bool is_unsigned(program::DType dtype) {
   return dtype == program::DType::kUInt8 || dtype == program::DType::kUInt64;
 }
 
-/// Floating data may have another width than the input; integers may be narrower.
+/// Floating data may be wider or narrower than the input. Integers may only be narrower.
 bool fits(program::DType data, program::DType input) {
   if (data == input) return true;
   if (program::is_floating(data)) return program::is_floating(input);

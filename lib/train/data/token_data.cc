@@ -46,7 +46,7 @@ std::uint32_t token_at(const unsigned char* data, std::int64_t token_bytes, std:
   return value;
 }
 
-/// `count` tokens from `first` on; returns where they end.
+/// Reads `count` tokens, starting at `first`, and returns the end of the output.
 std::vector<std::uint32_t>::iterator read_tokens(const InputFile& file,
                                                  std::int64_t token_bytes,
                                                  std::int64_t first,
@@ -58,18 +58,18 @@ std::vector<std::uint32_t>::iterator read_tokens(const InputFile& file,
   return to;
 }
 
-/// How one input of the model is filled.
+/// How to fill one input of the model.
 struct Fill {
   enum class Kind { kTokens, kOnes, kZeros } kind = Kind::kTokens;
   std::vector<std::int64_t> sizes;
   program::DType dtype = program::DType::kInt64;
   std::int64_t tokens_per_row = 0;
-  std::int64_t shift = 0;  ///< where in the window its row begins
+  std::int64_t shift = 0;  ///< where its row begins in the window
 };
 
 struct Segment {
   std::shared_ptr<const InputFile> file;
-  std::int64_t first_token = 0;  ///< position of its first token in the stream
+  std::int64_t first_token = 0;  ///< position in the stream
   std::int64_t tokens = 0;
 };
 
@@ -107,7 +107,7 @@ class TokenDataset final : public Dataset {
   [[nodiscard]] std::int64_t starts() const override { return size() - window_tokens_ + 1; }
   [[nodiscard]] std::int64_t separate_rows() const override { return size() / window_tokens_; }
   [[nodiscard]] std::int64_t start_of(std::int64_t index, std::int64_t count) const override {
-    // Rows at equal distances of at least window_tokens_, since count <= separate_rows().
+    // Rows are at least window_tokens_ apart, since count <= separate_rows().
     return index * (size() / count);
   }
 
@@ -198,7 +198,7 @@ std::vector<Fill> fills_of(const program::Program& program) {
   return fills;
 }
 
-/// Labels begin one token later than the inputs they belong to.
+/// Lets labels begin one token later than the inputs they belong to.
 void shift_labels(const program::Program& program, std::vector<Fill>& fills) {
   const std::vector<std::size_t> labels = label_use(program).labels;
   const auto tokens = [](const Fill& fill) { return fill.kind == Fill::Kind::kTokens; };
@@ -211,7 +211,7 @@ void shift_labels(const program::Program& program, std::vector<Fill>& fills) {
   for (const std::size_t i : labels) fills[i].shift = 1;
 }
 
-/// Smallest bound over the inputs that tokens fill.
+/// The smallest bound of all inputs that are filled with tokens.
 std::optional<TokenBound> bound_of(const program::Program& program,
                                    const std::vector<Fill>& fills) {
   std::optional<TokenBound> bound;

@@ -13,9 +13,9 @@ namespace elixir::train {
 namespace {
 
 constexpr double kImplausibleShare = 0.1;
-/// Data whose next token is nearly known has no implausible loss.
+/// If the next token is almost certain, no loss is implausible.
 constexpr double kLeastEntropy = 0.5;
-/// No vocabulary makes a tenth of its entropy larger (2^32 tokens have 22 nats).
+/// No vocabulary has a tenth of its entropy above this (2^32 tokens have 22 nats).
 constexpr double kNeverImplausible = 2.3;
 
 }  // namespace

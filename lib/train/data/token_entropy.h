@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Is a loss too good to be true? What data allows nobody knows, but counting pairs of tokens says
-// how uncertain the next token is given the one before. Good language models of text reach a fifth
-// of that; a tenth, and before they saw everything once, means in practice that the answer was
-// among the inputs.
+// Warns about losses that are too low to be true. The best possible loss is unknown, but the counts
+// of token pairs give the uncertainty of the next token given the previous one. Good language
+// models of text reach a fifth of it. A loss below a tenth of it, before the run has seen all data
+// once, in practice means that the answer was among the inputs.
 
 #include <cstdint>
 #include <functional>
@@ -14,19 +14,19 @@
 
 namespace elixir::train {
 
-/// Nats of a token given the one before it, counted over the neighbours within each piece. Of few
-/// tokens it comes out too small, never too large.
+/// Entropy in nats of a token given the previous one, counted over neighbours within each piece.
+/// With few tokens the estimate is too low, never too high.
 [[nodiscard]] double next_token_entropy(const std::vector<std::vector<std::uint32_t>>& pieces);
 
-/// Looks at the losses of a run and speaks up at most once.
+/// Checks the losses of a run and warns at most once.
 class LossWatch {
  public:
-  /// `entropy` is asked for only when a loss is small at all: counting takes a moment.
+  /// Calls `entropy` only when a loss is low, because counting takes time.
   LossWatch(std::function<double()> entropy, std::int64_t data_tokens, std::int64_t step_tokens);
-  /// Why the loss of `step` is implausibly low. Once the run has drawn as many tokens as there are
-  /// it may know them by heart, and nothing is said.
+  /// Why the loss of `step` is implausibly low; nullopt when it is plausible. Always nullopt once
+  /// the run has drawn as many tokens as the data has, because it may have memorised them.
   [[nodiscard]] std::optional<std::string> training(std::int64_t step, double loss);
-  /// Likewise of a held-out loss, at any time.
+  /// Same for a held-out loss, at any time.
   [[nodiscard]] std::optional<std::string> held_out(double loss);
 
  private:

@@ -50,7 +50,7 @@ constexpr std::string_view kRemoved = ".removed-";
               error.message());
 }
 
-/// Counts bytes of tensors as they are written.
+/// Counts the bytes of tensors as they are written.
 class Written {
  public:
   Written(const TrainingState& state, const std::function<void(double)>& progress)
@@ -59,7 +59,7 @@ class Written {
       for (const StateTensor& each : *tensors) total_bytes_ += bytes_of(each);
     }
   }
-  /// Before the tensor is read: what came before it is written.
+  /// Called before the tensor is read. All earlier tensors have been written then.
   void begin(const StateTensor& tensor) {
     if (progress_) progress_(static_cast<double>(bytes_) / static_cast<double>(total_bytes_));
     bytes_ += bytes_of(tensor);
@@ -88,7 +88,7 @@ std::vector<SafetensorsSource> sources_of(const std::vector<StateTensor>& tensor
   return sources;
 }
 
-/// Makes `directory`, lastingly.
+/// Creates `directory` and syncs it.
 void make_directory(const fs::path& directory) {
   std::error_code error;
   const bool made = fs::create_directories(directory, error);
@@ -116,8 +116,8 @@ void remove_checkpoint(const fs::path& directory, const std::string& name) {
   const fs::path hidden = directory / (std::string(kRemoved) + name);
   std::error_code error;
   fs::remove_all(hidden, error);
-  // Renamed first: a kill in the middle of the removal must not leave half a checkpoint under its
-  // name.
+  // Renames first, so that a kill during the removal does not leave half a checkpoint under its
+  // final name.
   fs::rename(directory / name, hidden, error);
   if (error) fail_io((directory / name).string(), error);
   fs::remove_all(hidden, error);
@@ -275,7 +275,7 @@ std::string write_checkpoint(const std::string& directory,
                dump(state_document(info, unfinished.string(), meta)),
                Overwrite::kRefuse);
     sync_directory(unfinished.string());
-    // A damaged checkpoint of the same step (the run was resumed from an older one) gives way.
+    // Replaces a damaged checkpoint of the same step (the run was resumed from an older one).
     if (fs::exists(root / name)) remove_checkpoint(root, name);
     fs::rename(unfinished, root / name);
     sync_directory(directory);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The loss of held-out data: without update, and with the same rows each time.
+// The loss on held-out data, without updates and with the same rows each time.
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace elixir::train {
 
-/// Mean over at most `most_batches` batches, spread over the data; nullopt when it was interrupted.
+/// Mean over at most `most_batches` batches, spread over the data; nullopt when interrupted.
 [[nodiscard]] std::optional<double> evaluate(runtime::Trainer& trainer,
                                              const HeldOut& held_out,
                                              std::int64_t most_batches);

@@ -17,7 +17,7 @@
 namespace elixir::train {
 namespace {
 
-/// Module that owns `name`'s attribute, and the attribute's own name.
+/// The module that owns the attribute `name`, and the attribute's own name.
 std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module,
                                                     const std::string& name) {
   std::size_t begin = 0;
@@ -54,7 +54,8 @@ void export_torchscript(const std::string& path,
                         const program::Program& program,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite) {
-  // Loaded anew: the captured module's graph may have been rewritten for its target and mode.
+  // Loads it again, because the captured module's graph may have been rewritten for target and
+  // mode.
   torch::jit::Module module = torch::jit::load(model_path, c10::Device(c10::kCPU));
   std::map<std::string, std::vector<std::string>> names;
   for (const program::Parameter& each : program.parameters) names[each.name] = each.names;

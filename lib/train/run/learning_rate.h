@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Learning rate of a step, a pure function, in double. With k = step - 1 (steps count from 1), W
-// warm-up steps and S steps in all:
+// The learning rate of a step: a pure function, computed in double. With k = step - 1 (steps count
+// from 1), W warm-up steps and S steps in total:
 //   k < W                  base * (k + 1) / W
 //   constant               base
 //   linear                 base * (1 - p)                    p = (k - W) / (S - W), at most 1
 //   cosine                 base * (1 + cos(pi * p)) / 2
-// So no step has rate 0: the first gets base / W, step W gets base, and the last still learns.
+// No step has rate 0: the first step has base / W, step W has base, and the last step still learns.
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A step as a line of metrics.jsonl (docs/formats).
+// Formats a step as one line of metrics.jsonl (docs/formats).
 
 #include <optional>
 
@@ -11,10 +11,10 @@
 
 namespace elixir::train {
 
-/// `record` with this moment's time.
+/// `record` with the current time.
 [[nodiscard]] Json metrics_line(const StepRecord& record, const RunInputs& inputs);
 
-/// nullopt when rows are samples, or when the step took no time that a clock could see.
+/// nullopt when rows are samples, or when the measured time is zero.
 [[nodiscard]] std::optional<double> tokens_per_s(const RunInputs& inputs, double step_ns);
 
 }  // namespace elixir::train

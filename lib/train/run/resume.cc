@@ -12,7 +12,8 @@
 namespace elixir::train {
 namespace {
 
-/// Results are the same for one number of threads alone; far more threads than CPUs never end.
+/// Refuses far more threads than CPUs, because such a run would never end. Fewer threads than in
+/// the run are no alternative: results depend on the number of threads.
 void check_threads(int threads) {
   constexpr unsigned kMostPerCpu = 16;
   const unsigned cpus = std::max(1U, std::thread::hardware_concurrency());

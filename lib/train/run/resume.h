@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where an earlier run goes on: at its newest valid checkpoint, if the plan and the model of now are
-// those that it was made with.
+// Finds where an earlier run continues: at its newest valid checkpoint. The current plan and model
+// must be compatible with those of that checkpoint.
 
 #include <functional>
 #include <optional>
@@ -13,9 +13,10 @@
 
 namespace elixir::train {
 
-/// nullopt when the run has no checkpoint yet. Besides newest_checkpoint()'s errors:
-/// kMachineTooSmall (its threads are far more than there are CPUs), kPlanOfAnotherProgram. `warn` is
-/// told of damaged checkpoints that are not used, and of a plan that draws other rows.
+/// nullopt when the run has no checkpoint yet. Throws the errors of newest_checkpoint(),
+/// kMachineTooSmall (the run used far more threads than there are CPUs now) and
+/// kPlanOfAnotherProgram. Calls `warn` for damaged checkpoints that are skipped, and for a plan
+/// that draws other rows.
 [[nodiscard]] std::optional<FoundCheckpoint> find_resume_point(
     const std::string& checkpoints_directory,
     const std::string& run_id,

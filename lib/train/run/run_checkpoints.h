@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The checkpoints of one run: when they are due, and which one is the newest.
+// The checkpoints of one run: when to write one, and which one is the newest.
 
 #include <cstdint>
 #include <functional>
@@ -17,23 +17,24 @@ namespace elixir::train {
 
 class RunCheckpoints {
  public:
-  /// `newest_step`: of the checkpoint that the run goes on from. What is passed by reference must
-  /// outlive this.
+  /// `newest_step` is that of the checkpoint from which the run continues. The references must stay
+  /// valid for the life of this object.
   RunCheckpoints(const RunDirectory& directory,
                  const RunInputs& inputs,
                  const RunOptions& options,
                  std::optional<std::int64_t> newest_step);
 
-  /// After a step: every so many.
+  /// Whether a checkpoint is due after this step, by the interval of the options.
   [[nodiscard]] bool due_after(std::int64_t step) const;
-  /// When the loop ends. Asked for none, and nothing to go on with: none. An interrupted run always
-  /// leaves one.
+  /// Whether a checkpoint is due when the loop ends. Not if the user asked for none and all steps
+  /// are done. An interrupted run always writes one.
   [[nodiscard]] bool due_at_end(bool all_steps_done) const;
-  /// Nothing when the newest one is of this step. `progress` is told the share that is written.
+  /// Writes a checkpoint, unless the newest one is already of this step. `progress` gets the share
+  /// written.
   void write(runtime::Trainer& trainer, const std::function<void(double)>& progress);
 
   [[nodiscard]] std::optional<std::int64_t> newest_step() const { return newest_step_; }
-  /// Says in `error`, which ends the run, what is left to go on from.
+  /// Adds a note to `error`, which ends the run, on the checkpoint from which the run can continue.
   void note_newest(Error& error) const;
 
  private:

@@ -42,7 +42,7 @@ bool holds_nothing(const std::string& path) {
   for (fs::directory_iterator walk(path, error), end; !error && walk != end;
        walk.increment(error)) {
     const std::string name = walk->path().filename().string();
-    // What a process leaves that is killed before its config.json is there.
+    // What a process leaves when it is killed before it has written its config.json.
     const bool leftover =
         name == RunLock::kFile || is_temporary_of(name, "config.json") ||
         (name == kCheckpoints && fs::is_directory(walk->path()) && fs::is_empty(walk->path()));
@@ -59,7 +59,7 @@ Error cannot_make(const std::string& path, const std::error_code& error) {
                     error.message());
 }
 
-/// "." for a name alone; of "." and of a root itself.
+/// The parent directory; "." for a plain name. "." and a root are their own parents.
 fs::path parent_of(const fs::path& path) {
   fs::path normal = path.lexically_normal();
   if (!normal.has_filename() && normal.has_relative_path()) normal = normal.parent_path();
@@ -210,7 +210,7 @@ RunDirectory RunDirectory::create(const std::string& path, Overwrite overwrite) 
     sync_directory(parent.empty() ? "." : parent.string());
   }
   RunDirectory directory(path, RunLock::acquire(path));
-  check_unused(path, overwrite);  // another process may have been faster
+  check_unused(path, overwrite);  // again, because another process may have used it meanwhile
   directory.run_id_ = draw_run_id();
   for (const char* name : kFiles) {
     remove_abandoned(directory.file(name));

@@ -22,7 +22,7 @@
 namespace elixir::train {
 namespace {
 
-/// What the holder wrote: "process 4711 on host".
+/// The text that the holder wrote: "process 4711 on host".
 std::string holder_of(int descriptor) {
   std::array<char, 256> text{};
   const ssize_t got = ::pread(descriptor, text.data(), text.size() - 1, 0);
@@ -48,7 +48,7 @@ Locked try_lock(int descriptor) {
   return Locked::kYes;
 }
 
-/// Whether `path` still names the open file: its last owner may have removed it meanwhile.
+/// Whether `path` still names the open file. Its last owner may have removed it meanwhile.
 bool names(const std::string& path, int descriptor) {
   struct stat opened {
   }, named{};
@@ -60,7 +60,7 @@ void write_holder(int descriptor) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   const std::string text = fmt::format("process {} on {}\n", ::getpid(), host.data());
-  // For people alone: on a full disk the lock holds without it.
+  // Only for people. On a full disk the lock works without it.
   if (::ftruncate(descriptor, 0) == 0) {
     static_cast<void>(!::pwrite(descriptor, text.data(), text.size(), 0));
   }

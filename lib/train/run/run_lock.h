@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The lock of a run directory: an flock on RUN/lock, held while this object lives and given up by
-// the system when the process ends in whatever way. The file stays; that it is there means nothing.
+// The lock of a run directory: an flock on RUN/lock. This object holds it; the system releases it
+// when the process ends, however it ends. The file stays, so its existence means nothing.
 
 #include <string>
 
@@ -10,9 +10,11 @@ namespace elixir::train {
 
 class RunLock {
  public:
-  /// kRunInUse when another process holds it, and which. kOutputUnwritable, kDiskFull.
+  /// Throws kRunInUse, naming the process, when another process holds the lock. Throws
+  /// kOutputUnwritable, kDiskFull.
   static RunLock acquire(const std::string& directory);
-  /// kRunInUse when somebody holds the lock at this moment; takes none and makes no file.
+  /// Throws kRunInUse when a process holds the lock now. Does not take the lock and creates no
+  /// file.
   static void check_free(const std::string& directory);
 
   RunLock(RunLock&& other) noexcept;

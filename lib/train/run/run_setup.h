@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a training run needs before its first step: what is trained on what (RunInputs), and how
-// (RunOptions). Whoever fills them has read and checked the files that they come from; a run reads
-// weights and rows of data, nothing else.
+// The inputs (RunInputs) and options (RunOptions) that a training run needs before its first step.
+// The caller must have read and checked the files they come from. The run itself reads only weights
+// and data rows.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace elixir::train {
 
-/// Data that is never trained on, and the program that tells its loss.
+/// Data that is never trained on, and the program that computes its loss.
 struct HeldOut {
   capture::Captured program;  ///< forward only, mode eval, with the training program's parameters
   std::unique_ptr<const Dataset> data;
@@ -30,10 +30,11 @@ struct RunInputs {
   plan::Plan plan;
   capture::Captured captured;
   std::string fingerprint;  ///< of captured.program
-  /// Of one step, all micro-batches (flops_of_step()).
+  /// Of one step, over all micro-batches (flops_of_step()).
   double flops_per_step = 0;
   runtime::DeviceKind device = runtime::DeviceKind::kCpu;
-  /// The first weights. A run that goes on from a checkpoint asks only for what that lacks.
+  /// The first weights. A run that continues from a checkpoint asks only for those that the
+  /// checkpoint lacks.
   runtime::TensorSource weights;
   DataFormat data_format = DataFormat::kBytes;
   std::unique_ptr<const Dataset> data;
@@ -44,7 +45,7 @@ struct RunInputs {
   [[nodiscard]] std::optional<std::int64_t> tokens_per_step() const;
 };
 
-/// Floating-point operations of the operators that run, in all `micro_batches` of a step.
+/// Floating-point operations of the executed operators, in all `micro_batches` of a step.
 [[nodiscard]] double flops_of_step(const program::Program& program,
                                    const program::Lifetimes& lifetimes,
                                    int micro_batches);
@@ -52,19 +53,19 @@ struct RunInputs {
 struct CheckpointPolicy {
   /// Steps between checkpoints. nullopt: one at the end. 0: none, unless the run is interrupted.
   std::optional<std::int64_t> every;
-  int keep = 2;  ///< newest ones that stay
+  int keep = 2;  ///< number of newest checkpoints to keep
 };
 
 struct RunOptions {
-  std::int64_t steps = 100;  ///< of the whole run, those before a checkpoint included
+  std::int64_t steps = 100;  ///< in total, including those before a checkpoint
   LearningRate learning_rate;
   runtime::OptimizerOptions optimizer;
   std::uint64_t seed = 0;
   bool deterministic = false;
   CheckpointPolicy checkpoints;
-  std::int64_t evaluate_every = 0;  ///< steps; 0: before the first and after the last alone
+  std::int64_t evaluate_every = 0;  ///< steps; 0: only before the first and after the last step
   std::int64_t evaluation_batches = 16;
-  /// Who trains, for the `meta` of documents.
+  /// The training program, for the `meta` of documents.
   std::string tool = "libelixir";
   std::vector<std::string> argv;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A training run from its first weights to its last checkpoint:
+// A training run, from the first weights to the last checkpoint:
 //
 //   train::RunObserver silent;
 //   train::TrainingRun run(inputs, options, /*from=*/std::nullopt, silent);  // fills the weights
@@ -9,8 +9,9 @@
 //   run.begin(directory, /*choices=*/{});                  // config.json; from here on it writes
 //   const train::RunResult result = run.train();
 //
-// One thread, one run per process (trainer.h). An interrupt (core/interrupt.h) ends it between two
-// steps and leaves a checkpoint; find_resume_point() (resume.h) finds it again.
+// Use it from one thread, with one run per process (trainer.h). An interrupt (core/interrupt.h)
+// ends the run between two steps and leaves a checkpoint. find_resume_point() (resume.h) finds that
+// checkpoint.
 
 #include <cstdint>
 #include <optional>
@@ -27,10 +28,10 @@
 
 namespace elixir::train {
 
-/// What a run has come to. Losses are of the steps that this process did.
+/// The result of a run. Losses are of the steps that this process did.
 struct RunResult {
   bool all_steps_done = false;  ///< false: interrupted
-  std::int64_t steps_done = 0;  ///< those before the checkpoint included
+  std::int64_t steps_done = 0;  ///< including those before the checkpoint
   std::optional<double> first_loss, last_loss;
   std::optional<double> first_held_out_loss, held_out_loss;
   std::optional<std::int64_t> checkpoint_step;  ///< of the newest one
@@ -39,22 +40,22 @@ struct RunResult {
 
 class TrainingRun {
  public:
-  /// Makes the trainer and fills it: from checkpoint `from`, or with the first weights. Writes
-  /// nothing. What is passed by reference must outlive this. Errors of Trainer's constructor and of
-  /// restore_checkpoint(); an interrupt ends it.
+  /// Creates and fills the trainer, from checkpoint `from` or with the first weights. Writes
+  /// nothing. The references must stay valid for the life of this object. Throws the errors of
+  /// Trainer's constructor and of restore_checkpoint(). An interrupt throws Interrupted.
   TrainingRun(const RunInputs& inputs,
               RunOptions options,
               const std::optional<FoundCheckpoint>& from,
               RunObserver& observer);
 
-  /// Once, before train(): writes config.json, with `choices` as its options, and drops metrics of
-  /// steps that come again. `directory` must outlive this. A new directory that config.json cannot
-  /// be written to is removed.
+  /// Call this once, before train(). Writes config.json with `choices` as its options, and removes
+  /// metrics of steps that will run again. `directory` must outlive this object. If config.json
+  /// cannot be written to a new directory, that directory is removed.
   void begin(RunDirectory& directory, const Json& choices);
-  /// All steps that are left. Errors of Trainer::step(), write_checkpoint() and
-  /// RunDirectory::append_metrics(); they name the checkpoint that stays.
+  /// Runs all remaining steps. Throws the errors of Trainer::step(), write_checkpoint() and
+  /// RunDirectory::append_metrics(). They name the checkpoint that remains.
   RunResult train();
-  /// The held-out loss now; nullopt without held-out data, or when it was interrupted.
+  /// The held-out loss now; nullopt without held-out data, or when interrupted.
   [[nodiscard]] std::optional<double> evaluate();
 
   [[nodiscard]] runtime::Trainer& trainer() { return *trainer_; }

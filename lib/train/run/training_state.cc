@@ -57,7 +57,8 @@ TrainingState training_state_of(runtime::Trainer& trainer) {
                                              fmt::format("{}/{}", parameter.name, name_of(part)),
                                              program::DType::kFloat32));
     };
-    // After the parameter in time: setting the parameter sets a master that lost its low bits.
+    // Must come after the parameter, because setting the parameter sets the master without its low
+    // bits.
     if (parameter.tensor.dtype != program::DType::kFloat32) add(runtime::StatePart::kMaster);
     add(runtime::StatePart::kMoment1);
     add(runtime::StatePart::kMoment2);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Weights that are drawn: by the exporter's recipe (docs/formats/initialization.md), or by default.
+// Random initial weights, by the exporter's recipe (docs/formats/initialization.md) or by default
+// rules.
 
 #include <cstdint>
 #include <map>
@@ -16,16 +17,17 @@
 
 namespace elixir::train {
 
-/// One parameter's rule of a recipe.
+/// The rule for one parameter.
 using Initializer = kernels::Distribution;
 
 /// Rules by parameter name. kJson… errors name the archive's file.
 using InitializationRecipe = std::map<std::string, Initializer>;
 [[nodiscard]] InitializationRecipe parse_recipe(const std::string& json, const std::string& name);
-/// Without a rule: 1 for a one-dimensional `weight`, 0 for a `bias`, else normal(0, 0.02).
+/// The rule without a recipe: 1 for a one-dimensional `weight`, 0 for a `bias`, else normal(0,
+/// 0.02).
 [[nodiscard]] Initializer default_initializer(const program::Parameter& parameter);
-/// Contiguous, of `sizes` and `dtype`; depends on seed, name and element alone, never on threads,
-/// machine or device. Drawn in `dtype` by all threads of `pool`.
+/// A contiguous tensor of `sizes` and `dtype`. The values depend only on seed, name and element,
+/// never on threads, machine or device. They are drawn in `dtype` by all threads of `pool`.
 [[nodiscard]] at::Tensor initialize(const Initializer& rule,
                                     const std::string& name,
                                     std::uint64_t seed,

@@ -12,9 +12,9 @@
 namespace elixir::train {
 namespace {
 
-/// Every prefix "a.", "a.b.", … of `names` that leaves one of `wanted`, and how often each does.
-/// The work is that of reading the names: a suffix is looked up only where its length is that of a
-/// wanted name.
+/// Every prefix "a.", "a.b.", … of `names` that leaves one of `wanted`, with its number of
+/// occurrences. The work is linear in the length of the names: a suffix is looked up only if some
+/// wanted name has its length.
 std::map<std::string, std::size_t> dotted_prefixes(const std::vector<std::string>& names,
                                                    const std::vector<std::string>& wanted) {
   const std::unordered_set<std::string_view> known(wanted.begin(), wanted.end());
@@ -37,7 +37,7 @@ bool starts_with(const std::string& text, const std::string& prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-/// Finds the file's name for a program's name under a pair of prefixes, of which one is empty.
+/// Finds the file's name for a program's name, given two prefixes of which one is empty.
 class Matcher {
  public:
   explicit Matcher(const std::vector<std::string>& file_names)
@@ -87,7 +87,7 @@ NameMatch match_names(const std::vector<std::string>& file_names, const program:
   consider("", "");
   const std::size_t plain = most;
   if (most < program.parameters.size()) {
-    // A prefix adds at most the names that it leaves.
+    // A prefix can match at most as many additional names as it leaves.
     for (const auto& [prefix, leaves] : dotted_prefixes(file_names, model_names)) {
       if (plain + leaves > most) consider(prefix, "");
     }
@@ -103,7 +103,7 @@ NameMatch match_names(const std::vector<std::string>& file_names, const program:
     } else {
       best.missing.push_back(parameter.name);
     }
-    // A file may hold a tied parameter under each of its names.
+    // A file may contain a tied parameter under each of its names.
     for (const std::string& name : parameter.names) {
       if (const auto found = matcher.find({name}, best.file_prefix, best.model_prefix)) {
         taken.insert(*found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// How names of a weights file meet those of the program.
+// Matches the names of a weights file with those of the program.
 
 #include <map>
 #include <string>
@@ -13,12 +13,12 @@ namespace elixir::train {
 
 struct NameMatch {
   std::map<std::string, std::string> file_name;  ///< by the parameter's or buffer's first name
-  std::string file_prefix, model_prefix;         ///< what was stripped; at most one is not empty
-  std::vector<std::string> missing;     ///< parameters of the program without data, first names
-  std::vector<std::string> unexpected;  ///< names of the file that nothing took
+  std::string file_prefix, model_prefix;  ///< prefixes that were stripped; at most one is not empty
+  std::vector<std::string> missing;       ///< parameters of the program without data, by first name
+  std::vector<std::string> unexpected;    ///< names of the file that are not used
 };
-/// Strips the dotted prefix, of the file's names or of the program's, that lets most parameters be
-/// found; the shortest of equals. Any name of a tied parameter matches.
+/// Strips the dotted prefix, from the file's names or from the program's, with which most
+/// parameters are found; on ties the shortest. Any name of a tied parameter matches.
 [[nodiscard]] NameMatch match_names(const std::vector<std::string>& file_names,
                                     const program::Program& program);
 

@@ -21,7 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors are little endian");
 
-constexpr std::int64_t kLengthBytes = 8;                   // of the header's length, before it
+constexpr std::int64_t kLengthBytes = 8;                   // the header's length, stored before it
 constexpr std::int64_t kMaximumHeaderBytes = 100'000'000;  // the format's own limit
 constexpr std::size_t kWritePieceBytes = std::size_t{8} << 20;
 
@@ -73,7 +73,7 @@ std::string file_dtype_name(program::DType dtype) {
   throw error_at_byte(ErrorCode::kBadSafetensors, path, byte_offset, "{}", message).help(help);
 }
 
-/// Errors of the JSON reader, as errors of this file.
+/// Turns errors of the JSON reader into errors of this file.
 template <class Body>
 void in_header(const std::string& path, Body body) {
   try {
@@ -92,7 +92,7 @@ void in_header(const std::string& path, Body body) {
   }
 }
 
-/// The JSON text, with the checks that need no JSON.
+/// Reads the JSON text, with the checks that need no JSON.
 std::string read_header(const InputFile& file) {
   const std::int64_t file_bytes = file.size_bytes();
   if (file_bytes < kLengthBytes) {
@@ -126,7 +126,7 @@ std::vector<std::int64_t> read_shape(const JsonCursor& shape) {
   return sizes;
 }
 
-/// Bytes of a tensor, 0 when one of its sizes is.
+/// The bytes of a tensor; 0 if one of its sizes is 0.
 std::int64_t bytes_of(const std::vector<std::int64_t>& sizes,
                       std::int64_t element_bytes,
                       const JsonCursor& shape) {
@@ -140,7 +140,7 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& sizes,
   return bytes;
 }
 
-/// One member of the header: a tensor's dtype, shape and place, which must agree.
+/// Reads one member of the header: a tensor's dtype, shape and offsets, which must agree.
 SafetensorsEntry read_entry(const std::string& name,
                             const JsonCursor& value,
                             std::int64_t data_begin,
@@ -183,7 +183,8 @@ SafetensorsEntry read_entry(const std::string& name,
   return entry;
 }
 
-/// `entries`, in the order of their data, take every byte behind the header once.
+/// Checks that `entries`, in the order of their data, cover every byte after the header exactly
+/// once.
 void check_coverage(const std::vector<SafetensorsEntry>& entries,
                     const std::string& path,
                     std::int64_t data_begin,

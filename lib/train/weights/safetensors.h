@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Safetensors files: eight bytes of header length (little endian), a JSON header, then the tensors'
-// bytes. Reading is strict, because the file is hostile until read: offsets must cover the data
-// exactly, in order of their begin, without hole or overlap, and agree with shape and dtype; every
-// other file is kBadSafetensors with the byte offset. A tensor is read when it is asked for.
+// Reads and writes safetensors files: eight bytes of header length (little endian), a JSON header,
+// then the bytes of the tensors. Reading is strict, because a file may be hostile. Offsets must
+// cover the data exactly, in order, without gaps or overlaps, and must agree with shape and dtype.
+// Otherwise reading throws kBadSafetensors with the byte offset. Each tensor is read only when it
+// is requested.
 
 #include <cstdint>
 #include <functional>
@@ -24,9 +25,9 @@ namespace elixir::train {
 
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype_text;  ///< the file's: "F32", "BF16", …
+  std::string dtype_text;  ///< as in the file: "F32", "BF16", …
   std::optional<program::DType>
-      dtype;  ///< nullopt for a valid dtype that no program has ("F8_E4M3")
+      dtype;  ///< nullopt for a valid dtype that programs lack ("F8_E4M3")
   std::vector<std::int64_t> sizes;
   std::int64_t offset_bytes = 0;  ///< from the start of the file
   std::int64_t bytes = 0;
@@ -34,7 +35,7 @@ struct SafetensorsEntry {
 
 class Safetensors {
  public:
-  /// kFileNotFound, kFileUnreadable, kBadSafetensors.
+  /// Throws kFileNotFound, kFileUnreadable, kBadSafetensors.
   static std::shared_ptr<const Safetensors> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return file_->path(); }
@@ -43,10 +44,10 @@ class Safetensors {
   [[nodiscard]] const SafetensorsEntry* find(const std::string& name) const;
   /// The header's `__metadata__`.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Contiguous. kBadSafetensors when `entry` has a dtype that programs lack, kIoError when the
-  /// file was cut since it was opened.
+  /// Returns a contiguous tensor. Throws kBadSafetensors when programs lack the dtype of `entry`,
+  /// and kIoError when the file was truncated after it was opened.
   [[nodiscard]] at::Tensor tensor(const SafetensorsEntry& entry) const;
-  /// Rows (dimension 0) from `first` on.
+  /// The rows (dimension 0) starting at `first`.
   [[nodiscard]] at::Tensor rows(const SafetensorsEntry& entry,
                                 std::int64_t first,
                                 std::int64_t count) const;
@@ -62,8 +63,8 @@ class Safetensors {
   std::map<std::string, std::string> metadata_;
 };
 
-/// One tensor to write; `read` gives it when its turn comes, so that one tensor at a time is in
-/// memory.
+/// One tensor to write. `read` is called when the tensor is written, so that only one tensor at a
+/// time is in memory.
 struct SafetensorsSource {
   std::string name;
   program::DType dtype = program::DType::kFloat32;
@@ -71,7 +72,8 @@ struct SafetensorsSource {
   std::function<at::Tensor()> read;
 };
 
-/// Writes atomically (files.h); widest dtypes first, then by name, so that every tensor is aligned.
+/// Writes atomically (files.h). The widest dtypes come first, then by name, so that every tensor is
+/// aligned.
 void write_safetensors(const std::string& path,
                        std::vector<SafetensorsSource> tensors,
                        const std::map<std::string, std::string>& metadata,

@@ -64,8 +64,8 @@ at::Tensor converted(const at::Tensor& value,
   return result;
 }
 
-/// An archive has the weights of all parameters, or of none (saved from the meta device): anything
-/// between is damage, and drawing the rest would hide it. kWeightsMismatch.
+/// An archive has the weights of all parameters, or of none (saved from the meta device). Anything
+/// else is damage, and random values for the rest would hide it: throws kWeightsMismatch.
 void require_all_or_none(const program::Program& program,
                          const ArchiveData& archive,
                          const NameMatch& match) {
@@ -91,16 +91,16 @@ void require_all_or_none(const program::Program& program,
   throw Error(std::move(info));
 }
 
-/// Where one tensor's data come from.
+/// The source of one tensor's data.
 struct Origin {
   enum class From { kFile, kArchive, kRecipe };
   From from = From::kRecipe;
   program::TensorRef tensor;
-  std::string file_name;  ///< kFile: its name there
+  std::string file_name;  ///< kFile: its name in the file
   Initializer rule;       ///< kRecipe
 };
 
-/// Reads or draws tensors, each when it is asked for. All that it needs was decided before.
+/// Reads or draws each tensor when it is requested. All decisions were made before.
 class OriginReader {
  public:
   OriginReader(std::map<std::string, Origin> origins,
@@ -138,7 +138,7 @@ class OriginReader {
   std::optional<kernels::ThreadPool> pool_;
 };
 
-/// The steps of choose_weights(), in their order.
+/// The steps of choose_weights(), in order.
 class Chooser {
  public:
   Chooser(const program::Program& program, const ArchiveData& archive, const WeightOptions& options)

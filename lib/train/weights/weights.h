@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Where the first weights come from: a safetensors file or a sharded index (`--weights`), the
-// archive's own data, or an initialisation recipe. The result is a source that gives one parameter
-// or buffer at a time, in the program's dtype and strides, so that a model larger than memory can
-// be filled. Order for a parameter: weights file, archive (unless kInitialize), recipe. For a
-// buffer: weights file, archive; one without data is kBufferWithoutData, named.
+// Chooses the source of the first weights: a safetensors file or a sharded index (`--weights`), the
+// archive's own data, or an initialisation recipe. The result provides one parameter or buffer at a
+// time, in the program's dtype and strides, so that a model larger than memory can be filled.
+//
+// Order for a parameter: weights file, archive (unless kInitialize), recipe. Order for a buffer:
+// weights file, archive; a buffer without data throws kBufferWithoutData with its name.
 
 #include <cstdint>
 #include <functional>
@@ -24,13 +25,13 @@ enum class MissingWeights : std::uint8_t { kRefuse, kInitialize };
 
 struct WeightOptions {
   std::optional<std::string> weights_path;
-  /// kInitialize (`--init`): the recipe makes what the weights file lacks, and replaces the
+  /// kInitialize (`--init`): the recipe provides what the weights file lacks, and replaces the
   /// archive's own data.
   MissingWeights missing = MissingWeights::kRefuse;
   std::uint64_t seed = 0;
 };
 
-/// What the archive itself offers; functions, so that tests need no archive.
+/// Access to the archive's data. Functions, so that tests need no archive.
 struct ArchiveData {
   std::string path;
   std::function<bool(const std::string&)> has;
@@ -39,15 +40,15 @@ struct ArchiveData {
 };
 
 struct ChosenWeights {
-  /// By first name. Uses as many threads as LibTorch; one caller at a time.
+  /// Takes a parameter's or buffer's first name. Uses as many threads as LibTorch. Not thread-safe.
   runtime::TensorSource source;
   /// For people: what was stripped, what was not used, what is initialised.
   std::vector<std::string> messages;
-  std::vector<std::string> files;                                 ///< of --weights, all shards
-  std::int64_t from_file = 0, from_archive = 0, initialized = 0;  ///< parameters
+  std::vector<std::string> files;  ///< files of --weights, with all shards
+  std::int64_t from_file = 0, from_archive = 0, initialized = 0;  ///< numbers of parameters
 };
-/// Checks names, sizes and dtypes before anything large is read: kWeightsMismatch (lists every
-/// missing and unexpected name and every other shape), kBufferWithoutData.
+/// Checks names, sizes and dtypes before anything large is read. Throws kWeightsMismatch (lists
+/// every missing name, every unexpected name and every shape that differs) and kBufferWithoutData.
 [[nodiscard]] ChosenWeights choose_weights(const program::Program& program,
                                            const ArchiveData& archive,
                                            const WeightOptions& options);

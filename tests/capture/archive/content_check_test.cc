@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Pickles, code and sizes that LibTorch's loader must not see. No LibTorch here.
+// Pickles, code and sizes that must not reach LibTorch's loader. No LibTorch here.
 #include <string>
 #include <vector>
 
@@ -29,7 +29,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-/// A pickle of protocol 2 around `body`.
+/// Checks a pickle of protocol 2 with the content `body`.
 PickleCheck checked(const std::string& body) {
   return check_pickle(bytes({0x80, 2}) + body + ".");
 }
@@ -44,7 +44,7 @@ std::string storage(int elements) {
          bytes({elements}) + "tQ";
 }
 
-/// A tensor of it; offset, sizes and strides are opcodes.
+/// A tensor in that storage. Offset, sizes and strides are opcodes.
 std::string tensor(const std::string& offset,
                    const std::string& sizes,
                    const std::string& strides) {

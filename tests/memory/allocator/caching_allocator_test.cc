@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The allocator's rules, one by one, with sequences worked out by hand.
+// The allocator's rules, one by one, with sequences computed by hand.
 #include "memory/allocator/caching_allocator.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(CachingAllocator, CountsBlocksRequestsAndSegments) {
   const AllocationId small = h.id(100);
   h.get(33_MiB - 100);
   const AllocatorStatistics& now = h.statistics();
-  // 34 MiB less 33 leave 1 MiB, which is not split off: the block is the segment.
+  // 34 MiB less 33 MiB leave 1 MiB, which is not split off, so the block is the whole segment.
   EXPECT_EQ(now.allocated.current, 512 + 34_MiB);
   EXPECT_EQ(now.requested.current, 33_MiB);
   EXPECT_EQ(now.reserved.current, 36_MiB);
@@ -208,7 +208,7 @@ TEST(CachingAllocator, ABlockWaitsForEveryStream) {
   h.allocator.record_stream(a, 1);
   h.allocator.record_stream(a, 2);
   h.allocator.record_stream(a, 1);
-  h.allocator.record_stream(a, 0);  // its own: changes nothing
+  h.allocator.record_stream(a, 0);  // its own stream: changes nothing
   h.allocator.free(a);
   h.allocator.complete_events(1);
   h.get(512);
@@ -237,9 +237,9 @@ TEST(CachingAllocator, AWaitingBlockDoesNotMerge) {
 TEST(CachingAllocator, BlocksOfMaxSplitSizeAreNotSplitAndNotLentToSmallerRequests) {
   Harness h("max_split_size_mb:40");
   h.allocator.free(h.id(64_MiB));
-  h.get(30_MiB);  // does not take the 64 MiB block
+  h.get(30_MiB);  // cannot use the 64 MiB block
   EXPECT_THAT(h.calls(), ElementsAre("+64M", "+30M"));
-  h.get(50_MiB);  // takes it whole
+  h.get(50_MiB);  // uses it whole
   EXPECT_THAT(h.calls(), IsEmpty());
   EXPECT_EQ(h.statistics().allocated.current, 94_MiB);
   EXPECT_THAT(h.segments(), ElementsAre("64M: 64M used", "30M: 30M used"));
@@ -248,7 +248,7 @@ TEST(CachingAllocator, BlocksOfMaxSplitSizeAreNotSplitAndNotLentToSmallerRequest
 TEST(CachingAllocator, AnOversizeBlockIsNotLentToAMuchSmallerOversizeRequest) {
   Harness h("max_split_size_mb:40");
   h.allocator.free(h.id(64_MiB));
-  h.get(44_MiB);  // 20 MiB less: as much as is allowed is too much
+  h.get(44_MiB);  // 20 MiB less: exactly the allowed amount is too much
   EXPECT_THAT(h.calls(), ElementsAre("+64M", "+44M"));
   h.get(46_MiB);
   EXPECT_THAT(h.calls(), IsEmpty());
@@ -264,7 +264,7 @@ TEST(CachingAllocator, NonSplitRoundingWidensThat) {
 TEST(CachingAllocator, NoOtherCandidateIsTriedAfterAnOversizeOne) {
   Harness h("max_split_size_mb:20");
   h.allocator.free(h.id(24_MiB));
-  // 18 MiB would fit into no split segment; the only candidate is oversize.
+  // 18 MiB fit into no split segment. The only candidate is oversize.
   h.get(18_MiB);
   EXPECT_THAT(h.calls(), ElementsAre("+24M", "+18M"));
 }
@@ -278,7 +278,7 @@ TEST(CachingAllocator, FreesOneOversizeBlockBeforeAllTheCache) {
   h.allocator.free(b);
   h.allocator.free(c);
   h.calls();
-  // 100 MiB: no cached block is large enough, the largest are given back until 100 MiB are free.
+  // 100 MiB: no cached block is large enough. The largest are freed until 100 MiB are free.
   h.get(100_MiB);
   EXPECT_THAT(h.calls(), ElementsAre("-80M", "-60M", "+100M"));
   EXPECT_EQ(h.statistics().retries, 0);
@@ -292,7 +292,7 @@ TEST(CachingAllocator, FreesTheSmallestSufficientOversizeBlock) {
   h.allocator.free(a);
   h.allocator.free(b);
   h.calls();
-  h.get(38_MiB);  // not lent an oversize block; 10 MiB are left
+  h.get(38_MiB);  // may not use an oversize block; 10 MiB are left
   EXPECT_THAT(h.calls(), ElementsAre("-60M", "+38M"));
   EXPECT_EQ(h.statistics().retries, 0);
 }
@@ -339,7 +339,7 @@ TEST(CachingAllocator, OutOfMemoryIsAnAnswer) {
   EXPECT_THAT(h.calls(), ElementsAre("+40M", "oom 31457792"));
   EXPECT_EQ(h.statistics().retries, 1);
   EXPECT_EQ(h.statistics().out_of_memory, 1);
-  h.get(24_MiB);  // the limit itself may be reached
+  h.get(24_MiB);  // reaching the limit exactly is allowed
 }
 
 TEST(CachingAllocator, TheDeviceMayBeFullBeforeTheLimit) {
@@ -378,11 +378,11 @@ TEST(CachingAllocator, CollectsTheOldestGarbageAboveTheThreshold) {
   const AllocationId b = h.id(22_MiB);
   const AllocationId c = h.id(24_MiB);
   h.allocator.free(a);                  // after 3 searches
-  const AllocationId d = h.id(12_MiB);  // splits a: a part of it is not garbage
+  const AllocationId d = h.id(12_MiB);  // splits a: parts are not garbage
   h.allocator.free(d);                  // whole again, after 4
   h.allocator.free(b);                  // after 4
   const AllocationId e = h.id(26_MiB);  // search 5, above the threshold: collects first
-  // Ages 1 (a) and 1 (b): both are as old as the mean.
+  // Ages 1 (a) and 1 (b): both equal the mean.
   EXPECT_THAT(h.calls(), ElementsAre("+20M", "+22M", "+24M", "-20M", "-22M", "+26M"));
   h.allocator.free(c);             // after 5
   h.allocator.free(h.id(14_MiB));  // search 6: takes c's block, and gives it back
@@ -400,7 +400,7 @@ TEST(CachingAllocator, YoungBlocksSurviveGarbageCollection) {
   EXPECT_THAT(h.calls(), ElementsAre("+20M", "+30M", "-20M", "+24M"));
   const AllocationId other = h.id(32_MiB);
   h.allocator.free(other);  // after 4
-  h.get(34_MiB);            // search 5: excess 46 MiB; `other` goes though it is less
+  h.get(34_MiB);            // search 5: excess 46 MiB; `other` goes though it is smaller
   EXPECT_THAT(h.calls(), ElementsAre("+32M", "-32M", "+34M"));
   h.allocator.free(young);                 // after 5
   const AllocationId next = h.id(29_MiB);  // search 6: takes young's block

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A simulated allocator whose device calls are written down as short texts.
+// A simulated allocator that records its device calls as short texts.
 
 #include <gtest/gtest.h>
 
@@ -43,9 +43,10 @@ class Harness {
     return {};
   }
 
-  /// Device calls since the last look: "+20M" a segment, "map 20M", "oom"; with " @1" on stream 1.
+  /// Device calls since the previous call: "+20M" for a segment, "map 20M", "oom"; with " @1" on
+  /// stream 1.
   std::vector<std::string> calls() { return std::exchange(calls_, {}); }
-  /// "20M: 2M used, 18M free" for each segment, in order of address.
+  /// "20M: 2M used, 18M free" for each segment, in address order.
   [[nodiscard]] std::vector<std::string> segments() const {
     std::vector<std::string> lines;
     for (const SegmentInfo& segment : allocator.snapshot()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A device whose addresses only ever grow, so that a test can be worked out by hand.
+// A device whose addresses only grow, so that tests can be computed by hand.
 
 #include "core/units.h"
 #include "memory/allocator/device_memory.h"

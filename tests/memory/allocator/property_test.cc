@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Random requests with fixed seeds against a ledger that knows nothing of the allocator but what it
-// answered: which bytes belong to whom, and what every sum must be.
+// Random requests with fixed seeds, checked by a ledger that uses only the allocator's answers: it
+// knows the owner of every byte and the value of every sum.
 
 #include <gtest/gtest.h>
 
@@ -22,14 +22,14 @@ struct Owner {
   AllocatedBlock allocation;
   std::int64_t requested_bytes = 0;
   StreamId stream = 0;
-  bool freed = false;  ///< but awaited by another stream
+  bool freed = false;  ///< but another stream still uses it
 };
 
 struct Sums {
   std::int64_t allocated = 0, active = 0, requested = 0, reserved = 0;
 };
 
-/// Checks a snapshot against the owners; returns its sums.
+/// Checks a snapshot against the owners and returns its sums.
 Sums check_snapshot(const std::vector<SegmentInfo>& segments,
                     const std::map<AllocationId, Owner>& owners) {
   std::map<Address, const Owner*> by_address;
@@ -89,7 +89,7 @@ std::int64_t draw_bytes(std::mt19937_64& random) {
 
 class AllocatorProperties : public testing::TestWithParam<Setting> {
  protected:
-  /// One run; every device call and answer, as text.
+  /// One run: all device calls and answers as text.
   static std::string run(const Setting& setting, std::uint64_t seed, bool check) {
     const auto config = AllocatorConfig::parse(setting.config);
     DeviceLimits limits{.total_bytes = 4_GiB};
@@ -117,11 +117,11 @@ class AllocatorProperties : public testing::TestWithParam<Setting> {
       const auto stream = static_cast<StreamId>(random() % std::uint64_t(setting.streams));
       if (choice < (filling ? 65U : 35U) || owners.empty()) {
         const std::int64_t bytes = draw_bytes(random);
-        // A limit is what makes the allocator collect garbage, and retry.
+        // Only with a limit does the allocator collect garbage and retry.
         may_shrink = setting.allowed_mib > 0;
         const AllocationResult result = allocator.allocate(bytes, stream);
         may_shrink = false;
-        // A request notices completed events, and one that fails waits for all.
+        // A request notices completed events. A request that fails waits for all events.
         forget_completed(allocator, owners);
         if (const auto* allocation = std::get_if<AllocatedBlock>(&result)) {
           log += fmt::format("{} at {:x}\n", bytes, allocation->address);
@@ -171,7 +171,7 @@ class AllocatorProperties : public testing::TestWithParam<Setting> {
   }
 
  private:
-  /// Owners whose block is back are those that no snapshot shows as waiting.
+  /// Forgets owners whose block is free again, that is, which no snapshot shows as waiting.
   static void forget_completed(const CachingAllocator& allocator,
                                std::map<AllocationId, Owner>& owners) {
     std::map<Address, BlockState> states;

@@ -20,7 +20,7 @@ TEST(BlockBytes, AreMultiplesOf512) {
 
 TEST(BlockBytes, FollowTheDivisionsBetweenPowersOfTwo) {
   const auto config = AllocatorConfig::parse("roundup_power2_divisions:4");
-  // Up to 512 bytes for each division the steps would be smaller than a block.
+  // For up to 512 bytes per division, the steps would be smaller than a block.
   EXPECT_EQ(block_bytes(1200, config), 1536);
   EXPECT_EQ(block_bytes(2048, config), 2048);
   EXPECT_EQ(block_bytes(2049, config), 2560);

@@ -60,8 +60,8 @@ TEST(Attribution, GivesEveryStorageOfASmallProgramToItsModule) {
   EXPECT_EQ(attribution.parameters, 512);
   EXPECT_EQ(attribution.operator_calls, 4);
   EXPECT_THAT(attribution.inputs, ElementsAre("x float32[256]"));
-  // Always: input 1024, parameter 2048, buffer 512, optimizer 2 x 2048. The peak is in operator 2:
-  // y is an activation, z lives until the loss has been made.
+  // Always alive: input 1024, parameter 2048, buffer 512, optimizer 2 x 2048. The peak is in
+  // operator 2: y is an activation, and z lives until the loss exists.
   constexpr std::int64_t kAlways = 1024 + 2048 + 512 + 4096;
   EXPECT_EQ(attribution.peak_bytes, kAlways + 1024 + 4096 + 512);
   EXPECT_EQ(attribution.peak_operator, "op::loss");
@@ -79,7 +79,7 @@ TEST(Attribution, GivesEveryStorageOfASmallProgramToItsModule) {
   EXPECT_EQ(module_at(attribution, "a.b").peak_inside_bytes, kAlways + 1024 + 4096);
   EXPECT_EQ(module_at(attribution, "a").peak_inside_bytes, kAlways + 1024 + 4096);
 
-  // By module, name, phase: the backward op::first is apart from the forward one.
+  // By module, name, phase: the backward op::first is separate from the forward one.
   ASSERT_EQ(attribution.operators.size(), 4U);
   EXPECT_EQ(attribution.operators[1].module, "a");
   EXPECT_EQ(attribution.operators[1].phase, program::Phase::kBackward);
@@ -127,7 +127,7 @@ TEST(Attribution, SurvivesNamesOfManyParts) {
   EXPECT_EQ(module_at(attribution, deep).parameters, 4);
 }
 
-/// Calls of random programs put into random modules, some into none.
+/// Calls of random programs, assigned to random modules or to none.
 program::Program scattered(std::uint64_t seed) {
   program::Program program = fakes::random_program(seed);
   std::mt19937_64 random(seed);
@@ -157,7 +157,7 @@ TEST(Attribution, SharesAddUpToTheWhole) {
               attribution.made_bytes[static_cast<std::size_t>(program::Category::kActivation)])
         << seed;
 
-    // Summed over the program itself, in another way: by storage.
+    // Summed from the program in another way: by storage.
     std::int64_t allocated = 0;
     for (const program::Storage& storage : profile.program.storages) {
       if (storage.allocated_at >= 0 && !storage.on_host)

@@ -125,7 +125,7 @@ TEST(Comparison, CallsAreMatchedByOccurrence) {
     builder.set_loss(x);
     return builder.build();
   };
-  // Of four calls one allocates more now; a fifth is new.
+  // One of four calls allocates more now. A fifth call is new.
   const Comparison comparison = compare(attribution_of(program({256, 512, 256, 128})),
                                         attribution_of(program({256, 1024, 256, 128, 128})));
   ASSERT_EQ(comparison.operators.size(), 1U);

@@ -29,7 +29,7 @@ TEST(BestKnownPeak, IsTheOneClosestToTheProcess) {
 
 constexpr std::int64_t kMost = 1 << 20;
 
-/// Memory of which nothing is held beyond what is allocated.
+/// Memory without anything reserved beyond what is allocated.
 BatchPeak even(std::int64_t bytes) {
   return {bytes, bytes};
 }
@@ -63,8 +63,8 @@ TEST(LargestBatch, RefusesAnImpossibleStart) {
   EXPECT_THROW((void)largest_batch(11, 10, 1, any), Error);
 }
 
-// Steps, plateaus and jumps, as rounding and segments make them: the answer and its neighbour are
-// asked, nothing is asked twice, and the questions stay few.
+// Steps, plateaus and jumps, as from rounding and segments. The answer and the batch after it are
+// tried, no batch is tried twice, and there are few tries.
 TEST(LargestBatch, IsRightForEveryMonotoneMemory) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
@@ -99,8 +99,8 @@ TEST(LargestBatch, IsRightForEveryMonotoneMemory) {
   }
 }
 
-// What the allocator holds jumps up at 7,481, falls at 7,560 and is up again from 7,700 on: closing
-// in from 4,096 and 8,192 ends at 7,480.
+// The allocator's reserved memory jumps up at 7,481, falls at 7,560 and is high again from 7,700
+// on. Bisection between 4,096 and 8,192 ends at 7,480.
 TEST(LargestBatch, IsSoughtBeyondAJumpOfReservedMemory) {
   const auto peak = [](std::int64_t batch) {
     const std::int64_t held = batch > 7480 && (batch < 7560 || batch > 7700) ? 4000 : 100;
@@ -125,8 +125,8 @@ TEST(LargestBatch, SaysWhichLargerOnesWereNotTried) {
   EXPECT_NE(claim_of(found).find("of 1,001 to 2,000, "), std::string::npos) << claim_of(found);
 }
 
-// Whatever the allocator holds: the answer fits, no larger one that was asked for does, and what
-// was not asked for is counted.
+// For any reserved memory: the answer fits, no larger batch that was tried fits, and batches that
+// were not tried are counted.
 TEST(LargestBatch, ClaimsNoMoreThanItAskedFor) {
   std::mt19937_64 random(11);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

@@ -22,7 +22,7 @@ using fakes::TensorRef;
 using program::Program;
 using ::testing::ElementsAre;
 
-/// Elements of float32 that take `blocks` blocks of 512 bytes.
+/// The number of float32 elements that use `blocks` blocks of 512 bytes.
 program::Ints blocks(std::int64_t count) {
   return {128 * count};
 }
@@ -160,7 +160,7 @@ TEST(ModuleMemory, RefusesTheTimelineOfAnotherProgram) {
   EXPECT_THROW((void)module_memory(two_modules(), Timeline{}), Error);
 }
 
-// Each figure computed once more from its definition, for programs of every shape.
+// Computes each figure again from its definition, for programs of every shape.
 TEST(ModuleMemory, AgreesWithItsDefinitionOnRandomPrograms) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Program program = fakes::random_program(seed);

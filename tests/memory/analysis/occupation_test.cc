@@ -34,19 +34,19 @@ TEST(Occupation, GradientsCountUntilTheyAreFinal) {
   const auto first = builder.parameter("first", {128});
   const auto second = builder.parameter("second", {128});
   builder.start_backward();
-  // The first gradient (10 blocks) is final where it is made; the second (4 blocks, then added to)
-  // only after a call that has 20 blocks beside it.
+  // The first gradient (10 blocks) is final where it is computed. The second (4 blocks, then added
+  // to) is final only after a call with 20 other blocks.
   builder.set_gradient(first, builder.call("aten::a", {first}, {1280}));
   const auto part = builder.call("aten::b", {second}, {512});
   builder.call("aten::c", {second}, {2560});
   builder.set_gradient(second, builder.write("aten::add_", part, {second}));
   const program::Program program = builder.build();
   EXPECT_EQ(occupation(program).activation_occ, (20 + 4) * 512);
-  // All gradients kept, as without Elixir: ten blocks more.
+  // Without Elixir all gradients stay: ten blocks more.
   EXPECT_EQ(make_timeline(program, 0).peak_bytes, (2 + 20 + 4 + 10) * 512);
 }
 
-// Never more than what eager keeps beyond the model, never less than its activations.
+// Never more than what eager keeps in addition to the model, never less than its activations.
 TEST(Occupation, IsBoundedByTheTimeline) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const program::Program program = fakes::random_program(seed);

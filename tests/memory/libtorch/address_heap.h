@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Device addresses in an order that nobody can guess but the seed: two heaps of one seed give the
-// same addresses to the same calls. Which free block wins a tie then depends on the addresses.
+// Device addresses in an unpredictable order that depends on the seed. Two heaps with one seed give
+// the same addresses for the same calls. Which free block wins a tie then depends on the addresses.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@ class AddressHeap {
   AddressHeap(std::int64_t capacity_bytes, std::uint64_t seed)
       : free_bytes_(capacity_bytes), random_(seed) {}
 
-  /// A range with memory behind it; nullopt when the capacity is used up.
+  /// A range with memory; nullopt when the capacity is used up.
   std::optional<std::uint64_t> allocate(std::int64_t bytes) {
     if (!take(bytes)) return std::nullopt;
     return reserve(bytes);

@@ -12,7 +12,7 @@
 
 #include "memory/libtorch/fake_cuda.h"
 
-// Set by libtorch_cuda, which is not linked; no header declares it.
+// libtorch_cuda sets it, but is not linked here. No header declares it.
 namespace c10::cuda::_internal {
 C10_CUDA_API void setHasPrimaryContext(bool (*has_context)(DeviceIndex));
 }
@@ -27,7 +27,7 @@ using memory::RecordedEvent;
 using memory::StreamId;
 using Action = real::TraceEntry::Action;
 
-/// Streams are handles whose value orders them; LibTorch wants aligned ones.
+/// Streams are handles ordered by their value. LibTorch needs aligned ones.
 constexpr std::uint64_t kStreamStep = 4096;
 constexpr int kDevice = 0;
 
@@ -41,7 +41,7 @@ Address address_of(const void* pointer) {
   return reinterpret_cast<Address>(pointer);
 }
 
-/// The simulator's device: the same heap as the fake CUDA runtime's.
+/// The simulator's device. It uses the same heap as the fake CUDA runtime.
 class HeapDevice final : public memory::DeviceMemory {
  public:
   HeapDevice(std::int64_t capacity_bytes, std::uint64_t seed) : heap_(capacity_bytes, seed) {}
@@ -76,8 +76,8 @@ DeviceEvent::Kind device_kind(Action action) {
   }
 }
 
-/// What LibTorch's allocator reports, as events of a trace. There is one for the process, since a
-/// tracker cannot be detached.
+/// Records what LibTorch's allocator reports, as events of a trace. There is one per process,
+/// because a tracker cannot be detached.
 class Recorder {
  public:
   static Recorder& instance() {
@@ -191,8 +191,7 @@ AllocatorPair::AllocatorPair(const PairOptions& options) : options_(options) {
   Recorder& recorder = Recorder::instance();
   real::emptyCache();
   const memory::AllocatorConfig config = memory::AllocatorConfig::parse(options.config);
-  // Options that are not given keep their values in LibTorch; for these two there is no text that
-  // resets them.
+  // In LibTorch, options that are not given keep their values. For these two, no text resets them.
   std::string text = options.config;
   if (text.find("expandable_segments") == std::string::npos) {
     text += text.empty() ? "expandable_segments:False" : ",expandable_segments:False";
@@ -241,7 +240,7 @@ std::optional<std::size_t> AllocatorPair::allocate(std::int64_t bytes, StreamId 
                            simulated);
   }
   if (live.pointer == nullptr) return std::nullopt;
-  // A trace names what was asked for, not the block.
+  // A trace contains the requested size, not the block's size.
   if (Recorder::instance().events.back().bytes != bytes) {
     problem_ = fmt::format("LibTorch traces {} bytes for a request of {}",
                            Recorder::instance().events.back().bytes,
@@ -261,7 +260,7 @@ void AllocatorPair::free(std::size_t allocation) {
 
 void AllocatorPair::record_stream(std::size_t allocation, StreamId stream) {
   const Live& live = allocations_.at(allocation);
-  // The pointer is only lent to the object that LibTorch wants to see.
+  // The object that LibTorch requires does not own the pointer.
   c10::DataPtr pointer(live.pointer,
                        live.pointer,
                        real::get()->raw_deleter(),
@@ -345,7 +344,7 @@ std::string AllocatorPair::snapshot_difference() {
                            segment.small_pool ? "small" : "large",
                            segment.expandable ? "expandable" : "fixed");
       for (const memory::BlockInfo& block : segment.blocks) {
-        // LibTorch leaves the last request's size in a free block.
+        // In a free block, LibTorch leaves the size of the last request.
         const bool free = block.state == memory::BlockState::kFree;
         lines += fmt::format(" {:x}+{} {} {}",
                              block.address,

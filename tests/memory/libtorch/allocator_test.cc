@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The simulator does what LibTorch 2.11's own allocator does: libc10_cuda runs here on a fake CUDA
-// device, and addresses, device calls, statistics and blocks are compared after every call.
+// The simulator behaves like LibTorch 2.11's own allocator. libc10_cuda runs here on a fake CUDA
+// device. Addresses, device calls, statistics and blocks are compared after every call.
 
 #include <c10/core/AllocatorConfig.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
 }
 
-/// Sizes of a training step: many small ones, and large ones that come back.
+/// Sizes as in a training step: many small ones, and large ones that repeat.
 std::int64_t draw_bytes(std::mt19937_64& random) {
   static constexpr std::int64_t kCommon[] = {4,
                                              512,
@@ -96,7 +96,7 @@ TEST_P(LibTorchAllocator, DoesTheSame) {
     ASSERT_EQ(pair.snapshot_difference(), "") << "seed " << seed;
     EXPECT_EQ(pair.statistics().out_of_memory > 0, c.runs_full);
     EXPECT_EQ(pair.statistics().retries > 0, c.runs_full);
-    // A record does not tell frees that a retry waited for from those it found completed.
+    // A record does not distinguish frees that a retry waited for from frees that had completed.
     if (shares && c.runs_full) continue;
     const memory::ReplayResult replayed = memory::replay(pair.trace());
     if (replayed.difference) {
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
              true}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
-/// LibTorch's reader of the same text.
+/// LibTorch's parser for the same text.
 struct RealConfig {
   bool accepted = false;
   std::vector<std::size_t> divisions;
@@ -182,7 +182,7 @@ struct RealConfig {
 RealConfig read_with_libtorch(const std::string& text) {
   using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
   RealConfig config;
-  // Some options keep their value from one text to the next.
+  // Some options keep their value from the previous text.
   c10::CachingAllocator::setAllocatorSettings("large_segment_size_mb:20,expandable_segments:False");
   try {
     c10::CachingAllocator::setAllocatorSettings(text);

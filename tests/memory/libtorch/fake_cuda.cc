@@ -37,7 +37,7 @@ std::uint64_t number_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-// The driver calls behind expandable segments. A handle of physical memory is its size.
+// The driver calls behind expandable segments. The handle of physical memory is its size.
 CUresult mem_address_reserve(
     CUdeviceptr* pointer, size_t bytes, size_t, CUdeviceptr, unsigned long long) {
   *pointer = device().heap.reserve(static_cast<std::int64_t>(bytes));
@@ -206,8 +206,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name,
   return cudaSuccess;
 }
 
-/// For the process list of an out-of-memory message LibTorch loads the driver's management library,
-/// where there is one, and asks it for the GPU: it knows none of ours. Here there never is one.
+/// For an out-of-memory message, LibTorch loads the driver's management library, if there is one,
+/// and asks it for the GPU's processes. That library does not know our fake GPU, so here it never
+/// exists.
 void* dlopen(const char* file, int flags) noexcept {
   if (file != nullptr && std::string_view(file).find("libnvidia-ml") != std::string_view::npos) {
     return nullptr;

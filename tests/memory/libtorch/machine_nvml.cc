@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The driver's management library of a machine that has a GPU, as far as LibTorch's allocator asks:
-// it knows its own GPU and not the tests'. Proves that they do not depend on the machine.
+// The driver's management library of a machine with a GPU, with what LibTorch's allocator calls. It
+// knows its own GPU but not the tests' fake one. It proves that the tests do not depend on the
+// machine.
 extern "C" {
 
 constexpr int kSuccess = 0;

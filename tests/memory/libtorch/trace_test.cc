@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The traces in tests/data/traces that LibTorch's allocator made on the fake device: they let the
-// planning half's tests compare with LibTorch where there is none. ELIXIR_TEST_ACCEPT=1 writes them
-// anew and skips.
+// The traces in tests/data/traces come from LibTorch's allocator on the fake device. With them, the
+// planning half's tests can compare with LibTorch without linking it. ELIXIR_TEST_ACCEPT=1 rewrites
+// them and skips the test.
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ void PrintTo(const TrainingCase& c, std::ostream* out) {
 
 constexpr int kLayers = 24;
 
-/// Steps of a training: the same sizes come back, forward allocates what backward frees in
-/// reverse, temporaries come and go.
+/// Steps of a training: the same sizes repeat, backward frees in reverse order what forward
+/// allocates, and temporaries come and go.
 void train(AllocatorPair& pair, int streams, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::int64_t> sizes;

@@ -7,7 +7,7 @@
 namespace elixir::memory {
 namespace {
 
-/// Two steps of two calls; the second call's request is freed with the first one's.
+/// Two steps of two calls. The second call's request is freed with that of the first.
 TrainingEvents predicted() {
   TrainingEvents events;
   events.allocations = {{.bytes = 100},
@@ -35,7 +35,7 @@ RecordedEvent release(std::int64_t allocation) {
   return {.kind = RecordedEvent::Kind::kFree, .allocation = allocation};
 }
 
-/// As predicted, but for the order of releases and what is no request.
+/// As predicted, except for the order of releases and events that are not requests.
 std::vector<RecordedEvent> recorded() {
   return {request(0, 100),
           request(1, 8),

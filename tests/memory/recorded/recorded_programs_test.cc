@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Programs captured without a GPU against what the same models asked of the allocator on an H200:
-// the predicted requests of three steps are the recorded ones, one by one, and through the
-// simulated allocator they give the measured peaks, to the byte. ELIXIR_PROGRAMS and ELIXIR_TRACES
-// name the directories of NAME.profile.json and NAME.trace.
+// Compares programs captured without a GPU with what the same models requested from the allocator
+// on an H200. The predicted requests of three steps equal the recorded ones, one by one. Through
+// the simulated allocator they give the measured peaks, to the byte. ELIXIR_PROGRAMS and
+// ELIXIR_TRACES name the directories of NAME.profile.json and NAME.trace.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-/// Without it, missing data would be tests that nobody misses.
+/// Without this test, missing data would silently mean missing tests.
 TEST(RecordedProgramsData, IsThere) {
   EXPECT_GE(names().size(), 24U) << "ELIXIR_PROGRAMS=" << directory("ELIXIR_PROGRAMS");
 }

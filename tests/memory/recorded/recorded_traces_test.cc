@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Recorded traces of LibTorch's allocator replayed: segments, peaks and blocks are the recorded
-// ones, to the byte. ELIXIR_TRACES names the directories to look in, separated by colons.
+// Replays recorded traces of LibTorch's allocator: segments, peaks and blocks equal the recorded
+// ones, to the byte. ELIXIR_TRACES lists the directories to search, separated by colons.
 
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ std::vector<std::string> traces() {
   return files;
 }
 
-/// Without it, missing data would be tests that nobody misses. Ten lie in the tree as they are; the
-/// others are unpacked.
+/// Without this test, missing data would silently mean missing tests. Ten traces are in the tree as
+/// plain files; the others are packed.
 TEST(RecordedTracesData, IsThere) {
   EXPECT_GE(traces().size(), 150U) << "ELIXIR_TRACES: the folders of *.trace, by colons";
 }

@@ -29,7 +29,7 @@ TEST(Replay, FindsNoDifferenceInWhatTheAllocatorDoes) {
 }
 
 TEST(Replay, GivesNewSegmentsTheirRecordedAddresses) {
-  // Both segments have a free block of 12 MiB; the second lies lower, and is used first.
+  // Both segments have a free block of 12 MiB. The second is at a lower address and is used first.
   const std::string text = std::string(kHeader) +
                            "s+ 12582912 0 @9000000\na 12582912 @9000000\n"
                            "s+ 12582912 0 @2000000\na 12582912 @2000000\n"
@@ -92,7 +92,7 @@ TEST(Replay, WaitsForOtherStreamsAsTheRecordSays) {
 }
 
 TEST(Replay, AFreeThatARetryWaitedForIsNotReusedBefore) {
-  // The waiting block would serve the request, had its events been noticed first.
+  // The waiting block would serve the request if its events had been noticed first.
   const std::string header = with(kHeader, "allowed none", "allowed 20971520");
   const std::string text = header +
                            "s+ 12582912 0 @1000000\na 12582912\nq 1\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A recorded trace that a person can follow, and the header of an empty one.
+// A recorded trace small enough to follow by hand, and the header of an empty one.
 
 namespace elixir::memory {
 
@@ -12,7 +12,7 @@ inline const char* const kHeader =
     "capacity 1073741824\n"
     "allowed none\n";
 
-/// Two small blocks and a large one; one is freed; nothing else. Addresses are those of a record.
+/// Two small blocks and a large one; one block is freed. The addresses are as in a record.
 inline const char* const kTrace =
     "elixir-allocator-trace 1\n"
     "config\n"

@@ -22,8 +22,8 @@ TrainingEvents events_of(const program::Program& program) {
   return training_events(program, program::Optimizer::kAdam, operators::plain_scripts(program), 2);
 }
 
-/// The segment of every block, checked on the way: blocks that are alive never overlap and lie
-/// inside a segment; a release has its request's block. Returns what is alive at the end.
+/// Checks the segment of every block: blocks that are alive never overlap and are inside a segment,
+/// and a release has the block of its request. Returns what is alive at the end.
 std::map<std::int64_t, PlacedEvent> check(const std::vector<PlacedEvent>& placed) {
   std::map<std::int64_t, std::int64_t> segments;  // by address: bytes; mapped pages joined
   std::map<std::int64_t, PlacedEvent> live;

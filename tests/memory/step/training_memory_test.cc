@@ -13,7 +13,7 @@
 namespace elixir::memory {
 namespace {
 
-/// Writes events by hand; an allocation's name is its position.
+/// Builds events by hand. The name of an allocation is its position.
 class Story {
  public:
   std::int32_t get(std::int64_t bytes) {
@@ -35,7 +35,7 @@ class Story {
   program::OperatorId call_ = 0;
 };
 
-/// A parameter of 40 MiB, and steps of an activation of 60 and a temporary of 20 MiB.
+/// A parameter of 40 MiB, and steps with an activation of 60 MiB and a temporary of 20 MiB.
 Story two_steps() {
   Story story;
   story.get(40_MiB);
@@ -66,7 +66,7 @@ TEST(SimulateTraining, TellsPeaksOfEachStep) {
 }
 
 TEST(SimulateTraining, RepeatsTheLastStepUntilNothingChanges) {
-  // The second step splits the block that the first one left, and takes another segment.
+  // The second step splits the block that the first one left, and needs another segment.
   Story story;
   story.get(4_MiB);
   const auto first = story.get(30_MiB);
@@ -85,7 +85,7 @@ TEST(SimulateTraining, RepeatsTheLastStepUntilNothingChanges) {
 }
 
 TEST(SimulateTraining, EndsWithAnUnsettledAllocatorAfterFiveSteps) {
-  // The cached block of the first is not lent to the second, and there is room for one of them.
+  // The second may not use the cached block of the first, and there is room for only one of them.
   Story story;
   story.end_step();
   const auto a = story.get(60_MiB);
@@ -131,7 +131,7 @@ TEST(SimulateTraining, SaysWhereMemoryEnds) {
 TEST(SimulateTraining, AShortageOfALaterStepIsTold) {
   Story story;
   story.end_step();
-  story.get(10_MiB);  // never freed: a leak that each repetition adds to
+  story.get(10_MiB);  // never freed: a leak that grows with each repetition
   story.end_step();
   DeviceLimits limits = unlimited_device();
   limits.allowed_bytes = 35_MiB;
@@ -154,7 +154,7 @@ TEST(SimulateTraining, FollowsTheConfiguration) {
   EXPECT_EQ(reserved("roundup_power2_divisions:[4:1,8:1,16:1,>:1]"), 48_MiB);
 }
 
-/// Sums of rounded requests: what allocated must be where no block is larger than its request.
+/// Sums of rounded requests. They equal `allocated` if no block is larger than its request.
 TEST(SimulateTraining, AllocatedIsTheSumOfBlocksOfRealPrograms) {
   for (const program::DType dtype : {program::DType::kFloat32, program::DType::kBFloat16}) {
     fakes::TransformerOptions options;

@@ -24,7 +24,8 @@ std::int64_t sum(const ByCategory& bytes) {
   return total;
 }
 
-// Two ways to one number: lifetimes of the program, and the events of its allocator.
+// Computes one number in two ways: from the program's lifetimes, and from the events of its
+// allocator.
 TEST(TrainingStep, WithoutScratchMemoryIsTheTimelineOfTheProgram) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const program::Program program = fakes::random_program(seed);
@@ -81,9 +82,9 @@ TEST(TrainingStep, CountsWorkspacesThatLibrariesKeep) {
   const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
   std::int64_t kept = 0;
   for (const LiveScratch& live : step.timeline.scratch_at_peak) kept += live.kept ? live.bytes : 0;
-  // cuBLAS's for each thread, and cuBLASLt's for layers with bias, on compute capability 9.0.
+  // cuBLAS's workspace per thread, and cuBLASLt's for layers with bias, on compute capability 9.0.
   EXPECT_EQ(kept, 2 * 32_MiB + 1_MiB);
-  // They are there from the first operator of the second step on.
+  // They exist from the first operator of the second step on.
   EXPECT_EQ(step.timeline.scratch_bytes.front(), kept);
 }
 

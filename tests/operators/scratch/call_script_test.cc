@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Scripts of single calls against allocations recorded on an H200 (LibTorch 2.11, cuDNN 9.19): the
-// numbers here are the device's.
+// Compares scripts of single calls with allocations recorded on an H200 (LibTorch 2.11, cuDNN
+// 9.19). The numbers here are the device's.
 #include "operators/scratch/call_script.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ class Call {
     program.operators.push_back(op_);
     return program;
   }
-  /// "o3" for storage 3, "+bytes", "-n", "!bytes" for what stays.
+  /// "o3" for storage 3, "+bytes", "-n", "!bytes" for memory that stays.
   [[nodiscard]] std::vector<std::string> script(const operators::WorkspaceTable& table = {}) const {
     const Program whole = program();
     std::vector<std::string> words;
@@ -220,7 +220,7 @@ Call batch_norm(const TensorRef& input, bool training) {
   return call.output(tensor(channels)).output(tensor(channels));
 }
 
-/// Channels last reduce in 128 rows of blocks, two columns of 32 channels (LibTorch's source).
+/// Channels last reduce in 128 rows of blocks, in two columns of 32 channels (LibTorch's source).
 TEST(CallScript, BatchNormTakesScratchWithChannelsLastInTraining) {
   const Ints sizes{32, 64, 56, 56};
   EXPECT_EQ(batch_norm(channels_last(sizes), true).script(),
@@ -254,7 +254,7 @@ TEST(CallScript, BatchNormBackwardIsOneKernelOrKeepsSums) {
             (Words{"o7", "o8", "o9"}));
   EXPECT_EQ(batch_norm_backward(channels_last(sizes), true, true, all).script(),
             (Words{"+256", "+256", "o8", "o9", "+65536", "+8", "-3", "-2", "o7", "-1", "-0"}));
-  // In evaluation by cuDNN nothing was saved.
+  // With cuDNN in evaluation, nothing was saved.
   EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {false, true, true}).script(),
             (Words{"+256", "o7", "o8", "-0"}));
   EXPECT_EQ(batch_norm_backward(tensor(sizes), false, false, {true, false, false}).script(),
@@ -278,7 +278,7 @@ Call ctc_backward(const Ints& log_probs, bool zero_infinity) {
       .output(tensor(log_probs));
 }
 
-/// Worked out from LibTorch's source, not recorded.
+/// Derived from LibTorch's source, not recorded.
 TEST(CallScript, CtcLossCopiesLengthsAndMakesItsTableFirst) {
   const Call forward = Call("aten::_ctc_loss")
                            .tensor_argument(tensor({12, 4, 6}))
@@ -289,7 +289,7 @@ TEST(CallScript, CtcLossCopiesLengthsAndMakesItsTableFirst) {
   EXPECT_EQ(forward.source(), operators::ScriptSource::kModelled);
   EXPECT_EQ(ctc_backward({12, 4, 6}, true).script(),
             (Words{"+32", "+32", "+32", "+1344", "o5", "-3", "-1", "-0", "-2"}));
-  // 230 steps are a large problem: 4 columns of blanks.
+  // 230 steps count as a large problem: 4 columns of blanks.
   EXPECT_EQ(ctc_backward({230, 4, 6}, false).script(),
             (Words{"+32",
                    "+32",

@@ -27,7 +27,7 @@ using program::DType;
 using test::error_of;
 using test::TemporaryDirectory;
 
-/// ids, labels int64[2, 4]; ids index an embedding of `vocabulary` rows; labels are the target of a
+/// ids, labels int64[2, 4]. ids index an embedding of `vocabulary` rows; labels are the target of a
 /// loss.
 program::Program language_model(std::int64_t vocabulary) {
   program::Program program;
@@ -190,7 +190,7 @@ TEST(LabelUse, ATargetReadFromItsSecondTokenOnIsShiftedByTheModel) {
 
 TEST(LabelUse, InputsThatTheModelCutsAreNotRepeated) {
   program::Program program = language_model(256);
-  // The embedding looks up input_ids[:, :-1]: a model that puts a first token before them.
+  // The embedding looks up input_ids[:, :-1], as in a model that puts a first token before them.
   std::get<program::TensorRef>(program.operators[0].arguments[1]).sizes = {2, 3};
   EXPECT_FALSE(label_use(program).unshifted);
 }
@@ -228,7 +228,7 @@ TEST(LabelUse, LabelsAreKnownByNameWhereNoLossShowsThem) {
 TEST(TokenEntropy, IsWhatThePairsLeaveOpen) {
   EXPECT_EQ(next_token_entropy({}), 0);
   EXPECT_NEAR(next_token_entropy({{1, 2, 1, 2, 1, 2, 1}}), 0, 1e-12);
-  // After 1 comes 2 or 3, each half of the time; after both comes 1.
+  // After 1 comes 2 or 3, with equal probability. After 2 and 3 comes 1.
   EXPECT_NEAR(next_token_entropy({{1, 2, 1, 3, 1, 2, 1, 3, 1}}), 0.5 * std::log(2.0), 1e-12);
   EXPECT_NEAR(next_token_entropy({{1, 2}, {1, 3}}), std::log(2.0), 1e-12) << "pieces are apart";
 }
@@ -461,7 +461,7 @@ TEST(Data, ManySmallFilesNeedFewDescriptors) {
   for (int step = 1; step < 200; ++step) {
     EXPECT_EQ(data->training(1, step, 0)[0].max().item<std::int64_t>(), 'a');
   }
-  // A file that has become another is not read for the old one.
+  // A file that was replaced is not read in place of the old one.
   const auto replace = [&](int i) {
     directory.write("new", std::string(8, 'b'));
     std::filesystem::rename(directory.file("new"), files.files[i]);

@@ -217,7 +217,7 @@ TEST(Checkpoint, TellsTheShareThatIsWritten) {
       directory.path(), info_of(1), training.state(), 1, Json::object(), [&](double share) {
         shares.push_back(share);
       });
-  ASSERT_EQ(shares.size(), 5U);  // before each tensor
+  ASSERT_EQ(shares.size(), 5U);  // called before each tensor
   EXPECT_EQ(shares.front(), 0.0);
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_NEAR(shares.back(), 0.8, 0.01);
@@ -320,7 +320,7 @@ void write_config(const RunDirectory& run) {
                 run.run_id() + "\"}\n");
 }
 
-/// A run that was begun and whose process has ended; its id.
+/// Begins a run whose process then ends. Returns its id.
 std::string begin_run(const std::string& path) {
   RunDirectory run = RunDirectory::create(path, Overwrite::kRefuse);
   write_config(run);
@@ -429,7 +429,7 @@ TEST(RunDirectory, ExistingRunsAreRefusedWithoutForce) {
   std::ofstream(path + "/metrics.jsonl") << "old\n";
   const ErrorInfo info = error_of([&] { (void)RunDirectory::create(path, Overwrite::kRefuse); });
   EXPECT_EQ(info.code, ErrorCode::kOutputExists);
-  ASSERT_EQ(info.help.size(), 1U);  // there is no run to go on with
+  ASSERT_EQ(info.help.size(), 1U);  // there is no run to continue
   EXPECT_EQ(info.help[0].find("--resume"), std::string::npos);
   (void)RunDirectory::create(path, Overwrite::kAllow);
   EXPECT_FALSE(fs::exists(path + "/metrics.jsonl"));

@@ -26,7 +26,7 @@ namespace {
 using test::content_of;
 using test::error_of;
 
-/// Does what it is told to after each step.
+/// Runs a given function after each step.
 class Watcher : public RunObserver {
  public:
   explicit Watcher(std::function<void(const StepRecord&)> after = {}) : after_(std::move(after)) {}

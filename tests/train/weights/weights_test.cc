@@ -78,7 +78,7 @@ TEST(Weights, AFileFillsTheModelUnderStrippedPrefixesOfEitherSide) {
   }
 }
 
-/// Every dot is the end of a prefix: 200,000 of them, with the text of each, would take gigabytes.
+/// Every dot ends a prefix. 200,000 prefixes, each with its text, would use gigabytes.
 TEST(Weights, ANameOfDotsCostsNoMoreThanItsBytes) {
   NameMatch match = match_names({std::string(200'000, '.'), "model.wte.weight"}, model());
   EXPECT_EQ(match.unexpected.size(), 1U);
@@ -165,7 +165,7 @@ TEST(Weights, ShardsAreFoundThroughTheirIndex) {
 
 TEST(Weights, Fp32RoundsToBf16WithTiesAwayFromZero) {
   const TemporaryDirectory directory;
-  // 1 + 2^-8 lies between two bf16 numbers: to even would give 1, away gives 1 + 2^-7.
+  // 1 + 2^-8 is between two bf16 numbers. To even gives 1, away from zero gives 1 + 2^-7.
   WeightOptions options;
   options.weights_path = write(directory,
                                "w.safetensors",
@@ -267,7 +267,7 @@ TEST(Initialization, IsDrawnInTheDestinationsDtype) {
   EXPECT_EQ(drawn(normal, "a", 1, {3, 100}, DType::kFloat64).scalar_type(), at::kDouble);
 }
 
-/// The element's index is that of the shape: strides change where a value lies, not which it is.
+/// An element's index is that of the shape. Strides change where a value is, not which value it is.
 TEST(Initialization, StridesChangeNoValue) {
   program::Program plain = model();
   program::Program turned = model();

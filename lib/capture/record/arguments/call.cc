@@ -12,7 +12,7 @@ Call::Call(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> argumen
           "a call has as many arguments as its schema");
 }
 
-// LibTorch compares the names in turn; no operator has so many that a table would be quicker.
+// LibTorch compares the names one by one. No operator has so many that a table would be faster.
 std::size_t Call::position(std::string_view name) const {
   if (const auto found = schema_.argumentIndexWithName(name)) {
     return static_cast<std::size_t>(*found);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The arguments of one ATen call by the names of its schema: `call.tensor("weight")` says what
-// `arguments[1].toTensor()` hides.
+// Access to the arguments of one ATen call by the names of its schema: `call.tensor("weight")` is
+// clearer than `arguments[1].toTensor()`.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,12 @@
 
 namespace elixir::capture {
 
-/// A view: the schema and the arguments must outlive it. Every name must be one of the schema; any
-/// other is a bug and throws kInternal. A value of another type than asked for throws c10::Error.
+/// A view; the schema and the arguments must outlive it. Every name must be in the schema. Any
+/// other name is a bug and throws kInternal. A value of another type than requested throws
+/// c10::Error.
 class Call {
  public:
-  /// `arguments`: as many as the schema has.
+  /// `arguments` must have as many entries as the schema.
   Call(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments);
   Call(const c10::FunctionSchema& schema, Values&& arguments) = delete;
 

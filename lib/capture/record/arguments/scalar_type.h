@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Program dtypes and LibTorch's scalar types, one to one.
+// Converts between program dtypes and LibTorch's scalar types.
 
 #include <optional>
 
@@ -12,7 +12,7 @@
 namespace elixir::capture {
 
 [[nodiscard]] c10::ScalarType scalar_type(program::DType dtype);
-/// nullopt for types that programs do not have (quantized, 8-bit floats, …).
+/// nullopt for types that programs lack (quantized, 8-bit floats, …).
 [[nodiscard]] std::optional<program::DType> dtype_of(c10::ScalarType type);
 
 }  // namespace elixir::capture

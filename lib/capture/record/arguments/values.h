@@ -19,8 +19,8 @@ namespace elixir::capture {
 using Values = std::vector<c10::IValue>;
 using Sizes = std::vector<std::int64_t>;
 
-/// TorchScript hands `Tensor?[]` over as a generic list whose element type need not be
-/// Optional[Tensor]; true for every list of tensors and None except `Tensor[]` itself.
+/// True for every list of tensors and None, except `Tensor[]` itself. TorchScript passes
+/// `Tensor?[]` as a generic list whose element type may differ from Optional[Tensor].
 [[nodiscard]] bool is_optional_tensors(const c10::IValue& value);
 [[nodiscard]] std::vector<std::optional<at::Tensor>> optional_tensors(const c10::IValue& value);
 /// Undefined when the value is None.
@@ -64,12 +64,12 @@ c10::IValue map_tensors(const c10::IValue& value, Replace replace) {
   return value;
 }
 
-/// Throws kUnsupportedModel for dtypes a program cannot hold (quantised, float8, …).
+/// Throws kUnsupportedModel for dtypes that a program cannot hold (quantised, float8, …).
 [[nodiscard]] program::DType to_dtype(at::ScalarType type);
 [[nodiscard]] c10::Device device_of(const program::Target& target);
 
-/// An empty meta tensor of the same geometry and dtype, without gradient; the wrapped-number mark
-/// is kept.
+/// An empty meta tensor with the same geometry and dtype, without gradient. Keeps the
+/// wrapped-number flag.
 [[nodiscard]] at::Tensor to_meta(const at::Tensor& tensor);
 
 }  // namespace elixir::capture

@@ -9,7 +9,7 @@
 namespace elixir::capture {
 namespace {
 
-/// Geometry rules run before any Meta kernel.
+/// Never runs, because geometry rules run before any Meta kernel.
 void never(const c10::OperatorHandle& op, torch::jit::Stack*) {
   throw Error(ErrorCode::kInternal, "no geometry rule for {}", op.operator_name().name);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Operators that have both a decomposition and kernels for some devices: LibTorch decomposes them
-// above autograd for every device without a kernel, meta among them. A Meta kernel that is never
-// run makes them one call on meta too.
+// Some operators have both a decomposition and kernels for some devices. LibTorch decomposes them
+// above autograd for every device without a kernel, which includes meta. To record them as one
+// call, this registers a Meta kernel that is never run.
 
 #include <memory>
 
@@ -15,7 +15,7 @@ class Library;
 
 namespace elixir::capture {
 
-/// While it lives, operators that the target has kernels for are leaves on meta.
+/// While it lives, operators for which the target has kernels are leaves on meta.
 class LeafKernels {
  public:
   explicit LeafKernels(const program::Target& target);

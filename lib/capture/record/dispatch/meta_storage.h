@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Allocator of meta tensors that keeps a small record for each storage, so that a capture knows a
-// storage by number and learns of its last release at the moment it happens: exactly when eager
+// An allocator of meta tensors that keeps a small record for each storage. So a capture can
+// identify a storage by number, and learns of its last release immediately: exactly when eager
 // autograd would free the memory.
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace elixir::capture {
 
-/// The record behind one meta storage.
+/// The record of one meta storage.
 struct MetaBlock {
-  std::uint64_t owner = 0;  ///< number of the recorder that named it; 0 is nobody
+  std::uint64_t owner = 0;  ///< the recorder that named it, by number; 0: none
   program::StorageId id = -1;
 };
 
-/// Told of releases; one at a time on a thread.
+/// Receives releases, one at a time per thread.
 class ReleaseListener {
  public:
   virtual ~ReleaseListener() = default;
   virtual void on_release(const MetaBlock& block) = 0;
 };
 
-/// Installs the allocator for the meta device; once a process, cheap to repeat.
+/// Installs the allocator for the meta device. Needed once per process; repeated calls are cheap.
 void install_meta_allocator();
-/// Of this thread; nullptr stops.
+/// Sets the listener of this thread; nullptr removes it.
 void set_release_listener(ReleaseListener* listener);
-/// The record of a storage made since the allocator was installed, else nullptr.
+/// The record of a storage; nullptr if it is older than the allocator.
 [[nodiscard]] MetaBlock* block_of(const c10::Storage& storage);
 
 }  // namespace elixir::capture

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Last resort for an operator without geometry: the CPU kernel on zeros says it. It is noted as
-// missing, so that a capture goes on and reports all of them together.
+// The last resort for an operator without geometry: runs the CPU kernel on zeros to learn it. The
+// operator is still noted as missing. So the capture continues and reports all missing operators
+// together.
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -12,8 +13,8 @@
 
 namespace elixir::capture {
 
-/// Replaces the arguments on top of `stack` by meta results. Throws kMissingKernel with everything
-/// found so far when the CPU has no kernel either, or the tensors are too large to make.
+/// Replaces the arguments on top of `stack` by meta results. Throws kMissingKernel, with everything
+/// found so far, when the CPU has no kernel either or the tensors are too large.
 void run_cpu_kernel_for_geometry(Session& session,
                                  const c10::OperatorHandle& op,
                                  const Values& arguments,

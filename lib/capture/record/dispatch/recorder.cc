@@ -27,7 +27,7 @@ std::uint64_t next_recorder_number() {
   return ++number;
 }
 
-/// Operators tagged as random draw nothing when their probability is 0.
+/// Operators tagged as random draw nothing if their probability is 0.
 bool draws(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
   if (!op.hasTag(at::Tag::nondeterministic_seeded)) return false;
   const auto& schema = op.schema();
@@ -46,7 +46,7 @@ const program::DeviceName* named_device(const program::Operator& call) {
   return nullptr;
 }
 
-/// On CUDA the memory-efficient attention keeps its random seed and offset on the host.
+/// On CUDA, memory-efficient attention keeps its random seed and offset on the host.
 bool returns_on_host(const program::Operator& call, std::size_t result) {
   return call.name == "aten::_scaled_dot_product_efficient_attention" && result >= 2;
 }
@@ -109,7 +109,7 @@ program::StorageId Recorder::add(const at::Tensor& tensor) {
   const auto id = static_cast<StorageId>(storages.size());
   program::Storage record;
   record.id = id;
-  record.freed_after = -2;  // replaced when it is released, or by finish()
+  record.freed_after = -2;  // replaced at its release, or by finish()
   storages.push_back(record);
   versions_.push_back(0);
   const c10::Storage& storage = tensor.storage();
@@ -163,7 +163,7 @@ program::TensorRef Recorder::ref(const at::Tensor& tensor) {
 
 void Recorder::classify_unknown(StorageId id, const at::Tensor& tensor) {
   program::Storage& storage = storages[static_cast<std::size_t>(id)];
-  if (!in_call_) {  // first met among results: the call made it
+  if (!in_call_) {  // first seen among results, so the call allocated it
     storage.allocated_at = static_cast<program::OperatorId>(operators.size()) - 1;
     storage.on_host = device_.is_cuda() && tensor.is_cpu();
     return;
@@ -176,7 +176,7 @@ void Recorder::classify_unknown(StorageId id, const at::Tensor& tensor) {
   storage.content_digest = digest_of(tensor);
   storage.on_host = device_.is_cuda() && tensor.is_cpu();
   constants.emplace(id, tensor.detach());
-  live_.pop_back();  // kept from now on
+  live_.pop_back();  // kept alive from now on
 }
 
 program::Argument Recorder::argument(const c10::IValue& value) {
@@ -223,7 +223,7 @@ program::Argument Recorder::argument(const c10::IValue& value) {
       }
     }
     if (!doubles.empty()) {
-      if (!ints.empty()) {  // Scalar[] of both kinds
+      if (!ints.empty()) {  // Scalar[] with both kinds
         throw Error(ErrorCode::kUnsupportedModel, "a list of mixed numbers among arguments");
       }
       return doubles;
@@ -278,8 +278,8 @@ void Recorder::end(const c10::OperatorHandle& op, const torch::jit::Stack& stack
   call.outputs = std::move(outputs);
   call.flops = operators::flops_of(call);
   if (where_ != CaptureOn::kMeta || !device_.is_cuda()) return;
-  // On meta the tensors of shape arithmetic are real and on the CPU wherever the target has them;
-  // a copy of a device tensor to the host is on meta.
+  // On meta, the tensors of shape arithmetic are real and on the CPU, wherever the target has them.
+  // A copy of a device tensor to the host is on meta.
   const auto* named = named_device(call);
   const bool to_host = named != nullptr && named->name == "cpu";
   for (auto id = static_cast<std::size_t>(first_new); id < storages.size(); ++id) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes operator calls down as a program: numbers storages in the order in which they are met,
-// counts versions, keeps constants, and notes when each storage is released.
+// Records operator calls as a program. It numbers storages in order of first use, counts versions,
+// keeps constants, and notes when each storage is released.
 
 #include <cstdint>
 #include <map>
@@ -29,25 +29,25 @@ class Recorder final : public ReleaseListener {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Something that is there before the step. Once each, before the first call.
+  /// Declares a tensor that exists before the step. Call it once per tensor, before the first call.
   program::TensorRef declare(const at::Tensor& tensor, program::Category category);
-  /// One call: begin with its arguments on the stack, end with its results there.
+  /// Records one call. begin() needs the arguments on the stack, end() the results.
   void begin(const c10::OperatorHandle& op,
              const torch::jit::Stack& stack,
              program::Phase phase,
              std::int32_t module);
   void end(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
-  /// A CPU constant was used as a device tensor: it belongs on the device.
+  /// Notes that a CPU constant was used as a device tensor, so it belongs on the device.
   void used_on_device(const at::Tensor& tensor);
 
   /// The tensor as the program sees it now.
   [[nodiscard]] program::TensorRef ref(const at::Tensor& tensor);
   [[nodiscard]] program::Argument argument(const c10::IValue& value);
   [[nodiscard]] std::int32_t version_of(program::StorageId id) const;
-  /// The call that made the tensor's storage; -1: there before the step, or not known.
+  /// The call that allocated the tensor's storage; -1: before the step, or unknown.
   [[nodiscard]] program::OperatorId allocated_at(const at::Tensor& tensor) const;
 
-  /// No more calls; storages that are still alive stay until after the step.
+  /// Ends the recording. Storages that are still alive stay alive until after the step.
   void finish();
 
   std::vector<program::Operator> operators;
@@ -74,13 +74,13 @@ class Recorder final : public ReleaseListener {
   std::vector<std::int32_t> versions_;
   std::unordered_map<const c10::StorageImpl*, program::StorageId> real_;  ///< storages with memory
   std::vector<Live> live_;
-  std::vector<program::StorageId> written_;  ///< by the call in flight
+  std::vector<program::StorageId> written_;  ///< by the current call
   bool in_call_ = false;
   bool finished_ = false;
 };
 
-/// Positions of the arguments that a call writes to, as its schema says; and those that it writes
-/// to without saying so.
+/// Positions of the arguments that a call writes to: those that its schema marks, and those that it
+/// writes without marking them.
 [[nodiscard]] std::vector<std::size_t> written_arguments(const c10::OperatorHandle& op,
                                                          c10::ArrayRef<c10::IValue> arguments);
 

@@ -21,7 +21,7 @@ void for_each_node(torch::jit::Block& block, const Visit& visit) {
   }
 }
 
-/// Calls `visit(Node&)` for every node of every graph, each graph once.
+/// Calls `visit(Node&)` for every node of every graph. Each graph is visited once.
 template <class Visit>
 void for_each_node(const torch::jit::Module& module, const Visit& visit) {
   std::unordered_set<const torch::jit::Graph*> done;
@@ -38,7 +38,7 @@ bool is_device_constant(const torch::jit::Node& node) {
          node.output()->type()->kind() == c10::TypeKind::DeviceObjType;
 }
 
-/// Position of the flag that says "training" in a call that tracing fixes, by schema name.
+/// The position of the training flag in a call that tracing fixes, by schema name.
 std::optional<std::size_t> training_input(const torch::jit::Node& node) {
   const std::string name = node.kind().toQualString();
   if (name == "aten::dropout" || name == "aten::dropout_" || name == "aten::feature_dropout" ||
@@ -54,7 +54,8 @@ bool is_attention(const torch::jit::Node& node) {
   return std::string(node.kind().toQualString()) == "aten::scaled_dot_product_attention";
 }
 
-/// Whether the call is batch norm's count of its training batches, which tracing writes out.
+/// Whether the call is batch norm's counter of training batches, which tracing writes into the
+/// graph.
 bool counts_batches(const torch::jit::Node& node) {
   if (std::string(node.kind().toQualString()) != "aten::add_") return false;
   const torch::jit::Node* source = node.input(0)->node();
@@ -70,8 +71,8 @@ void set_constant_input(torch::jit::Node& node, std::size_t input, const c10::IV
 }  // namespace
 
 void set_devices(const torch::jit::Module& module, c10::Device device) {
-  // A file traced on an accelerator (or on meta) may also name the CPU on purpose; one traced on
-  // the CPU names it where the tracing device is meant.
+  // A file traced on an accelerator (or on meta) may also name the CPU deliberately. A file traced
+  // on the CPU names the CPU where it means the tracing device.
   bool other_than_cpu = false;
   for_each_node(module, [&](torch::jit::Node& node) {
     if (is_device_constant(node)) other_than_cpu |= node.s(c10::attr::value) != "cpu";
@@ -99,7 +100,7 @@ std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingM
       if (!training && value->toDouble() != 0) set_constant_input(node, kAttentionDropout, 0.0);
       if (training && value->toDouble() == 0) attention_without_dropout = true;
     } else if (!training && counts_batches(node)) {
-      // An evaluation is no training batch.
+      // Evaluation must not count as a training batch.
       node.output()->replaceAllUsesWith(node.input(0));
       node.destroy();
     }

@@ -13,13 +13,12 @@
 
 namespace elixir::capture {
 
-/// Traced graphs hold the devices of the tracing run as constants: they become `device`.
+/// Replaces the devices that tracing wrote into graphs as constants by `device`.
 void set_devices(const torch::jit::Module& module, c10::Device device);
 
 enum class TrainingMode { kTrain, kEval };
-/// Sets the training flag, and the flags that tracing has written into dropout, batch norm and
-/// attention calls. Returns what cannot be restored (attention dropout of a model traced for
-/// evaluation).
+/// Sets the training flag, and the flags that tracing wrote into dropout, batch norm and attention
+/// calls. Returns what cannot be restored (attention dropout of a model traced for evaluation).
 std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingMode mode);
 
 /// Whether a graph has dropout or batch norm calls that tracing fixed to evaluation.

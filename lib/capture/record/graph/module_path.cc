@@ -20,7 +20,7 @@ thread_local ModuleTracker* tracker = nullptr;
 const c10::Symbol kEnter = c10::Symbol::fromQualString("elixir::enter_module");
 const c10::Symbol kLeave = c10::Symbol::fromQualString("elixir::leave_module");
 
-// Conservative: no pass may move or drop them. Without a tracker they do nothing.
+// Conservative, so that no pass moves or drops them. Without a tracker they do nothing.
 const torch::jit::RegisterOperators kMarkers({
     torch::jit::Operator(
         "elixir::enter_module(str path) -> ()",
@@ -37,8 +37,7 @@ const torch::jit::RegisterOperators kMarkers({
         c10::AliasAnalysisKind::CONSERVATIVE),
 });
 
-/// "transformer.h.0" for an object read from `self` through attributes; nullopt when it comes from
-/// elsewhere.
+/// "transformer.h.0" for an object read from `self` through attributes; nullopt for other objects.
 std::optional<std::string> path_from_self(const torch::jit::Value* object,
                                           const torch::jit::Graph& graph) {
   std::string path;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which submodule an operator belongs to. Before the run, markers that name the callee are put
-// around every submodule call of every graph (`transformer.h.0`, from the chain of attribute
-// reads); during the run the stack of relative names is the path, which also tells instances apart
-// that share one scripted graph. Backward operators belong to the module that was running when
-// their autograd node was made: nodes are numbered in that order.
+// Finds the submodule of an operator. Before the run, markers with the callee's name
+// (`transformer.h.0`, from the chain of attribute reads) are put around every submodule call of
+// every graph. During the run, the stack of these relative names is the path. It also distinguishes
+// instances that share one scripted graph. Backward operators belong to the module that ran when
+// their autograd node was created; nodes are numbered in that order.
 
 #include <cstdint>
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace elixir::capture {
 
-/// Puts markers into all graphs of `module` and its submodules. Once a module, before its first
-/// run.
+/// Inserts markers into all graphs of `module` and its submodules. The caller must do this once per
+/// module, before its first run.
 void insert_module_markers(const torch::jit::Module& module);
 
 /// Follows the markers on this thread while it lives.
@@ -31,11 +31,14 @@ class ModuleTracker {
 
   /// Position in paths() of the module that runs now.
   [[nodiscard]] std::int32_t current() const { return stack_.back(); }
-  /// Of the module that ran when the autograd node numbered `sequence` was made; -1 when none did.
+  /// Position of the module that ran when the autograd node with number `sequence` was created; -1
+  /// when none did.
   [[nodiscard]] std::int32_t made_in(std::uint64_t sequence) const;
-  /// Of the module that owns a parameter or buffer, by its full name; -1 when there is none.
+  /// Position of the module that owns a parameter or buffer, by its full name; -1 when there is
+  /// none.
   [[nodiscard]] std::int32_t owner_of(const std::string& tensor_name) const;
-  /// named_modules() paths, the root "" first; each module object once, under its first name.
+  /// named_modules() paths, the root "" first. Each module object is listed once, by its first
+  /// name.
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
 
   void enter(const std::string& relative_path);

@@ -36,14 +36,14 @@ std::optional<std::size_t> position_of(const c10::FunctionSchema& schema, const 
   return position ? std::optional<std::size_t>(static_cast<std::size_t>(*position)) : std::nullopt;
 }
 
-/// Puts the constant where the target would have it. On the CPU it is there already.
+/// Moves the constant to where the target has it. For the CPU it is already there.
 at::Tensor on_device(const Session& session, const at::Tensor& constant, c10::Device wanted) {
   if (!wanted.is_meta() && wanted.type() != session.device().type()) return constant.to(wanted);
   if (session.device().is_cpu()) return constant;
   return constant.to(session.on_meta() ? c10::Device(c10::kMeta) : session.device());
 }
 
-/// Makes the tensor in real memory that no call is recorded for: a constant of the program.
+/// Makes the tensor in real memory without recording a call: it is a constant of the program.
 Operation make_constant(const c10::FunctionSchema& schema, Operation original) {
   const auto device_at = position_of(schema, "device");
   const std::size_t count = schema.arguments().size();
@@ -70,7 +70,8 @@ Operation make_constant(const c10::FunctionSchema& schema, Operation original) {
   };
 }
 
-/// A list made from a constant is computed; one made from step data is a value of it.
+/// A list made from a constant is computed. A list made from step data depends on that data and is
+/// refused.
 Operation read_constant(const std::string& name, Operation original) {
   return [name, original = std::move(original)](Stack& stack) mutable {
     Session* session = Session::current();
@@ -92,7 +93,7 @@ std::vector<std::shared_ptr<Operator>> operators_named(const char* name) {
 }
 
 void replace(const Operator& original, Operation operation) {
-  // A copy: deregistering destroys the original.
+  // A copy, because deregistering destroys the original.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const c10::FunctionSchema schema = original.schema();
   const c10::AliasAnalysisKind aliases = original.aliasAnalysisKind();
@@ -120,7 +121,7 @@ void replace_readers(const char* name) {
   }
 }
 
-/// The interpreter's integers are divided as the processor does it, which ends the process.
+/// Checked because the interpreter divides integers by the processor's instruction, which may trap.
 void check_division(const Stack& stack, const char* name) {
   if (stack.size() < 2) return;
   const c10::IValue& by = stack[stack.size() - 1];
@@ -134,7 +135,7 @@ void check_division(const Stack& stack, const char* name) {
               name);
 }
 
-/// All overloads anew, in their order: the compiler takes the first that matches.
+/// Registers all overloads again in their order, because the compiler takes the first that matches.
 void replace_divisions(const char* name) {
   for (const std::shared_ptr<Operator>& op : operators_named(name)) {
     if (op->isC10Op() || !op->hasOperation()) continue;
@@ -145,7 +146,8 @@ void replace_divisions(const char* name) {
   }
 }
 
-/// tolist() is an instruction of the interpreter: a call before each looks at its tensor.
+/// tolist() is an instruction of the interpreter, not an operator. So a call inserted before each
+/// checks its tensor.
 const c10::Symbol kReadsTensor = c10::Symbol::fromQualString("elixir::reads_tensor");
 const torch::jit::RegisterOperators kGuards({torch::jit::Operator(
     "elixir::reads_tensor(Tensor tensor) -> ()",
@@ -185,7 +187,7 @@ void install_script_operators() {
                              "aten::__round_to_zero_floordiv"}) {
       replace_divisions(name);
     }
-    // What a model prints is no part of a tool's output.
+    // Discards what a model prints, because it is not part of a tool's output.
     torch::jit::setPrintHandler([](const std::string&) {});
     return true;
   }();

@@ -19,7 +19,7 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-/// Operators that take a text, an object or any number of anything, and do nothing but compute.
+/// Operators that take a text, an object or any number of arguments, but only compute.
 const Names& takes_text() {
   static const Names names{
       "aten::Delete",
@@ -253,7 +253,8 @@ const Names& takes_text() {
   return names;
 }
 
-/// Tensors in, tensors out, and yet more than arithmetic: memory shared with files, or of devices.
+/// Operators on tensors that do more than arithmetic: they reach memory shared with files, or of
+/// devices.
 const Names& reaches_out() {
   static const Names names{
       "aten::_cudnn_init_dropout_state",
@@ -266,7 +267,7 @@ const Names& reaches_out() {
   return names;
 }
 
-/// Nodes of a graph that are no operators: constants, control flow, lists, attributes, calls.
+/// Nodes of a graph that are not operators: constants, control flow, lists, attributes, calls.
 const Names& is_structure() {
   static const Names names{
       "prim::Closure",
@@ -342,14 +343,14 @@ bool in_namespace(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix;
 }
 
-/// Classes that are written in C++: what their methods do is in no graph.
+/// Classes written in C++. No graph shows what their methods do.
 bool is_foreign_class(const c10::Type& type) {
   const auto* named = dynamic_cast<const c10::NamedType*>(&type);
   return named != nullptr && named->name() &&
          in_namespace(named->name()->qualifiedName(), "__torch__.torch.classes");
 }
 
-/// What of a node is not allowed; empty when it may run.
+/// The part of a node that is not allowed; empty when it may run.
 std::string refused_part(const torch::jit::Node& node) {
   const std::string name = node.kind().toQualString();
   for (const auto& values : {node.inputs(), node.outputs()}) {
@@ -364,10 +365,10 @@ std::string refused_part(const torch::jit::Node& node) {
   return op != nullptr && is_allowed(op->schema()) ? std::string() : name;
 }
 
-/// A worklist: a file can nest as deep as it likes.
+/// Uses a worklist, because a file can nest to any depth.
 void check_graph(const torch::jit::Graph& graph, const std::string& function) {
   std::vector<const torch::jit::Block*> open{graph.block()};
-  std::vector<std::shared_ptr<torch::jit::Graph>> inner;  // kept while they are looked at
+  std::vector<std::shared_ptr<torch::jit::Graph>> inner;  // kept alive during the check
   while (!open.empty()) {
     const torch::jit::Block* block = open.back();
     open.pop_back();

@@ -24,11 +24,11 @@ namespace elixir::capture {
 /// Whether a model may call the operator.
 [[nodiscard]] bool is_allowed(const c10::FunctionSchema& schema);
 
-/// kUnsupportedModel for an operator in a function or module.
+/// The kUnsupportedModel error for an operator in a function or module.
 [[nodiscard]] Error refused_operator(const std::string& op, const std::string& place);
 
-/// Looks through all code that came with a module, before any of it runs: throws kUnsupportedModel
-/// for the first call that is not allowed.
+/// Checks all code of a module. The caller must do this before any of it runs. Throws
+/// kUnsupportedModel for the first call that is not allowed.
 void refuse_what_is_not_allowed(const torch::jit::Module& module);
 
 }  // namespace elixir::capture

@@ -10,7 +10,7 @@
 namespace elixir::capture {
 namespace {
 
-constexpr int kExitInput = 2;  // that of EX0304
+constexpr int kExitInput = 2;  // the exit code of EX0304
 
 thread_local const char* running = "";
 struct sigaction before {};
@@ -19,7 +19,7 @@ void say(const char* text) {
   static_cast<void>(!::write(STDERR_FILENO, text, std::strlen(text)));
 }
 
-/// Async-signal-safe calls alone.
+/// Uses only async-signal-safe calls.
 extern "C" void on_arithmetic_signal(int /*signal*/) {
   say("\nerror[EX0304]: the model divides an integer by zero, or the quotient overflows");
   if (*running != '\0') {

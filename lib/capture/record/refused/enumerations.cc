@@ -19,7 +19,7 @@ struct Enumeration {
   std::int64_t count = 0;
 };
 
-/// What an integer stands for; without a name: for itself.
+/// The enumeration that an integer belongs to. Without a name, it is a plain integer.
 Enumeration enumeration_of(const c10::Argument& argument) {
   const c10::TypePtr& type = argument.real_type();
   const auto optional = type->cast<c10::OptionalType>();
@@ -33,7 +33,7 @@ Enumeration enumeration_of(const c10::Argument& argument) {
     default:
       break;
   }
-  // Operators of the interpreter say `int?`.
+  // The interpreter's operators declare it as `int?`.
   if (argument.name() == "dtype") {
     return {"dtype", static_cast<std::int64_t>(c10::ScalarType::Undefined)};
   }
@@ -46,8 +46,8 @@ void check_dtype(c10::ScalarType type) {
               static_cast<int>(type));
 }
 
-// The compiler computes these two of constants while a file is loaded, before any call of it is
-// looked at, and LibTorch reads its table where the numbers say.
+// While a file is loaded, the compiler evaluates these two for constants, before any call is
+// checked. LibTorch would read its table at unchecked positions.
 c10::ScalarType promote_types(c10::ScalarType a, c10::ScalarType b) {
   check_dtype(a);
   check_dtype(b);
@@ -72,7 +72,7 @@ void check_enumerations(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IV
     if (!arguments[i].isInt()) continue;
     const c10::Argument& argument = schema.arguments()[i];
     const std::int64_t value = arguments[i].toInt();
-    // LibTorch's channel shuffle divides by it unseen.
+    // LibTorch's channel shuffle divides by it without a check.
     TORCH_CHECK(
         argument.name() != "groups" || value > 0, "groups must be positive, but got ", value);
     const Enumeration kind = enumeration_of(argument);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// While a model is loaded: LibTorch folds constants as it compiles the model's code, which runs
-// operators. Those that are not allowed are refused there too.
+// Active while a model is loaded. LibTorch folds constants when it compiles the model's code, which
+// runs operators. Operators that are not allowed are refused there too.
 
 #include "capture/record/dispatch/fallbacks.h"
 
