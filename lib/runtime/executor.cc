@@ -14,8 +14,8 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "runtime/element.h"
 #include "runtime/micro_batch_seed.h"
+#include "runtime/state/element.h"
 
 namespace elixir::runtime {
 namespace {

@@ -14,10 +14,10 @@
 
 #include "plan/plan.h"
 #include "replay/program_replay.h"
-#include "runtime/buffer_store.h"
 #include "runtime/device/device.h"
 #include "runtime/optimizer_pass.h"
-#include "runtime/parameter_layout.h"
+#include "runtime/state/buffer_store.h"
+#include "runtime/state/parameter_layout.h"
 #include "runtime/step_report.h"
 #include "schedule/schedule.h"
 

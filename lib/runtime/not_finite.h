@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "program/program.h"
 #include "runtime/optimizer_pass.h"
-#include "runtime/parameter_layout.h"
-#include "runtime/parameter_store.h"
+#include "runtime/state/parameter_layout.h"
+#include "runtime/state/parameter_store.h"
 
 namespace elixir::runtime {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/error.h"
-#include "runtime/element.h"
+#include "runtime/state/element.h"
 
 namespace elixir::runtime {
 

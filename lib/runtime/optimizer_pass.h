@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/device/stream_operations.h"
-#include "runtime/parameter_layout.h"
+#include "runtime/state/parameter_layout.h"
 #include "runtime/trainer_options.h"
 
 namespace elixir::runtime {

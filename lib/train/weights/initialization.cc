@@ -12,8 +12,8 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "kernels/random.h"
-#include "runtime/element.h"
 #include "runtime/micro_batch_seed.h"
+#include "runtime/state/element.h"
 
 namespace elixir::train {
 namespace {

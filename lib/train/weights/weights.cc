@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
-#include "runtime/element.h"
+#include "runtime/state/element.h"
 #include "train/weights/initialization.h"
 #include "train/weights/name_match.h"
 #include "train/weights/weight_files.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/parameter_store.h"
+#include "runtime/state/parameter_store.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@
 #include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
 #include "replay/replay_call.h"
-#include "runtime/element.h"
+#include "runtime/state/element.h"
 
 namespace elixir::runtime {
 

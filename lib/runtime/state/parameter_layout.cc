@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/parameter_layout.h"
+#include "runtime/state/parameter_layout.h"
 
 #include <algorithm>
 

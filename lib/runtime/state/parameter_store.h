@@ -12,9 +12,9 @@
 #include "kernels/thread_pool.h"
 #include "plan/plan.h"
 #include "program/program.h"
-#include "runtime/buffer_store.h"
 #include "runtime/device/device.h"
-#include "runtime/parameter_layout.h"
+#include "runtime/state/buffer_store.h"
+#include "runtime/state/parameter_layout.h"
 #include "runtime/state_part.h"
 
 namespace elixir::runtime {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/buffer_store.h"
+#include "runtime/state/buffer_store.h"
 
 #include "core/allocation_unit.h"
 #include "core/error.h"

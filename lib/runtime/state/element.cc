@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/element.h"
+#include "runtime/state/element.h"
 
 #include "core/error.h"
 
