@@ -21,11 +21,15 @@ ROWS, TOKENS = 2, 16
 def tiny_model(vocabulary=256, hidden=24, layers=3, device="cpu"):
     import torch
 
+    class Block(torch.nn.Linear):
+        def forward(self, x):
+            return x + torch.nn.functional.dropout(torch.nn.functional.gelu(super().forward(x)), 0.1, self.training)
+
     class Tiny(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.wte = torch.nn.Embedding(vocabulary, hidden)
-            self.blocks = torch.nn.ModuleList(torch.nn.Linear(hidden, hidden) for _ in range(layers))
+            self.blocks = torch.nn.ModuleList(Block(hidden, hidden) for _ in range(layers))
             self.running = torch.nn.BatchNorm1d(hidden)
             self.norm = torch.nn.LayerNorm(hidden)
             self.head = torch.nn.Linear(hidden, vocabulary, bias=False)
@@ -34,7 +38,7 @@ def tiny_model(vocabulary=256, hidden=24, layers=3, device="cpu"):
         def forward(self, input_ids):
             x = self.wte(input_ids)
             for block in self.blocks:
-                x = x + torch.nn.functional.dropout(torch.nn.functional.gelu(block(x)), 0.1, self.training)
+                x = block(x)
             x = self.running(x.reshape(-1, x.shape[-1])).reshape(x.shape)
             logits = self.head(self.norm(x))
             return torch.nn.functional.cross_entropy(
