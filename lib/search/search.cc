@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -67,27 +70,20 @@ std::vector<std::int64_t> operator_ns(const program::Program& program,
   return result;
 }
 
-/// Points of the frontier at a quarter, half, three quarters and all of what can be saved. More of
-/// them find plans a few percent faster at best, and each takes a search of its own.
-std::vector<Choice> frontier_choices(const program::Program& program,
-                                     const std::vector<std::int64_t>& operator_ns) {
+/// Positions of points at a quarter, half, three quarters and all of what can be saved.
+std::vector<std::size_t> spread_over(const std::vector<edit::FrontierPoint>& points) {
   constexpr int kParts = 4;
-  const std::vector<edit::FrontierPoint> points = edit::frontier(program, operator_ns);
   const std::int64_t saved_bytes = points.front().kept_bytes - points.back().kept_bytes;
-  std::vector<Choice> choices;
-  const edit::FrontierPoint* last = &points.front();
-  for (int part = 1; part <= kParts; ++part) {
+  std::vector<std::size_t> positions;
+  for (int part = 1; part < kParts; ++part) {
     const std::int64_t wanted_bytes = points.front().kept_bytes - saved_bytes / kParts * part;
     const auto found = std::find_if(points.begin(), points.end(), [&](const auto& point) {
       return point.kept_bytes <= wanted_bytes;
     });
-    const edit::FrontierPoint& point =
-        found == points.end() || part == kParts ? points.back() : *found;
-    if (&point == last) continue;
-    last = &point;
-    choices.push_back({.name = Recompute::kFrontier, .storages = point.storages});
+    positions.push_back(static_cast<std::size_t>(found - points.begin()));
   }
-  return choices;
+  positions.push_back(points.size() - 1);
+  return positions;
 }
 
 /// The program with what a choice recomputes.
@@ -170,29 +166,55 @@ class Searches {
         operator_ns_(operator_ns(program, hardware)),
         kept_without_bytes_(kept_bytes(program)) {}
 
-  void add(const Choice& choice) {
+  /// Returns the step's time; nullopt when no plan fits.
+  std::optional<std::int64_t> add(const Choice& choice) {
     throw_if_interrupted();
     const Edited variant = edited(program_, fingerprint_, choice);
     Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
+    std::optional<std::int64_t> step_ns;
     if (auto* found = std::get_if<Found>(&outcome)) {
+      step_ns = found->plan.predicted.step_ns;
       found->recomputation = {.choice = choice.name,
                               .recompute_ns = recompute_ns(variant.program),
                               .kept_bytes = kept_bytes(variant.program),
                               .kept_without_bytes = kept_without_bytes_};
     }
     best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
+    return step_ns;
   }
-  /// The search's own choice: whatever is fastest.
+  /// The search's own choice: whatever is fastest. Each point takes a search of its own, so only
+  /// some are tried: a few over the whole frontier, then some beside the fastest.
   void add_fastest() {
-    add({});
+    constexpr int kRounds = 2;
+    std::map<std::size_t, std::int64_t> step_ns{{0, add({}).value_or(kNoPlan)}};
     // All of it fits: more work in a step cannot make it faster.
     const auto* found = std::get_if<Found>(&*best_);
     if (found != nullptr && !moves_anything(found->plan)) return;
-    for (const Choice& choice : frontier_choices(program_, operator_ns_)) add(choice);
+    const std::vector<edit::FrontierPoint> points = edit::frontier(program_, operator_ns_);
+    const auto try_point = [&](std::size_t position) {
+      if (step_ns.count(position) > 0) return;
+      step_ns[position] = add({.name = Recompute::kFrontier, .storages = points[position].storages})
+                              .value_or(kNoPlan);
+    };
+    for (const std::size_t position : spread_over(points)) try_point(position);
+    for (int round = 0; round < kRounds; ++round) {
+      const auto fastest =
+          std::min_element(step_ns.begin(), step_ns.end(), [](const auto& one, const auto& other) {
+            return one.second < other.second;
+          });
+      const std::size_t at = fastest->first;
+      const auto after = std::next(fastest);
+      const std::size_t left = fastest == step_ns.begin() ? at : std::prev(fastest)->first;
+      const std::size_t right = after == step_ns.end() ? at : after->first;
+      try_point(left + (at - left) / 2);
+      try_point(at + (right - at + 1) / 2);
+    }
   }
   [[nodiscard]] Outcome take() { return std::move(*best_); }
 
  private:
+  static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
+
   [[nodiscard]] std::int64_t recompute_ns(const program::Program& edited) const {
     std::int64_t ns = 0;
     const std::vector<std::int64_t> all = operator_ns(edited, hardware_);
