@@ -122,7 +122,7 @@ class Numbers(TrainTest):
             edits = json.loads((self.shared / f"{choice}.json").read_text())["edits"]
             again = self.exported(*self.flags(choice, output=choice), name=f"{choice}.safetensors")
             self.assertEqual(kept, again, choice)
-            shown = self.succeeds(*self.flags(choice, output="shown"), "--dry-run").err
+            shown = self.succeeds(*self.flags(choice, output="shown"), "--dry-run").out
             self.assertIn(f"{len(edits[0]['storages'])} activations are made again in backward", shown)
 
     def test_a_run_in_two_parts_equals_one_run(self):
