@@ -279,7 +279,8 @@ int main(int argc, char** argv) {
       "same "
       "program and checked in the same run, answers it: plans have step time and host memory, "
       "profiles parameters and activations.\n\n"
-      "Exit code 1: over budget; the modules and operators that are responsible are named. With "
+      "Exit code 1: over budget; the report names the modules and operators that are responsible. "
+      "With "
       "--format github, a failed check is an annotation, and a table goes to the step's summary.";
   info.declare = [&options](Flags& flags) { declare(flags, options); };
   return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {

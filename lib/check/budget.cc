@@ -96,7 +96,8 @@ class Reader {
     const bool has_unit = !text.empty() && (text.back() < '0' || text.back() > '9');
     if (!value || !has_unit) {
       throw cursor
-          .error(ErrorCode::kJsonBadValue, "`{}` is no value for a limit of {}", text, info.title)
+          .error(
+              ErrorCode::kJsonBadValue, "`{}` is not a value for a limit of {}", text, info.title)
           .help(value ? fmt::format("a number ({}), or text with a unit", *value)
                       : expected_value(info.measure, text));
     }
@@ -128,7 +129,7 @@ class Reader {
         is_text ? parse_percent(cursor.string()) : std::optional<double>(cursor.number());
     if (!percent || *percent < 0 || *percent > kLargestPercent) {
       throw cursor
-          .error(ErrorCode::kJsonBadValue, "{} is no increase in percent", cursor.raw().dump())
+          .error(ErrorCode::kJsonBadValue, "{} is not an increase in percent", cursor.raw().dump())
           .help("a number from 0 to 1000000, or text such as \"2%\" or \"0.5%\"");
     }
     return {*percent, origin_of(cursor)};

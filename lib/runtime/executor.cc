@@ -37,7 +37,7 @@ at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
   if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.sizes().equals(ref.sizes) ||
       tensor.scalar_type() != capture::scalar_type(ref.dtype)) {
     throw Error(ErrorCode::kDataMismatch,
-                "input {} is to be {}[{}] on the CPU",
+                "input {} must be {}[{}] on the CPU",
                 input.name,
                 program::name_of(ref.dtype),
                 fmt::join(ref.sizes, ", "));

@@ -112,7 +112,7 @@ class Recording {
                           .bytes = static_cast<std::int64_t>(entry.size_)});
       } else if (entry.action_ == TraceEntry::FREE_REQUESTED) {
         const auto found = live.find(entry.addr_);
-        require(found != live.end(), "the allocator freed what it had not allocated");
+        require(found != live.end(), "the allocator freed memory that it had not allocated");
         events.push_back({.kind = RecordedEvent::Kind::kFree, .allocation = found->second});
         live.erase(found);
       }

@@ -224,7 +224,7 @@ void Trainer::State::fill(const TensorSource& source) {
 void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tensor& value) {
   if (!value.defined() || !value.sizes().equals(buffer.tensor.sizes)) {
     throw Error(ErrorCode::kWeightsMismatch,
-                "buffer {} is to be of shape [{}]",
+                "buffer {} must have shape [{}]",
                 buffer.name,
                 fmt::join(buffer.tensor.sizes, ", "));
   }

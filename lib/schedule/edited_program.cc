@@ -21,7 +21,7 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
   for (std::size_t i = 0; i < edits.size(); ++i) {
     if (const auto storage = edit::not_made_by_forward(program, edits[i].storages)) {
       throw Error(ErrorCode::kInconsistentPlan,
-                  "edit {} recomputes storage {}, which is no activation of the program",
+                  "edit {} recomputes storage {}, which is not an activation of the program",
                   i,
                   *storage)
           .help(kSearchAgain);

@@ -218,7 +218,7 @@ class Baselines(CheckTest):
         self.fails(2, "EX0104", self.gpt, self.bert, "--baseline", self.hostile, *increase, mentions="directory")
         self.fails(2, "EX0201", self.gpt, "--baseline", "none.json", *increase)
         budget = self.budget(limits={})
-        self.fails(2, "EX0210", self.gpt, "--baseline", budget, *increase, mentions="no baseline")
+        self.fails(2, "EX0210", self.gpt, "--baseline", budget, *increase, mentions="cannot be a baseline")
 
 
 class Plans(CheckTest):

@@ -87,7 +87,7 @@ class FlagValues(ExampleTest):
         self.assertEqual(values["inputs"], ["ids:int64[2,128]", "[x]", "'q'"])
 
     def test_negative_numbers_are_values_not_flags(self):
-        self.refuses("EX0102", "--steps", "-5", mentions="`-5` is no value for `--steps`")
+        self.refuses("EX0102", "--steps", "-5", mentions="`-5` is not a value for `--steps`")
 
 
 class Usage(ExampleTest):

@@ -262,7 +262,7 @@ class Reserved(ProfileTest):
         self.assertIsNone(four["process_peak_bytes"])
         self.assertIn("NCCL's with 2 GPUs", self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--gpus", "2").out)
         four_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus", "4").out
-        self.assertIn("nobody measured what NCCL takes with 4 GPUs", four_text)
+        self.assertIn("what NCCL takes has not been measured with 4 GPUs", four_text)
         self.fails(2, "EX0104", self.model, "--target", "cpu", "--gpus", "2", mentions="--gpus")
         self.fails(2, "EX0104", self.model, "--target", "cuda:sm_90", "--measure", "--gpus", "2", mentions="--gpus")
 

@@ -81,7 +81,7 @@ std::optional<CheckedDocument> read_baseline(const check::BaselinePath& where,
   }
   auto baseline = read_document(path);
   if (!baseline) {
-    throw file_error(ErrorCode::kWrongSchema, path, "a budget is no baseline")
+    throw file_error(ErrorCode::kWrongSchema, path, "a budget cannot be a baseline")
         .help("give the older profile or plan of the same model");
   }
   const auto of_its_kind =

@@ -15,7 +15,7 @@ namespace {
 [[noreturn]] void bad_value(const std::string& flag,
                             const std::string& text,
                             const std::string& expected) {
-  throw Error(ErrorCode::kBadFlagValue, "`{}` is no value for `{}`", text, flag)
+  throw Error(ErrorCode::kBadFlagValue, "`{}` is not a value for `{}`", text, flag)
       .help("expected {}", expected);
 }
 
@@ -50,7 +50,7 @@ std::string choice_from(const std::string& flag,
   const std::vector<std::string> near = nearest(text, choices);
   if (!near.empty()) help.push_back(fmt::format("did you mean {}?", join_quoted(near)));
   help.push_back("expected one of " + join_quoted(choices));
-  throw Error(ErrorCode::kBadFlagValue, "`{}` is no value for `{}`", text, flag)
+  throw Error(ErrorCode::kBadFlagValue, "`{}` is not a value for `{}`", text, flag)
       .help(std::move(help));
 }
 

@@ -37,7 +37,7 @@ Error error_of(const ProcessResult& result, const std::string& command) {
     }
   }
   return Error(ErrorCode::kDeviceFailure,
-               "measuring ended with exit code {} and without a word",
+               "measuring ended with exit code {} and printed no error",
                result.exit_code)
       .help("see what it says: {}", command);
 }

@@ -59,7 +59,7 @@ void RunScreen::doubt_loss(const train::StepRecord& record) {
       inputs_.run.captured.program, inputs_.label_use, inputs_.data_files.format, inputs_.labels);
   context_.warn(*doubt,
                 {"are the labels the inputs? This run's: " + labels,
-                 "or the data repeats itself; then all is well"});
+                 "or the data repeats itself, and then nothing is wrong"});
 }
 
 void RunScreen::writing_checkpoint(std::int64_t step, double done_fraction) {

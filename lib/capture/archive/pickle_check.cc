@@ -269,7 +269,7 @@ class Machine {
       case 'l': {
         const std::vector<PickledId> parts = pop_to_mark();
         if (opcode == 'l') push({.kind = Kind::kList});
-        if (!values_.is(top(), Kind::kList)) refuse("it appends to what is no list");
+        if (!values_.is(top(), Kind::kList)) refuse("it appends to something that is not a list");
         join_all(top(), parts);
         return true;
       }
@@ -278,14 +278,16 @@ class Machine {
         const std::vector<PickledId> parts = pop_to_mark();
         if (opcode == 'd') push({.kind = Kind::kDict});
         if (parts.size() % 2 != 0) refuse("a key is without value");
-        if (!values_.is(top(), Kind::kDict)) refuse("it sets items of what is no dict");
+        if (!values_.is(top(), Kind::kDict))
+          refuse("it sets items of something that is not a dict");
         join_all(top(), parts);
         return true;
       }
       case 's': {
         const PickledId value = pop();
         const PickledId key = pop();
-        if (!values_.is(top(), Kind::kDict)) refuse("it sets an item of what is no dict");
+        if (!values_.is(top(), Kind::kDict))
+          refuse("it sets an item of something that is not a dict");
         join_all(top(), {key, value});
         return true;
       }
@@ -301,14 +303,15 @@ class Machine {
         return true;
       case 0x81:  // the global below stays, because BUILD calls it
         if (!values_.is(pop(), Kind::kTuple) || !values_.is(top(), Kind::kGlobal)) {
-          refuse("it makes an object of what is no class");
+          refuse("it makes an object of something that is not a class");
         }
         return true;
       case 'R':
       case 'b': {
         const PickledId argument = pop();
         const PickledId function = pop();
-        if (!values_.is(function, Kind::kGlobal)) refuse("it calls what is no function");
+        if (!values_.is(function, Kind::kGlobal))
+          refuse("it calls something that is not a function");
         stack_.push_back(result_of(values_.text(function), argument));
         return true;
       }
@@ -348,14 +351,14 @@ class Machine {
     }
     if (function == "torch.jit._pickle\nrestore_type_tag\n") {
       const PickledId type = argument_at(argument, 1);
-      if (!values_.is(type, Kind::kText)) refuse("the name of a type is no text");
+      if (!values_.is(type, Kind::kText)) refuse("the name of a type is not a text");
       check_type_text(values_.text(type));
       return argument_at(argument, 0);
     }
     if (function.substr(0, 18) == "torch.jit._pickle\n") return argument_at(argument, 0);
     if (function == "collections\nOrderedDict\n") return values_.add({.kind = Kind::kNone});
     if (function.substr(0, 6) == "torch\n" && function != "torch\ndevice\n") {
-      refuse("it calls what is no function");
+      refuse("it calls something that is not a function");
     }
     const PickledId made = values_.add({.kind = Kind::kOther});
     values_.join(made, argument);
@@ -395,12 +398,12 @@ class Machine {
 
   /// The numbers of a tuple. They must not be negative.
   [[nodiscard]] std::vector<std::uint64_t> counts(PickledId tuple) const {
-    if (!values_.is(tuple, Kind::kTuple)) refuse("the sizes of a tensor are no tuple");
+    if (!values_.is(tuple, Kind::kTuple)) refuse("the sizes of a tensor are not a tuple");
     std::vector<std::uint64_t> numbers;
     for (std::size_t i = 0; i < values_.at(tuple).count; ++i) {
       const PickledValue& value = values_.at(values_.part(tuple, i));
       if (value.kind != Kind::kNumber || value.number < 0) {
-        refuse("a tensor has a negative size or stride, or one that is no number");
+        refuse("a tensor has a negative size or stride, or one that is not a number");
       }
       numbers.push_back(static_cast<std::uint64_t>(value.number));
     }

@@ -129,7 +129,8 @@ hardware::Disk measure_disk(const DiskRequest& request,
                             BlockEngine& engine,
                             std::int64_t block_bytes,
                             int queue_depth) {
-  require(request.segment_bytes % block_bytes == 0, "a segment that is no whole number of blocks");
+  require(request.segment_bytes % block_bytes == 0,
+          "a segment that is not a whole number of blocks");
   const DirectFile file(request.directory);
   const std::int64_t room = std::min(request.file_bytes, file.available_bytes() / 4);
   const std::int64_t most = room / request.segment_bytes * request.segment_bytes;

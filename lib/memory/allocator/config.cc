@@ -104,7 +104,7 @@ class Parser {
     std::string value;
     for (const Token& token : entry.value) value += token.text;
     fail(entry.value.front().byte,
-         fmt::format("`{}` is no value for the allocator option `{}`", value, entry.key.text),
+         fmt::format("`{}` is not a value for the allocator option `{}`", value, entry.key.text),
          {fmt::format("expected {}", expected)});
   }
 

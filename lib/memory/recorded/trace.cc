@@ -85,7 +85,7 @@ class Reader {
       const auto read = std::from_chars(text.data() + 1, end, value, 16);
       if (text.size() > 1 && read.ec == std::errc() && read.ptr == end) return value;
     }
-    fail(fmt::format("`{}` is no address", text), {"expected @ and hexadecimal digits"});
+    fail(fmt::format("`{}` is not an address", text), {"expected @ and hexadecimal digits"});
   }
   /// The stream, if the next word is one; otherwise 0.
   StreamId optional_stream() {
@@ -192,7 +192,7 @@ class Reader {
     segment.stream = number(word(), "stream", 0);
     const std::string_view pool = word();
     if (pool != "small" && pool != "large" && pool != "small+" && pool != "large+") {
-      fail(fmt::format("`{}` is no pool", pool),
+      fail(fmt::format("`{}` is not a pool", pool),
            {"expected small or large, with + for an expandable segment"});
     }
     segment.small_pool = pool.substr(0, 5) == "small";
@@ -206,7 +206,7 @@ class Reader {
     block.address = segment.address + static_cast<Address>(segment.bytes);
     const char state = text.empty() ? ' ' : text.back();
     if (state != 'a' && state != 'f' && state != 'q') {
-      fail(fmt::format("`{}` is no block", text),
+      fail(fmt::format("`{}` is not a block", text),
            {"expected its size and a (allocated), f (free) or q (waits to be freed)"});
     }
     block.state = state == 'a'   ? BlockState::kAllocated

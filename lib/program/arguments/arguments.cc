@@ -36,7 +36,7 @@ Arguments::Arguments(const Operator& call) : call_(call), names_(names_of(call))
 // So few names that comparing them in turn is quicker than a table.
 std::optional<std::size_t> Arguments::position(std::string_view name) const {
   if (names_ == nullptr) {
-    throw Error(ErrorCode::kInternal, "nobody knows the names of the arguments of {}", call_.name);
+    throw Error(ErrorCode::kInternal, "the names of the arguments of {} are not known", call_.name);
   }
   const std::vector<std::string_view>& names = names_->arguments;
   const auto found = std::find(names.begin(), names.end(), name);

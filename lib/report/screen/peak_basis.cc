@@ -26,7 +26,7 @@ std::string basis_of_allocated(const memory::TrainingStep& step) {
 std::string basis_of_process(const program::MemorySummary& memory,
                              const memory::TrainingStep& step) {
   if (step.with_scratch && !step.nccl_bytes) {
-    return fmt::format("not known: nobody measured what NCCL takes with {} GPUs", step.gpus);
+    return fmt::format("not known: what NCCL takes has not been measured with {} GPUs", step.gpus);
   }
   if (!memory.process_peak_bytes) return "not computed";
   if (step.gpus == 1) return "reserved, and context and libraries as measured";

@@ -220,7 +220,7 @@ void Checker::fetch(const Task& task) {
                              ? block.role == BufferRole::kBlock
                              : block.role == BufferRole::kPrivateBlock && block.chunk == task.chunk;
   if (!fits_kind || block.arena != Arena::kDevice) {
-    problem_at(task, "buffer {} is no block for chunk {}", block.id, task.chunk);
+    problem_at(task, "buffer {} is not a block for chunk {}", block.id, task.chunk);
   }
   if (block.bytes < chunk.bytes || task.bytes != chunk.bytes) {
     problem_at(task, "chunk {} has {} bytes, the block {}", task.chunk, chunk.bytes, block.bytes);

@@ -18,7 +18,7 @@ bool Checker::trains(std::int32_t parameter) const {
 
 void Checker::store_gradient(const Task& task) {
   if (task.parameter < 0 || !trains(task.parameter) || task.micro_batch != current_) {
-    problem_at(task, "stores what is no gradient of the running micro-batch");
+    problem_at(task, "stores something that is not a gradient of the running micro-batch");
     return;
   }
   const std::int32_t chunk = chunk_of_[task.parameter];

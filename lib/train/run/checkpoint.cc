@@ -221,7 +221,7 @@ CheckpointInfo read_state(const std::string& directory) {
     }
   }
   if (names.size() != 2)
-    throw root.at("files").error(ErrorCode::kBadCheckpoint, "two files belong here");
+    throw root.at("files").error(ErrorCode::kBadCheckpoint, "there must be two files");
   return info;
 }
 

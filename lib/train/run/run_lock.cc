@@ -93,7 +93,7 @@ RunLock RunLock::acquire(const std::string& directory) {
     if (locked == Locked::kBusy) fail_in_use(directory, descriptor);
     if (locked == Locked::kImpossible) {
       log::warning(
-          fmt::format("`{}` cannot be locked ({}): see to it that no other process uses "
+          fmt::format("`{}` cannot be locked ({}): make sure that no other process uses "
                       "this run directory",
                       path,
                       std::strerror(errno)));

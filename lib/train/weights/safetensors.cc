@@ -204,7 +204,8 @@ void check_coverage(const std::vector<SafetensorsEntry>& entries,
   if (covered != file_bytes) {
     bad(path,
         covered,
-        fmt::format("{} bytes after the last tensor belong to none", file_bytes - covered));
+        fmt::format("{} bytes follow the last tensor and belong to no tensor",
+                    file_bytes - covered));
   }
 }
 

@@ -120,11 +120,11 @@ TEST(AllocatorConfig, SaysWhatAValueShouldBe) {
     const char* help;
     long long byte;
   } kCases[] = {
-      {"max_split_size_mb:19", "`19` is no value", "20 or more", 18},
+      {"max_split_size_mb:19", "`19` is not a value", "20 or more", 18},
       {"large_segment_size_mb:40,max_split_size_mb:39", "`39`", "40 or more", 43},
       {"large_segment_size_mb:10", "`10`", "11 or more", 22},
       {"max_non_split_rounding_mb:2", "`2`", "20 or more", 26},
-      {"max_split_size_mb:99999999999999999999", "no value", "MiB", 18},
+      {"max_split_size_mb:99999999999999999999", "not a value", "MiB", 18},
       {"max_split_size_mb:64x", "`64x`", "MiB", 18},
       {"max_split_size_mb:-64", "`-64`", "MiB", 18},
       {"garbage_collection_threshold:1", "`1`", "between 0 and 1", 29},

@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "hole"},
         Hostile{"BytesAfterTheLast",
                 file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "xy"),
-                "belong to none"}),
+                "belong to no tensor"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Safetensors, EveryPrefixAndEveryFlippedByteIsReadOrRefused) {

@@ -52,7 +52,7 @@ void refuse_fixed_dtype(Session& session,
                        c10::toString(dtype),
                        position.place(),
                        facts.name)
-                     .help("export the model in the dtype it is to be trained in"));
+                     .help("export the model in the dtype that it will be trained in"));
 }
 
 /// Looked up once an operator and thread. Calls that LibTorch makes inside others come by here too.
