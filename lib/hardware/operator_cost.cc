@@ -161,9 +161,9 @@ CostModel::CostModel(const HardwareProfile& profile)
     : name_(profile.name),
       device_kind_(profile.device_kind),
       threads_(std::max(1, profile.machine.threads)) {
-  const auto link = [](const std::vector<LinkRate>& rates) -> std::optional<Link> {
+  const auto link = [](const std::vector<LinkRate>& rates) -> std::optional<LinkLine> {
     for (const LinkRate& rate : rates) {
-      if (rate.gpus == 1) return Link{rate.bytes_per_s.median, rate.latency_ns.median};
+      if (rate.gpus == 1) return LinkLine{rate.bytes_per_s.median, rate.latency_ns.median};
     }
     return std::nullopt;
   };
@@ -237,7 +237,7 @@ double CostModel::host_to_device_ns(std::int64_t bytes) const {
 double CostModel::device_to_host_ns(std::int64_t bytes) const {
   return link_ns(device_to_host_, "device-to-host", bytes);
 }
-double CostModel::link_ns(const std::optional<Link>& link,
+double CostModel::link_ns(const std::optional<LinkLine>& link,
                           const char* what,
                           std::int64_t bytes) const {
   if (bytes == 0) return 0;

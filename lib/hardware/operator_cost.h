@@ -56,12 +56,12 @@ class CostModel {
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
 
  private:
-  struct Link {
+  struct LinkLine {
     double bytes_per_s = 0, latency_ns = 0;
   };
   [[nodiscard]] OperatorCost estimated(const program::Operator& op, const std::string& key) const;
   [[nodiscard]] double roofline_ns(const OperatorWork& work) const;
-  [[nodiscard]] double link_ns(const std::optional<Link>& link,
+  [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
@@ -70,7 +70,7 @@ class CostModel {
   std::string name_;
   program::DeviceKind device_kind_;
   int threads_ = 1;
-  std::optional<Link> host_to_device_, device_to_host_;
+  std::optional<LinkLine> host_to_device_, device_to_host_;
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;
   double launch_ns_ = 0;
   std::map<std::string, double> adam_cpu_params_per_s_,

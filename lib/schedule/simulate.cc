@@ -55,14 +55,14 @@ class Memory {
       const OperatorId producer = lifetimes.storages[storage.id].producer;
       if (producer >= 0) fresh_[producer].push_back(storage.id);
     }
-    see(-1, -1, 0);
+    record_peak(-1, -1, 0);
   }
 
   void release(StorageId storage) { change(storage, -1); }
 
   void run(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     for (const StorageId storage : fresh_[op]) change(storage, 1);
-    see(task, op, rounded_allocation(workspace_bytes));
+    record_peak(task, op, rounded_allocation(workspace_bytes));
     for (const StorageId storage : lifetimes_.released_after[op]) change(storage, -1);
   }
 
@@ -77,7 +77,7 @@ class Memory {
     const program::Storage& it = program_.storages[storage];
     add(it.category, sign * rounded_allocation(it.bytes));
   }
-  void see(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
+  void record_peak(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     if (live_ + workspace_bytes <= peak_.bytes) return;
     peak_ = {.bytes = live_ + workspace_bytes,
              .task = task,

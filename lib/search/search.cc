@@ -47,13 +47,13 @@ std::int64_t kept_bytes(const program::Program& program) {
 }
 
 /// One way to choose what is recomputed.
-struct Choice {
+struct Recomputed {
   Recompute name = Recompute::kNone;
   std::vector<program::StorageId> storages;  ///< ascending; empty: everything is kept
 };
 
-Choice chosen(const program::Program& program, Recompute name) {
-  Choice choice{.name = name, .storages = edit::choose(program, name)};
+Recomputed chosen(const program::Program& program, Recompute name) {
+  Recomputed choice{.name = name, .storages = edit::choose(program, name)};
   std::sort(choice.storages.begin(), choice.storages.end());
   if (choice.storages.empty()) choice.name = Recompute::kNone;
   return choice;
@@ -93,7 +93,7 @@ struct Edited {
 };
 Edited edited(const program::Program& program,
               const std::string& fingerprint,
-              const Choice& choice) {
+              const Recomputed& choice) {
   Edited result{.edits = {.fingerprint = fingerprint, .edits = {}}, .program = program};
   if (choice.storages.empty()) return result;
   result.edits.edits.push_back({.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages});
@@ -167,7 +167,7 @@ class Searches {
         kept_without_bytes_(kept_bytes(program)) {}
 
   /// Returns the step's time; nullopt when no plan fits.
-  std::optional<std::int64_t> add(const Choice& choice) {
+  std::optional<std::int64_t> add(const Recomputed& choice) {
     throw_if_interrupted();
     const Edited variant = edited(program_, fingerprint_, choice);
     Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);

@@ -233,8 +233,9 @@ TEST_P(NamesOfArguments, AreKnownToEveryRule) {
 
 TEST_P(NamesOfArguments, AreKnownToEveryChoice) {
   const bool cuda = is_cuda(target_);
-  for (const Choices* table : {cuda ? &kCudaChoices : &kCpuChoices, &kCommonChoices}) {
-    for (const Choice& choice : *table) {
+  for (const Decompositions* table :
+       {cuda ? &kCudaDecompositions : &kCpuDecompositions, &kCommonDecompositions}) {
+    for (const Decomposition& choice : *table) {
       SCOPED_TRACE(choice.op);
       const c10::FunctionSchema& schema = schema_of(choice.op);
       int asked = 0;

@@ -62,7 +62,7 @@ Values call_group_norm_backward(const Target&, const Call& call) {
 
 }  // namespace
 
-const Choices kCpuChoices = {
+const Decompositions kCpuDecompositions = {
     {nullptr, "aten::scaled_dot_product_attention", &takes_flash_for_cpu, &call_flash_for_cpu},
     {nullptr, "aten::group_norm", &is_channels_last, &call_group_norm_channels_last},
     {"NativeGroupNormBackward0", "aten::contiguous", &makes_contiguous, &as_it_is},

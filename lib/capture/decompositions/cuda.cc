@@ -66,7 +66,7 @@ Values call_widening_log_softmax(const Target&, const Call& call) {
 
 }  // namespace
 
-const Choices kCudaChoices = {
+const Decompositions kCudaDecompositions = {
     {nullptr, "aten::scaled_dot_product_attention", &takes_cudnn_attention, &call_cudnn_attention},
     {nullptr, "aten::scaled_dot_product_attention", &takes_flash_attention, &call_flash_attention},
     {nullptr,

@@ -128,7 +128,7 @@ bool always(const Target&, const Call&) {
   return true;
 }
 
-const Choices kCommonChoices = {
+const Decompositions kCommonDecompositions = {
     {nullptr, "aten::embedding", &refuses_sparse_gradient, nullptr},
     {nullptr, "aten::embedding_bag", &refuses_sparse_gradient_of_bag, nullptr},
     {nullptr, "aten::embedding_bag.padding_idx", &refuses_sparse_gradient_of_bag, nullptr},
@@ -167,11 +167,13 @@ const Choices kCommonChoices = {
     {"aten::_scaled_dot_product_attention_math", "aten::add.Tensor", &always, &add_in_place},
 };
 
-std::vector<const Choice*> choices_for(const program::Target& target, const std::string& op) {
-  std::vector<const Choice*> rows;
-  const Choices& own = target.kind == Target::Kind::kCpu ? kCpuChoices : kCudaChoices;
-  for (const Choices* table : {&own, &kCommonChoices}) {
-    for (const Choice& row : *table) {
+std::vector<const Decomposition*> decompositions_for(const program::Target& target,
+                                                     const std::string& op) {
+  std::vector<const Decomposition*> rows;
+  const Decompositions& own =
+      target.kind == Target::Kind::kCpu ? kCpuDecompositions : kCudaDecompositions;
+  for (const Decompositions* table : {&own, &kCommonDecompositions}) {
+    for (const Decomposition& row : *table) {
       if (op == row.op) rows.push_back(&row);
     }
   }

@@ -20,7 +20,7 @@ namespace elixir::capture {
 /// Stands for the caller of calls that the autograd engine makes between nodes.
 inline constexpr const char* kEngine = "(autograd engine)";
 
-struct Choice {
+struct Decomposition {
   /// The innermost composite that runs, otherwise the autograd node that runs ("IndexBackward0") or
   /// kEngine. nullptr: anywhere.
   const char* inside;
@@ -29,15 +29,15 @@ struct Choice {
   /// nullptr for rows whose `when` only gives a hint or refuses, and never matches.
   Values (*call)(const program::Target& target, const Call& call);
 };
-using Choices = std::initializer_list<Choice>;
+using Decompositions = std::initializer_list<Decomposition>;
 
-extern const Choices kCommonChoices;
-extern const Choices kCpuChoices;
-extern const Choices kCudaChoices;
+extern const Decompositions kCommonDecompositions;
+extern const Decompositions kCpuDecompositions;
+extern const Decompositions kCudaDecompositions;
 
 /// The rows for an operator, in order; empty for most operators.
-[[nodiscard]] std::vector<const Choice*> choices_for(const program::Target& target,
-                                                     const std::string& op);
+[[nodiscard]] std::vector<const Decomposition*> decompositions_for(const program::Target& target,
+                                                                   const std::string& op);
 
 // --- Hints (hints.cc): rows that never match, but give a hint or refuse --------------------
 /// Gives a hint when CUDA's fused attention refuses a call only because its mask has stride 0.

@@ -33,11 +33,11 @@ class TimelineBuilder {
     for (std::size_t i = 0; i < placed_.size(); ++i) {
       const PlacedEvent& event = placed_[i];
       if (event.allocation < 0) continue;
-      reach(event.at, i);
+      advance_to(event.at, i);
       count(event, event.action == Action::kAllocate ? event.bytes : -event.bytes);
       if (event.at >= 0 && event.at < operators_) note(event.at, i + 1);
     }
-    reach(operators_ - 1, placed_.size());
+    advance_to(operators_ - 1, placed_.size());
     find_peak();
     return std::move(timeline_);
   }
@@ -54,7 +54,7 @@ class TimelineBuilder {
   }
 
   /// Starts all operators up to `op`, with the memory that is alive before event `position`.
-  void reach(OperatorId op, std::size_t position) {
+  void advance_to(OperatorId op, std::size_t position) {
     const OperatorId last = std::min(op, static_cast<OperatorId>(operators_ - 1));
     while (static_cast<OperatorId>(timeline_.allocated_bytes.size()) <= last) {
       timeline_.allocated_bytes.push_back(total_);

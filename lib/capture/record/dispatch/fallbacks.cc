@@ -70,10 +70,10 @@ void check_allowed(const c10::OperatorHandle& op, Session* session) {
 /// Whether a choice of the target has taken the place of the call.
 bool replaced_by_choice(Session& session, const c10::OperatorHandle& op, Stack& stack) {
   const OperatorFacts& facts = session.facts_of(op);
-  if (facts.choices.empty()) return false;
+  if (facts.decompositions.empty()) return false;
   const Values arguments = arguments_of(op, stack).vec();
   const Call call(op.schema(), arguments);
-  for (const Choice* choice : facts.choices) {
+  for (const Decomposition* choice : facts.decompositions) {
     if (choice->inside != nullptr && session.position().enclosing() != choice->inside) continue;
     if (!any_meta(arguments) || !choice->when(session.target(), call)) continue;
     const StepPosition::CallInFlight deeper(session.position(), facts.name);

@@ -33,7 +33,7 @@ const OperatorFacts& OperatorTable::of(const c10::OperatorHandle& op) {
   if (!fresh) return facts;
   const std::string& plain = op.operator_name().name;
   facts.name = c10::toString(op.operator_name());
-  facts.choices = choices_for(target_, facts.name);
+  facts.decompositions = decompositions_for(target_, facts.name);
   facts.geometry = find_geometry(facts.name);
   for (const std::string_view name : kReadsData) facts.reads_data |= name == plain;
   if (facts.name == "aten::repeat_interleave.self_int") facts.reads_data = false;

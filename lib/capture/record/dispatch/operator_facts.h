@@ -20,7 +20,7 @@ namespace elixir::capture {
 
 struct OperatorFacts {
   std::string name;  ///< with overload: "aten::add.Tensor"
-  std::vector<const Choice*> choices;
+  std::vector<const Decomposition*> decompositions;
   Geometry geometry;
   bool copies = false;             ///< its source may be on another device
   bool reads_data = false;         ///< its result or its size depends on values
