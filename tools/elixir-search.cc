@@ -153,8 +153,16 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
 
   const auto start = std::chrono::steady_clock::now();
-  elixir::search::Outcome outcome =
-      elixir::search::search(documents.profile.program, documents.hardware, options.request);
+  elixir::search::Outcome outcome;
+  {
+    auto progress = context.progress();
+    options.request.on_progress = [&](double part, const std::string& what) {
+      progress->update(part, what);
+    };
+    outcome =
+        elixir::search::search(documents.profile.program, documents.hardware, options.request);
+    options.request.on_progress = nullptr;
+  }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (const auto* no = std::get_if<elixir::search::Infeasible>(&outcome)) {
     context.document() = document_of(*no, options.request.strategy);

@@ -169,6 +169,16 @@ class Searches {
   /// Returns the step's time; nullopt when no plan fits.
   std::optional<std::int64_t> add(const Recomputed& choice) {
     throw_if_interrupted();
+    if (request_.on_progress) {
+      // An estimate: how many searches there will be depends on what they find.
+      constexpr double kMostSearches = 9;
+      request_.on_progress(
+          std::min(static_cast<double>(done_++) / kMostSearches, 1.0),
+          fmt::format("searches a plan, recomputing {}",
+                      choice.storages.empty()
+                          ? std::string("nothing")
+                          : fmt::format("{} activations", choice.storages.size())));
+    }
     const Edited variant = edited(program_, fingerprint_, choice);
     Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
     std::optional<std::int64_t> step_ns;
@@ -231,6 +241,7 @@ class Searches {
   std::vector<std::int64_t> operator_ns_;
   std::int64_t kept_without_bytes_ = 0;
   std::optional<Outcome> best_;
+  int done_ = 0;
 };
 
 /// A plan exists that recomputes blocks.

@@ -6,6 +6,7 @@
 // same plan, and ties are broken by name or id.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -30,6 +31,8 @@ struct Request {
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
+  /// Called before each search with the part that is done, from 0 to 1, and what comes next.
+  std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =
       false;  ///< strategy elixir: the original's constants instead of measured rates
 };

@@ -122,6 +122,26 @@ TEST(Search, RecomputesWhereActivationsDoNotFit) {
   EXPECT_LT(recomputing.recomputation.kept_bytes, recomputing.recomputation.kept_without_bytes);
 }
 
+TEST(Search, SaysWhatItIsDoing) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.gpu_memory_bytes = 0;
+  std::vector<double> parts;
+  std::vector<std::string> texts;
+  request.on_progress = [&](double part, const std::string& what) {
+    parts.push_back(part);
+    texts.push_back(what);
+  };
+  (void)search(program, hardware, request);
+  ASSERT_GT(parts.size(), 1);
+  EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));
+  EXPECT_EQ(parts.front(), 0);
+  EXPECT_LE(parts.back(), 1);
+  EXPECT_THAT(texts.front(), HasSubstr("recomputing nothing"));
+  EXPECT_THAT(texts.back(), HasSubstr("activations"));
+}
+
 TEST(Search, RecomputesNothingWhereEverythingFits) {
   const program::Program program = small_transformer();
   const hardware::HardwareProfile hardware = fakes::machine(false);
