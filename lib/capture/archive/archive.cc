@@ -81,6 +81,7 @@ void Archive::find_records() {
     throw archive_error(ErrorCode::kTruncatedArchive, path_, "the archive is truncated or damaged")
         .note("it does not end in a directory of its records");
   }
+  if (const auto problem = check_record_names(entries)) refuse(*problem);
   if (const auto problem = check_record_sizes(entries)) refuse(*problem);
   try {
     // The reader keeps a shared pointer to the adapter. That pointer must not own the Archive.

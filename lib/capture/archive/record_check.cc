@@ -2,7 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "capture/archive/record_check.h"
 
+#include <array>
 #include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -22,6 +24,42 @@ bool starts_with(std::string_view text, std::string_view start) {
 }
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// As the zip reader of LibTorch folds case: ASCII alone.
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+/// What LibTorch and these checks look for: folders, records and endings.
+constexpr std::array<std::string_view, 7> kFolders{
+    "code", "data", "constants", "attributes", "extra", "traced_inputs", ".data"};
+constexpr std::array<std::string_view, 6> kRecords{
+    "data.pkl", "constants.pkl", "attributes.pkl", "traced_inputs.pkl", "version", "byteorder"};
+constexpr std::array<std::string_view, 3> kEndings{".py", ".pkl", ".debug_pkl"};
+
+/// Whether `name`, without the archive's folder, is one that is looked for, but in another case.
+bool in_another_case(std::string_view name) {
+  const std::string lower = in_lower_case(name);
+  if (lower == name) return false;
+  const auto differs = [&](std::size_t at, std::string_view part) {
+    return lower.compare(at, part.size(), part) == 0 && name.substr(at, part.size()) != part;
+  };
+  for (const std::string_view folder : kFolders) {
+    const bool is_folder = lower.size() > folder.size() && lower[folder.size()] == '/';
+    if (is_folder && differs(0, folder)) return true;
+  }
+  for (const std::string_view record : kRecords) {
+    if (lower.size() == record.size() && differs(0, record)) return true;
+  }
+  for (const std::string_view ending : kEndings) {
+    if (ends_with(lower, ending) && differs(lower.size() - ending.size(), ending)) return true;
+  }
+  return false;
 }
 
 /// Tensor records are in a folder named after their pickle.
@@ -70,6 +108,32 @@ std::optional<RecordProblem> check_tensors(
 }
 
 }  // namespace
+
+std::optional<RecordProblem> check_record_names(const std::vector<ZipEntry>& entries) {
+  if (entries.empty()) return std::nullopt;
+  const std::string folder = entries.front().name.substr(0, entries.front().name.find('/') + 1);
+  const std::string lower_folder = in_lower_case(folder);
+  std::unordered_map<std::string, std::string> seen;
+  for (const ZipEntry& entry : entries) {
+    const std::string lower = in_lower_case(entry.name);
+    const auto [other, is_new] = seen.emplace(lower, entry.name);
+    if (!is_new) {
+      return RecordProblem{entry.name,
+                           fmt::format("records '{}' and '{}' have one name, which LibTorch reads "
+                                       "in any case",
+                                       other->second,
+                                       entry.name)};
+    }
+    if (!starts_with(lower, lower_folder)) continue;
+    if (!starts_with(entry.name, folder) ||
+        in_another_case(std::string_view(entry.name).substr(folder.size()))) {
+      return RecordProblem{
+          entry.name,
+          fmt::format("record '{}' has a name that LibTorch reads in another case", entry.name)};
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<RecordProblem> check_record_sizes(const std::vector<ZipEntry>& entries) {
   std::uint64_t code = 0, text = 0, tensors = 0;

@@ -20,6 +20,10 @@ struct RecordProblem {
   std::string message;
 };
 
+/// LibTorch finds records by their names in any case, and the other checks by their exact names. A
+/// name that only LibTorch would find hides its record from them.
+[[nodiscard]] std::optional<RecordProblem> check_record_names(const std::vector<ZipEntry>& entries);
+
 /// Checks sizes only, and reads nothing. The names of `entries` start with the archive's folder.
 [[nodiscard]] std::optional<RecordProblem> check_record_sizes(const std::vector<ZipEntry>& entries);
 

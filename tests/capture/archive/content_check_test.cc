@@ -210,6 +210,40 @@ ZipEntry entry(const std::string& name, std::uint64_t size, bool stored = true) 
   return {.name = "model/" + name, .checksum = 0, .bytes = size, .stored = stored};
 }
 
+// LibTorch would find these records, and the checks of code and pickles would not.
+TEST(RecordNames, InAnotherCaseAreRefused) {
+  for (const char* name : {"Code/__torch__.py",
+                           "cOde/__torch__.py",
+                           "code/__torch__.PY",
+                           "DATA/0",
+                           "Data.pkl",
+                           "constants.PKL",
+                           "Version",
+                           "code/__torch__.py.Debug_pkl"}) {
+    const auto problem = check_record_names({entry("data.pkl2", 1), entry(name, 1)});
+    ASSERT_TRUE(problem) << name;
+    EXPECT_THAT(problem->message, HasSubstr(name));
+  }
+  ZipEntry other_folder = entry("code/__torch__.py", 1);
+  other_folder.name[0] = 'M';
+  EXPECT_TRUE(check_record_names({entry("data.pkl", 1), other_folder}));
+  EXPECT_TRUE(check_record_names({entry("data/a", 1), entry("data/A", 1)}));
+  EXPECT_TRUE(check_record_names({entry("data/a", 1), entry("data/a", 1)}));
+}
+
+TEST(RecordNames, OfModelsAreTaken) {
+  EXPECT_EQ(check_record_names({entry("data.pkl", 1),
+                                entry("code/__torch__/models/Net.py", 1),
+                                entry("code/__torch__/models/Net.py.debug_pkl", 1),
+                                entry("constants.pkl", 1),
+                                entry("data/0", 1),
+                                entry("extra/README", 1),
+                                entry(".data/serialization_id", 1),
+                                entry("version", 1)}),
+            std::nullopt);
+  EXPECT_EQ(check_record_names({}), std::nullopt);
+}
+
 TEST(RecordSizes, WeightsAreAsLargeAsTheyLike) {
   EXPECT_EQ(check_record_sizes({entry("data/0", std::uint64_t{1} << 50), entry("data.pkl", 100)}),
             std::nullopt);
