@@ -157,7 +157,8 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   {
     auto progress = context.progress();
     options.request.on_progress = [&](double part, const std::string& what) {
-      progress->update(part, what);
+      constexpr std::chrono::seconds kWorthALine{2};
+      if (std::chrono::steady_clock::now() - start > kWorthALine) progress->update(part, what);
     };
     outcome =
         elixir::search::search(documents.profile.program, documents.hardware, options.request);
