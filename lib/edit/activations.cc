@@ -11,7 +11,6 @@
 #include "program/lifetimes.h"
 
 namespace elixir::edit {
-namespace {
 
 using program::Lifetimes;
 using program::Operator;
@@ -21,6 +20,22 @@ using program::Phase;
 using program::Program;
 using program::StorageId;
 using program::TensorRef;
+
+std::vector<bool> made_for_the_step(const Program& program, const Lifetimes& lifetimes) {
+  std::vector<bool> result(program.storages.size(), false);
+  for (std::size_t s = 0; s < result.size(); ++s) {
+    const program::StorageUse& use = lifetimes.storages[s];
+    result[s] = use.origin == Origin::kProduced && use.producer >= 0 &&
+                program.operators[use.producer].phase == Phase::kForward;
+  }
+  for (const program::Parameter& parameter : program.parameters) {
+    if (parameter.gradient) result[parameter.gradient->storage] = false;
+  }
+  if (program.loss.storage >= 0) result[program.loss.storage] = false;
+  return result;
+}
+
+namespace {
 
 bool is_number(std::string_view part) {
   return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
@@ -53,16 +68,11 @@ std::vector<ListItem> lists_of(const std::string& path) {
 
 /// Like kept_activations(), for lifetimes that are already known.
 std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) {
-  std::vector<bool> consumed(program.storages.size(), false);  // gradients and the loss stay anyway
-  for (const program::Parameter& parameter : program.parameters) {
-    if (parameter.gradient) consumed[parameter.gradient->storage] = true;
-  }
-  if (program.loss.storage >= 0) consumed[program.loss.storage] = true;
+  const std::vector<bool> of_forward = made_for_the_step(program, lifetimes);
   std::vector<StorageId> found;
   for (std::size_t s = 0; s < program.storages.size(); ++s) {
+    if (!of_forward[s]) continue;
     const program::StorageUse& use = lifetimes.storages[s];
-    if (use.origin != Origin::kProduced || use.producer < 0 || consumed[s]) continue;
-    if (program.operators[use.producer].phase != Phase::kForward) continue;
     if (program.operators[use.last_use].phase != Phase::kBackward) continue;
     found.push_back(static_cast<StorageId>(s));
   }
@@ -120,6 +130,27 @@ std::vector<std::int32_t> blocks(const Program& program,
   return block;
 }
 
+/// Like recomputable(), for lifetimes and blocks that are already known.
+std::vector<bool> made_and_read_inside(const Program& program,
+                                       const Lifetimes& lifetimes,
+                                       const std::vector<std::int32_t>& block) {
+  std::vector<bool> result(program.storages.size(), false);
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+      if (block[op.id] >= 0 && lifetimes.storages[tensor.storage].producer == op.id) {
+        result[tensor.storage] = true;
+      }
+    });
+  });
+  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
+    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+      const OperatorId producer = lifetimes.storages[tensor.storage].producer;
+      if (producer >= 0 && block[producer] != block[op.id]) result[tensor.storage] = false;
+    });
+  });
+  return result;
+}
+
 }  // namespace
 
 std::string_view name_of(Recompute recompute) {
@@ -154,22 +185,8 @@ std::vector<std::int32_t> blocks_of(const Program& program) {
 
 std::vector<bool> recomputable(const Program& program) {
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
-  const std::vector<std::int32_t> block = blocks_of(program);
-  std::vector<bool> result(program.storages.size(), false);
-  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
-    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
-      if (block[op.id] >= 0 && lifetimes.storages[tensor.storage].producer == op.id) {
-        result[tensor.storage] = true;
-      }
-    });
-  });
-  for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {
-    program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
-      const OperatorId producer = lifetimes.storages[tensor.storage].producer;
-      if (producer >= 0 && block[producer] != block[op.id]) result[tensor.storage] = false;
-    });
-  });
-  return result;
+  return made_and_read_inside(
+      program, lifetimes, blocks(program, lifetimes, kept(program, lifetimes)));
 }
 
 std::vector<StorageId> choose(const Program& program, Recompute recompute) {
@@ -179,7 +196,7 @@ std::vector<StorageId> choose(const Program& program, Recompute recompute) {
   const std::vector<std::int32_t> block = blocks(program, lifetimes, activations);
   std::vector<bool> is_kept(program.storages.size(), false);
   for (const StorageId s : activations) is_kept[s] = true;
-  const std::vector<bool> may = recomputable(program);
+  const std::vector<bool> may = made_and_read_inside(program, lifetimes, block);
   std::vector<StorageId> chosen;
   std::vector<bool> again(program.storages.size(), false);
   for_each_call_of_forward(program, lifetimes, [&](const Operator& op) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program/lifetimes.h"
 #include "program/program.h"
 
 namespace elixir::edit {
@@ -35,6 +36,11 @@ enum class Recompute {
 /// one number and which together hold the most kept activations. Nested lists belong to the outer
 /// list.
 [[nodiscard]] std::vector<std::int32_t> blocks_of(const program::Program& program);
+
+/// By storage: forward makes it, and it is free again before the step ends. Gradients and the loss
+/// are not. `lifetimes` are those of `program`.
+[[nodiscard]] std::vector<bool> made_for_the_step(const program::Program& program,
+                                                  const program::Lifetimes& lifetimes);
 
 /// By storage: forward makes it inside a block, and no operator of forward outside of the block
 /// reads it. What passes from block to block stays kept.

@@ -18,7 +18,6 @@ namespace {
 using program::Lifetimes;
 using program::Operator;
 using program::OperatorId;
-using program::Origin;
 using program::Phase;
 using program::Program;
 using program::StorageId;
@@ -40,18 +39,8 @@ class Cut {
         repeatability_(program, lifetimes_),
         may_be_made_again_(recomputable(program)),
         in_block_(blocks_of(program)),
-        counts_(program.storages.size(), false),
+        counts_(made_for_the_step(program, lifetimes_)),
         read_in_backward_(program.storages.size(), false) {
-    for (std::size_t s = 0; s < program.storages.size(); ++s) {
-      const program::StorageUse& use = lifetimes_.storages[s];
-      counts_[s] = use.origin == Origin::kProduced && use.producer >= 0 &&
-                   program.operators[use.producer].phase == Phase::kForward;
-    }
-    // Gradients and the loss stay in any case.
-    for (const program::Parameter& parameter : program.parameters) {
-      if (parameter.gradient) counts_[parameter.gradient->storage] = false;
-    }
-    if (program.loss.storage >= 0) counts_[program.loss.storage] = false;
     for (const Operator& op : program.operators) {
       if (op.phase != Phase::kBackward || !lifetimes_.executed[op.id]) continue;
       const auto reads = [&](const TensorRef& tensor) { read_in_backward_[tensor.storage] = true; };

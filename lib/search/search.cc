@@ -163,7 +163,6 @@ class Searches {
         hardware_(hardware),
         request_(request),
         fingerprint_(program::fingerprint(program)),
-        operator_ns_(operator_ns(program, hardware)),
         kept_without_bytes_(kept_bytes(program)) {}
 
   /// Returns the step's time; nullopt when no plan fits.
@@ -184,10 +183,11 @@ class Searches {
     std::optional<std::int64_t> step_ns;
     if (auto* found = std::get_if<Found>(&outcome)) {
       step_ns = found->plan.predicted.step_ns;
-      found->recomputation = {.choice = choice.name,
-                              .recompute_ns = recompute_ns(variant.program),
-                              .kept_bytes = kept_bytes(variant.program),
-                              .kept_without_bytes = kept_without_bytes_};
+      found->recomputation = {
+          .choice = choice.name,
+          .recompute_ns = choice.storages.empty() ? 0 : recompute_ns(variant.program),
+          .kept_bytes = kept_bytes(variant.program),
+          .kept_without_bytes = kept_without_bytes_};
     }
     best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
     return step_ns;
@@ -200,7 +200,8 @@ class Searches {
     // All of it fits: more work in a step cannot make it faster.
     const auto* found = std::get_if<Found>(&*best_);
     if (found != nullptr && !moves_anything(found->plan)) return;
-    const std::vector<edit::FrontierPoint> points = edit::frontier(program_, operator_ns_);
+    const std::vector<edit::FrontierPoint> points =
+        edit::frontier(program_, operator_ns(program_, hardware_));
     const auto try_point = [&](std::size_t position) {
       if (step_ns.count(position) > 0) return;
       step_ns[position] = add({.name = Recompute::kFrontier, .storages = points[position].storages})
@@ -238,7 +239,6 @@ class Searches {
   const hardware::HardwareProfile& hardware_;
   const Request& request_;
   std::string fingerprint_;
-  std::vector<std::int64_t> operator_ns_;
   std::int64_t kept_without_bytes_ = 0;
   std::optional<Outcome> best_;
   int done_ = 0;
