@@ -66,14 +66,14 @@ check_format() {
 check_includes() { "$python" build-aux/check_includes.py "$root"; }
 
 # configure_to_read DIRECTORY ARGUMENTS…: a build by clang++ of which only the compile commands are wanted, with the headers
-# that a build generates. Sources may have come or gone since the folder was made.
+# and sources that a build generates. Sources may have come or gone since the folder was made.
 configure_to_read() {
   CXX=clang++-14 configure "$@" --buildtype=plain || return 1
   "$ninja" -C "$1" --quiet build.ninja || return 1
-  local headers
-  headers=$("$ninja" -C "$1" -t targets all | sed -n 's/^\(.*\.h\): CUSTOM_COMMAND.*/\1/p')
+  local generated
+  generated=$("$ninja" -C "$1" -t targets all | sed -nE 's/^(.*\.(h|cc)): CUSTOM_COMMAND.*/\1/p')
   # shellcheck disable=SC2086  # a list of files
-  [ -z "$headers" ] || "$ninja" -C "$1" --quiet $headers
+  [ -z "$generated" ] || "$ninja" -C "$1" --quiet $generated
 }
 
 # Every source and every header of lib/, kernels/ and tools/ compiles alone, with clang++: the build compiles sources a

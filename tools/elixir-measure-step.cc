@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "memory/recorded/event_comparison.h"
+#include "memory/recorded/event_difference.h"
 #include "memory/step/training_memory.h"
 #include "operators/scratch/call_script.h"
 #include "operators/scratch/workspace_table.h"

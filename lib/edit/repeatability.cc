@@ -72,7 +72,7 @@ std::string Repeatability::obstacle(const Operator& op) const {
 }
 
 std::string Repeatability::obstacle(const Operator& op, const std::vector<bool>& again) const {
-  const std::string always = obstacle(op);
+  std::string always = obstacle(op);
   if (!always.empty()) return always;
   for (const StorageId s : written_by(op)) {
     if (!again[s] && !makes(op, s)) return fmt::format("writes storage {}, which is kept", s);

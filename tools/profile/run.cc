@@ -14,11 +14,11 @@
 #include "core/files.h"
 #include "core/units.h"
 #include "memory/analysis/attribution.h"
-#include "memory/analysis/comparison.h"
 #include "memory/analysis/fit.h"
+#include "memory/analysis/profile_changes.h"
 #include "report/page/profile_page.h"
 #include "report/screen/byte_unit.h"
-#include "report/screen/comparison_screen.h"
+#include "report/screen/changes_screen.h"
 #include "report/screen/profile_screen.h"
 #include "report/terminal/table.h"
 #include "report/trace/memory_snapshot.h"
@@ -125,10 +125,9 @@ class ProfileRun {
     }
     context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
     if (before) {
-      const memory::Comparison comparison = compare(*before, memory::attribute(profile));
-      context_.document()["comparison"] = report::to_json(comparison);
-      context_.print(
-          fmt::format("\n{}\n", report::comparison_screen(comparison, *options_.compare)));
+      const memory::ProfileChanges changes = compare(*before, memory::attribute(profile));
+      context_.document()["comparison"] = report::to_json(changes);
+      context_.print(fmt::format("\n{}\n", report::changes_screen(changes, *options_.compare)));
     }
     if (!measured.is_null()) {
       context_.print("\n" + measured_text(measured));

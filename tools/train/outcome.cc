@@ -29,7 +29,7 @@ double flop_per_s(const RunFacts& facts, const StepFigures& measured) {
   return facts.inputs.run.flops_per_step / (measured.step_ns * 1e-9);
 }
 
-Comparison comparison_of(const RunFacts& facts) {
+StepComparison comparison_of(const RunFacts& facts) {
   return compare(facts.prediction.figures, facts.measurements.figures(), facts.inputs.run.device);
 }
 
@@ -63,7 +63,7 @@ void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
 
 void print_comparison(const RunFacts& facts, Context& context) {
   if (facts.measurements.empty()) return;
-  const Comparison comparison = comparison_of(facts);
+  const StepComparison comparison = comparison_of(facts);
   context.print(report::fit(table_of(comparison), context.out_style()));
   for (const std::string& broken : comparison.broken) context.warn(broken);
   const StepFigures& measured = comparison.measured;
@@ -122,7 +122,7 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
   json["model_flop_per_s"] = nullptr;
   json["promises_broken"] = Json::array();
   if (!facts.measurements.empty()) {
-    const Comparison comparison = comparison_of(facts);
+    const StepComparison comparison = comparison_of(facts);
     const StepFigures& measured = comparison.measured;
     json["measured"] = to_json(measured);
     json["tokens_per_s"] = value_or_null(train::tokens_per_s(run, measured.step_ns));

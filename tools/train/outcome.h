@@ -6,8 +6,8 @@
 
 #include "core/json.h"
 #include "tools/common/run_tool.h"
-#include "tools/train/comparison.h"
 #include "tools/train/inputs.h"
+#include "tools/train/measurements.h"
 #include "tools/train/options.h"
 #include "tools/train/place.h"
 #include "tools/train/prediction.h"

@@ -11,8 +11,8 @@
 
 #include "report/screen/train_log.h"
 #include "tools/common/run_tool.h"
-#include "tools/train/comparison.h"
 #include "tools/train/inputs.h"
+#include "tools/train/measurements.h"
 #include "tools/train/options.h"
 #include "tools/train/slow_progress.h"
 #include "train/data/token_entropy.h"

@@ -97,7 +97,7 @@ class CachingAllocator {
  public:
   /// Uses a device that places segments as the driver does (DriverLikeDeviceMemory).
   CachingAllocator(const AllocatorConfig& config, const DeviceLimits& limits);
-  /// Uses `device` (not null), for tests and replays. Ignores limits.capacity_bytes: the device has
+  /// Uses `device` (not null), for tests and recorded traces. Ignores limits.capacity_bytes: the device has
   /// its own capacity.
   CachingAllocator(const AllocatorConfig& config,
                    const DeviceLimits& limits,

@@ -3,7 +3,7 @@
 #pragma once
 // A recorded trace of LibTorch's CUDA caching allocator: the requests of a process, and what the
 // allocator did on the device. The text format has one event per line
-// (docs/formats/allocator-trace.md). `replay.h` compares the simulator with a trace.
+// (docs/formats/allocator-trace.md). `trace_simulation.h` compares the simulator with a trace.
 
 #include <array>
 #include <cstdint>

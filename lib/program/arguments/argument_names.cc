@@ -158,6 +158,7 @@ ArgumentNames names_in(const Row& row) {
 const std::vector<ArgumentNames>& argument_names() {
   static const std::vector<ArgumentNames> table = [] {
     std::vector<ArgumentNames> all;
+    all.reserve(kRows.size());
     for (const Row& row : kRows) all.push_back(names_in(row));
     return all;
   }();

@@ -73,7 +73,7 @@ Annotation annotation_of(const check::FileReport& file, const check::Check& chec
   const std::string path = one_line(file.path);
   if (check.verdict == check::Verdict::kOver) {
     annotation.title = fmt::format("{}: {} is over budget", path, title_of(check));
-    annotation.message = fmt::format("{}: {}, {}", path, comparison_of(check), result_of(check));
+    annotation.message = fmt::format("{}: {}, {}", path, amounts_of(check), result_of(check));
     for (const check::Culprits& culprits : file.culprits) {
       std::vector<std::string> entries;
       for (const check::Culprit& culprit : culprits.entries) {

@@ -35,7 +35,7 @@ std::string attributes(const Counts& counts) {
 
 /// The text that is shown when the case is opened.
 std::string details(const check::FileReport& file, const check::Check& check) {
-  std::string text = fmt::format("{}\nlimit: {}\n", comparison_of(check), origin_of(check));
+  std::string text = fmt::format("{}\nlimit: {}\n", amounts_of(check), origin_of(check));
   if (check.verdict != check::Verdict::kOver) return text;
   for (const check::Culprits& culprits : file.culprits) {
     text += heading_of(culprits) + ":\n";

@@ -171,7 +171,7 @@ std::string result_of(const check::Check& check) {
   return "";
 }
 
-std::string comparison_of(const check::Check& check) {
+std::string amounts_of(const check::Check& check) {
   const Measure measure = check::info_of(check.quantity).measure;
   const auto text = [measure](const std::optional<std::int64_t>& value) {
     return value ? check::format_value(measure, *value) : "not known";

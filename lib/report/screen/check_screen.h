@@ -24,7 +24,7 @@ namespace elixir::report {
 /// "over by 332,398,592 bytes (1.55 %)", "ok", "ok: +0.5 %, at most +2 %", "not known: …".
 [[nodiscard]] std::string result_of(const check::Check& check);
 /// "19.5 GiB of at most 18.0 GiB", or the parts of it that are known.
-[[nodiscard]] std::string comparison_of(const check::Check& check);
+[[nodiscard]] std::string amounts_of(const check::Check& check);
 /// "--max-process", "budget.json: /limits/max_process_bytes (line 6)".
 [[nodiscard]] std::string origin_of(const check::Check& check);
 /// "modules that grew most at the peak", "operators with the largest activations".

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/files.h"
-#include "memory/recorded/event_comparison.h"
+#include "memory/recorded/event_difference.h"
 #include "memory/recorded/trace.h"
 #include "memory/step/training_events.h"
 #include "memory/step/training_memory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Replays recorded traces of LibTorch's allocator: segments, peaks and blocks equal the recorded
+// Simulates recorded traces of LibTorch's allocator: segments, peaks and blocks equal the recorded
 // ones, to the byte. ELIXIR_TRACES lists the directories to search, separated by colons.
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/files.h"
-#include "memory/recorded/replay.h"
 #include "memory/recorded/trace.h"
+#include "memory/recorded/trace_simulation.h"
 
 namespace elixir::memory {
 namespace {
@@ -47,7 +47,7 @@ class RecordedTraces : public testing::TestWithParam<std::string> {};
 
 TEST_P(RecordedTraces, AreReproducedToTheByte) {
   const RecordedTrace trace = read_recorded_trace(read_file(GetParam()), GetParam());
-  const ReplayResult result = replay(trace);
+  const TraceSimulation result = simulate_trace(trace);
   if (result.difference) {
     FAIL() << GetParam() << ":" << result.difference->line << ": recorded `"
            << result.difference->expected << "`, simulated `" << result.difference->simulated

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/comparison_screen.h"
+#include "report/screen/changes_screen.h"
 
 #include <algorithm>
 #include <map>
@@ -23,10 +23,10 @@ namespace {
 
 using memory::Amount;
 using memory::Change;
-using memory::Comparison;
 using memory::ModuleChange;
 using memory::OperatorChange;
 using memory::Presence;
+using memory::ProfileChanges;
 
 constexpr std::size_t kMostShown = 10;
 
@@ -63,22 +63,22 @@ std::string_view presence_word(Presence presence) {
 }
 
 /// Lists what makes the two profiles hard to compare.
-std::string differences(const Comparison& comparison) {
+std::string differences(const ProfileChanges& changes) {
   std::string text;
   const auto say = [&text](std::string_view what, const Change<std::string>& change) {
     if (!change.changed()) return;
     text += fmt::format(
         "  {}: {} before, {} now\n", what, one_line(change.before), one_line(change.after));
   };
-  say("target", comparison.target);
-  say("optimizer", comparison.optimizer);
+  say("target", changes.target);
+  say("optimizer", changes.optimizer);
   say("inputs",
-      {fmt::format("{}", fmt::join(comparison.inputs.before, ", ")),
-       fmt::format("{}", fmt::join(comparison.inputs.after, ", "))});
+      {fmt::format("{}", fmt::join(changes.inputs.before, ", ")),
+       fmt::format("{}", fmt::join(changes.inputs.after, ", "))});
   return text;
 }
 
-std::string totals(const Comparison& comparison) {
+std::string totals(const ProfileChanges& changes) {
   Table table({{"compared", "", Align::kLeft},
                {"before", "MiB"},
                {"now", "MiB"},
@@ -91,7 +91,7 @@ std::string totals(const Comparison& comparison) {
                signed_count(growth(amount)),
                change_percent(amount)});
   };
-  row("peak allocated", comparison.peak_allocated_bytes);
+  row("peak allocated", changes.peak_allocated_bytes);
   const auto known = [&](const std::string& name,
                          const Change<std::optional<std::int64_t>>& change) {
     const auto cell = [](const std::optional<std::int64_t>& value) {
@@ -103,10 +103,10 @@ std::string totals(const Comparison& comparison) {
       table.row({name, cell(change.before), cell(change.after), "", ""});
     }
   };
-  known("peak reserved", comparison.peak_reserved_bytes);
-  known("process memory", comparison.process_peak_bytes);
+  known("peak reserved", changes.peak_reserved_bytes);
+  known("process memory", changes.process_peak_bytes);
   Amount tensors;
-  for (const memory::CategoryChange& category : comparison.categories) {
+  for (const memory::CategoryChange& category : changes.categories) {
     const Amount& peak = category.at_peak_bytes;
     if (peak.before == 0 && peak.after == 0) continue;
     row("  at the peak: " + program::label_of(category.category), peak);
@@ -114,10 +114,10 @@ std::string totals(const Comparison& comparison) {
     tensors.after += peak.after;
   }
   // The part of the peak in no category, so that the rows add up to the peak.
-  const Amount rest{comparison.peak_allocated_bytes.before - tensors.before,
-                    comparison.peak_allocated_bytes.after - tensors.after};
+  const Amount rest{changes.peak_allocated_bytes.before - tensors.before,
+                    changes.peak_allocated_bytes.after - tensors.after};
   if (rest.before != 0 || rest.after != 0) row("  at the peak: workspaces, unsplit blocks", rest);
-  for (const memory::CategoryChange& category : comparison.categories) {
+  for (const memory::CategoryChange& category : changes.categories) {
     const Amount& made = category.made_bytes;
     if (made.before == 0 && made.after == 0) continue;
     row("  in all: " + program::label_of(category.category), made);
@@ -125,7 +125,7 @@ std::string totals(const Comparison& comparison) {
   return table.text();
 }
 
-std::string counts(const Comparison& comparison) {
+std::string counts(const ProfileChanges& changes) {
   const auto line = [](std::string_view name, const Amount& amount) {
     if (!amount.changed()) {
       return fmt::format("{} {}, as before\n", format_count(amount.after), name);
@@ -137,12 +137,12 @@ std::string counts(const Comparison& comparison) {
                        signed_count(growth(amount)));
   };
   std::string text =
-      line("parameters", comparison.parameters) + line("operator calls", comparison.operator_calls);
+      line("parameters", changes.parameters) + line("operator calls", changes.operator_calls);
   const auto place = [](const std::string& op, const std::string& module) {
     return op.empty() ? "no operator" : fmt::format("{} in {}", one_line(op), module_name(module));
   };
-  const std::string before = place(comparison.peak_operator.before, comparison.peak_module.before);
-  const std::string now = place(comparison.peak_operator.after, comparison.peak_module.after);
+  const std::string before = place(changes.peak_operator.before, changes.peak_module.before);
+  const std::string now = place(changes.peak_operator.after, changes.peak_module.after);
   text += before == now ? fmt::format("the peak is at {}, as before\n", now)
                         : fmt::format("the peak is at {}, was at {}\n", now, before);
   return text;
@@ -327,22 +327,22 @@ std::string_view presence_json(Presence presence) {
 
 }  // namespace
 
-std::string comparison_screen(const Comparison& comparison, const std::string& before) {
+std::string changes_screen(const ProfileChanges& changes, const std::string& before) {
   std::string text = fmt::format("compared with {}\n", one_line(before));
-  text += differences(comparison) + "\n" + totals(comparison) + "\n" + counts(comparison);
-  if (comparison.same()) return text + "nothing changed: it is the same program\n";
-  return text + modules(comparison.modules) + operators(comparison.operators);
+  text += differences(changes) + "\n" + totals(changes) + "\n" + counts(changes);
+  if (changes.same()) return text + "nothing changed: it is the same program\n";
+  return text + modules(changes.modules) + operators(changes.operators);
 }
 
-Json to_json(const Comparison& comparison) {
+Json to_json(const ProfileChanges& changes) {
   Json categories = Json::array();
-  for (const memory::CategoryChange& category : comparison.categories) {
+  for (const memory::CategoryChange& category : changes.categories) {
     categories.push_back({{"category", name_of(category.category)},
                           {"at_peak_bytes", change_json(category.at_peak_bytes)},
                           {"made_bytes", change_json(category.made_bytes)}});
   }
   Json modules = Json::array();
-  for (const ModuleChange& change : comparison.modules) {
+  for (const ModuleChange& change : changes.modules) {
     modules.push_back({{"module", change.path},
                        {"presence", presence_json(change.presence)},
                        {"at_peak_bytes", change_json(change.at_peak_bytes)},
@@ -351,7 +351,7 @@ Json to_json(const Comparison& comparison) {
                        {"parameters", change_json(change.parameters)}});
   }
   Json operators = Json::array();
-  for (const OperatorChange& change : comparison.operators) {
+  for (const OperatorChange& change : changes.operators) {
     operators.push_back(
         {{"module", change.module},
          {"name", change.name},
@@ -362,20 +362,20 @@ Json to_json(const Comparison& comparison) {
          {"allocated_bytes", change_json(change.allocated_bytes)},
          {"at_peak_bytes", change_json(change.at_peak_bytes)}});
   }
-  return {{"same_program", comparison.same()},
-          {"model_path", change_json(comparison.model_path)},
-          {"fingerprint", change_json(comparison.fingerprint)},
-          {"target", change_json(comparison.target)},
-          {"optimizer", change_json(comparison.optimizer)},
-          {"inputs", change_json(comparison.inputs)},
-          {"peak_allocated_bytes", change_json(comparison.peak_allocated_bytes)},
-          {"peak_reserved_bytes", change_json(comparison.peak_reserved_bytes)},
-          {"process_peak_bytes", change_json(comparison.process_peak_bytes)},
-          {"activations_peak_bytes", change_json(comparison.activations_peak_bytes)},
-          {"parameters", change_json(comparison.parameters)},
-          {"operator_calls", change_json(comparison.operator_calls)},
-          {"peak_operator", change_json(comparison.peak_operator)},
-          {"peak_module", change_json(comparison.peak_module)},
+  return {{"same_program", changes.same()},
+          {"model_path", change_json(changes.model_path)},
+          {"fingerprint", change_json(changes.fingerprint)},
+          {"target", change_json(changes.target)},
+          {"optimizer", change_json(changes.optimizer)},
+          {"inputs", change_json(changes.inputs)},
+          {"peak_allocated_bytes", change_json(changes.peak_allocated_bytes)},
+          {"peak_reserved_bytes", change_json(changes.peak_reserved_bytes)},
+          {"process_peak_bytes", change_json(changes.process_peak_bytes)},
+          {"activations_peak_bytes", change_json(changes.activations_peak_bytes)},
+          {"parameters", change_json(changes.parameters)},
+          {"operator_calls", change_json(changes.operator_calls)},
+          {"peak_operator", change_json(changes.peak_operator)},
+          {"peak_module", change_json(changes.peak_module)},
           {"categories", std::move(categories)},
           {"modules", std::move(modules)},
           {"operators", std::move(operators)}};

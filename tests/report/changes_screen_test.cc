@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/comparison_screen.h"
+#include "report/screen/changes_screen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,16 +24,16 @@ memory::Attribution attribution_of(int layers) {
   return memory::attribute(profile);
 }
 
-TEST(ComparisonScreen, SaysWhenNothingChanged) {
+TEST(ChangesScreen, SaysWhenNothingChanged) {
   const std::string text =
-      comparison_screen(compare(attribution_of(2), attribution_of(2)), "old.json");
+      changes_screen(compare(attribution_of(2), attribution_of(2)), "old.json");
   EXPECT_THAT(text, HasSubstr("nothing changed: it is the same program"));
   EXPECT_THAT(text, Not(HasSubstr("modules that differ")));
 }
 
-TEST(ComparisonScreen, ShowsTotalsToTheByteAndNamesWhatIsNew) {
-  const memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  const std::string text = comparison_screen(comparison, "old\n.json");
+TEST(ChangesScreen, ShowsTotalsToTheByteAndNamesWhatIsNew) {
+  const memory::ProfileChanges changes = compare(attribution_of(2), attribution_of(3));
+  const std::string text = changes_screen(changes, "old\n.json");
   EXPECT_THAT(text, HasSubstr("compared with old\\n.json\n"));
   EXPECT_THAT(text, HasSubstr("peak allocated"));
   EXPECT_THAT(text, HasSubstr("  at the peak: optimizer state"));
@@ -44,9 +44,9 @@ TEST(ComparisonScreen, ShowsTotalsToTheByteAndNamesWhatIsNew) {
   EXPECT_THAT(text, HasSubstr("operators by module that differ: "));
 }
 
-TEST(ComparisonScreen, JoinsLayersThatChangedAlike) {
+TEST(ChangesScreen, JoinsLayersThatChangedAlike) {
   const std::string text =
-      comparison_screen(compare(attribution_of(2), attribution_of(5)), "old.json");
+      changes_screen(compare(attribution_of(2), attribution_of(5)), "old.json");
   EXPECT_THAT(text, HasSubstr("  h.*.mlp (3 alike)"));
   EXPECT_THAT(text, Not(HasSubstr("h.3.mlp")));
   EXPECT_THAT(text, HasSubstr("aten::gelu in h.*.mlp (3 alike)"));
@@ -59,13 +59,13 @@ memory::ModuleChange change_of(const std::string& path, std::int64_t growth) {
   return change;
 }
 
-TEST(ComparisonScreen, ShowsBothEndsOfALongList) {
-  memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  comparison.modules.clear();
+TEST(ChangesScreen, ShowsBothEndsOfALongList) {
+  memory::ProfileChanges changes = compare(attribution_of(2), attribution_of(3));
+  changes.modules.clear();
   for (int i = 0; i < 26; ++i) {
-    comparison.modules.push_back(change_of(std::string(1, static_cast<char>('a' + i)), 15 - i));
+    changes.modules.push_back(change_of(std::string(1, static_cast<char>('a' + i)), 15 - i));
   }
-  const std::string text = comparison_screen(comparison, "old.json");
+  const std::string text = changes_screen(changes, "old.json");
   EXPECT_THAT(text,
               HasSubstr("modules that differ: 26 (15 grew, 10 shrank, 0 new, 0 gone, "
                         "1 in parameters or peak inside alone)"));
@@ -79,25 +79,25 @@ TEST(ComparisonScreen, ShowsBothEndsOfALongList) {
   EXPECT_THAT(text.substr(text.find("... 16 more")), HasSubstr(" +8\n"));
 }
 
-TEST(ComparisonScreen, AddsUpToThePeakWithWhatIsNoTensor) {
-  memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  EXPECT_THAT(comparison_screen(comparison, "old.json"), Not(HasSubstr("workspaces")));
-  comparison.peak_allocated_bytes.after += 3 << 20;
-  const std::string text = comparison_screen(comparison, "old.json");
+TEST(ChangesScreen, AddsUpToThePeakWithWhatIsNoTensor) {
+  memory::ProfileChanges changes = compare(attribution_of(2), attribution_of(3));
+  EXPECT_THAT(changes_screen(changes, "old.json"), Not(HasSubstr("workspaces")));
+  changes.peak_allocated_bytes.after += 3 << 20;
+  const std::string text = changes_screen(changes, "old.json");
   const std::size_t at = text.find("  at the peak: workspaces, unsplit blocks");
   ASSERT_NE(at, std::string::npos) << text;
   EXPECT_THAT(text.substr(at, 80), HasSubstr(" 3.0  +3,145,728\n"));
 }
 
-TEST(ComparisonScreen, SumsWhatItJoinsAndSortsBySum) {
-  memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  comparison.modules = {change_of("big", 250)};
+TEST(ChangesScreen, SumsWhatItJoinsAndSortsBySum) {
+  memory::ProfileChanges changes = compare(attribution_of(2), attribution_of(3));
+  changes.modules = {change_of("big", 250)};
   for (const char* path : {"h.0.a", "h.1.a", "h.10.a"}) {
-    comparison.modules.push_back(change_of(path, 100));
-    comparison.modules.back().peak_inside_bytes = {0, comparison.modules.size() == 3U ? 9 : 7};
+    changes.modules.push_back(change_of(path, 100));
+    changes.modules.back().peak_inside_bytes = {0, changes.modules.size() == 3U ? 9 : 7};
   }
-  comparison.modules.push_back(change_of("h.2.a", 99));
-  const std::string text = comparison_screen(comparison, "old.json");
+  changes.modules.push_back(change_of("h.2.a", 99));
+  const std::string text = changes_screen(changes, "old.json");
   const std::size_t joined = text.find("  h.*.a (3 alike)         +300");
   ASSERT_NE(joined, std::string::npos) << text;
   EXPECT_LT(joined, text.find("  big "));
@@ -106,13 +106,13 @@ TEST(ComparisonScreen, SumsWhatItJoinsAndSortsBySum) {
 }
 
 TEST(ComparisonJson, HasEverythingBeforeAndNow) {
-  const memory::Comparison comparison = compare(attribution_of(2), attribution_of(3));
-  const Json json = to_json(comparison);
+  const memory::ProfileChanges changes = compare(attribution_of(2), attribution_of(3));
+  const Json json = to_json(changes);
   EXPECT_EQ(json["same_program"], false);
-  EXPECT_EQ(json["peak_allocated_bytes"]["now"], comparison.peak_allocated_bytes.after);
+  EXPECT_EQ(json["peak_allocated_bytes"]["now"], changes.peak_allocated_bytes.after);
   EXPECT_TRUE(json["peak_reserved_bytes"]["before"].is_null());
-  EXPECT_EQ(json["modules"].size(), comparison.modules.size());
-  EXPECT_EQ(json["operators"].size(), comparison.operators.size());
+  EXPECT_EQ(json["modules"].size(), changes.modules.size());
+  EXPECT_EQ(json["operators"].size(), changes.operators.size());
   EXPECT_EQ(json["categories"].size(), 8U);
   EXPECT_EQ(json["modules"][0]["presence"], "new");
   EXPECT_EQ(json["inputs"]["now"][0], "tokens int64[32]");

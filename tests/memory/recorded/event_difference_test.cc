@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/recorded/event_comparison.h"
+#include "memory/recorded/event_difference.h"
 
 #include <gtest/gtest.h>
 
@@ -50,11 +50,11 @@ std::vector<RecordedEvent> recorded() {
           release(4)};
 }
 
-TEST(EventComparison, OrderOfReleasesBetweenRequestsDoesNotCount) {
+TEST(EventDifference, OrderOfReleasesBetweenRequestsDoesNotCount) {
   EXPECT_FALSE(first_difference(predicted(), recorded()));
 }
 
-TEST(EventComparison, NamesTheCallOfAnotherSize) {
+TEST(EventDifference, NamesTheCallOfAnotherSize) {
   auto events = recorded();
   events[8].bytes = 17;
   const auto difference = first_difference(predicted(), events);
@@ -66,7 +66,7 @@ TEST(EventComparison, NamesTheCallOfAnotherSize) {
   EXPECT_EQ(difference->recorded, "a request of 17 bytes");
 }
 
-TEST(EventComparison, KnowsWhichRequestAReleaseEnds) {
+TEST(EventDifference, KnowsWhichRequestAReleaseEnds) {
   auto events = recorded();
   events.erase(events.begin() + 5);  // the second of two releases
   const auto difference = first_difference(predicted(), events);
@@ -76,7 +76,7 @@ TEST(EventComparison, KnowsWhichRequestAReleaseEnds) {
   EXPECT_EQ(difference->recorded, "the end of a request of 16 bytes");
 }
 
-TEST(EventComparison, OneMayEndBeforeTheOther) {
+TEST(EventDifference, OneMayEndBeforeTheOther) {
   auto events = recorded();
   events.resize(8);
   const auto shorter = first_difference(predicted(), events);
@@ -92,7 +92,7 @@ TEST(EventComparison, OneMayEndBeforeTheOther) {
   EXPECT_EQ(longer->step, 2);
 }
 
-TEST(EventComparison, NothingEqualsNothing) {
+TEST(EventDifference, NothingEqualsNothing) {
   EXPECT_FALSE(first_difference({}, {}));
   const auto difference = first_difference({}, {request(0, 1)});
   ASSERT_TRUE(difference);

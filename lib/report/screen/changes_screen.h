@@ -6,16 +6,16 @@
 #include <string>
 
 #include "core/json.h"
-#include "memory/analysis/comparison.h"
+#include "memory/analysis/profile_changes.h"
 
 namespace elixir::report {
 
 /// Totals, categories, and the modules and operators that changed most. Changes are exact, in
 /// bytes. Layers with equal changes are one row. `before` names the older profile.
-[[nodiscard]] std::string comparison_screen(const memory::Comparison& comparison,
-                                            const std::string& before);
+[[nodiscard]] std::string changes_screen(const memory::ProfileChanges& changes,
+                                         const std::string& before);
 
 /// Everything, with every changed module and operator.
-[[nodiscard]] Json to_json(const memory::Comparison& comparison);
+[[nodiscard]] Json to_json(const memory::ProfileChanges& changes);
 
 }  // namespace elixir::report

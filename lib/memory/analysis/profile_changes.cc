@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/analysis/comparison.h"
+#include "memory/analysis/profile_changes.h"
 
 #include <algorithm>
 #include <map>
@@ -117,8 +117,8 @@ std::vector<OperatorChange> compare_operators(const Attribution& before, const A
 
 }  // namespace
 
-Comparison compare(const Attribution& before, const Attribution& after) {
-  Comparison result;
+ProfileChanges compare(const Attribution& before, const Attribution& after) {
+  ProfileChanges result;
   result.model_path = {before.model_path, after.model_path};
   result.fingerprint = {before.fingerprint, after.fingerprint};
   result.target = {before.target, after.target};

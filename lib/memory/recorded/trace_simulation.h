@@ -14,15 +14,15 @@
 namespace elixir::memory {
 
 /// The first difference between simulator and record.
-struct ReplayDifference {
+struct TraceDifference {
   std::size_t event = 0;  ///< position in RecordedTrace::events; events.size(): the final segments
   int line = 0;           ///< of the document; 0 without one
   std::string expected;   ///< as in the document
   std::string simulated;
 };
 
-struct ReplayResult {
-  std::optional<ReplayDifference> difference;  ///< the first one; the replay stops there
+struct TraceSimulation {
+  std::optional<TraceDifference> difference;  ///< the first one; the simulation stops there
   AllocatorStatistics statistics;
   std::int64_t compared_device_events = 0;
 };
@@ -35,8 +35,9 @@ struct ReplayResult {
 /// Limit: when memory runs out, a record does not say which frees had completed and which the
 /// allocator waited for. So where several streams share memory that runs full, a difference may
 /// come from that alone.
-[[nodiscard]] ReplayResult replay(const RecordedTrace& trace, const AllocatorConfig& config);
+[[nodiscard]] TraceSimulation simulate_trace(const RecordedTrace& trace,
+                                             const AllocatorConfig& config);
 /// Uses the configuration of the record.
-[[nodiscard]] ReplayResult replay(const RecordedTrace& trace);
+[[nodiscard]] TraceSimulation simulate_trace(const RecordedTrace& trace);
 
 }  // namespace elixir::memory

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/recorded/replay.h"
+#include "memory/recorded/trace_simulation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,24 +20,24 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
-TEST(Replay, FindsNoDifferenceInWhatTheAllocatorDoes) {
-  const ReplayResult result = replay(read_recorded_trace(kTrace, "x"));
+TEST(TraceSimulation, FindsNoDifferenceInWhatTheAllocatorDoes) {
+  const TraceSimulation result = simulate_trace(read_recorded_trace(kTrace, "x"));
   EXPECT_FALSE(result.difference.has_value())
       << result.difference->expected << " / " << result.difference->simulated;
   EXPECT_EQ(result.compared_device_events, 2);
   EXPECT_EQ(result.statistics.reserved.current, 22_MiB);
 }
 
-TEST(Replay, GivesNewSegmentsTheirRecordedAddresses) {
+TEST(TraceSimulation, GivesNewSegmentsTheirRecordedAddresses) {
   // Both segments have a free block of 12 MiB. The second is at a lower address and is used first.
   const std::string text = std::string(kHeader) +
                            "s+ 12582912 0 @9000000\na 12582912 @9000000\n"
                            "s+ 12582912 0 @2000000\na 12582912 @2000000\n"
                            "f 1\nf 2\na 12582912 @2000000\n";
-  EXPECT_FALSE(replay(read_recorded_trace(text, "x")).difference.has_value());
+  EXPECT_FALSE(simulate_trace(read_recorded_trace(text, "x")).difference.has_value());
 }
 
-TEST(Replay, ReportsTheFirstDifference) {
+TEST(TraceSimulation, ReportsTheFirstDifference) {
   const struct {
     const char* from;
     const char* to;
@@ -57,7 +57,8 @@ TEST(Replay, ReportsTheFirstDifference) {
       {"g @5000000 0 small 512f 1024a 2095616f\n", "", 0, "no segment", "g @5000000 0 small"},
   };
   for (const auto& c : kCases) {
-    const ReplayResult result = replay(read_recorded_trace(with(kTrace, c.from, c.to), "x"));
+    const TraceSimulation result =
+        simulate_trace(read_recorded_trace(with(kTrace, c.from, c.to), "x"));
     ASSERT_TRUE(result.difference.has_value()) << c.to;
     EXPECT_EQ(result.difference->line, c.line) << c.to;
     EXPECT_THAT(result.difference->expected, HasSubstr(c.expected));
@@ -65,39 +66,40 @@ TEST(Replay, ReportsTheFirstDifference) {
   }
 }
 
-TEST(Replay, UnderAnotherConfigurationPartsWhereItMatters) {
+TEST(TraceSimulation, UnderAnotherConfigurationPartsWhereItMatters) {
   const RecordedTrace trace = read_recorded_trace(kTrace, "x");
-  const ReplayResult result = replay(trace, AllocatorConfig::parse("expandable_segments:True"));
+  const TraceSimulation result =
+      simulate_trace(trace, AllocatorConfig::parse("expandable_segments:True"));
   ASSERT_TRUE(result.difference.has_value());
   EXPECT_EQ(result.difference->simulated, "m+ 2097152 0 @1000000000000000");
 }
 
-TEST(Replay, ComparesWhatEmptyCacheGivesBack) {
+TEST(TraceSimulation, ComparesWhatEmptyCacheGivesBack) {
   const std::string text = std::string(kHeader) +
                            "s+ 12582912 0 @9000000\na 12582912\nf 1\ne\n"
                            "s- 12582912 0 @9000000\ns+ 12582912 0 @2000000\na 12582912\n";
-  EXPECT_FALSE(replay(read_recorded_trace(text, "x")).difference.has_value());
-  const ReplayResult result =
-      replay(read_recorded_trace(with(text, "s- 12582912 0 @9000000\n", ""), "x"));
+  EXPECT_FALSE(simulate_trace(read_recorded_trace(text, "x")).difference.has_value());
+  const TraceSimulation result =
+      simulate_trace(read_recorded_trace(with(text, "s- 12582912 0 @9000000\n", ""), "x"));
   ASSERT_TRUE(result.difference.has_value());
   EXPECT_EQ(result.difference->simulated, "s- 12582912 0 @9000000");
 }
 
-TEST(Replay, WaitsForOtherStreamsAsTheRecordSays) {
+TEST(TraceSimulation, WaitsForOtherStreamsAsTheRecordSays) {
   const std::string text = std::string(kHeader) +
                            "s+ 12582912 0 @1000000\na 12582912\nq 1\n"
                            "s+ 12582912 0 @2000000\na 12582912\n"
                            "c 2\na 12582912 @1000000\n";
-  EXPECT_FALSE(replay(read_recorded_trace(text, "x")).difference.has_value());
+  EXPECT_FALSE(simulate_trace(read_recorded_trace(text, "x")).difference.has_value());
 }
 
-TEST(Replay, AFreeThatARetryWaitedForIsNotReusedBefore) {
+TEST(TraceSimulation, AFreeThatARetryWaitedForIsNotReusedBefore) {
   // The waiting block would serve the request if its events had been noticed first.
   const std::string header = with(kHeader, "allowed none", "allowed 20971520");
   const std::string text = header +
                            "s+ 12582912 0 @1000000\na 12582912\nq 1\n"
                            "c 1\ns- 12582912 0 @1000000\ns+ 12582912 0 @2000000\na 11534336\n";
-  EXPECT_FALSE(replay(read_recorded_trace(text, "x")).difference.has_value());
+  EXPECT_FALSE(simulate_trace(read_recorded_trace(text, "x")).difference.has_value());
 }
 
 }  // namespace

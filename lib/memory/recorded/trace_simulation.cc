@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/recorded/replay.h"
+#include "memory/recorded/trace_simulation.h"
 
 #include <algorithm>
 #include <memory>
@@ -76,9 +76,9 @@ class RecordedDevice final : public DeviceMemory {
   Address next_ = Address{1} << 60;
 };
 
-class Replay {
+class TraceSimulator {
  public:
-  Replay(const RecordedTrace& trace, const AllocatorConfig& config)
+  TraceSimulator(const RecordedTrace& trace, const AllocatorConfig& config)
       : trace_(trace),
         allocator_(config,
                    DeviceLimits{trace.device_bytes, trace.allowed_bytes, std::nullopt},
@@ -88,7 +88,7 @@ class Replay {
     });
   }
 
-  ReplayResult run() {
+  TraceSimulation run() {
     for (at_ = 0; at_ < trace_.events.size() && !result_.difference; ++at_) {
       step(trace_.events[at_]);
     }
@@ -238,7 +238,7 @@ class Replay {
 
   void differ(std::size_t event, std::string expected, std::string simulated) {
     const int line = event < trace_.events.size() ? trace_.events[event].line : 0;
-    result_.difference = ReplayDifference{event, line, std::move(expected), std::move(simulated)};
+    result_.difference = TraceDifference{event, line, std::move(expected), std::move(simulated)};
   }
 
   static constexpr StreamId kOtherStream = -1;
@@ -250,17 +250,17 @@ class Replay {
   std::vector<AllocationId> ids_;   ///< by allocation of the trace
   std::set<std::int64_t> pending_;  ///< allocations of the trace whose free is pending
   std::vector<std::int64_t> completed_by_retry_;
-  ReplayResult result_;
+  TraceSimulation result_;
 };
 
 }  // namespace
 
-ReplayResult replay(const RecordedTrace& trace, const AllocatorConfig& config) {
-  return Replay(trace, config).run();
+TraceSimulation simulate_trace(const RecordedTrace& trace, const AllocatorConfig& config) {
+  return TraceSimulator(trace, config).run();
 }
 
-ReplayResult replay(const RecordedTrace& trace) {
-  return replay(trace, trace.config);
+TraceSimulation simulate_trace(const RecordedTrace& trace) {
+  return simulate_trace(trace, trace.config);
 }
 
 }  // namespace elixir::memory

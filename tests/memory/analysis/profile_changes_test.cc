@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/analysis/comparison.h"
+#include "memory/analysis/profile_changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,34 +32,34 @@ program::Program transformer(int layers, std::int64_t tokens = 16) {
   return fakes::transformer(options);
 }
 
-const ModuleChange& change_of(const Comparison& comparison, const std::string& path) {
-  const auto found = std::find_if(comparison.modules.begin(),
-                                  comparison.modules.end(),
+const ModuleChange& change_of(const ProfileChanges& changes, const std::string& path) {
+  const auto found = std::find_if(changes.modules.begin(),
+                                  changes.modules.end(),
                                   [&](const ModuleChange& change) { return change.path == path; });
-  if (found != comparison.modules.end()) return *found;
+  if (found != changes.modules.end()) return *found;
   ADD_FAILURE() << path << " is not listed";
   static const ModuleChange none;
   return none;
 }
 
-TEST(Comparison, OfAProgramWithItselfIsEmpty) {
+TEST(ProfileChanges, OfAProgramWithItselfIsEmpty) {
   const Attribution attribution = attribution_of(transformer(2));
-  const Comparison comparison = compare(attribution, attribution);
-  EXPECT_TRUE(comparison.same());
-  EXPECT_THAT(comparison.modules, IsEmpty());
-  EXPECT_THAT(comparison.operators, IsEmpty());
-  EXPECT_EQ(growth(comparison.peak_allocated_bytes), 0);
+  const ProfileChanges changes = compare(attribution, attribution);
+  EXPECT_TRUE(changes.same());
+  EXPECT_THAT(changes.modules, IsEmpty());
+  EXPECT_THAT(changes.operators, IsEmpty());
+  EXPECT_EQ(growth(changes.peak_allocated_bytes), 0);
 }
 
-TEST(Comparison, AnAddedLayerIsNewAndTheOthersAreMatched) {
-  const Comparison comparison =
+TEST(ProfileChanges, AnAddedLayerIsNewAndTheOthersAreMatched) {
+  const ProfileChanges changes =
       compare(attribution_of(transformer(2)), attribution_of(transformer(3)));
-  EXPECT_FALSE(comparison.same());
-  const ModuleChange& added = change_of(comparison, "h.2.mlp");
+  EXPECT_FALSE(changes.same());
+  const ModuleChange& added = change_of(changes, "h.2.mlp");
   EXPECT_EQ(added.presence, Presence::kNew);
   EXPECT_EQ(added.parameters.before, 0);
   EXPECT_EQ(added.parameters.after, 2 * 4 * 64 * 64 + 4 * 64 + 64);
-  for (const ModuleChange& change : comparison.modules) {
+  for (const ModuleChange& change : changes.modules) {
     const bool in_new_layer = change.path.rfind("h.2", 0) == 0;
     EXPECT_EQ(change.presence == Presence::kNew, in_new_layer) << change.path;
     if (!in_new_layer) {
@@ -67,18 +67,18 @@ TEST(Comparison, AnAddedLayerIsNewAndTheOthersAreMatched) {
       EXPECT_FALSE(change.activations_bytes.changed()) << change.path;
     }
   }
-  for (const OperatorChange& change : comparison.operators) {
+  for (const OperatorChange& change : changes.operators) {
     const bool in_new_layer = change.module.rfind("h.2", 0) == 0;
     EXPECT_EQ(change.presence == Presence::kNew, in_new_layer) << change.module << change.name;
     EXPECT_EQ(change.calls_resized, 0);
   }
 }
 
-TEST(Comparison, BackwardsIsTheSameWithSignsExchanged) {
+TEST(ProfileChanges, BackwardsIsTheSameWithSignsExchanged) {
   const Attribution small = attribution_of(transformer(2));
   const Attribution large = attribution_of(transformer(3));
-  const Comparison up = compare(small, large);
-  const Comparison down = compare(large, small);
+  const ProfileChanges up = compare(small, large);
+  const ProfileChanges down = compare(large, small);
   ASSERT_EQ(up.modules.size(), down.modules.size());
   ASSERT_EQ(up.operators.size(), down.operators.size());
   for (const ModuleChange& change : up.modules) {
@@ -88,35 +88,35 @@ TEST(Comparison, BackwardsIsTheSameWithSignsExchanged) {
   }
 }
 
-TEST(Comparison, GrowthOfModulesAndCategoriesAddsUpToThePeaks) {
+TEST(ProfileChanges, GrowthOfModulesAndCategoriesAddsUpToThePeaks) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Attribution before =
         attribution_of(fakes::random_program(seed), program::Optimizer::kAdamW);
     const Attribution after =
         attribution_of(fakes::random_program(seed + 1), program::Optimizer::kAdam);
-    const Comparison comparison = compare(before, after);
+    const ProfileChanges changes = compare(before, after);
     std::int64_t by_module = 0;
     std::int64_t previous = INT64_MAX;
-    for (const ModuleChange& change : comparison.modules) {
+    for (const ModuleChange& change : changes.modules) {
       by_module += growth(change.at_peak_bytes);
       EXPECT_LE(growth(change.at_peak_bytes), previous) << "not sorted, seed " << seed;
       previous = growth(change.at_peak_bytes);
     }
-    EXPECT_EQ(by_module, growth(comparison.peak_allocated_bytes)) << seed;
+    EXPECT_EQ(by_module, growth(changes.peak_allocated_bytes)) << seed;
     std::int64_t by_category = 0;
-    for (const CategoryChange& change : comparison.categories) {
+    for (const CategoryChange& change : changes.categories) {
       by_category += growth(change.at_peak_bytes);
     }
-    EXPECT_EQ(by_category, growth(comparison.peak_allocated_bytes)) << seed;
+    EXPECT_EQ(by_category, growth(changes.peak_allocated_bytes)) << seed;
     previous = INT64_MAX;
-    for (const OperatorChange& change : comparison.operators) {
+    for (const OperatorChange& change : changes.operators) {
       EXPECT_LE(growth(change.allocated_bytes), previous) << "not sorted, seed " << seed;
       previous = growth(change.allocated_bytes);
     }
   }
 }
 
-TEST(Comparison, CallsAreMatchedByOccurrence) {
+TEST(ProfileChanges, CallsAreMatchedByOccurrence) {
   const auto program = [](const std::vector<std::int64_t>& sizes) {
     fakes::ProgramBuilder builder;
     program::TensorRef x = builder.input("x", {1}, program::DType::kFloat32);
@@ -126,17 +126,17 @@ TEST(Comparison, CallsAreMatchedByOccurrence) {
     return builder.build();
   };
   // One of four calls allocates more now. A fifth call is new.
-  const Comparison comparison = compare(attribution_of(program({256, 512, 256, 128})),
-                                        attribution_of(program({256, 1024, 256, 128, 128})));
-  ASSERT_EQ(comparison.operators.size(), 1U);
-  const OperatorChange& change = comparison.operators.front();
+  const ProfileChanges changes = compare(attribution_of(program({256, 512, 256, 128})),
+                                         attribution_of(program({256, 1024, 256, 128, 128})));
+  ASSERT_EQ(changes.operators.size(), 1U);
+  const OperatorChange& change = changes.operators.front();
   EXPECT_EQ(change.presence, Presence::kBoth);
   EXPECT_EQ(change.calls, (Amount{4, 5}));
   EXPECT_EQ(change.calls_resized, 1);
   EXPECT_EQ(growth(change.allocated_bytes), 2048 + 512);
 }
 
-TEST(Comparison, TiesAreInTheOrderOfNames) {
+TEST(ProfileChanges, TiesAreInTheOrderOfNames) {
   const auto program = [](bool with) {
     fakes::ProgramBuilder builder;
     program::TensorRef x = builder.input("x", {1}, program::DType::kFloat32);
@@ -147,25 +147,24 @@ TEST(Comparison, TiesAreInTheOrderOfNames) {
     }
     return builder.build();
   };
-  const Comparison comparison =
+  const ProfileChanges changes =
       compare(attribution_of(program(false)), attribution_of(program(true)));
-  ASSERT_EQ(comparison.modules.size(), 3U);
-  EXPECT_EQ(comparison.modules[0].path, "a");
-  EXPECT_EQ(comparison.modules[1].path, "b");
-  EXPECT_EQ(comparison.modules[2].path, "c");
+  ASSERT_EQ(changes.modules.size(), 3U);
+  EXPECT_EQ(changes.modules[0].path, "a");
+  EXPECT_EQ(changes.modules[1].path, "b");
+  EXPECT_EQ(changes.modules[2].path, "c");
 }
 
-TEST(Comparison, NotesWhatElseDiffers) {
-  const Comparison comparison =
+TEST(ProfileChanges, NotesWhatElseDiffers) {
+  const ProfileChanges changes =
       compare(attribution_of(transformer(2, 16)),
               attribution_of(transformer(2, 32), program::Optimizer::kSgd));
-  EXPECT_TRUE(comparison.inputs.changed());
-  EXPECT_TRUE(comparison.optimizer.changed());
-  EXPECT_FALSE(comparison.target.changed());
-  EXPECT_LT(
-      growth(comparison.categories[static_cast<std::size_t>(program::Category::kOptimizerState)]
-                 .made_bytes),
-      0);
+  EXPECT_TRUE(changes.inputs.changed());
+  EXPECT_TRUE(changes.optimizer.changed());
+  EXPECT_FALSE(changes.target.changed());
+  EXPECT_LT(growth(changes.categories[static_cast<std::size_t>(program::Category::kOptimizerState)]
+                       .made_bytes),
+            0);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@
 namespace elixir::tools {
 
 using report::predicted_by;
+using report::StepComparison;
 using report::StepFigures;
 using report::table_of;
-using Comparison = report::StepComparison;
 
 /// Collects steps. Times are medians (without the first step, a warm-up, if there are others),
 /// memory is the maximum, traffic is that of the last step.
@@ -38,9 +38,9 @@ class Measurements {
 };
 
 /// Only the CPU device counts every byte. On a GPU, LibTorch's allocator has its own limits.
-[[nodiscard]] inline Comparison compare(const StepFigures& predicted,
-                                        const StepFigures& measured,
-                                        runtime::DeviceKind device) {
+[[nodiscard]] inline StepComparison compare(const StepFigures& predicted,
+                                            const StepFigures& measured,
+                                            runtime::DeviceKind device) {
   return report::compare_steps(predicted, measured, device == runtime::DeviceKind::kCpu);
 }
 

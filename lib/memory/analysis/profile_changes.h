@@ -49,7 +49,7 @@ struct CategoryChange {
   Amount made_bytes;  ///< all storages of a step, also those never alive together
 };
 
-struct Comparison {
+struct ProfileChanges {
   Change<std::string> model_path, fingerprint, target, optimizer;
   Change<std::vector<std::string>> inputs;
   Amount peak_allocated_bytes, activations_peak_bytes, parameters, operator_calls;
@@ -62,6 +62,6 @@ struct Comparison {
   [[nodiscard]] bool same() const { return !fingerprint.changed() && !optimizer.changed(); }
 };
 
-[[nodiscard]] Comparison compare(const Attribution& before, const Attribution& after);
+[[nodiscard]] ProfileChanges compare(const Attribution& before, const Attribution& after);
 
 }  // namespace elixir::memory

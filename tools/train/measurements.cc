@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "tools/train/comparison.h"
+#include "tools/train/measurements.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "memory/recorded/event_comparison.h"
+#include "memory/recorded/event_difference.h"
 
 #include <algorithm>
 #include <cstdint>
