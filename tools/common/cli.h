@@ -220,6 +220,7 @@ class Flags {
   [[nodiscard]] static std::vector<std::string> words_of(const NameTable<Enum, kCount>& names,
                                                          const std::vector<Enum>& allowed) {
     std::vector<std::string> words;
+    words.reserve(allowed.size());
     for (const Enum value : allowed) words.emplace_back(names.name_of(value));
     return allowed.empty() ? names.names() : words;
   }

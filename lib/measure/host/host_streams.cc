@@ -88,7 +88,7 @@ Pass triad_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
 
 /// Three fp32 states, then gradient and parameter in bf16.
 Pass adam_pass(const HostMemory& memory, kernels::ThreadPool& pool) {
-  const Arrays a = cut(memory, 3 * sizeof(float) + 2 * 2);
+  const Arrays a = cut(memory, 3 * sizeof(float) + 2 * sizeof(std::uint16_t));
   char* const halves = reinterpret_cast<char*>(a[3]);
   const kernels::AdamArrays arrays = {.master = a[0],
                                       .moment1 = a[1],

@@ -118,6 +118,7 @@ std::vector<std::vector<double>> gpu_copy_seconds_by_size(Direction direction,
   const CudaStreamOwner stream;
   CudaEvent start, end;
   std::vector<std::vector<double>> found;
+  found.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) {
     found.push_back(sample(sampling, [&] {
       // A pageable copy blocks the host until it is staged, so nothing may be queued before it.

@@ -111,7 +111,7 @@ CUptiResult registered() {
 }  // namespace
 
 std::optional<std::string> kernel_timer_unavailable() {
-  if (const auto no_gpu = gpu_unavailable()) return no_gpu;
+  if (auto no_gpu = gpu_unavailable()) return no_gpu;
   CUptiResult result = registered();
   if (result == CUPTI_SUCCESS) result = switch_kinds(true);
   (void)switch_kinds(false);
