@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The CUDA versions of adam.h and gradient.h, with identical bits. Pointers are device pointers.
+// The CUDA versions of adam.h and gradient.h, with identical bits, and of cross_entropy.h, whose
+// bits are the GPU's own. Pointers are device pointers.
 // Every launcher takes a stream (`stream` is a cudaStream_t), checks the launch (LaunchFailure) and
 // never synchronises.
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/adam.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/gradient.h"
 #include "kernels/host_arena.h"
 
@@ -62,6 +64,22 @@ void accumulate_cuda(float* sum,
 void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaStream stream);
 /// Locks pages so that every GPU can access them at the host's address (host_arena.h).
 [[nodiscard]] const PageLock& cuda_page_lock();
+
+/// cross_entropy_cpu() and sum_losses(): writes `statistics` (kStatistics, rows), the loss in `loss_type` and
+/// the sum of weights. A target that is no class makes the loss and the row's gradient NaN.
+void cross_entropy_cuda(const CrossEntropyRows& of,
+                        float* statistics,
+                        void* loss,
+                        Element loss_type,
+                        float* weight,
+                        CudaStream stream);
+/// cross_entropy_gradient_cpu(), with the loss's gradient and the sum of weights in device memory.
+void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
+                                 const float* statistics,
+                                 const void* gradient,
+                                 Element gradient_type,
+                                 const float* weight,
+                                 CudaStream stream);
 
 /// Fills memory with 0xFF bytes, which are NaN in every floating dtype.
 void poison_cuda(void* memory, std::size_t bytes, CudaStream stream);

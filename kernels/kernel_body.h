@@ -6,7 +6,8 @@
 // internal linkage. Otherwise the linker could use an AVX-512 instance in place of the scalar one.
 // For the same reason, the bodies must not call inline functions of the standard library.
 //
-// Simd: kWidth; Float; load, store, broadcast, add, multiply, divide, square_root, fused (a*b+c);
+// Simd: kWidth; Float; load, store, broadcast, add, multiply, divide, larger (b for a NaN),
+// square_root, fused (a*b+c);
 // load_bfloat16, load_float16; store_bfloat16, store_float16; stream_bfloat16, stream_float16
 // (aligned, bypassing the cache); join, store_lower (split_master.h; the upper half is
 // store_bfloat16); Int (32-bit lanes), broadcast_int, lanes (0, 1, …), add_int, subtract_int,
@@ -19,6 +20,7 @@
 
 #include "kernels/adam_body.h"
 #include "kernels/conversion_body.h"
+#include "kernels/cross_entropy_body.h"
 #include "kernels/kernel_table.h"
 #include "kernels/norm_body.h"
 #include "kernels/random_body.h"
@@ -38,6 +40,8 @@ constexpr KernelTable make_table() {
       &split<Simd>,
       &join<Simd>,
       &fill_random<Simd>,
+      &softmax_sum<Simd>,
+      &softmax_gradient<Simd>,
   };
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/adam.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/gradient.h"
 #include "kernels/random.h"
 
@@ -32,6 +33,15 @@ struct KernelTable {
                       std::size_t n,
                       const Distribution& what,
                       std::uint64_t key);
+  SoftmaxSum (*softmax_sum)(const void* logits, Element type, std::size_t n);
+  /// The gradient of one row in place of its logits; `log_sum` is log(sum e^(x - largest)).
+  void (*softmax_gradient)(void* logits,
+                           Element type,
+                           std::size_t n,
+                           std::size_t target,
+                           float largest,
+                           float log_sum,
+                           float scale);
 };
 
 extern const KernelTable kScalarKernels;

@@ -18,6 +18,8 @@ struct Avx2 {
   static Float add(Float a, Float b) { return _mm256_add_ps(a, b); }
   static Float multiply(Float a, Float b) { return _mm256_mul_ps(a, b); }
   static Float divide(Float a, Float b) { return _mm256_div_ps(a, b); }
+  /// b if either is a NaN.
+  static Float larger(Float a, Float b) { return _mm256_max_ps(a, b); }
   static Float square_root(Float a) { return _mm256_sqrt_ps(a); }
   static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
 

@@ -19,6 +19,8 @@ struct Avx512 {
   static Float add(Float a, Float b) { return _mm512_add_ps(a, b); }
   static Float multiply(Float a, Float b) { return _mm512_mul_ps(a, b); }
   static Float divide(Float a, Float b) { return _mm512_div_ps(a, b); }
+  /// b if either is a NaN.
+  static Float larger(Float a, Float b) { return _mm512_max_ps(a, b); }
   static Float square_root(Float a) { return _mm512_sqrt_ps(a); }
   static Float fused(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
 

@@ -31,6 +31,8 @@ struct Scalar {
   static Float add(Float a, Float b) { return a + b; }
   static Float multiply(Float a, Float b) { return a * b; }
   static Float divide(Float a, Float b) { return a / b; }
+  /// b if either is a NaN.
+  static Float larger(Float a, Float b) { return a > b ? a : b; }
   static Float square_root(Float a) { return std::sqrt(a); }
   static Float fused(Float a, Float b, Float c) { return std::fma(a, b, c); }
 

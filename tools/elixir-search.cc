@@ -40,6 +40,7 @@ struct Documents {
 Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},
+          {"arithmetic", nullptr},
           {"recompute", nullptr},
           {"predicted", nullptr},
           {"gpu_memory_bytes", nullptr},
@@ -68,6 +69,7 @@ Json document_of(const elixir::search::Infeasible& no, const std::string& strate
 
 Json document_of(const elixir::search::Found& found) {
   Json document = answer_document(found.plan.strategy);
+  document["arithmetic"] = name_of(elixir::plan::arithmetic_of(found.plan.edits));
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
@@ -81,6 +83,15 @@ Json document_of(const elixir::search::Found& found) {
                                       {"host_bytes", candidate.host_bytes}});
   }
   return document;
+}
+
+void warn_about_losses(const elixir::search::Found& found, elixir::tools::Context& context) {
+  if (found.losses_kept.empty()) return;
+  context.warn(fmt::format("{} not fused",
+                           found.losses_kept.size() == 1
+                               ? std::string("a loss was")
+                               : fmt::format("{} losses were", found.losses_kept.size())),
+               found.losses_kept);
 }
 
 void warn_about_operators(const elixir::search::Found& found,
@@ -174,6 +185,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   found.plan.meta = elixir::make_meta("elixir-search", context.argv());
   context.write_output(output, elixir::dump(elixir::plan::to_json(found.plan)));
   warn_about_operators(found, options, context);
+  warn_about_losses(found, context);
   context.document() = document_of(found);
   context.document()["plan"] = output;
   context.print(elixir::report::search_screen(found, documents.profile, took.count()));
@@ -240,6 +252,12 @@ int main(int argc, char** argv) {
         "activations that backward makes again instead of keeping them: of repeated blocks "
         "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
         "whatever is fastest");
+    flags.choice(
+        "--arithmetic",
+        elixir::plan::kArithmetics,
+        &request.arithmetic,
+        "as-eager: LibTorch's operators, bit for bit; fused: a loss over classes that makes no "
+        "fp32 copy of its logits, and rounds differently");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,

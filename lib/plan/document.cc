@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Reading and writing of `elixir.plan`.
+#include <algorithm>
 #include <limits>
 
 #include "plan/plan.h"
@@ -146,19 +147,32 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr const char* kRecompute = "recompute";
+constexpr NameTable<Edit::Kind, 2> kEditKinds{
+    {{Edit::Kind::kRecompute, "recompute"}, {Edit::Kind::kFuseLoss, "fuse-loss"}}};
+
+Json write_edit(const Edit& edit) {
+  Json entry = {{"edit", kEditKinds.name_of(edit.kind)}};
+  if (edit.kind == Edit::Kind::kRecompute) entry["storages"] = edit.storages;
+  return entry;
+}
+
+Edit read_edit(const JsonCursor& entry) {
+  Edit edit;
+  edit.kind = entry.at("edit").choice(kEditKinds);
+  if (edit.kind == Edit::Kind::kFuseLoss) {
+    entry.only_keys({"edit"});
+    return edit;
+  }
+  entry.only_keys({"edit", "storages"});
+  for (const JsonCursor& storage : entry.at("storages").items()) {
+    edit.storages.push_back(read_int(storage, 0));
+  }
+  return edit;
+}
 
 std::vector<Edit> read_edits(const JsonCursor& edits) {
   std::vector<Edit> result;
-  for (const JsonCursor& entry : edits.items()) {
-    (void)entry.at("edit").choice({kRecompute});  // the one kind so far
-    entry.only_keys({"edit", "storages"});
-    Edit edit;
-    for (const JsonCursor& storage : entry.at("storages").items()) {
-      edit.storages.push_back(read_int(storage, 0));
-    }
-    result.push_back(std::move(edit));
-  }
+  for (const JsonCursor& entry : edits.items()) result.push_back(read_edit(entry));
   return result;
 }
 
@@ -174,6 +188,14 @@ void read_edits_into(Plan& plan, const JsonCursor& root) {
     throw root.at("edited_fingerprint")
         .error(ErrorCode::kJsonBadValue, "a plan with edits says which program they lead to")
         .help("the fingerprint of the edited program");
+  }
+  // Missing in older plans.
+  if (!root.has("arithmetic")) return;
+  const JsonCursor arithmetic = root.at("arithmetic");
+  const Arithmetic of_edits = arithmetic_of(plan.edits);
+  if (arithmetic.choice(kArithmetics) != of_edits) {
+    throw arithmetic.error(ErrorCode::kJsonBadValue, "the plan's edits are not of this arithmetic")
+        .help(std::string(name_of(of_edits)));
   }
 }
 
@@ -194,6 +216,13 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::Device
 }
 
 }  // namespace
+
+Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
+  const bool fuses = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
+    return edit.kind == Edit::Kind::kFuseLoss;
+  });
+  return fuses ? Arithmetic::kFused : Arithmetic::kAsEager;
+}
 
 Json to_json(const Plan& plan) {
   Json programs = Json::array();
@@ -236,9 +265,8 @@ Json to_json(const Plan& plan) {
       {"gradient_window_bytes", plan.cache.gradient_window_bytes},
   };
   Json edits = Json::array();
-  for (const Edit& edit : plan.edits) {
-    edits.push_back({{"edit", kRecompute}, {"storages", edit.storages}});
-  }
+  for (const Edit& edit : plan.edits) edits.push_back(write_edit(edit));
+  document["arithmetic"] = name_of(arithmetic_of(plan.edits));
   document["edits"] = std::move(edits);
   document["edited_fingerprint"] = text_or_null(plan.edited_fingerprint);
   document["predicted"] = write_predicted(plan.predicted);
@@ -261,6 +289,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "master",
                   "chunks",
                   "cache",
+                  "arithmetic",
                   "edits",
                   "edited_fingerprint",
                   "predicted"});

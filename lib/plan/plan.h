@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/name_table.h"
 #include "program/program.h"
 
 namespace elixir::plan {
@@ -53,10 +54,23 @@ struct Cache {
 
 /// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.
 struct Edit {
-  /// Recompute: backward makes `storages` again, so that they need not be kept.
-  enum class Kind : std::uint8_t { kRecompute } kind = Kind::kRecompute;
-  std::vector<program::StorageId> storages;  ///< of the program before this edit
+  /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
+  /// loss works on the logits in place (edit/fused_loss.h).
+  enum class Kind : std::uint8_t { kRecompute, kFuseLoss } kind = Kind::kRecompute;
+  std::vector<program::StorageId> storages;  ///< of the program before this edit; recompute only
 };
+
+/// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
+/// the captured program gives them. Fused: some operators are Elixir's own and round differently.
+/// Within each, all plans of a program give the same bits.
+enum class Arithmetic : std::uint8_t { kAsEager, kFused };
+inline constexpr NameTable<Arithmetic, 2> kArithmetics{
+    {{Arithmetic::kAsEager, "as-eager"}, {Arithmetic::kFused, "fused"}}};
+[[nodiscard]] constexpr std::string_view name_of(Arithmetic arithmetic) {
+  return kArithmetics.name_of(arithmetic);
+}
+/// Fused as soon as one edit fuses operators.
+[[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
 struct ProgramOfPlan {
   std::string role;         ///< "train" (later "evaluate")

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "edit/fused_loss.h"
 #include "edit/recompute.h"
 
 namespace elixir::schedule {
@@ -19,6 +20,18 @@ constexpr const char* kSearchAgain =
 
 program::Program apply_edits(program::Program program, const std::vector<plan::Edit>& edits) {
   for (std::size_t i = 0; i < edits.size(); ++i) {
+    if (edits[i].kind == plan::Edit::Kind::kFuseLoss) {
+      edit::FusedLoss fused = edit::fuse_loss(program);
+      if (fused.fused == 0) {
+        throw Error(ErrorCode::kInconsistentPlan,
+                    "edit {} fuses a loss, but the program has none that can be fused",
+                    i)
+            .note(fused.kept.front())
+            .help(kSearchAgain);
+      }
+      program = std::move(fused.program);
+      continue;
+    }
     if (const auto storage = edit::not_made_by_forward(program, edits[i].storages)) {
       throw Error(ErrorCode::kInconsistentPlan,
                   "edit {} recomputes storage {}, which is not an activation of the program",

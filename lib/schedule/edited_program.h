@@ -12,7 +12,7 @@
 namespace elixir::schedule {
 
 /// `program` with `edits`, one after the other. Throws kInconsistentPlan when an edit names a
-/// storage that it cannot be made for.
+/// storage that it cannot be made for, or fuses a loss that is not there.
 [[nodiscard]] program::Program apply_edits(program::Program program,
                                            const std::vector<plan::Edit>& edits);
 

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "edit/frontier.h"
+#include "edit/fused_loss.h"
 #include "hardware/operator_cost.h"
 #include "program/lifetimes.h"
 #include "schedule/edited_program.h"
@@ -91,13 +92,31 @@ struct Edited {
   Edits edits;
   program::Program program;
 };
-Edited edited(const program::Program& program,
-              const std::string& fingerprint,
-              const Recomputed& choice) {
-  Edited result{.edits = {.fingerprint = fingerprint, .edits = {}}, .program = program};
+/// Of the captured program: fused where that is asked for.
+struct Fused {
+  Edited edited;
+  std::vector<std::string> losses_kept;
+};
+
+Fused fused(const program::Program& captured, plan::Arithmetic arithmetic) {
+  Fused result{.edited = {.edits = {.fingerprint = program::fingerprint(captured), .edits = {}},
+                          .program = captured},
+               .losses_kept = {}};
+  if (arithmetic == plan::Arithmetic::kAsEager) return result;
+  edit::FusedLoss loss = edit::fuse_loss(captured);
+  result.losses_kept = std::move(loss.kept);
+  if (loss.fused == 0) return result;
+  result.edited.program = std::move(loss.program);
+  result.edited.edits.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
+  return result;
+}
+
+Edited edited(const Edited& before, const Recomputed& choice) {
+  Edited result = before;
   if (choice.storages.empty()) return result;
-  result.edits.edits.push_back({.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages});
-  result.program = schedule::apply_edits(program, result.edits.edits);
+  const plan::Edit edit{.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages};
+  result.program = schedule::apply_edits(before.program, {edit});
+  result.edits.edits.push_back(edit);
   return result;
 }
 
@@ -156,14 +175,12 @@ Outcome better_of(Outcome first, Outcome second) {
 /// Searches with one choice after the other; the best of them.
 class Searches {
  public:
-  Searches(const program::Program& program,
-           const hardware::HardwareProfile& hardware,
-           const Request& request)
-      : program_(program),
+  /// `start` is the program before anything is recomputed. It must outlive this object.
+  Searches(const Edited& start, const hardware::HardwareProfile& hardware, const Request& request)
+      : start_(start),
         hardware_(hardware),
         request_(request),
-        fingerprint_(program::fingerprint(program)),
-        kept_without_bytes_(kept_bytes(program)) {}
+        kept_without_bytes_(kept_bytes(start.program)) {}
 
   /// Returns the step's time; nullopt when no plan fits.
   std::optional<std::int64_t> add(const Recomputed& choice) {
@@ -178,7 +195,7 @@ class Searches {
                           ? std::string("nothing")
                           : fmt::format("{} activations", choice.storages.size())));
     }
-    const Edited variant = edited(program_, fingerprint_, choice);
+    const Edited variant = edited(start_, choice);
     Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
     std::optional<std::int64_t> step_ns;
     if (auto* found = std::get_if<Found>(&outcome)) {
@@ -201,7 +218,7 @@ class Searches {
     const auto* found = std::get_if<Found>(&*best_);
     if (found != nullptr && !moves_anything(found->plan)) return;
     const std::vector<edit::FrontierPoint> points =
-        edit::frontier(program_, operator_ns(program_, hardware_));
+        edit::frontier(start_.program, operator_ns(start_.program, hardware_));
     const auto try_point = [&](std::size_t position) {
       if (step_ns.count(position) > 0) return;
       step_ns[position] = add({.name = Recompute::kFrontier, .storages = points[position].storages})
@@ -235,21 +252,20 @@ class Searches {
     return ns;
   }
 
-  const program::Program& program_;
+  const Edited& start_;
   const hardware::HardwareProfile& hardware_;
   const Request& request_;
-  std::string fingerprint_;
   std::int64_t kept_without_bytes_ = 0;
   std::optional<Outcome> best_;
   int done_ = 0;
 };
 
 /// A plan exists that recomputes blocks.
-bool blocks_would_do(const program::Program& program,
+bool blocks_would_do(const Edited& start,
                      const hardware::HardwareProfile& hardware,
                      const Request& request) {
-  Searches searches(program, hardware, request);
-  searches.add(chosen(program, Recompute::kBlocks));
+  Searches searches(start, hardware, request);
+  searches.add(chosen(start.program, Recompute::kBlocks));
   return std::holds_alternative<Found>(searches.take());
 }
 
@@ -263,19 +279,21 @@ Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
                const Request& request) {
   check_request(request);
-  Searches searches(program, hardware, request);
+  const Fused start = fused(program, request.arithmetic);
+  Searches searches(start.edited, hardware, request);
   if (request.recompute) {
-    searches.add(chosen(program, *request.recompute));
+    searches.add(chosen(start.edited.program, *request.recompute));
   } else if (request.strategy == "optimal") {
     searches.add_fastest();
   } else {
-    searches.add(chosen(program, Recompute::kBlocks));
+    searches.add(chosen(start.edited.program, Recompute::kBlocks));
   }
   Outcome outcome = searches.take();
+  if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = start.losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);
   const bool may_recompute_more =
       no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks;
-  if (may_recompute_more && blocks_would_do(program, hardware, request)) {
+  if (may_recompute_more && blocks_would_do(start.edited, hardware, request)) {
     no->remedies.insert(no->remedies.begin(),
                         {"--recompute blocks (finds a plan in these budgets)"});
   }

@@ -31,6 +31,7 @@ struct Request {
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
+  plan::Arithmetic arithmetic = plan::Arithmetic::kAsEager;
   /// Called before each search with the part that is done, from 0 to 1, and what comes next.
   std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =
@@ -60,6 +61,8 @@ struct Found {
   plan::Plan plan;
   std::string description;  ///< as in Candidate
   Recomputation recomputation;
+  /// Why losses were not fused although `fused` was asked for, one sentence each.
+  std::vector<std::string> losses_kept;
   /// Fastest first, without duplicates of each other or of the winner.
   std::vector<Candidate> runners_up;
   std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, if this one moves any

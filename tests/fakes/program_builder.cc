@@ -149,6 +149,19 @@ TensorRef ProgramBuilder::write(const std::string& name,
   return newest(into);
 }
 
+void ProgramBuilder::append(const std::string& name,
+                            std::vector<program::Argument> arguments,
+                            const std::vector<TensorRef*>& results) {
+  Operator& op = add_operator(name, {});
+  op.arguments = std::move(arguments);
+  for (TensorRef* result : results) {
+    result->storage = add_storage(*result, Category::kTemporary);
+    result->version = 0;
+    program_.storages.back().allocated_at = op.id;
+    op.outputs.emplace_back(*result);
+  }
+}
+
 void ProgramBuilder::set_module(const std::string& path) {
   const auto found = std::find(program_.modules.begin(), program_.modules.end(), path);
   module_ = static_cast<std::size_t>(found - program_.modules.begin());

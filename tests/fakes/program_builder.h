@@ -47,6 +47,12 @@ class ProgramBuilder {
                   const TensorRef& into,
                   const std::vector<TensorRef>& arguments);
 
+  /// A call with all arguments of its schema. `results` give the geometry of fresh results, and get
+  /// their storages.
+  void append(const std::string& name,
+              std::vector<program::Argument> arguments,
+              const std::vector<TensorRef*>& results);
+
   void set_loss(const TensorRef& loss);
   void set_gradient(const TensorRef& parameter, const TensorRef& gradient);
   void start_backward() { phase_ = program::Phase::kBackward; }

@@ -77,6 +77,22 @@ TEST(Plan, NamesItsEdits) {
   EXPECT_EQ(dump(to_json(again)), dump(to_json(plan)));
 }
 
+TEST(Plan, SaysWhichArithmeticItsEditsHave) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  EXPECT_EQ(to_json(plan)["arithmetic"], "as-eager");
+  plan.edits = {{.kind = Edit::Kind::kFuseLoss, .storages = {}},
+                {.kind = Edit::Kind::kRecompute, .storages = {3}}};
+  plan.edited_fingerprint = std::string(64, 'e');
+  Json document = to_json(plan);
+  EXPECT_EQ(document["arithmetic"], "fused");
+  EXPECT_EQ(document["edits"][0], Json({{"edit", "fuse-loss"}}));
+  EXPECT_EQ(parsed(dump(document)).edits[0].kind, Edit::Kind::kFuseLoss);
+  document["arithmetic"] = "as-eager";
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+  document.erase("arithmetic");  // an older plan
+  EXPECT_EQ(arithmetic_of(parsed(dump(document)).edits), Arithmetic::kFused);
+}
+
 TEST(Plan, HostileDocumentsGiveOneError) {
   const Json good = to_json(plan_for(fakes::mlp({8, 8}, 2)));
   struct Case {
@@ -101,6 +117,7 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/edits", Json::array({1}), ErrorCode::kJsonType},
            Case{"/edits", {{{"edit", "fuse"}, {"storages", {1}}}}, ErrorCode::kJsonBadValue},
            Case{"/edits", {{{"edit", "recompute"}}}, ErrorCode::kJsonMissingKey},
+           Case{"/edits", {{{"edit", "fuse-loss"}, {"storages", {1}}}}, ErrorCode::kJsonUnknownKey},
            Case{"/edits", {{{"edit", "recompute"}, {"storages", {-1}}}}, ErrorCode::kJsonBadValue},
            Case{"/edits",
                 {{{"edit", "recompute"}, {"storages", {1}}}},  // leads to no fingerprint

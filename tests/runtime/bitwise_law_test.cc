@@ -8,7 +8,11 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "core/error.h"
 #include "runtime/trainer_internals.h"
@@ -22,6 +26,11 @@ struct Case {
   std::int64_t integer_range;
   int threads;
 };
+
+/// Of bits_of().
+float float_of(const std::string& bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
+}
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.model;
@@ -151,6 +160,48 @@ TEST_P(BitwiseLaw, RecomputedActivations) {
     expect_same(train(placement), model_->eager(run_, 2));
     EXPECT_LT(edit::kept_activations(model_->program()).size(), kept);
   }
+}
+
+/// All plans with a fused loss give the same bits, with the memory predicted. They are close to
+/// those of eager LibTorch, which rounds differently.
+TEST_P(BitwiseLaw, AFusedLossGivesTheSameBitsUnderEveryPlacement) {
+  run_.steps = 3;
+  const std::size_t operators = model_->program().operators.size();
+  const Outcome eager = model_->eager(run_, 1);
+  const std::int64_t unfused_bytes = model_->plan(kAllOnDevice).predicted.peak_allocated_bytes;
+  model_->fuse_loss();
+  EXPECT_LT(model_->program().operators.size(), operators);
+  const Outcome fused = train(kAllOnDevice);
+  EXPECT_LE(predicted_.peak_allocated_bytes, unfused_bytes);
+  expect_same(train(kAllOnHost), fused);
+  model_->recompute(edit::Recompute::kBlocks);
+  expect_same(train(kOptimizerOnHost), fused);
+  const float expected = float_of(eager.losses.front());
+  const bool half = GetParam().model.find("bf16") != std::string::npos;
+  EXPECT_NEAR(float_of(fused.losses.front()), expected, (half ? 1e-2F : 1e-5F) * expected);
+}
+
+/// A gradient that is one rounding of 16 bits away from eager's may round to the next value.
+TEST_P(BitwiseLaw, GradientsOfAFusedLossAreCloseToThoseOfEagerAutograd) {
+  run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient
+  const Gradients eager = model_->eager_gradients(run_);
+  model_->fuse_loss();
+  Trainer trainer(model_->captured(), model_->plan(kAllOnDevice), options(), model_->weights());
+  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  const Gradients fused = gradients_of(trainer);
+  ASSERT_EQ(fused.size(), eager.size());
+  const double tolerance = GetParam().model.find("bf16") != std::string::npos ? 2e-2 : 1e-4;
+  double difference = 0, size = 0;
+  for (const auto& [name, gradient] : eager) {
+    ASSERT_EQ(fused.at(name).size(), gradient.size()) << name;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const double less = static_cast<double>(fused.at(name)[i]) - gradient[i];
+      difference += less * less;
+      size += static_cast<double>(gradient[i]) * gradient[i];
+    }
+  }
+  EXPECT_GT(size, 0);
+  EXPECT_LT(std::sqrt(difference), tolerance * std::sqrt(size));
 }
 
 TEST_P(BitwiseLaw, GradientsOfTheFirstStepAreThoseOfEagerAutograd) {

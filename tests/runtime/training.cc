@@ -84,9 +84,16 @@ TestModel::TestModel(const std::string& path,
 }
 
 void TestModel::recompute(edit::Recompute choice) {
-  edits_ = {
-      {.kind = plan::Edit::Kind::kRecompute, .storages = edit::choose(captured_.program, choice)}};
-  running_ = schedule::apply_edits(captured_.program, edits_);
+  edit({.kind = plan::Edit::Kind::kRecompute, .storages = edit::choose(running_, choice)});
+}
+
+void TestModel::fuse_loss() {
+  edit({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
+}
+
+void TestModel::edit(const plan::Edit& edit) {
+  edits_.push_back(edit);
+  running_ = schedule::apply_edits(running_, {edit});
   lifetimes_ = program::analyse_lifetimes(running_);
   measured_threads_ = 0;
 }

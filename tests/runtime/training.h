@@ -60,11 +60,13 @@ class TestModel {
   TestModel(const std::string& path, std::int64_t integer_range, const capture::Options& options);
 
   [[nodiscard]] const capture::Captured& captured() const { return captured_; }
-  /// The program that runs: captured()'s, with what recompute() made of it.
+  /// The program that runs: captured()'s, with what recompute() and fuse_loss() made of it.
   [[nodiscard]] const program::Program& program() const { return running_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
   /// From now on plans make what `choice` says a second time instead of keeping it.
   void recompute(edit::Recompute choice);
+  /// From now on plans fuse the loss.
+  void fuse_loss();
   [[nodiscard]] TensorSource weights() const;
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
 
@@ -84,6 +86,7 @@ class TestModel {
                                           std::vector<std::string> more = {}) const;
 
  private:
+  void edit(const plan::Edit& edit);
   void measure_workspaces() const;
 
   std::string path_;

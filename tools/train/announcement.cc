@@ -33,6 +33,9 @@ std::string model_and_plan(const TrainOptions& options, const train::RunInputs& 
                       moved,
                       plan.cache.blocks,
                       format_bytes(plan.cache.block_bytes));
+  if (plan::arithmetic_of(plan.edits) == plan::Arithmetic::kFused) {
+    text += "arithmetic fused: the loss turns its logits into their gradient in place\n";
+  }
   std::size_t made_again = 0;
   for (const plan::Edit& edit : plan.edits) made_again += edit.storages.size();
   if (made_again > 0) {

@@ -12,7 +12,7 @@ struct Row {
   std::string_view name, overload, arguments;
 };
 
-constexpr std::array<Row, 53> kRows{{
+constexpr std::array<Row, 56> kRows{{
     {"aten::_batch_norm_with_update",
      "",
      "input, weight, bias, running_mean, running_var, momentum, eps"},
@@ -44,6 +44,8 @@ constexpr std::array<Row, 53> kRows{{
      "",
      "self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, "
      "averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant, symmetric_quant"},
+    {"aten::_log_softmax", "", "self, dim, half_to_float"},
+    {"aten::_log_softmax_backward_data", "", "grad_output, output, dim, input_dtype"},
     {"aten::_native_batch_norm_legit",
      "",
      "input, weight, bias, running_mean, running_var, training, momentum, eps"},
@@ -77,6 +79,7 @@ constexpr std::array<Row, 53> kRows{{
      "",
      "grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale"},
     {"aten::_softmax_backward_data", "", "grad_output, output, dim, input_dtype"},
+    {"aten::_to_copy", "", "self, dtype, layout, device, pin_memory, non_blocking, memory_format"},
     {"aten::addmm", "", "self, mat1, mat2, beta, alpha"},
     {"aten::addmv", "", "self, mat, vec, beta, alpha"},
     {"aten::baddbmm", "", "self, batch1, batch2, beta, alpha"},

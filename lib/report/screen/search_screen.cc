@@ -116,6 +116,12 @@ std::string layout_text(const Plan& plan) {
   return text + "\n";
 }
 
+/// Empty where LibTorch's operators do everything.
+std::string arithmetic_text(const Plan& plan) {
+  if (plan::arithmetic_of(plan.edits) == plan::Arithmetic::kAsEager) return "";
+  return "arithmetic fused: the loss makes no fp32 copy of its logits\n";
+}
+
 /// Empty where every activation is kept.
 std::string recomputation_text(const Found& found) {
   const search::Recomputation& recomputation = found.recomputation;
@@ -301,7 +307,7 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += recomputation_text(found) + time_text(plan);
+  text += arithmetic_text(plan) + recomputation_text(found) + time_text(plan);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",

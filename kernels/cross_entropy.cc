@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "kernels/cross_entropy.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/kernel_table.h"
+
+namespace elixir::kernels {
+namespace {
+
+bool counts(const CrossEntropyRows& of, std::size_t row) {
+  return of.targets[row] != of.ignore_index;
+}
+
+float weight_of(const CrossEntropyRows& of, std::size_t row) {
+  return of.weights == nullptr ? 1.0F : of.weights[of.targets[row]];
+}
+
+/// One element as fp32.
+float value_at(const CrossEntropyRows& of, std::size_t position, const KernelTable& table) {
+  float value = 0.0F;
+  table.accumulate(
+      &value, element_at(of.logits, of.type, position), of.type, 1, Accumulate::kFirst);
+  return value;
+}
+
+}  // namespace
+
+std::size_t first_bad_target(const CrossEntropyRows& of) {
+  for (std::size_t row = 0; row < of.rows; ++row) {
+    const std::int64_t target = of.targets[row];
+    const bool is_class = target >= 0 && static_cast<std::size_t>(target) < of.classes;
+    if (!is_class && counts(of, row)) return row;
+  }
+  return of.rows;
+}
+
+void cross_entropy_cpu(
+    const CrossEntropyRows& of, std::size_t begin, std::size_t end, float* statistics, Isa isa) {
+  const KernelTable& table = kernel_table(isa);
+  for (std::size_t row = begin; row < end; ++row) {
+    const std::size_t first = row * of.classes;
+    const SoftmaxSum sum =
+        table.softmax_sum(element_at(of.logits, of.type, first), of.type, of.classes);
+    const double log_sum = std::log(static_cast<double>(sum.sum));
+    statistics[position_of(RowStatistic::kLargest, of, row)] = sum.largest;
+    statistics[position_of(RowStatistic::kLogSum, of, row)] = static_cast<float>(log_sum);
+    float loss = 0.0F;
+    if (counts(of, row)) {
+      const auto target = static_cast<std::size_t>(of.targets[row]);
+      const double below = static_cast<double>(sum.largest) - value_at(of, first + target, table);
+      loss = static_cast<float>(below + log_sum) * weight_of(of, row);
+    }
+    statistics[position_of(RowStatistic::kLoss, of, row)] = loss;
+  }
+}
+
+LossSum sum_losses(const CrossEntropyRows& of, const float* statistics) {
+  double loss = 0, weight = 0;
+  for (std::size_t row = 0; row < of.rows; ++row) {
+    if (!counts(of, row)) continue;
+    loss += statistics[position_of(RowStatistic::kLoss, of, row)];
+    weight += weight_of(of, row);
+  }
+  return {static_cast<float>(of.mean ? loss / weight : loss), static_cast<float>(weight)};
+}
+
+void cross_entropy_gradient_cpu(const CrossEntropyRows& of,
+                                std::size_t begin,
+                                std::size_t end,
+                                const float* statistics,
+                                float gradient,
+                                float weight,
+                                Isa isa) {
+  const KernelTable& table = kernel_table(isa);
+  const float each = of.mean ? gradient / weight : gradient;
+  for (std::size_t row = begin; row < end; ++row) {
+    void* logits = element_at(of.logits, of.type, row * of.classes);
+    if (!counts(of, row)) {
+      std::memset(logits, 0, of.classes * bytes_of(of.type));
+      continue;
+    }
+    table.softmax_gradient(logits,
+                           of.type,
+                           of.classes,
+                           static_cast<std::size_t>(of.targets[row]),
+                           statistics[position_of(RowStatistic::kLargest, of, row)],
+                           statistics[position_of(RowStatistic::kLogSum, of, row)],
+                           each * weight_of(of, row));
+  }
+}
+
+}  // namespace elixir::kernels

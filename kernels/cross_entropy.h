@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Softmax cross entropy of rows of logits, and its gradient in place of the logits. No fp32 copy of
+// the logits is made: they are read and written in their own dtype, with fp32 arithmetic. For one
+// row with logits x, target t and weight w:
+//
+//   loss = w * (log(sum_j e^x_j) - x_t)         gradient_j = w * scale * (softmax(x)_j - [j = t])
+//
+// The loss of all rows is the sum, or the sum divided by the sum of the weights (mean). A row whose
+// target is `ignore_index` counts nothing and gets a gradient of zeros. Rows are summed in order,
+// in fp64, so that the bits do not depend on the number of threads.
+//
+// Source: torch.nn.functional.cross_entropy without label smoothing; the gradient takes the place
+// of the logits as in Liger Kernel (arXiv 2410.10989, section 3.2).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/element.h"
+#include "kernels/isa.h"
+
+namespace elixir::kernels {
+
+struct CrossEntropyRows {
+  void* logits = nullptr;  ///< (rows, classes), dense
+  Element type = Element::kFloat32;
+  std::size_t rows = 0, classes = 0;
+  const std::int64_t* targets = nullptr;  ///< (rows)
+  const float* weights = nullptr;         ///< (classes), or null: 1
+  std::int64_t ignore_index = -100;
+  bool mean = true;
+};
+
+/// The parts of the logarithm of a row's sum: largest + log(sum).
+struct SoftmaxSum {
+  float largest = 0, sum = 0;  ///< sum: of e^(x - largest)
+};
+
+struct LossSum {
+  float loss = 0;
+  float weight = 0;  ///< sum of the weights of the rows that count
+};
+
+/// What forward leaves for backward, per row. The largest logit is apart from the logarithm, so that
+/// e^(x - largest - log_sum) is exact for large logits too.
+enum class RowStatistic : std::uint8_t { kLargest, kLogSum, kLoss };
+inline constexpr std::size_t kStatistics = 3;
+[[nodiscard]] constexpr std::size_t position_of(RowStatistic statistic,
+                                                const CrossEntropyRows& of,
+                                                std::size_t row) {
+  return static_cast<std::size_t>(statistic) * of.rows + row;
+}
+
+/// Position of the first row whose target is neither a class nor `ignore_index`; `rows`: none.
+[[nodiscard]] std::size_t first_bad_target(const CrossEntropyRows& of);
+
+/// Rows `begin` to `end` - 1: statistics (kStatistics, rows), in the order of RowStatistic.
+/// Targets must be valid. Several threads may work on different rows.
+void cross_entropy_cpu(
+    const CrossEntropyRows& of, std::size_t begin, std::size_t end, float* statistics, Isa isa);
+/// Of all rows, from their statistics.
+[[nodiscard]] LossSum sum_losses(const CrossEntropyRows& of, const float* statistics);
+/// Replaces the logits of rows `begin` to `end` - 1 with their gradients. `gradient` is that of the
+/// loss, `weight` the sum of weights that the loss came with.
+void cross_entropy_gradient_cpu(const CrossEntropyRows& of,
+                                std::size_t begin,
+                                std::size_t end,
+                                const float* statistics,
+                                float gradient,
+                                float weight,
+                                Isa isa);
+
+}  // namespace elixir::kernels

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Softmax cross entropy on the GPU (cross_entropy.h). One block per row. Sums run in a fixed order,
+// so that the bits are the same in every run; they are not those of the CPU.
+#include "kernels/cuda_element.cuh"
+#include "kernels/cuda_kernels.h"
+#include "kernels/cuda_launch.h"
+
+namespace elixir::kernels {
+namespace {
+
+constexpr int kRowThreads = 512;
+constexpr int kSumThreads = 1024;
+
+__device__ __forceinline__ std::size_t place(RowStatistic statistic,
+                                             const CrossEntropyRows& of,
+                                             std::size_t row) {
+  return static_cast<std::size_t>(statistic) * of.rows + row;
+}
+
+struct Partial {
+  float largest, sum;  // sum of e^(x - largest)
+};
+
+// With a largest of -inf nothing was added yet: e^(-inf - -inf) would be NaN.
+__device__ __forceinline__ Partial join_partials(Partial a, Partial b) {
+  if (a.largest == -INFINITY) return b;
+  if (b.largest == -INFINITY) return a;
+  const float largest = fmaxf(a.largest, b.largest);
+  return {largest, __fadd_rn(a.sum * expf(a.largest - largest), b.sum * expf(b.largest - largest))};
+}
+
+// statistics (kStatistics, rows). Memory bound: reads each logit twice, the
+// second time mostly from L2. A target that is no class gives a NaN.
+template <Element kType>
+__global__ void __launch_bounds__(kRowThreads)
+    row_losses_kernel(CrossEntropyRows of, float* statistics) {
+  __shared__ Partial partials[kRowThreads];
+  __shared__ bool not_a_number;
+  const std::size_t row = blockIdx.x;
+  const std::size_t first = row * of.classes;
+  if (threadIdx.x == 0) not_a_number = false;
+  __syncthreads();
+  float largest = -INFINITY;
+  bool found_nan = false;
+  for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
+    const float x = cuda::load<kType>(of.logits, first + c);
+    found_nan = found_nan || x != x;
+    largest = fmaxf(largest, x);
+  }
+  float sum = 0.0F;
+  if (largest != -INFINITY) {
+    for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
+      sum = __fadd_rn(sum, expf(cuda::load<kType>(of.logits, first + c) - largest));
+    }
+  }
+  if (found_nan) not_a_number = true;
+  partials[threadIdx.x] = {largest, sum};
+  for (int half = kRowThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      partials[threadIdx.x] = join_partials(partials[threadIdx.x], partials[threadIdx.x + half]);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  const double log_sum = not_a_number ? nan("") : log(static_cast<double>(partials[0].sum));
+  statistics[place(RowStatistic::kLargest, of, row)] = partials[0].largest;
+  statistics[place(RowStatistic::kLogSum, of, row)] = static_cast<float>(log_sum);
+  const std::int64_t target = of.targets[row];
+  float loss = 0.0F;
+  if (target != of.ignore_index) {
+    if (target < 0 || target >= static_cast<std::int64_t>(of.classes)) {
+      loss = nanf("");
+    } else {
+      const float x = cuda::load<kType>(of.logits, first + static_cast<std::size_t>(target));
+      const double below = static_cast<double>(partials[0].largest) - x;
+      loss =
+          static_cast<float>(below + log_sum) * (of.weights == nullptr ? 1.0F : of.weights[target]);
+    }
+  }
+  statistics[place(RowStatistic::kLoss, of, row)] = loss;
+}
+
+// The loss of all rows and the sum of their weights, in one block.
+template <Element kLoss>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_losses_kernel(CrossEntropyRows of, const float* statistics, void* loss, float* weight) {
+  __shared__ double losses[kSumThreads];
+  __shared__ double weights[kSumThreads];
+  double loss_sum = 0, weight_sum = 0;
+  for (std::size_t row = threadIdx.x; row < of.rows; row += kSumThreads) {
+    const std::int64_t target = of.targets[row];
+    if (target == of.ignore_index) continue;
+    loss_sum += statistics[place(RowStatistic::kLoss, of, row)];
+    const bool is_class = target >= 0 && target < static_cast<std::int64_t>(of.classes);
+    weight_sum += of.weights == nullptr || !is_class ? 1.0F : of.weights[target];
+  }
+  losses[threadIdx.x] = loss_sum;
+  weights[threadIdx.x] = weight_sum;
+  for (int half = kSumThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      losses[threadIdx.x] += losses[threadIdx.x + half];
+      weights[threadIdx.x] += weights[threadIdx.x + half];
+    }
+  }
+  if (threadIdx.x != 0) return;
+  const double total = of.mean ? losses[0] / weights[0] : losses[0];
+  cuda::store<kLoss>(loss, 0, static_cast<float>(total));
+  *weight = static_cast<float>(weights[0]);
+}
+
+// Logits become gradients. Memory bound: reads and writes each once.
+template <Element kType>
+__global__ void __launch_bounds__(kRowThreads) row_gradients_kernel(CrossEntropyRows of,
+                                                                    const float* statistics,
+                                                                    const void* gradient,
+                                                                    Element gradient_type,
+                                                                    const float* weight) {
+  const std::size_t row = blockIdx.x;
+  const std::size_t first = row * of.classes;
+  const std::int64_t target = of.targets[row];
+  const bool is_class = target >= 0 && target < static_cast<std::int64_t>(of.classes);
+  if (target == of.ignore_index || !is_class) {
+    const float value = target == of.ignore_index ? 0.0F : nanf("");
+    for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
+      cuda::store<kType>(of.logits, first + c, value);
+    }
+    return;
+  }
+  float scale = 0.0F;
+  switch (gradient_type) {
+    case Element::kFloat32:
+      scale = cuda::load<Element::kFloat32>(gradient, 0);
+      break;
+    case Element::kBFloat16:
+      scale = cuda::load<Element::kBFloat16>(gradient, 0);
+      break;
+    case Element::kFloat16:
+      scale = cuda::load<Element::kFloat16>(gradient, 0);
+      break;
+  }
+  if (of.mean) scale = __fdiv_rn(scale, *weight);
+  if (of.weights != nullptr) scale *= of.weights[target];
+  const float largest = statistics[place(RowStatistic::kLargest, of, row)];
+  const float log_sum = statistics[place(RowStatistic::kLogSum, of, row)];
+  for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
+    const float p = expf(cuda::load<kType>(of.logits, first + c) - largest - log_sum);
+    const float less = static_cast<std::int64_t>(c) == target ? __fadd_rn(p, -1.0F) : p;
+    cuda::store<kType>(of.logits, first + c, __fmul_rn(less, scale));
+  }
+}
+
+/// Calls `launch` with the element type as a template argument.
+template <class Launch>
+void dispatch_element(Element type, Launch launch) {
+  switch (type) {
+    case Element::kFloat32:
+      launch.template operator()<Element::kFloat32>();
+      return;
+    case Element::kBFloat16:
+      launch.template operator()<Element::kBFloat16>();
+      return;
+    case Element::kFloat16:
+      launch.template operator()<Element::kFloat16>();
+      return;
+  }
+}
+
+}  // namespace
+
+void cross_entropy_cuda(const CrossEntropyRows& of,
+                        float* statistics,
+                        void* loss,
+                        Element loss_type,
+                        float* weight,
+                        CudaStream stream) {
+  if (of.rows != 0) {
+    dispatch_element(of.type, [&]<Element kType>() {
+      row_losses_kernel<kType>
+          <<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(of, statistics);
+    });
+    cuda::check_launch("cross_entropy_cuda");
+  }
+  dispatch_element(loss_type, [&]<Element kLoss>() {
+    sum_losses_kernel<kLoss><<<1, kSumThreads, 0, stream>>>(of, statistics, loss, weight);
+  });
+  cuda::check_launch("cross_entropy_cuda");
+}
+
+void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
+                                 const float* statistics,
+                                 const void* gradient,
+                                 Element gradient_type,
+                                 const float* weight,
+                                 CudaStream stream) {
+  if (of.rows == 0) return;
+  dispatch_element(of.type, [&]<Element kType>() {
+    row_gradients_kernel<kType><<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
+        of, statistics, gradient, gradient_type, weight);
+  });
+  cuda::check_launch("cross_entropy_gradient_cuda");
+}
+
+}  // namespace elixir::kernels

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "edit/loss_rewriter.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "operators/fused.h"
+
+namespace elixir::edit {
+namespace {
+
+using program::Argument;
+using program::DType;
+using program::Lifetimes;
+using program::Operator;
+using program::OperatorId;
+using program::Program;
+using program::Storage;
+using program::StorageId;
+using program::TensorRef;
+
+constexpr std::int64_t kStatisticsPerRow = 3;  // kernels/cross_entropy.h
+
+/// LibTorch's number of a dtype (c10::ScalarType), as calls pass it.
+std::int64_t scalar_type_of(DType dtype) {
+  constexpr std::int64_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
+  if (dtype == DType::kFloat16) return kHalf;
+  return dtype == DType::kBFloat16 ? kBFloat16 : kFloat;
+}
+
+/// Calls `visit(TensorRef&)` for every tensor of the program.
+template <class Visit>
+void for_each_reference(Program& program, Visit visit) {
+  for (Operator& op : program.operators) {
+    for (std::vector<Argument>* list : {&op.arguments, &op.outputs}) {
+      for (Argument& argument : *list) {
+        if (auto* tensor = std::get_if<TensorRef>(&argument)) {
+          visit(*tensor);
+        } else if (auto* tensors = std::get_if<program::Tensors>(&argument)) {
+          for (auto& element : *tensors) {
+            if (element) visit(*element);
+          }
+        }
+      }
+    }
+  }
+  for (program::Parameter& parameter : program.parameters) {
+    visit(parameter.tensor);
+    if (parameter.gradient) visit(*parameter.gradient);
+  }
+  for (program::Buffer& buffer : program.buffers) visit(buffer.tensor);
+  for (program::Input& input : program.inputs) visit(input.tensor);
+  if (program.loss.storage >= 0) visit(program.loss);
+}
+
+/// Removes storages that nothing refers to, and numbers the others anew.
+void drop_unused_storages(Program& program) {
+  std::vector<StorageId> renamed(program.storages.size(), -1);
+  for_each_reference(program, [&](const TensorRef& tensor) { renamed[tensor.storage] = 0; });
+  std::vector<Storage> kept;
+  for (Storage& storage : program.storages) {
+    StorageId& name = renamed[storage.id];
+    if (name < 0) continue;
+    storage.id = name = static_cast<StorageId>(kept.size());
+    kept.push_back(std::move(storage));
+  }
+  program.storages = std::move(kept);
+  for_each_reference(program, [&](TensorRef& tensor) { tensor.storage = renamed[tensor.storage]; });
+}
+
+class LossRewriter {
+ public:
+  LossRewriter(const Program& program,
+               const Lifetimes& lifetimes,
+               const std::vector<LossOperators>& losses)
+      : program_(program),
+        lifetimes_(lifetimes),
+        losses_(losses),
+        removed_(program.storages.size(), false),
+        result_(program) {
+    result_.operators.clear();
+    for (const LossOperators& loss : losses) {
+      for (const OperatorId id : {loss.conversion,
+                                  loss.log_softmax,
+                                  loss.loss_backward,
+                                  loss.log_softmax_backward,
+                                  loss.conversion_back}) {
+        if (id < 0) continue;
+        const auto& result = std::get<TensorRef>(program.operators[id].outputs.at(0));
+        if (result.storage != loss.gradient.storage) removed_[result.storage] = true;
+      }
+    }
+  }
+
+  Program run() {
+    std::vector<OperatorId> new_id(program_.operators.size(), -1);
+    for (const Operator& op : program_.operators) {
+      std::vector<Operator> replacement = replace(op);
+      for (Operator& each : replacement) {
+        new_id[op.id] = each.id = static_cast<OperatorId>(result_.operators.size());
+        if (each.repeats >= 0) each.repeats = new_id[each.repeats];
+        result_.operators.push_back(std::move(each));
+      }
+    }
+    for_each_reference(result_, [&](TensorRef& tensor) { move_into_logits(tensor); });
+    drop_unused_storages(result_);
+    return program::with_replay_lifetimes(std::move(result_));
+  }
+
+ private:
+  /// What stands in the place of an operator.
+  std::vector<Operator> replace(const Operator& op) {
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
+      const LossOperators& loss = losses_[i];
+      if (op.id == loss.loss) return {forward(op, loss)};
+      if (op.id == loss.log_softmax_backward) return {backward(op, loss)};
+      if (op.id == loss.conversion || op.id == loss.log_softmax || op.id == loss.loss_backward ||
+          op.id == loss.conversion_back) {
+        return {};
+      }
+    }
+    // Calls that only make views of storages that are gone.
+    bool of_removed = false;
+    const auto look = [&](const TensorRef& tensor) {
+      of_removed = of_removed || removed_[tensor.storage];
+    };
+    program::for_each_tensor(op.arguments, look);
+    if (of_removed && !lifetimes_.executed[op.id]) return {};
+    return {op};
+  }
+
+  Operator forward(const Operator& op, const LossOperators& loss) {
+    const TensorRef& value = std::get<TensorRef>(op.outputs.at(0));
+    const std::int64_t rows = loss.logits.sizes.at(0);
+    Operator fused;
+    fused.name = operators::kFusedLoss;
+    fused.phase = op.phase;
+    fused.module = op.module;
+    // logits, target, weight, reduction, ignore_index, dtype
+    fused.arguments = {loss.logits,
+                       op.arguments.at(1),
+                       op.arguments.at(2),
+                       op.arguments.at(3),
+                       op.arguments.at(4),
+                       scalar_type_of(value.dtype)};
+    fused.outputs = {value, add_tensor({}), add_tensor({kStatisticsPerRow, rows})};
+    made_.push_back({loss.loss, fused.outputs[1], fused.outputs[2]});
+    return fused;
+  }
+
+  Operator backward(const Operator& op, const LossOperators& loss) {
+    const Operator& captured = program_.operators[loss.loss_backward];
+    const auto made = std::find_if(
+        made_.begin(), made_.end(), [&](const Made& each) { return each.loss == loss.loss; });
+    TensorRef written = loss.logits;
+    ++written.version;
+    Operator fused;
+    fused.name = operators::kFusedLossBackward;
+    fused.phase = op.phase;
+    fused.module = op.module;
+    fused.writes = true;
+    // logits, gradient, target, weight, reduction, ignore_index, total_weight, statistics
+    fused.arguments = {loss.logits,
+                       captured.arguments.at(0),
+                       captured.arguments.at(2),
+                       captured.arguments.at(3),
+                       captured.arguments.at(4),
+                       captured.arguments.at(5),
+                       made->total_weight,
+                       made->statistics};
+    fused.outputs = {written};
+    return fused;
+  }
+
+  /// A new dense fp32 tensor.
+  TensorRef add_tensor(std::vector<std::int64_t> sizes) {
+    TensorRef tensor;
+    tensor.sizes = std::move(sizes);
+    tensor.strides.assign(tensor.sizes.size(), 1);
+    for (std::size_t d = tensor.sizes.size(); d > 1; --d) {
+      tensor.strides[d - 2] = tensor.strides[d - 1] * tensor.sizes[d - 1];
+    }
+    Storage storage;
+    storage.id = tensor.storage = static_cast<StorageId>(result_.storages.size());
+    storage.bytes = tensor.bytes();
+    storage.category = program::Category::kActivation;
+    result_.storages.push_back(storage);
+    return tensor;
+  }
+
+  /// The gradient is where the logits were.
+  void move_into_logits(TensorRef& tensor) const {
+    for (const LossOperators& loss : losses_) {
+      if (tensor.storage != loss.gradient.storage) continue;
+      tensor.storage = loss.logits.storage;
+      tensor.version += loss.logits.version + 1;
+      tensor.offset += loss.logits.offset - loss.gradient.offset;
+      return;
+    }
+  }
+
+  struct Made {
+    OperatorId loss = -1;
+    Argument total_weight, statistics;
+  };
+
+  const Program& program_;
+  const Lifetimes& lifetimes_;
+  const std::vector<LossOperators>& losses_;
+  std::vector<bool> removed_;  ///< by storage
+  std::vector<Made> made_;
+  Program result_;
+};
+
+}  // namespace
+
+Program rewrite_losses(const Program& program,
+                       const Lifetimes& lifetimes,
+                       const std::vector<LossOperators>& losses) {
+  return LossRewriter(program, lifetimes, losses).run();
+}
+
+}  // namespace elixir::edit

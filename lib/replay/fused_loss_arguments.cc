@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "replay/fused_loss_arguments.h"
+
+#include <ATen/ops/empty.h>
+
+namespace elixir::replay {
+namespace {
+
+constexpr std::int64_t kMean = 1, kSum = 2;  // at::Reduction
+
+bool is_scalar(const at::Tensor& tensor, c10::Device device) {
+  return tensor.dim() == 0 && tensor.device() == device;
+}
+
+}  // namespace
+
+kernels::Element element_of(at::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kFloat:
+      return kernels::Element::kFloat32;
+    case c10::kBFloat16:
+      return kernels::Element::kBFloat16;
+    case c10::kHalf:
+      return kernels::Element::kFloat16;
+    default:
+      TORCH_CHECK_TYPE(false, "fused cross entropy does not take ", dtype);
+  }
+}
+
+kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
+                                  const at::Tensor& target,
+                                  const std::optional<at::Tensor>& weight,
+                                  std::int64_t reduction,
+                                  std::int64_t ignore_index,
+                                  c10::DeviceType device) {
+  const bool weighted = weight && weight->defined();
+  TORCH_CHECK_VALUE(logits.dim() == 2 && logits.is_contiguous() && logits.size(1) > 0 &&
+                        logits.device().type() == device,
+                    "fused cross entropy needs dense rows of logits");
+  TORCH_CHECK_VALUE(target.dim() == 1 && target.is_contiguous() &&
+                        target.scalar_type() == c10::kLong && target.size(0) == logits.size(0) &&
+                        target.device() == logits.device(),
+                    "fused cross entropy needs one int64 class per row");
+  TORCH_CHECK_VALUE(
+      !weighted ||
+          (weight->dim() == 1 && weight->is_contiguous() && weight->scalar_type() == c10::kFloat &&
+           weight->size(0) == logits.size(1) && weight->device() == logits.device()),
+      "fused cross entropy needs one fp32 weight per class");
+  TORCH_CHECK_VALUE(
+      reduction == kMean || reduction == kSum, "fused cross entropy has no reduction ", reduction);
+  return {.logits = logits.data_ptr(),
+          .type = element_of(logits.scalar_type()),
+          .rows = static_cast<std::size_t>(logits.size(0)),
+          .classes = static_cast<std::size_t>(logits.size(1)),
+          .targets = target.const_data_ptr<std::int64_t>(),
+          .weights = weighted ? weight->const_data_ptr<float>() : nullptr,
+          .ignore_index = ignore_index,
+          .mean = reduction == kMean};
+}
+
+LossResults loss_results(const at::Tensor& logits, at::ScalarType dtype) {
+  (void)element_of(dtype);
+  const auto options = logits.options().dtype(c10::kFloat);
+  const auto statistics = static_cast<std::int64_t>(kernels::kStatistics);
+  return {at::empty({}, options.dtype(dtype)),
+          at::empty({}, options),
+          at::empty({statistics, logits.size(0)}, options)};
+}
+
+void check_backward(const at::Tensor& logits,
+                    const at::Tensor& gradient,
+                    const at::Tensor& total_weight,
+                    const at::Tensor& statistics) {
+  TORCH_CHECK_VALUE(is_scalar(gradient, logits.device()),
+                    "fused cross entropy needs one gradient of its loss");
+  (void)element_of(gradient.scalar_type());
+  TORCH_CHECK_VALUE(
+      is_scalar(total_weight, logits.device()) && total_weight.scalar_type() == c10::kFloat,
+      "fused cross entropy needs the sum of weights of its forward");
+  TORCH_CHECK_VALUE(statistics.dim() == 2 && statistics.is_contiguous() &&
+                        statistics.scalar_type() == c10::kFloat &&
+                        statistics.size(0) == static_cast<std::int64_t>(kernels::kStatistics) &&
+                        statistics.size(1) == logits.size(0) &&
+                        statistics.device() == logits.device(),
+                    "fused cross entropy needs the statistics of its forward");
+}
+
+}  // namespace elixir::replay
