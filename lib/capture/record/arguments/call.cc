@@ -27,7 +27,7 @@ const c10::IValue& Call::value(std::string_view name) const {
   return arguments_[position(name)];
 }
 
-at::Tensor Call::tensor(std::string_view name) const {
+const at::Tensor& Call::tensor(std::string_view name) const {
   return value(name).toTensor();
 }
 

@@ -32,7 +32,7 @@ class Call {
   [[nodiscard]] const c10::IValue& value(std::string_view name) const;
 
   [[nodiscard]] bool is_none(std::string_view name) const { return value(name).isNone(); }
-  [[nodiscard]] at::Tensor tensor(std::string_view name) const;
+  [[nodiscard]] const at::Tensor& tensor(std::string_view name) const;
   [[nodiscard]] at::Tensor tensor_or_undefined(std::string_view name) const;  ///< for None
   [[nodiscard]] std::vector<at::Tensor> tensors(std::string_view name) const;
   [[nodiscard]] std::vector<std::optional<at::Tensor>> optional_tensors(
