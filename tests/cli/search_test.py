@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import tempfile
-import time
 import unittest
 
 from harness import ROOT, CommonBehaviour, ToolTest, schema
@@ -143,6 +142,14 @@ class Found(SearchTest):
         result = self.succeeds(*self.inputs(), "--recompute", "blocks", "--force")
         self.assertRegex(result.out, r"recompute  blocks: .* of activations are kept for backward instead of ")
         self.fails(2, "EX0102", *self.inputs(), "--recompute", "everything", mentions="elementwise")
+
+    def test_a_loss_that_is_not_recognised_is_told_of(self):
+        result = self.succeeds(*self.inputs(), "--arithmetic", "fused", "--force")
+        self.assertIn("a loss was not fused", result.err)
+        self.assertIn("the program has no aten::nll_loss_forward", result.err)
+        document = self.envelope(*self.inputs(), "--arithmetic", "fused", "--force")["document"]
+        self.assertEqual(document["arithmetic"], "as-eager")
+        self.fails(2, "EX0102", *self.inputs(), "--arithmetic", "exact", mentions="as-eager")
 
     def test_golden_plans_are_valid(self):
         golden = sorted((ROOT / "tests/golden").glob("plan-*.json"))

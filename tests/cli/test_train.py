@@ -125,6 +125,21 @@ class Numbers(TrainTest):
             shown = self.succeeds(*self.flags(choice, output="shown"), "--dry-run").out
             self.assertIn(f"{len(edits[0]['storages'])} activations are made again in backward", shown)
 
+    def test_a_fused_loss_gives_the_same_weights_under_every_plan(self):
+        plans = {name: json.loads((self.shared / f"{name}.json").read_text()) for name in ("roomy", "fused", "fused-tight")}
+        self.assertEqual([plan["arithmetic"] for plan in plans.values()], ["as-eager", "fused", "fused"])
+        peaks = {name: plan["predicted"]["peak_allocated_bytes"] for name, plan in plans.items()}
+        self.assertLess(peaks["fused"], peaks["roomy"])
+        self.assertLess(peaks["fused-tight"], peaks["fused"])
+        fused = self.exported(*self.flags("fused", output="fused"), name="fused.safetensors")
+        self.assertEqual(fused, self.exported(*self.flags("fused-tight", output="tight"), name="tight.safetensors"))
+        eager = self.exported(*self.flags("roomy", output="eager"), name="eager.safetensors")
+        self.assertNotEqual(fused, eager)  # other roundings
+        losses = [[line["loss"] for line in self.metrics(name)] for name in ("fused", "eager")]
+        for one, other in zip(*losses, strict=True):
+            self.assertAlmostEqual(one, other, delta=1e-4 * other)
+        self.assertIn("arithmetic fused", self.succeeds(*self.flags("fused", output="shown"), "--dry-run").out)
+
     def test_a_run_in_two_parts_equals_one_run(self):
         whole = self.exported(*self.flags(steps=7, output="whole"), name="whole.safetensors")
         lines = [line["loss"] for line in self.metrics("whole")]
@@ -440,6 +455,9 @@ class BadInput(TrainTest):
         ):
             self.fails(2, "EX0402", *self.flags(self.plan("blocks", **changes)), mentions=[words, "changed-plan.json: /edits"])
         self.fails(2, "EX0209", *self.flags(self.plan("blocks", edits=[{"edit": "fuse", "storages": []}])), mentions="/edits/0/edit")
+        twice = {"edits": [{"edit": "fuse-loss"}] * 2, "arithmetic": "fused"}
+        self.fails(2, "EX0402", *self.flags(self.plan("fused", **twice)), mentions=["edit 1 fuses a loss", "nll_loss_forward"])
+        self.fails(2, "EX0209", *self.flags(self.plan("fused", arithmetic="as-eager")), mentions="/arithmetic")
 
     def test_machine_smaller_than_the_plan(self):
         plan = self.plan(budgets__host_memory_bytes=1 << 50)

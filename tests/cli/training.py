@@ -78,8 +78,8 @@ def tool(name, *arguments, cwd, code=0):
 @functools.lru_cache(maxsize=None)
 def shared_directory():
     """Model, text, this machine's figures and plans: roomy.json (everything on the device), tight.json (under the smallest
-    device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed). Made once a
-    process by the real tools."""
+    device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed), fused.json and
+    fused-tight.json (with a fused loss). Made once a process by the real tools."""
     shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
     atexit.register(shutil.rmtree, shared, ignore_errors=True)
     (shared / "text.txt").write_bytes(text(1, 4000))
@@ -96,6 +96,11 @@ def shared_directory():
     for choice in ("elementwise", "blocks"):
         words = ["--gpu-memory", "256MiB", "--recompute", choice, "-o", f"{choice}.json"]
         tool("ELIXIR_SEARCH", *search, *words, cwd=shared)
+    fused = [*search, "--arithmetic", "fused"]
+    tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "256MiB", "-o", "fused.json", cwd=shared)
+    no = tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+    least = no["minimum_gpu_memory_bytes"]
+    tool("ELIXIR_SEARCH", *fused, "--gpu-memory", f"{least}B", "-o", "fused-tight.json", cwd=shared)
     return shared
 
 

@@ -11,6 +11,8 @@
 #include <bit>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "../capture/equality.h"
 #include "core/error.h"
@@ -148,6 +150,26 @@ TEST_P(RuntimeOnGpu, RecomputedActivationsGiveTheBitsOfEagerLibTorch) {
     expect_same(train(kAllOnDevice), eager);
     expect_same(train(kAllOnHost), eager);
   }
+}
+
+TEST_P(RuntimeOnGpu, AFusedLossGivesTheSameBitsUnderEveryPlacement) {
+  const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
+  model_->fuse_loss();
+  const Outcome fused = train(kAllOnDevice);
+  {
+    SCOPED_TRACE("everything on the host");
+    expect_same(train(kAllOnHost), fused);
+  }
+  model_->recompute(edit::Recompute::kBlocks);
+  {
+    SCOPED_TRACE("blocks recomputed");
+    expect_same(train(kOptimizerOnHost), fused);
+  }
+  const auto value = [](const std::string& bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
+  };
+  const float expected = value(eager.losses.front());
+  EXPECT_NEAR(value(fused.losses.front()), expected, 1e-2F * expected);
 }
 
 TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {

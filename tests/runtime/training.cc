@@ -84,6 +84,9 @@ TestModel::TestModel(const std::string& path,
 }
 
 void TestModel::recompute(edit::Recompute choice) {
+  std::erase_if(edits_,
+                [](const plan::Edit& edit) { return edit.kind == plan::Edit::Kind::kRecompute; });
+  running_ = schedule::apply_edits(captured_.program, edits_);
   edit({.kind = plan::Edit::Kind::kRecompute, .storages = edit::choose(running_, choice)});
 }
 

@@ -63,9 +63,10 @@ class TestModel {
   /// The program that runs: captured()'s, with what recompute() and fuse_loss() made of it.
   [[nodiscard]] const program::Program& program() const { return running_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
-  /// From now on plans make what `choice` says a second time instead of keeping it.
+  /// From now on plans make what `choice` says, and nothing else, a second time instead of keeping
+  /// it.
   void recompute(edit::Recompute choice);
-  /// From now on plans fuse the loss.
+  /// From now on plans fuse the loss. Before recompute(), which goes on from there.
   void fuse_loss();
   [[nodiscard]] TensorSource weights() const;
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;

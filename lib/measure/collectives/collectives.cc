@@ -22,7 +22,7 @@ constexpr Named kOperations[] = {{CollectiveOperation::kAllGather, "all_gather"}
                                  {CollectiveOperation::kAllReduce, "all_reduce"},
                                  {CollectiveOperation::kBroadcast, "broadcast"}};
 
-constexpr std::int64_t kSmallest = 4_KiB, kFactor = 8;
+constexpr std::int64_t kSmallestMessageBytes = 4_KiB, kMessageFactor = 8;
 /// Smaller collectives are timed many at once, because a single one is mostly start-up time.
 constexpr std::int64_t kLarge = 16_MiB;
 constexpr int kCallsOfSmall = 20, kCallsOfLarge = 4;
@@ -35,7 +35,7 @@ hardware::Collective measure_one(CollectiveGroup& group,
   hardware::Collective found;
   found.operation = what.name;
   found.gpus = gpus;
-  for (std::int64_t bytes = kSmallest; bytes <= most; bytes *= kFactor) {
+  for (std::int64_t bytes = kSmallestMessageBytes; bytes <= most; bytes *= kMessageFactor) {
     const int calls = bytes < kLarge ? kCallsOfSmall : kCallsOfLarge;
     const std::vector<double> seconds =
         group.seconds(what.operation, static_cast<std::size_t>(bytes), calls, sampling);
