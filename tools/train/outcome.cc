@@ -108,6 +108,7 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
   json["run_directory"] = facts.options.dry_run ? Json() : Json(facts.place.path);
   json["program_fingerprint"] = run.fingerprint;
   json["device"] = name_of(run.device);
+  json["arithmetic"] = name_of(plan::arithmetic_of(run.plan.edits));
   json["steps"] = facts.options.steps;
   json["steps_done"] = result.steps_done;
   json["parameters"] = run.captured.program.parameter_count();
