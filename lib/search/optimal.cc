@@ -63,11 +63,11 @@ class Ranking {
   /// Placements with the same plan share a key.
   [[nodiscard]] std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t> key(
       const Placement& placement) const {
-    const plan::Plan plan = space_.plan_of(placement);
+    const std::size_t chunks = space_.packings()[placement.packing].chunks.size();
     return {placement.packing,
             placement.resident,
-            std::min(placement.streamed_optimizer, plan.chunks.size() - placement.resident),
-            plan.cache.blocks,
+            std::min(placement.streamed_optimizer, chunks - placement.resident),
+            space_.blocks(placement),
             placement.gradient_window_bytes};
   }
 
@@ -178,7 +178,7 @@ void try_packings(const Problem& problem,
   for (std::size_t p = 0; p < space.packings().size(); ++p) {
     Placement base{.packing = p, .gradient_window_bytes = window_bytes};
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
-    for (const std::int64_t blocks : block_counts(space.fewest_blocks(base), chunks)) {
+    for (const std::int64_t blocks : block_counts(space.blocks(base), chunks)) {
       base.blocks = blocks;
       if (space.gpu_memory_of(base, dynamic_bytes) > budget_bytes) continue;
       for (const Prefer prefer : {Prefer::kResident,

@@ -27,23 +27,17 @@ PlacementSpace::PlacementSpace(const Problem& problem)
 }
 
 State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) const {
-  const Packing& packing = packings_[placement.packing];
   if (chunk < placement.resident) return State::kResident;
   if (chunk < placement.resident + placement.streamed_optimizer) return State::kStreamedOptimizer;
-  // A private chunk always has a place on the device for the whole step.
-  const bool stays = packing.outlier[chunk] || packing.chunks[chunk].kind == Chunk::Kind::kPrivate;
-  return stays ? State::kStreamedOptimizer : State::kStreamed;
+  return through_cache(packings_[placement.packing], chunk) ? State::kStreamed
+                                                            : State::kStreamedOptimizer;
 }
 
 plan::Plan PlacementSpace::plan_of(const Placement& placement) const {
   plan::Plan plan = problem_.blank_plan("optimal");
   plan.chunks = packings_[placement.packing].chunks;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-    const State state = state_of(placement, c);
-    Chunk& chunk = plan.chunks[c];
-    chunk.parameter_home = state == State::kStreamed ? Home::kHost : Home::kDevice;
-    chunk.gradient_home = chunk.optimizer_home =
-        state == State::kResident ? Home::kDevice : Home::kHost;
+    set_homes(plan.chunks[c], state_of(placement, c));
   }
   plan.cache.gradient_window_bytes = placement.gradient_window_bytes;
   problem_.set_cache(plan, placement.blocks);
@@ -70,25 +64,16 @@ std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,
   return evaluated.simulation.device.bytes - device_bytes(placement);
 }
 
-std::vector<schedule::Buffer> PlacementSpace::buffers_of(const Placement& placement) const {
-  return schedule::chunk_buffers(plan_of(placement),
-                                 packings_[placement.packing].trained,
-                                 problem_.request().accumulation_steps)
-      .all;
-}
-
 std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
-  return fixed_bytes_ + schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kDevice);
+  return fixed_bytes_ + footprints_[placement.packing].bytes(placement).device;
 }
 
 std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
-  return schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kHost);
+  return footprints_[placement.packing].bytes(placement).host;
 }
 
-std::int64_t PlacementSpace::fewest_blocks(const Placement& placement) const {
-  Placement counted = placement;
-  counted.blocks = 0;
-  return plan_of(counted).cache.blocks;
+std::int64_t PlacementSpace::blocks(const Placement& placement) const {
+  return footprints_[placement.packing].blocks(placement);
 }
 
 Placement PlacementSpace::smallest() const {
@@ -110,7 +95,12 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
   Packing packing;
   packing.capacity_bytes = capacity_bytes;
   packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);
-  for (const Members& members : layout) {
+  packing.chunk_of.resize(problem_.program().parameters.size(), -1);
+  for (std::size_t c = 0; c < layout.size(); ++c) {
+    const Members& members = layout[c];
+    for (const Item& item : members.items) {
+      packing.chunk_of[item.parameter] = static_cast<std::int32_t>(c);
+    }
     packing.trained.push_back(
         trains_ &&
         problem_.program().parameters[members.items.front().parameter].gradient.has_value());
@@ -142,20 +132,20 @@ void PlacementSpace::find_outliers(std::size_t index) {
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
     return packing.chunks[a].bytes > packing.chunks[b].bytes;
   });
-  std::int64_t best_bytes = device_bytes({.packing = index});
-  std::size_t best_count = 0;
+  const std::vector<ChunkBytes> bytes =
+      chunk_bytes(packing, problem_.request().optimizer, problem_.request().accumulation_steps);
+  const auto footprint = [&] { return Footprint(packing, bytes, problem_.use_sets()); };
+  footprints_.push_back(footprint());
+  std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
-  for (std::size_t count = 1; count <= most; ++count) {
-    packing.outlier[by_size[count - 1]] = true;
-    const std::int64_t bytes = device_bytes({.packing = index});
-    if (bytes < best_bytes) {
-      best_bytes = bytes;
-      best_count = count;
-    }
+  for (std::size_t count = 0; count < most; ++count) {
+    packing.outlier[by_size[count]] = true;
+    Footprint candidate = footprint();
+    if (candidate.bytes({}).device >= footprints_.back().bytes({}).device) continue;
+    footprints_.back() = std::move(candidate);
+    best = packing.outlier;
   }
-  for (std::size_t count = best_count; count < most; ++count) {
-    packing.outlier[by_size[count]] = false;
-  }
+  packing.outlier = std::move(best);
 }
 
 void PlacementSpace::make_packings() {
