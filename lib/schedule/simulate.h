@@ -11,6 +11,7 @@
 
 #include "hardware/operator_cost.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -32,7 +33,8 @@ struct Simulation {
   std::array<double, kStreamCount> busy_ns{};
   std::vector<TaskTime> tasks;  ///< by task id
   MemoryPeak device;
-  std::int64_t host_bytes = 0;  ///< static host buffers, each rounded up to 512
+  std::int64_t host_bytes = 0;           ///< static host buffers, each rounded up to 512
+  std::int64_t device_buffer_bytes = 0;  ///< likewise on the device; included in `device`
   plan::Traffic traffic;
   std::int64_t operators_measured = 0;  ///< executed calls with a measured cost, out of …
   std::int64_t operators_total = 0;
@@ -57,5 +59,16 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                   const program::Lifetimes& lifetimes,
                                   const plan::Plan& plan,
                                   const hardware::CostModel& cost);
+
+/// The simulation of lower()'s schedule, without the schedule in memory. To compare many plans of
+/// one program, compute `needs` once; `places` are those of the plan's parameters.
+[[nodiscard]] Simulation lower_and_simulate(const program::Program& program,
+                                            const program::Lifetimes& lifetimes,
+                                            const ProgramNeeds& needs,
+                                            const plan::Plan& plan,
+                                            const std::vector<plan::Place>& places,
+                                            const LoweringOptions& options,
+                                            const hardware::CostModel& cost,
+                                            const OperatorCosts& operators);
 
 }  // namespace elixir::schedule

@@ -93,7 +93,7 @@ void Footprint::add_tails(const Packing& packing,
   for (const std::vector<std::int32_t>& parameters : use_sets) {
     used.clear();
     for (const std::int32_t parameter : parameters) {
-      const std::int32_t chunk = packing.chunk_of[parameter];
+      const std::int32_t chunk = packing.places[parameter].chunk;
       if (through_cache(packing, chunk)) used.push_back(chunk);
     }
     std::sort(used.begin(), used.end());
@@ -122,6 +122,10 @@ std::int64_t Footprint::blocks(const Placement& placement) const {
   const Tail& tail = tails_[held(placement)];
   const std::int64_t fewest = std::max(tail.fewest_blocks, std::int64_t{tail.cached > 0 ? 1 : 0});
   return std::clamp(placement.blocks, fewest, std::max(fewest, tail.cached));
+}
+
+std::int64_t Footprint::block_bytes(const Placement& placement) const {
+  return tails_[held(placement)].largest_bytes;
 }
 
 ArenaBytes Footprint::bytes(const Placement& placement) const {

@@ -23,8 +23,9 @@ void set_homes(plan::Chunk& chunk, State state);
 /// One way of packing, as a plan without homes. Marks the chunks that are too large to go through
 /// the cache.
 struct Packing {
-  std::vector<plan::Chunk> chunks;
-  std::vector<std::int32_t> chunk_of;  ///< by parameter
+  std::vector<plan::Chunk> chunks;  ///< without `parameters`: names take long to copy
+  std::vector<std::vector<plan::ChunkParameter>> names;  ///< by chunk: its `parameters`
+  std::vector<plan::Place> places;                       ///< by parameter
   std::vector<bool> trained;
   std::vector<bool> outlier;
   std::int64_t capacity_bytes = 0;
@@ -68,6 +69,7 @@ class Footprint {
   [[nodiscard]] ArenaBytes bytes(const Placement& placement) const;
   /// As Problem::set_cache() sets them.
   [[nodiscard]] std::int64_t blocks(const Placement& placement) const;
+  [[nodiscard]] std::int64_t block_bytes(const Placement& placement) const;
 
  private:
   /// The chunks from some position on, when all of them are at home on the host.

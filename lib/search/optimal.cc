@@ -25,7 +25,7 @@ class Ranking {
     const auto seen = times_.find(key(placement));
     if (seen != times_.end()) return seen->second;
     throw_if_interrupted();
-    Evaluated evaluated = space_.evaluate(placement);
+    Evaluated evaluated = space_.outline(placement);
     ++candidates_;
     const bool fits = problem_.fits(evaluated);
     const double time =
@@ -51,7 +51,10 @@ class Ranking {
   [[nodiscard]] std::int64_t candidates() const { return candidates_; }
   [[nodiscard]] std::vector<Evaluated> take() {
     std::vector<Evaluated> plans;
-    for (Kept& kept : kept_) plans.push_back(std::move(kept.evaluated));
+    for (Kept& kept : kept_) {
+      space_.add_names(kept.evaluated.plan, kept.placement);
+      plans.push_back(std::move(kept.evaluated));
+    }
     return plans;
   }
 

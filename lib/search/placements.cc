@@ -33,21 +33,32 @@ State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) co
                                                             : State::kStreamedOptimizer;
 }
 
-plan::Plan PlacementSpace::plan_of(const Placement& placement) const {
+Evaluated PlacementSpace::outline(const Placement& placement) const {
+  const Packing& packing = packings_[placement.packing];
   plan::Plan plan = problem_.blank_plan("optimal");
-  plan.chunks = packings_[placement.packing].chunks;
+  plan.chunks = packing.chunks;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     set_homes(plan.chunks[c], state_of(placement, c));
   }
-  plan.cache.gradient_window_bytes = placement.gradient_window_bytes;
-  problem_.set_cache(plan, placement.blocks);
-  return plan;
+  const Footprint& footprint = footprints_[placement.packing];
+  plan.cache = {.blocks = footprint.blocks(placement),
+                .block_bytes = footprint.block_bytes(placement),
+                .gradient_window_bytes = placement.gradient_window_bytes};
+  std::string description = describe(plan);
+  return problem_.evaluate(std::move(plan), packing.places, std::move(description));
+}
+
+void PlacementSpace::add_names(plan::Plan& plan, const Placement& placement) const {
+  const Packing& packing = packings_[placement.packing];
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    plan.chunks[c].parameters = packing.names[c];
+  }
 }
 
 Evaluated PlacementSpace::evaluate(const Placement& placement) const {
-  plan::Plan plan = plan_of(placement);
-  std::string description = describe(plan);
-  return problem_.evaluate(std::move(plan), std::move(description));
+  Evaluated evaluated = outline(placement);
+  add_names(evaluated.plan, placement);
+  return evaluated;
 }
 
 std::int64_t PlacementSpace::gpu_memory_of(const Placement& placement,
@@ -60,7 +71,7 @@ std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,
                                               std::int64_t window_bytes) const {
   Placement placement = base;
   placement.gradient_window_bytes = window_bytes;
-  const Evaluated evaluated = evaluate(placement);
+  const Evaluated evaluated = outline(placement);
   return evaluated.simulation.device.bytes - device_bytes(placement);
 }
 
@@ -95,11 +106,14 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
   Packing packing;
   packing.capacity_bytes = capacity_bytes;
   packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);
-  packing.chunk_of.resize(problem_.program().parameters.size(), -1);
+  packing.places.resize(problem_.program().parameters.size());
   for (std::size_t c = 0; c < layout.size(); ++c) {
     const Members& members = layout[c];
-    for (const Item& item : members.items) {
-      packing.chunk_of[item.parameter] = static_cast<std::int32_t>(c);
+    packing.names.push_back(std::move(packing.chunks[c].parameters));
+    packing.chunks[c].parameters.clear();
+    for (std::size_t i = 0; i < members.items.size(); ++i) {
+      packing.places[members.items[i].parameter] = {
+          .chunk = static_cast<std::int32_t>(c), .offset_bytes = packing.names[c][i].offset_bytes};
     }
     packing.trained.push_back(
         trains_ &&
@@ -114,13 +128,13 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
 }
 
 bool PlacementSpace::same_chunks(const Packing& a, const Packing& b) {
-  return a.chunks.size() == b.chunks.size() &&
-         std::equal(a.chunks.begin(),
-                    a.chunks.end(),
-                    b.chunks.begin(),
-                    [](const Chunk& x, const Chunk& y) {
-                      return x.bytes == y.bytes && x.parameters.size() == y.parameters.size();
-                    });
+  if (a.chunks.size() != b.chunks.size()) return false;
+  for (std::size_t c = 0; c < a.chunks.size(); ++c) {
+    if (a.chunks[c].bytes != b.chunks[c].bytes || a.names[c].size() != b.names[c].size()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void PlacementSpace::find_outliers(std::size_t index) {

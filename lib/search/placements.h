@@ -21,8 +21,10 @@ class PlacementSpace {
   explicit PlacementSpace(const Problem& problem);
   [[nodiscard]] const std::vector<Packing>& packings() const { return packings_; }
   [[nodiscard]] State state_of(const Placement& placement, std::size_t chunk) const;
-  [[nodiscard]] plan::Plan plan_of(const Placement& placement) const;
   [[nodiscard]] Evaluated evaluate(const Placement& placement) const;
+  /// Same, but the chunks of the plan lack their `parameters`, for plans that are only compared.
+  [[nodiscard]] Evaluated outline(const Placement& placement) const;
+  void add_names(plan::Plan& plan, const Placement& placement) const;
   /// GPU budget that a placement needs when the operators' own memory peaks at `dynamic_bytes`.
   [[nodiscard]] std::int64_t gpu_memory_of(const Placement& placement,
                                            std::int64_t dynamic_bytes) const;
