@@ -45,38 +45,38 @@ Category category_of(BufferRole role) {
   return Category::kTemporary;
 }
 
+DeviceChange change_of(const program::Storage& storage, int sign) {
+  return {sign * rounded_allocation(storage.bytes), storage.category};
+}
+
 /// Device bytes in issue order.
 class Memory {
  public:
   Memory(const std::vector<Buffer>& buffers,
          const program::Program& program,
-         const program::Lifetimes& lifetimes)
-      : program_(program), lifetimes_(lifetimes) {
+         const DeviceChanges& changes)
+      : program_(program), changes_(changes) {
     for (const Buffer& buffer : buffers) {
       if (buffer.arena == Arena::kDevice)
-        add(category_of(buffer.role), rounded_allocation(buffer.bytes));
+        add({rounded_allocation(buffer.bytes), category_of(buffer.role)});
     }
     record_peak(-1, -1, 0);
   }
 
-  void release(StorageId storage) { change(storage, -1); }
+  void release(StorageId storage) { add(change_of(program_.storages[storage], -1)); }
 
   void run(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
-    for (const StorageId storage : lifetimes_.made_by[op]) change(storage, 1);
+    for (const DeviceChange& change : changes_.when_it_starts(op)) add(change);
     record_peak(task, op, rounded_allocation(workspace_bytes));
-    for (const StorageId storage : lifetimes_.released_after[op]) change(storage, -1);
+    for (const DeviceChange& change : changes_.when_it_ends(op)) add(change);
   }
 
   [[nodiscard]] const MemoryPeak& peak() const { return peak_; }
 
  private:
-  void add(Category category, std::int64_t bytes) {
-    live_ += bytes;
-    by_category_[static_cast<std::size_t>(category)] += bytes;
-  }
-  void change(StorageId storage, int sign) {
-    const program::Storage& it = program_.storages[storage];
-    add(it.category, sign * rounded_allocation(it.bytes));
+  void add(const DeviceChange& change) {
+    live_ += change.bytes;
+    by_category_[static_cast<std::size_t>(change.category)] += change.bytes;
   }
   void record_peak(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     if (live_ + workspace_bytes <= peak_.bytes) return;
@@ -88,7 +88,7 @@ class Memory {
   }
 
   const program::Program& program_;
-  const program::Lifetimes& lifetimes_;
+  const DeviceChanges& changes_;
   std::int64_t live_ = 0;
   std::array<std::int64_t, program::kCategoryCount> by_category_{};
   MemoryPeak peak_;
@@ -137,13 +137,19 @@ class Simulator : public TaskSink {
  public:
   Simulator(const program::Program& program,
             const program::Lifetimes& lifetimes,
+            const DeviceChanges& changes,
             const plan::Plan& plan,
             const hardware::CostModel& cost,
             const OperatorCosts& operators)
-      : program_(program), lifetimes_(lifetimes), plan_(plan), cost_(cost), operators_(operators) {}
+      : program_(program),
+        lifetimes_(lifetimes),
+        changes_(changes),
+        plan_(plan),
+        cost_(cost),
+        operators_(operators) {}
 
   void begin(const std::vector<Buffer>& buffers) override {
-    memory_.emplace(buffers, program_, lifetimes_);
+    memory_.emplace(buffers, program_, changes_);
     result_.host_bytes = buffer_bytes(buffers, Arena::kHost);
     result_.device_buffer_bytes = buffer_bytes(buffers, Arena::kDevice);
   }
@@ -196,6 +202,7 @@ class Simulator : public TaskSink {
 
   const program::Program& program_;
   const program::Lifetimes& lifetimes_;
+  const DeviceChanges& changes_;
   const plan::Plan& plan_;
   const hardware::CostModel& cost_;
   const OperatorCosts& operators_;
@@ -205,6 +212,20 @@ class Simulator : public TaskSink {
 };
 
 }  // namespace
+
+DeviceChanges::DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes) {
+  for (std::size_t op = 0; op < program.operators.size(); ++op) {
+    begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+    for (const StorageId storage : lifetimes.made_by[op]) {
+      changes_.push_back(change_of(program.storages[storage], 1));
+    }
+    begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+    for (const StorageId storage : lifetimes.released_after[op]) {
+      changes_.push_back(change_of(program.storages[storage], -1));
+    }
+  }
+  begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+}
 
 OperatorCosts operator_costs(const program::Program& program,
                              const program::Lifetimes& lifetimes,
@@ -222,7 +243,8 @@ Simulation simulate(const Schedule& schedule,
                     const plan::Plan& plan,
                     const hardware::CostModel& cost,
                     const OperatorCosts& operators) {
-  Simulator simulator(program, lifetimes, plan, cost, operators);
+  const DeviceChanges changes(program, lifetimes);
+  Simulator simulator(program, lifetimes, changes, plan, cost, operators);
   simulator.begin(schedule.buffers);
   for (const Task& task : schedule.tasks) simulator.run(task, task.after);
   return simulator.finish();
@@ -240,12 +262,13 @@ Simulation simulate(const Schedule& schedule,
 Simulation lower_and_simulate(const program::Program& program,
                               const program::Lifetimes& lifetimes,
                               const ProgramNeeds& needs,
+                              const DeviceChanges& changes,
                               const plan::Plan& plan,
                               const std::vector<plan::Place>& places,
                               const LoweringOptions& options,
                               const hardware::CostModel& cost,
                               const OperatorCosts& operators) {
-  Simulator simulator(program, lifetimes, plan, cost, operators);
+  Simulator simulator(program, lifetimes, changes, plan, cost, operators);
   lower_into(simulator, program, lifetimes, needs, plan, places, options);
   return simulator.finish();
 }

@@ -2,6 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/step_needs.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace elixir::schedule {
@@ -12,19 +14,17 @@ using program::OperatorId;
 void note_gradients(ProgramNeeds& needs,
                     const program::Program& program,
                     const program::Lifetimes& lifetimes) {
-  std::vector<Lists::Entry> ready, last_used;
+  std::vector<Lists::Entry> ready;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const auto& gradient = program.parameters[i].gradient;
     if (!gradient) continue;
     require(lifetimes.gradient_ready[i] >= 0, "a gradient is never made");
     ready.push_back({.key = lifetimes.gradient_ready[i], .value = static_cast<std::int32_t>(i)});
-    if (needs.gradients_in[gradient->storage]++ == 0) {
-      last_used.push_back(
-          {.key = lifetimes.storages[gradient->storage].last_use, .value = gradient->storage});
-    }
+    needs.ends_gradients[lifetimes.storages[gradient->storage].last_use] = true;
+    needs.gradient_elements[i] = gradient->numel();
+    ++needs.gradients_in[gradient->storage];
   }
   needs.gradients_ready = Lists(program.operators.size(), ready);
-  needs.gradients_last_used = Lists(program.operators.size(), last_used);
 }
 
 void note_left_over(ProgramNeeds& needs,
@@ -66,8 +66,9 @@ ProgramNeeds program_needs(const program::Program& program,
   ProgramNeeds needs{.training = training,
                      .executed = lifetimes.executed,
                      .gradients_ready = Lists(operators, {}),
-                     .gradients_last_used = Lists(operators, {}),
-                     .gradients_in = std::vector<int>(program.storages.size(), 0)};
+                     .ends_gradients = std::vector<bool>(operators, false),
+                     .gradients_in = std::vector<int>(program.storages.size(), 0),
+                     .gradient_elements = std::vector<std::int64_t>(program.parameters.size(), 0)};
   for (const program::Operator& op : program.operators) {
     const bool runs = training || op.phase == program::Phase::kForward;
     needs.runs.push_back(runs);
@@ -77,6 +78,11 @@ ProgramNeeds program_needs(const program::Program& program,
   needs.loss_ready = loss_ready(needs, program);
   if (training) note_gradients(needs, program, lifetimes);
   note_left_over(needs, program, lifetimes);
+  for (OperatorId op = 0; op < static_cast<OperatorId>(operators); ++op) {
+    const bool stops = needs.ends_gradients[op] || !needs.gradients_ready[op].empty() ||
+                       op == needs.loss_ready || !lifetimes.parameters_used[op].empty();
+    needs.stops.push_back(needs.executed[op] && needs.runs[op] && stops);
+  }
   return needs;
 }
 
@@ -102,12 +108,11 @@ StepNeeds step_needs(const program::Program& program,
       if (chunk.first_use < 0) chunk.first_use = op;
     }
   }
-  std::vector<Lists::Entry> last_used;
   for (std::size_t c = 0; c < result.chunks.size(); ++c) {
     const OperatorId last = result.chunks[c].last_use;
-    if (last >= 0) last_used.push_back({.key = last, .value = static_cast<std::int32_t>(c)});
+    if (last >= 0) result.last_uses.push_back({last, static_cast<std::int32_t>(c)});
   }
-  result.chunks_last_used = Lists(program.operators.size(), last_used);
+  std::sort(result.last_uses.begin(), result.last_uses.end());
   return result;
 }
 

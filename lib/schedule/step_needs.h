@@ -5,6 +5,7 @@
 // gradients are complete after a call, and which chunks no later call reads. Most of it is the same
 // under every plan, so that a search finds it once.
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -20,10 +21,14 @@ struct ProgramNeeds {
   bool training = true;
   /// By operator: whether it is executed, and in a phase that runs.
   std::vector<bool> executed, runs;
+  /// By operator that runs: it uses parameters, completes or ends gradients, or makes the loss. Only
+  /// around such operators can a plan need more than the next operator.
+  std::vector<bool> stops;
   std::vector<program::OperatorId> readers;  ///< that run and use parameters, ascending
-  Lists gradients_ready;          ///< by operator: parameters whose gradient it completes
-  Lists gradients_last_used;      ///< by operator: gradients' storages that no later call reads
-  std::vector<int> gradients_in;  ///< by storage: number of parameters whose gradient it is
+  Lists gradients_ready;             ///< by operator: parameters whose gradient it completes
+  std::vector<bool> ends_gradients;  ///< by operator: no later call reads some gradients' storage
+  std::vector<int> gradients_in;     ///< by storage: number of parameters whose gradient it is
+  std::vector<std::int64_t> gradient_elements;  ///< by parameter; 0 without a gradient
   /// Storages that no operator releases: gradients, the loss, and without training whatever
   /// backward would have used. Ascending.
   std::vector<program::StorageId> left_over;
@@ -43,7 +48,13 @@ struct ChunkNeeds {
 
 struct StepNeeds {
   std::vector<ChunkNeeds> chunks;
-  Lists chunks_last_used;  ///< by operator: chunks that no later call reads
+  /// Chunks by the last operator that uses them, both ascending; without those that none uses.
+  struct LastUse {
+    program::OperatorId op = -1;
+    std::int32_t chunk = -1;
+    auto operator<=>(const LastUse&) const = default;
+  };
+  std::vector<LastUse> last_uses;
 };
 
 /// `places` are those of the plan's parameters.

@@ -28,6 +28,7 @@ Problem::Problem(const program::Program& program,
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
       needs_(schedule::program_needs(program, lifetimes_, /*training=*/true)),
+      device_changes_(program, lifetimes_),
       cost_(hardware) {
   const program::Target of_hardware = hardware::target_of(hardware);
   if (!of_hardware.goes_with(program.target)) {
@@ -135,6 +136,7 @@ Evaluated Problem::evaluate(plan::Plan plan,
   result.simulation = schedule::lower_and_simulate(program_,
                                                    lifetimes_,
                                                    needs_,
+                                                   device_changes_,
                                                    plan,
                                                    places,
                                                    {.clip_gradients = request_.clip_gradients},

@@ -104,6 +104,7 @@ class Problem {
   const Request& request_;
   program::Lifetimes lifetimes_;
   schedule::ProgramNeeds needs_;
+  schedule::DeviceChanges device_changes_;
   hardware::CostModel cost_;
   schedule::OperatorCosts operator_costs_;
   std::vector<Item> items_;

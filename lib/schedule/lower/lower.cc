@@ -49,8 +49,10 @@ struct MicroBatch {
   int index = 0;
   OpenRange range;
   std::vector<GradientStorage> storages;
-  std::vector<StorageId> outstanding;  ///< stored, not yet released
-  std::int64_t outstanding_bytes = 0;  ///< of those that are being copied
+  // Gradients that are stored and not yet released, oldest first.
+  std::vector<StorageId> stored;   ///< on the device
+  std::vector<StorageId> copying;  ///< on their way to the host
+  std::int64_t copying_bytes = 0;
   TaskId loss_read = -1;
 };
 
@@ -143,10 +145,8 @@ class Lowering {
                                 .last = end,
                                 .releases = std::move(range.releases)},
                                range.after);
-    for (OperatorId op = range.first; op < end; ++op) {
-      for (const std::int32_t chunk : needs_.chunks_last_used[op]) {
-        chunk_tasks_[chunk].reader = last_compute_;
-      }
+    while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
+      chunk_tasks_[needs_.last_uses[next_last_use_++].chunk].reader = last_compute_;
     }
   }
 
@@ -155,6 +155,7 @@ class Lowering {
     for (std::size_t s = 0; s < now_.storages.size(); ++s) {
       now_.storages[s].stores_left = program_needs_.gradients_in[s];
     }
+    next_last_use_ = 0;
     load_inputs();
     if (m == 0) fetch_freed(-1);
     for (OperatorId op = 0; op < operator_count_; ++op) {
@@ -163,7 +164,7 @@ class Lowering {
         now_.range.first = op + 1;
         continue;
       }
-      if (!program_needs_.executed[op]) continue;
+      if (!program_needs_.stops[op]) continue;
       require_chunks(op);
       after_operator(op);
     }
@@ -224,8 +225,11 @@ class Lowering {
   [[nodiscard]] std::vector<std::int32_t> finished_chunks(OperatorId op) const {
     std::vector<std::int32_t> finished;
     if (!options_.training || options_.clip_gradients || !last_micro_batch()) return finished;
-    for (const std::int32_t chunk : needs_.chunks_last_used[op]) {
-      if (needs_.chunks[chunk].trained) finished.push_back(chunk);
+    // Those of earlier ranges are behind.
+    for (std::size_t i = next_last_use_; i < needs_.last_uses.size(); ++i) {
+      const StepNeeds::LastUse& last = needs_.last_uses[i];
+      if (last.op > op) break;
+      if (last.op == op && needs_.chunks[last.chunk].trained) finished.push_back(last.chunk);
     }
     return finished;
   }
@@ -234,7 +238,7 @@ class Lowering {
     const OperatorEnd end{.gradients_ready = program_needs_.gradients_ready[op],
                           .frees_block = loads_.frees_at(position(op)),
                           .makes_loss = op == program_needs_.loss_ready,
-                          .frees_gradients = !program_needs_.gradients_last_used[op].empty(),
+                          .frees_gradients = program_needs_.ends_gradients[op],
                           .finished = finished_chunks(op)};
     if (end.nothing()) return;
     close_range(op + 1);
@@ -283,8 +287,10 @@ class Lowering {
     const bool to_host = chunk.gradient_home == Home::kHost;
     const bool lands = mine.landing >= 0;
     const bool adds = now_.index > 0;
+    const std::int64_t elements = program_needs_.gradient_elements[parameter];
     const std::int64_t sum_bytes =
-        gradient.numel() * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
+        elements * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
+    const std::int64_t gradient_bytes = elements * program::element_bytes(gradient.dtype);
     // Over a link the gradient's bytes; on the device what the pass reads and writes.
     TaskId done = tasks_.add({.kind = TaskKind::kStoreGradient,
                               .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
@@ -292,7 +298,7 @@ class Lowering {
                               .chunk = c,
                               .parameter = parameter,
                               .destination = lands ? mine.landing : mine.gradients,
-                              .bytes = gradient.bytes() + (to_host ? 0 : sum_bytes)},
+                              .bytes = gradient_bytes + (to_host ? 0 : sum_bytes)},
                              {last_compute_, landing_read_[parameter]});
     if (to_host) now_.storages[gradient.storage].copy = done;
     if (lands) {
@@ -303,7 +309,7 @@ class Lowering {
                          .parameter = parameter,
                          .source = mine.landing,
                          .destination = mine.gradients,
-                         .bytes = gradient.bytes() + sum_bytes},
+                         .bytes = gradient_bytes + sum_bytes},
                         {done});
       landing_read_[parameter] = done;
     }
@@ -312,8 +318,9 @@ class Lowering {
 
   void await_release(StorageId storage) {
     if (--now_.storages[storage].stores_left > 0) return;
-    now_.outstanding.push_back(storage);
-    if (now_.storages[storage].copy >= 0) now_.outstanding_bytes += bytes_of(storage);
+    const bool copies = now_.storages[storage].copy >= 0;
+    (copies ? now_.copying : now_.stored).push_back(storage);
+    if (copies) now_.copying_bytes += bytes_of(storage);
   }
 
   [[nodiscard]] std::int64_t bytes_of(StorageId storage) const {
@@ -323,21 +330,24 @@ class Lowering {
   /// Lets gradients go that nobody needs any more: at once when no copy is under way; else, oldest
   /// first, those that the window has no room for, and the next range waits for their copies.
   void release_gradients(OperatorId op) {
-    std::vector<StorageId> kept;
-    for (const StorageId storage : now_.outstanding) {
-      const TaskId copy = now_.storages[storage].copy;
-      const bool over = now_.outstanding_bytes > plan_.cache.gradient_window_bytes;
-      if (lifetimes_.storages[storage].last_use > op || (copy >= 0 && !over)) {
-        kept.push_back(storage);
+    const auto needed = [&](StorageId storage) {
+      return lifetimes_.storages[storage].last_use > op;
+    };
+    std::erase_if(now_.stored, [&](StorageId storage) {
+      if (!needed(storage)) release(storage);
+      return !needed(storage);
+    });
+    auto next = now_.copying.begin();
+    while (next != now_.copying.end() && now_.copying_bytes > plan_.cache.gradient_window_bytes) {
+      if (needed(*next)) {
+        ++next;
         continue;
       }
-      if (copy >= 0) {
-        now_.range.after.push_back(copy);
-        now_.outstanding_bytes -= bytes_of(storage);
-      }
-      release(storage);
+      now_.range.after.push_back(now_.storages[*next].copy);
+      now_.copying_bytes -= bytes_of(*next);
+      release(*next);
+      next = now_.copying.erase(next);
     }
-    now_.outstanding = std::move(kept);
   }
 
   void release(StorageId storage) {
@@ -346,7 +356,8 @@ class Lowering {
   }
 
   void end_micro_batch() {
-    for (const StorageId storage : now_.outstanding) {
+    for (const StorageId storage : now_.stored) release(storage);
+    for (const StorageId storage : now_.copying) {
       now_.range.after.push_back(now_.storages[storage].copy);
       release(storage);
     }
@@ -375,6 +386,7 @@ class Lowering {
   LoadQueue loads_;
   Updates updates_;
   MicroBatch now_;
+  std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
 };
 
