@@ -28,6 +28,7 @@ class Walk {
     result_.executed.resize(program.operators.size(), true);
     result_.parameters_used.resize(program.operators.size());
     result_.gradient_ready.resize(program.parameters.size(), -1);
+    result_.made_by.resize(program.operators.size());
     result_.released_after.resize(program.operators.size());
   }
 
@@ -138,6 +139,7 @@ class Walk {
     if (program_.loss.storage >= 0) kept[program_.loss.storage] = true;
     for (const Storage& storage : program_.storages) {
       const StorageUse& use = result_.storages[storage.id];
+      if (use.producer >= 0) result_.made_by[use.producer].push_back(storage.id);
       if (use.origin != Origin::kProduced || use.producer < 0 || kept[storage.id]) continue;
       result_.released_after[use.last_use].push_back(storage.id);
     }

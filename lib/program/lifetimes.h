@@ -29,6 +29,8 @@ struct Lifetimes {
   /// By position in Program::parameters: the call after which its gradient is final; -1 without a
   /// gradient.
   std::vector<OperatorId> gradient_ready;
+  /// By operator id: storages whose producer it is, ascending.
+  std::vector<std::vector<StorageId>> made_by;
   /// By operator id: storages that a replay releases right after the call. Produced storages are
   /// released at their last use. Gradients and the loss are not listed: whoever consumes them must
   /// release them.

@@ -16,10 +16,10 @@ using plan::Chunk;
 /// The chunks of the cache that a call reads, without duplicates, in the order of its arguments.
 std::vector<std::int32_t> cached_chunks(const std::vector<std::int32_t>& parameters,
                                         const plan::Plan& plan,
-                                        const StepNeeds& needs) {
+                                        const std::vector<plan::Place>& places) {
   std::vector<std::int32_t> chunks;
   for (const std::int32_t parameter : parameters) {
-    const std::int32_t c = needs.places[parameter].chunk;
+    const std::int32_t c = places[parameter].chunk;
     const Chunk& chunk = plan.chunks[c];
     const bool cached =
         chunk.parameter_home == plan::Home::kHost && chunk.kind == Chunk::Kind::kPublic;
@@ -41,17 +41,18 @@ std::vector<std::size_t> by_freedom(const std::vector<Load>& loads) {
 }  // namespace
 
 std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
+                               const ProgramNeeds& program_needs,
                                const plan::Plan& plan,
+                               const std::vector<plan::Place>& places,
                                const StepNeeds& needs,
                                const StepBuffers& buffers,
                                int micro_batches) {
   std::vector<std::vector<std::int32_t>> uses;
   std::vector<std::int64_t> position_of_use;
-  const std::size_t operators = needs.operators.size();
+  const std::size_t operators = program_needs.executed.size();
   for (int m = 0; m < micro_batches; ++m) {
-    for (std::size_t op = 0; op < operators; ++op) {
-      if (!needs.executed[op] || !needs.runs[op]) continue;
-      std::vector<std::int32_t> chunks = cached_chunks(lifetimes.parameters_used[op], plan, needs);
+    for (const program::OperatorId op : program_needs.readers) {
+      std::vector<std::int32_t> chunks = cached_chunks(lifetimes.parameters_used[op], plan, places);
       if (chunks.empty()) continue;
       uses.push_back(std::move(chunks));
       position_of_use.push_back(static_cast<std::int64_t>(m * operators + op));

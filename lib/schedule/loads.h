@@ -26,7 +26,9 @@ struct Load {
 
 /// Sorted by need. Throws kInconsistentPlan when a call needs more chunks than there are blocks.
 [[nodiscard]] std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
+                                             const ProgramNeeds& program_needs,
                                              const plan::Plan& plan,
+                                             const std::vector<plan::Place>& places,
                                              const StepNeeds& needs,
                                              const StepBuffers& buffers,
                                              int micro_batches);

@@ -30,16 +30,8 @@ class Recording {
         program_(program),
         lifetimes_(lifetimes),
         scripts_(scripts),
-        fresh_(program.operators.size()),
         places_(static_cast<std::size_t>(schedule.micro_batches),
-                std::vector<std::int32_t>(program.storages.size(), kNone)) {
-    for (const program::Storage& storage : program.storages) {
-      const OperatorId producer = lifetimes.storages[storage.id].producer;
-      if (producer >= 0 && !storage.on_host && storage.bytes > 0) {
-        fresh_[producer].push_back(storage.id);
-      }
-    }
-  }
+                std::vector<std::int32_t>(program.storages.size(), kNone)) {}
 
   void step(int number) {
     step_ = number;
@@ -112,14 +104,14 @@ class Recording {
           break;
       }
     }
-    for (const StorageId storage : fresh_[op]) allocate(storage, op);  // storages in no script
+    for (const StorageId storage : lifetimes_.made_by[op])
+      allocate(storage, op);  // storages in no script
   }
 
   const Schedule& schedule_;
   const program::Program& program_;
   const program::Lifetimes& lifetimes_;
   const std::vector<operators::CallScript>& scripts_;
-  std::vector<std::vector<StorageId>> fresh_;      ///< by operator
   std::vector<std::vector<std::int32_t>> places_;  ///< by micro-batch and storage: its allocation
   std::int32_t micro_batch_ = 0;
   int step_ = 0;

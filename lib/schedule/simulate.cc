@@ -3,9 +3,14 @@
 #include "schedule/simulate.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
+#include "schedule/buffers.h"
+#include "schedule/task_sink.h"
 
 namespace elixir::schedule {
 namespace {
@@ -40,42 +45,38 @@ Category category_of(BufferRole role) {
   return Category::kTemporary;
 }
 
+DeviceChange change_of(const program::Storage& storage, int sign) {
+  return {sign * rounded_allocation(storage.bytes), storage.category};
+}
+
 /// Device bytes in issue order.
 class Memory {
  public:
-  Memory(const Schedule& schedule,
+  Memory(const std::vector<Buffer>& buffers,
          const program::Program& program,
-         const program::Lifetimes& lifetimes)
-      : program_(program), lifetimes_(lifetimes), fresh_(program.operators.size()) {
-    for (const Buffer& buffer : schedule.buffers) {
+         const DeviceChanges& changes)
+      : program_(program), changes_(changes) {
+    for (const Buffer& buffer : buffers) {
       if (buffer.arena == Arena::kDevice)
-        add(category_of(buffer.role), rounded_allocation(buffer.bytes));
-    }
-    for (const program::Storage& storage : program.storages) {
-      const OperatorId producer = lifetimes.storages[storage.id].producer;
-      if (producer >= 0) fresh_[producer].push_back(storage.id);
+        add({rounded_allocation(buffer.bytes), category_of(buffer.role)});
     }
     record_peak(-1, -1, 0);
   }
 
-  void release(StorageId storage) { change(storage, -1); }
+  void release(StorageId storage) { add(change_of(program_.storages[storage], -1)); }
 
   void run(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
-    for (const StorageId storage : fresh_[op]) change(storage, 1);
+    for (const DeviceChange& change : changes_.when_it_starts(op)) add(change);
     record_peak(task, op, rounded_allocation(workspace_bytes));
-    for (const StorageId storage : lifetimes_.released_after[op]) change(storage, -1);
+    for (const DeviceChange& change : changes_.when_it_ends(op)) add(change);
   }
 
   [[nodiscard]] const MemoryPeak& peak() const { return peak_; }
 
  private:
-  void add(Category category, std::int64_t bytes) {
-    live_ += bytes;
-    by_category_[static_cast<std::size_t>(category)] += bytes;
-  }
-  void change(StorageId storage, int sign) {
-    const program::Storage& it = program_.storages[storage];
-    add(it.category, sign * rounded_allocation(it.bytes));
+  void add(const DeviceChange& change) {
+    live_ += change.bytes;
+    by_category_[static_cast<std::size_t>(change.category)] += change.bytes;
   }
   void record_peak(TaskId task, OperatorId op, std::int64_t workspace_bytes) {
     if (live_ + workspace_bytes <= peak_.bytes) return;
@@ -87,8 +88,7 @@ class Memory {
   }
 
   const program::Program& program_;
-  const program::Lifetimes& lifetimes_;
-  std::vector<std::vector<StorageId>> fresh_;  // by operator
+  const DeviceChanges& changes_;
   std::int64_t live_ = 0;
   std::array<std::int64_t, program::kCategoryCount> by_category_{};
   MemoryPeak peak_;
@@ -132,7 +132,100 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   return 0;
 }
 
+/// Runs each task as it comes.
+class Simulator : public TaskSink {
+ public:
+  Simulator(const program::Program& program,
+            const program::Lifetimes& lifetimes,
+            const DeviceChanges& changes,
+            const plan::Plan& plan,
+            const hardware::CostModel& cost,
+            const OperatorCosts& operators)
+      : program_(program),
+        lifetimes_(lifetimes),
+        changes_(changes),
+        plan_(plan),
+        cost_(cost),
+        operators_(operators) {}
+
+  void begin(const std::vector<Buffer>& buffers) override {
+    memory_.emplace(buffers, program_, changes_);
+    result_.host_bytes = buffer_bytes(buffers, Arena::kHost);
+    result_.device_buffer_bytes = buffer_bytes(buffers, Arena::kDevice);
+  }
+
+  void take(Task&& task, std::span<const TaskId> after) override { run(task, after); }
+
+  void run(const Task& task, std::span<const TaskId> after) {
+    const double duration_ns =
+        task.kind == TaskKind::kCompute ? compute(task) : task_ns(task, plan_, cost_);
+    const auto stream = static_cast<std::size_t>(task.stream);
+    double start_ns = cost_.streams_serialize() ? result_.step_ns : stream_free_ns_[stream];
+    for (const TaskId before : after) start_ns = std::max(start_ns, result_.tasks[before].end_ns);
+    result_.tasks.push_back({start_ns, start_ns + duration_ns});
+    stream_free_ns_[stream] = start_ns + duration_ns;
+    result_.busy_ns[stream] += duration_ns;
+    result_.step_ns = std::max(result_.step_ns, start_ns + duration_ns);
+    if (task.stream == Stream::kHostToDevice) result_.traffic.host_to_device_bytes += task.bytes;
+    if (task.stream == Stream::kDeviceToHost) result_.traffic.device_to_host_bytes += task.bytes;
+    if (task.kind == TaskKind::kFetch) ++result_.traffic.fetches;
+    if (task.kind == TaskKind::kEvict) ++result_.traffic.evictions;
+  }
+
+  Simulation finish() {
+    // Half of the range of 64 bits in nanoseconds: 146 years.
+    constexpr double kLongestStepNs = 0x1p62;
+    if (!(result_.step_ns < kLongestStepNs)) {
+      throw Error(ErrorCode::kJsonBadValue,
+                  "by the figures of the hardware profile a step takes more than a hundred years")
+          .help("measure the machine again with elixir-bench");
+    }
+    result_.device = memory_->peak();
+    return std::move(result_);
+  }
+
+ private:
+  double compute(const Task& task) {
+    double duration_ns = 0;
+    for (const StorageId storage : task.releases) memory_->release(storage);
+    for (OperatorId op = task.first; op < task.last; ++op) {
+      if (!lifetimes_.executed[op]) continue;
+      duration_ns += operators_[op].time_ns;
+      memory_->run(task.id, op, operators_[op].workspace_bytes);
+      ++result_.operators_total;
+      if (operators_[op].source == hardware::OperatorCost::Source::kMeasured) {
+        ++result_.operators_measured;
+      }
+    }
+    return duration_ns;
+  }
+
+  const program::Program& program_;
+  const program::Lifetimes& lifetimes_;
+  const DeviceChanges& changes_;
+  const plan::Plan& plan_;
+  const hardware::CostModel& cost_;
+  const OperatorCosts& operators_;
+  std::optional<Memory> memory_;
+  std::array<double, kStreamCount> stream_free_ns_{};
+  Simulation result_;
+};
+
 }  // namespace
+
+DeviceChanges::DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes) {
+  for (std::size_t op = 0; op < program.operators.size(); ++op) {
+    begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+    for (const StorageId storage : lifetimes.made_by[op]) {
+      changes_.push_back(change_of(program.storages[storage], 1));
+    }
+    begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+    for (const StorageId storage : lifetimes.released_after[op]) {
+      changes_.push_back(change_of(program.storages[storage], -1));
+    }
+  }
+  begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
+}
 
 OperatorCosts operator_costs(const program::Program& program,
                              const program::Lifetimes& lifetimes,
@@ -150,52 +243,11 @@ Simulation simulate(const Schedule& schedule,
                     const plan::Plan& plan,
                     const hardware::CostModel& cost,
                     const OperatorCosts& operators) {
-  Simulation result;
-  result.tasks.resize(schedule.tasks.size());
-  Memory memory(schedule, program, lifetimes);
-  std::array<double, kStreamCount> stream_free_ns{};
-  for (const Task& task : schedule.tasks) {
-    double duration_ns = 0;
-    if (task.kind == TaskKind::kCompute) {
-      for (const StorageId storage : task.releases) memory.release(storage);
-      for (OperatorId op = task.first; op < task.last; ++op) {
-        if (!lifetimes.executed[op]) continue;
-        duration_ns += operators[op].time_ns;
-        memory.run(task.id, op, operators[op].workspace_bytes);
-        ++result.operators_total;
-        if (operators[op].source == hardware::OperatorCost::Source::kMeasured) {
-          ++result.operators_measured;
-        }
-      }
-    } else {
-      duration_ns = task_ns(task, plan, cost);
-    }
-    const auto stream = static_cast<std::size_t>(task.stream);
-    double start_ns = cost.streams_serialize() ? result.step_ns : stream_free_ns[stream];
-    for (const TaskId before : task.after) {
-      start_ns = std::max(start_ns, result.tasks[before].end_ns);
-    }
-    result.tasks[task.id] = {start_ns, start_ns + duration_ns};
-    stream_free_ns[stream] = start_ns + duration_ns;
-    result.busy_ns[stream] += duration_ns;
-    result.step_ns = std::max(result.step_ns, start_ns + duration_ns);
-    if (task.stream == Stream::kHostToDevice) result.traffic.host_to_device_bytes += task.bytes;
-    if (task.stream == Stream::kDeviceToHost) result.traffic.device_to_host_bytes += task.bytes;
-    if (task.kind == TaskKind::kFetch) ++result.traffic.fetches;
-    if (task.kind == TaskKind::kEvict) ++result.traffic.evictions;
-  }
-  // Half of the range of 64 bits in nanoseconds: 146 years.
-  constexpr double kLongestStepNs = 0x1p62;
-  if (!(result.step_ns < kLongestStepNs)) {
-    throw Error(ErrorCode::kJsonBadValue,
-                "by the figures of the hardware profile a step takes more than a hundred years")
-        .help("measure the machine again with elixir-bench");
-  }
-  result.device = memory.peak();
-  for (const Buffer& buffer : schedule.buffers) {
-    if (buffer.arena == Arena::kHost) result.host_bytes += rounded_allocation(buffer.bytes);
-  }
-  return result;
+  const DeviceChanges changes(program, lifetimes);
+  Simulator simulator(program, lifetimes, changes, plan, cost, operators);
+  simulator.begin(schedule.buffers);
+  for (const Task& task : schedule.tasks) simulator.run(task, task.after);
+  return simulator.finish();
 }
 
 Simulation simulate(const Schedule& schedule,
@@ -205,6 +257,20 @@ Simulation simulate(const Schedule& schedule,
                     const hardware::CostModel& cost) {
   return simulate(
       schedule, program, lifetimes, plan, cost, operator_costs(program, lifetimes, cost));
+}
+
+Simulation lower_and_simulate(const program::Program& program,
+                              const program::Lifetimes& lifetimes,
+                              const ProgramNeeds& needs,
+                              const DeviceChanges& changes,
+                              const plan::Plan& plan,
+                              const std::vector<plan::Place>& places,
+                              const LoweringOptions& options,
+                              const hardware::CostModel& cost,
+                              const OperatorCosts& operators) {
+  Simulator simulator(program, lifetimes, changes, plan, cost, operators);
+  lower_into(simulator, program, lifetimes, needs, plan, places, options);
+  return simulator.finish();
 }
 
 }  // namespace elixir::schedule

@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hardware/operator_cost.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -32,7 +34,8 @@ struct Simulation {
   std::array<double, kStreamCount> busy_ns{};
   std::vector<TaskTime> tasks;  ///< by task id
   MemoryPeak device;
-  std::int64_t host_bytes = 0;  ///< static host buffers, each rounded up to 512
+  std::int64_t host_bytes = 0;           ///< static host buffers, each rounded up to 512
+  std::int64_t device_buffer_bytes = 0;  ///< likewise on the device; included in `device`
   plan::Traffic traffic;
   std::int64_t operators_measured = 0;  ///< executed calls with a measured cost, out of …
   std::int64_t operators_total = 0;
@@ -44,6 +47,31 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
 [[nodiscard]] OperatorCosts operator_costs(const program::Program& program,
                                            const program::Lifetimes& lifetimes,
                                            const hardware::CostModel& cost);
+
+/// A storage comes or goes on the device.
+struct DeviceChange {
+  std::int64_t bytes = 0;  ///< rounded up to 512; negative when it goes
+  program::Category category = program::Category::kTemporary;
+};
+
+/// What operators' storages change on the device, by operator, in one piece of memory.
+class DeviceChanges {
+ public:
+  DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes);
+  [[nodiscard]] std::span<const DeviceChange> when_it_starts(program::OperatorId op) const {
+    return between(2 * static_cast<std::size_t>(op));
+  }
+  [[nodiscard]] std::span<const DeviceChange> when_it_ends(program::OperatorId op) const {
+    return between(2 * static_cast<std::size_t>(op) + 1);
+  }
+
+ private:
+  [[nodiscard]] std::span<const DeviceChange> between(std::size_t i) const {
+    return {changes_.data() + begin_[i], changes_.data() + begin_[i + 1]};
+  }
+  std::vector<DeviceChange> changes_;
+  std::vector<std::uint32_t> begin_;  ///< start and end of each operator; one more at the end
+};
 
 [[nodiscard]] Simulation simulate(const Schedule& schedule,
                                   const program::Program& program,
@@ -57,5 +85,17 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                   const program::Lifetimes& lifetimes,
                                   const plan::Plan& plan,
                                   const hardware::CostModel& cost);
+
+/// The simulation of lower()'s schedule, without the schedule in memory. To compare many plans of
+/// one program, compute `needs` and `changes` once; `places` are those of the plan's parameters.
+[[nodiscard]] Simulation lower_and_simulate(const program::Program& program,
+                                            const program::Lifetimes& lifetimes,
+                                            const ProgramNeeds& needs,
+                                            const DeviceChanges& changes,
+                                            const plan::Plan& plan,
+                                            const std::vector<plan::Place>& places,
+                                            const LoweringOptions& options,
+                                            const hardware::CostModel& cost,
+                                            const OperatorCosts& operators);
 
 }  // namespace elixir::schedule

@@ -2,6 +2,8 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/step_needs.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace elixir::schedule {
@@ -9,42 +11,39 @@ namespace {
 
 using program::OperatorId;
 
-void note_parameter_uses(StepNeeds& needs, const program::Lifetimes& lifetimes) {
-  const auto operators = static_cast<OperatorId>(needs.operators.size());
-  for (OperatorId op = 0; op < operators; ++op) {
-    if (!needs.executed[op] || !needs.runs[op]) continue;
-    for (const std::int32_t parameter : lifetimes.parameters_used[op]) {
-      ChunkNeeds& chunk = needs.chunks[needs.places[parameter].chunk];
-      chunk.last_use = op;
-      if (chunk.first_use < 0) chunk.first_use = op;
-    }
-  }
-  for (std::size_t c = 0; c < needs.chunks.size(); ++c) {
-    const OperatorId last = needs.chunks[c].last_use;
-    if (last >= 0) needs.operators[last].chunks_last_used.push_back(static_cast<std::int32_t>(c));
-  }
-}
-
-void note_gradients(StepNeeds& needs,
+void note_gradients(ProgramNeeds& needs,
                     const program::Program& program,
                     const program::Lifetimes& lifetimes) {
+  std::vector<Lists::Entry> ready;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const auto& gradient = program.parameters[i].gradient;
     if (!gradient) continue;
-    const OperatorId ready = lifetimes.gradient_ready[i];
-    require(ready >= 0, "a gradient is never made");
-    needs.operators[ready].gradients_ready.push_back(static_cast<std::int32_t>(i));
-    if (needs.gradients_in[gradient->storage]++ == 0) {
-      needs.operators[lifetimes.storages[gradient->storage].last_use].gradients_last_used.push_back(
-          gradient->storage);
+    require(lifetimes.gradient_ready[i] >= 0, "a gradient is never made");
+    ready.push_back({.key = lifetimes.gradient_ready[i], .value = static_cast<std::int32_t>(i)});
+    needs.ends_gradients[lifetimes.storages[gradient->storage].last_use] = true;
+    needs.gradient_elements[i] = gradient->numel();
+    ++needs.gradients_in[gradient->storage];
+  }
+  needs.gradients_ready = Lists(program.operators.size(), ready);
+}
+
+void note_left_over(ProgramNeeds& needs,
+                    const program::Program& program,
+                    const program::Lifetimes& lifetimes) {
+  for (const program::Storage& storage : program.storages) {
+    const program::StorageUse& use = lifetimes.storages[storage.id];
+    const bool made =
+        use.origin == program::Origin::kProduced && use.producer >= 0 && needs.runs[use.producer];
+    if (!made) continue;
+    if (!needs.runs[use.last_use] || storage.id == program.loss.storage ||
+        needs.gradients_in[storage.id] > 0) {
+      needs.left_over.push_back(storage.id);
     }
-    ChunkNeeds& chunk = needs.chunks[needs.places[i].chunk];
-    if (chunk.trained) ++chunk.gradients;
   }
 }
 
 /// The last call that makes or writes the loss.
-OperatorId loss_ready(const StepNeeds& needs, const program::Program& program) {
+OperatorId loss_ready(const ProgramNeeds& needs, const program::Program& program) {
   OperatorId ready = -1;
   if (program.loss.storage < 0) return ready;
   for (const program::Operator& op : program.operators) {
@@ -60,28 +59,61 @@ OperatorId loss_ready(const StepNeeds& needs, const program::Program& program) {
 
 }  // namespace
 
-StepNeeds step_needs(const program::Program& program,
-                     const program::Lifetimes& lifetimes,
-                     const plan::Plan& plan,
-                     bool training) {
-  StepNeeds needs{.training = training,
-                  .places = plan::locate_parameters(plan, program),
-                  .chunks = std::vector<ChunkNeeds>(plan.chunks.size()),
-                  .operators = std::vector<OperatorNeeds>(program.operators.size()),
-                  .gradients_in = std::vector<int>(program.storages.size(), 0)};
+ProgramNeeds program_needs(const program::Program& program,
+                           const program::Lifetimes& lifetimes,
+                           bool training) {
+  const std::size_t operators = program.operators.size();
+  ProgramNeeds needs{.training = training,
+                     .executed = lifetimes.executed,
+                     .gradients_ready = Lists(operators, {}),
+                     .ends_gradients = std::vector<bool>(operators, false),
+                     .gradients_in = std::vector<int>(program.storages.size(), 0),
+                     .gradient_elements = std::vector<std::int64_t>(program.parameters.size(), 0)};
   for (const program::Operator& op : program.operators) {
-    needs.executed.push_back(lifetimes.executed[op.id]);
-    needs.runs.push_back(training || op.phase == program::Phase::kForward);
+    const bool runs = training || op.phase == program::Phase::kForward;
+    needs.runs.push_back(runs);
+    const bool reads = needs.executed[op.id] && runs && !lifetimes.parameters_used[op.id].empty();
+    if (reads) needs.readers.push_back(op.id);
   }
-  if (training && plan.optimizer != program::Optimizer::kNone) {
-    for (std::size_t i = 0; i < program.parameters.size(); ++i) {
-      if (program.parameters[i].gradient) needs.chunks[needs.places[i].chunk].trained = true;
-    }
-  }
-  note_parameter_uses(needs, lifetimes);
   needs.loss_ready = loss_ready(needs, program);
   if (training) note_gradients(needs, program, lifetimes);
+  note_left_over(needs, program, lifetimes);
+  for (OperatorId op = 0; op < static_cast<OperatorId>(operators); ++op) {
+    const bool stops = needs.ends_gradients[op] || !needs.gradients_ready[op].empty() ||
+                       op == needs.loss_ready || !lifetimes.parameters_used[op].empty();
+    needs.stops.push_back(needs.executed[op] && needs.runs[op] && stops);
+  }
   return needs;
+}
+
+StepNeeds step_needs(const program::Program& program,
+                     const program::Lifetimes& lifetimes,
+                     const ProgramNeeds& needs,
+                     const plan::Plan& plan,
+                     const std::vector<plan::Place>& places) {
+  StepNeeds result{.chunks = std::vector<ChunkNeeds>(plan.chunks.size())};
+  const auto chunk_of = [&](std::size_t parameter) -> ChunkNeeds& {
+    return result.chunks[places[parameter].chunk];
+  };
+  const bool trains = needs.training && plan.optimizer != program::Optimizer::kNone;
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    if (!trains || !program.parameters[i].gradient) continue;
+    chunk_of(i).trained = true;
+    ++chunk_of(i).gradients;
+  }
+  for (const OperatorId op : needs.readers) {
+    for (const std::int32_t parameter : lifetimes.parameters_used[op]) {
+      ChunkNeeds& chunk = chunk_of(parameter);
+      chunk.last_use = op;
+      if (chunk.first_use < 0) chunk.first_use = op;
+    }
+  }
+  for (std::size_t c = 0; c < result.chunks.size(); ++c) {
+    const OperatorId last = result.chunks[c].last_use;
+    if (last >= 0) result.last_uses.push_back({last, static_cast<std::int32_t>(c)});
+  }
+  std::sort(result.last_uses.begin(), result.last_uses.end());
+  return result;
 }
 
 }  // namespace elixir::schedule

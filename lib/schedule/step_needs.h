@@ -1,26 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the operators and chunks of one micro-batch need. It is computed once from the program,
-// before any task is made: which gradients are complete after a call, and which chunks no later
-// call reads.
+// What the operators and chunks of one micro-batch need, found before any task is made: which
+// gradients are complete after a call, and which chunks no later call reads. Most of it is the same
+// under every plan, so that a search finds it once.
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "program/program.h"
+#include "schedule/lists.h"
 
 namespace elixir::schedule {
 
-/// What is true after one operator.
-struct OperatorNeeds {
-  std::vector<std::int32_t> gradients_ready;  ///< parameters whose gradient is complete
-  std::vector<program::StorageId>
-      gradients_last_used;                     ///< gradients' storages that no later call reads
-  std::vector<std::int32_t> chunks_last_used;  ///< chunks that no later call reads
+/// The same under every plan.
+struct ProgramNeeds {
+  bool training = true;
+  /// By operator: whether it is executed, and in a phase that runs.
+  std::vector<bool> executed, runs;
+  /// By operator that runs: it uses parameters, completes or ends gradients, or makes the loss. Only
+  /// around such operators can a plan need more than the next operator.
+  std::vector<bool> stops;
+  std::vector<program::OperatorId> readers;  ///< that run and use parameters, ascending
+  Lists gradients_ready;             ///< by operator: parameters whose gradient it completes
+  std::vector<bool> ends_gradients;  ///< by operator: no later call reads some gradients' storage
+  std::vector<int> gradients_in;     ///< by storage: number of parameters whose gradient it is
+  std::vector<std::int64_t> gradient_elements;  ///< by parameter; 0 without a gradient
+  /// Storages that no operator releases: gradients, the loss, and without training whatever
+  /// backward would have used. Ascending.
+  std::vector<program::StorageId> left_over;
+  program::OperatorId loss_ready = -1;
 };
+
+/// With `training` false, only the forward phase runs and nothing is trained.
+[[nodiscard]] ProgramNeeds program_needs(const program::Program& program,
+                                         const program::Lifetimes& lifetimes,
+                                         bool training);
 
 struct ChunkNeeds {
   bool trained = false;
@@ -29,21 +47,21 @@ struct ChunkNeeds {
 };
 
 struct StepNeeds {
-  bool training = true;
-  std::vector<plan::Place> places;  ///< by parameter
   std::vector<ChunkNeeds> chunks;
-  std::vector<OperatorNeeds> operators;
-  std::vector<int> gradients_in;  ///< by storage: number of parameters whose gradient it is
-  program::OperatorId loss_ready = -1;
-  /// By operator: whether it is executed, and in a phase that runs.
-  std::vector<bool> executed, runs;
+  /// Chunks by the last operator that uses them, both ascending; without those that none uses.
+  struct LastUse {
+    program::OperatorId op = -1;
+    std::int32_t chunk = -1;
+    auto operator<=>(const LastUse&) const = default;
+  };
+  std::vector<LastUse> last_uses;
 };
 
-/// With `training` false, only the forward phase runs and nothing is trained. Throws
-/// kInconsistentPlan when a parameter is in no chunk.
+/// `places` are those of the plan's parameters.
 [[nodiscard]] StepNeeds step_needs(const program::Program& program,
                                    const program::Lifetimes& lifetimes,
+                                   const ProgramNeeds& needs,
                                    const plan::Plan& plan,
-                                   bool training);
+                                   const std::vector<plan::Place>& places);
 
 }  // namespace elixir::schedule

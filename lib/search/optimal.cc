@@ -10,48 +10,47 @@
 #include <utility>
 
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "search/placements.h"
 
 namespace elixir::search {
 namespace {
 
-/// Evaluates each placement once, and keeps those that fit.
+/// Evaluates each placement once, and keeps the best that fit.
 class Ranking {
  public:
   Ranking(const Problem& problem, const PlacementSpace& space) : problem_(problem), space_(space) {}
 
-  /// The step time; infinity when it does not fit.
-  double run(const Placement& placement) {
-    const auto seen = times_.find(key(placement));
-    if (seen != times_.end()) return seen->second;
-    throw_if_interrupted();
-    Evaluated evaluated = space_.evaluate(placement);
-    ++candidates_;
-    const bool fits = problem_.fits(evaluated);
-    const double time =
-        fits ? evaluated.simulation.step_ns : std::numeric_limits<double>::infinity();
-    times_.emplace(key(placement), time);
-    if (fits) {
-      kept_.push_back({placement, std::move(evaluated)});
-      std::stable_sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
-        return std::make_tuple(a.evaluated.simulation.step_ns,
-                               a.evaluated.gpu_memory_bytes,
-                               a.evaluated.simulation.host_bytes) <
-               std::make_tuple(b.evaluated.simulation.step_ns,
-                               b.evaluated.gpu_memory_bytes,
-                               b.evaluated.simulation.host_bytes);
-      });
-      if (kept_.size() > kMostKept) kept_.pop_back();
+  /// The result is that of one placement after the other.
+  void run(const std::vector<Placement>& placements) {
+    std::vector<Placement> fresh;
+    for (const Placement& placement : placements) {
+      if (times_.emplace(key(placement), kDoesNotFit).second) fresh.push_back(placement);
     }
-    return time;
+    candidates_ += static_cast<std::int64_t>(fresh.size());
+    constexpr std::size_t kAtOnce = 32;  // simulations in memory
+    for (std::size_t begin = 0; begin < fresh.size(); begin += kAtOnce) {
+      throw_if_interrupted();
+      std::vector<Evaluated> evaluated(std::min(kAtOnce, fresh.size() - begin));
+      in_parallel(evaluated.size(),
+                  [&](std::size_t i) { evaluated[i] = space_.outline(fresh[begin + i]); });
+      for (std::size_t i = 0; i < evaluated.size(); ++i) {
+        keep(fresh[begin + i], std::move(evaluated[i]));
+      }
+    }
   }
 
+  /// The step time of a placement that has been run; infinity when it does not fit.
+  [[nodiscard]] double time(const Placement& placement) const { return times_.at(key(placement)); }
   [[nodiscard]] bool any() const { return !kept_.empty(); }
   [[nodiscard]] const Placement& best() const { return kept_.front().placement; }
   [[nodiscard]] std::int64_t candidates() const { return candidates_; }
   [[nodiscard]] std::vector<Evaluated> take() {
     std::vector<Evaluated> plans;
-    for (Kept& kept : kept_) plans.push_back(std::move(kept.evaluated));
+    for (Kept& kept : kept_) {
+      space_.add_names(kept.evaluated.plan, kept.placement);
+      plans.push_back(std::move(kept.evaluated));
+    }
     return plans;
   }
 
@@ -61,21 +60,36 @@ class Ranking {
     Evaluated evaluated;
   };
   /// Placements with the same plan share a key.
-  [[nodiscard]] std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t> key(
-      const Placement& placement) const {
-    const plan::Plan plan = space_.plan_of(placement);
+  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t>;
+  [[nodiscard]] Key key(const Placement& placement) const {
+    const std::size_t chunks = space_.packings()[placement.packing].chunks.size();
     return {placement.packing,
             placement.resident,
-            std::min(placement.streamed_optimizer, plan.chunks.size() - placement.resident),
-            plan.cache.blocks,
+            std::min(placement.streamed_optimizer, chunks - placement.resident),
+            space_.blocks(placement),
             placement.gradient_window_bytes};
   }
 
+  void keep(const Placement& placement, Evaluated evaluated) {
+    if (!problem_.fits(evaluated)) return;
+    times_[key(placement)] = evaluated.simulation.step_ns;
+    kept_.push_back({placement, std::move(evaluated)});
+    std::stable_sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
+      return std::make_tuple(a.evaluated.simulation.step_ns,
+                             a.evaluated.gpu_memory_bytes,
+                             a.evaluated.simulation.host_bytes) <
+             std::make_tuple(b.evaluated.simulation.step_ns,
+                             b.evaluated.gpu_memory_bytes,
+                             b.evaluated.simulation.host_bytes);
+    });
+    if (kept_.size() > kMostKept) kept_.pop_back();
+  }
+
   static constexpr std::size_t kMostKept = 6;
+  static constexpr double kDoesNotFit = std::numeric_limits<double>::infinity();
   const Problem& problem_;
   const PlacementSpace& space_;
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t>, double>
-      times_;
+  std::map<Key, double> times_;
   std::vector<Kept> kept_;
   std::int64_t candidates_ = 0;
 };
@@ -167,18 +181,18 @@ std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Proble
   return windows;
 }
 
-/// Tries every packing with several numbers of blocks, and fills the rest of the budget in several
-/// ways.
-void try_packings(const Problem& problem,
-                  const PlacementSpace& space,
-                  Ranking& ranking,
-                  std::int64_t window_bytes,
-                  std::int64_t dynamic_bytes) {
+/// Every packing with several numbers of blocks, and the rest of the budget filled in several ways.
+std::vector<Placement> filled_packings(const Problem& problem,
+                                       const PlacementSpace& space,
+                                       std::int64_t window_bytes,
+                                       std::int64_t dynamic_bytes) {
   const std::int64_t budget_bytes = problem.gpu_budget_bytes();
+  std::vector<Placement> placements;
   for (std::size_t p = 0; p < space.packings().size(); ++p) {
+    throw_if_interrupted();
     Placement base{.packing = p, .gradient_window_bytes = window_bytes};
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
-    for (const std::int64_t blocks : block_counts(space.fewest_blocks(base), chunks)) {
+    for (const std::int64_t blocks : block_counts(space.blocks(base), chunks)) {
       base.blocks = blocks;
       if (space.gpu_memory_of(base, dynamic_bytes) > budget_bytes) continue;
       for (const Prefer prefer : {Prefer::kResident,
@@ -186,10 +200,11 @@ void try_packings(const Problem& problem,
                                   Prefer::kHalf,
                                   Prefer::kQuarter,
                                   Prefer::kThreeQuarters}) {
-        ranking.run(fill(space, base, prefer, budget_bytes, dynamic_bytes));
+        placements.push_back(fill(space, base, prefer, budget_bytes, dynamic_bytes));
       }
     }
   }
+  return placements;
 }
 
 /// The placements that differ by one small step.
@@ -225,9 +240,10 @@ void improve(const PlacementSpace& space, Ranking& ranking) {
   for (bool better = true; better;) {
     better = false;
     const Placement from = ranking.best();
-    const double best_ns = ranking.run(from);
-    for (const Placement& to : neighbours(space, from)) {
-      better = ranking.run(to) < best_ns || better;
+    const std::vector<Placement> near = neighbours(space, from);
+    ranking.run(near);
+    for (const Placement& to : near) {
+      better = ranking.time(to) < ranking.time(from) || better;
     }
   }
 }
@@ -259,16 +275,16 @@ BestPlans best_plans(const Problem& problem) {
   Ranking ranking(problem, space);
 
   // The chain decides whether anything fits. With tight budgets only its members fit.
-  ranking.run(space.smallest());
+  ranking.run({space.smallest()});
   if (!ranking.any()) {
     const auto least = least_device(chain_of(space), problem.host_budget_bytes());
     if (!least || least->gpu_memory_bytes > problem.gpu_budget_bytes()) {
       return {.candidates = ranking.candidates()};
     }
-    ranking.run(least->placement);
+    ranking.run({least->placement});
   }
   for (const auto& [window_bytes, dynamic_bytes] : gradient_windows(problem, space)) {
-    try_packings(problem, space, ranking, window_bytes, dynamic_bytes);
+    ranking.run(filled_packings(problem, space, window_bytes, dynamic_bytes));
   }
   improve(space, ranking);
   return {.plans = ranking.take(), .candidates = ranking.candidates()};

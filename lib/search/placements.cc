@@ -27,33 +27,38 @@ PlacementSpace::PlacementSpace(const Problem& problem)
 }
 
 State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) const {
-  const Packing& packing = packings_[placement.packing];
   if (chunk < placement.resident) return State::kResident;
   if (chunk < placement.resident + placement.streamed_optimizer) return State::kStreamedOptimizer;
-  // A private chunk always has a place on the device for the whole step.
-  const bool stays = packing.outlier[chunk] || packing.chunks[chunk].kind == Chunk::Kind::kPrivate;
-  return stays ? State::kStreamedOptimizer : State::kStreamed;
+  return through_cache(packings_[placement.packing], chunk) ? State::kStreamed
+                                                            : State::kStreamedOptimizer;
 }
 
-plan::Plan PlacementSpace::plan_of(const Placement& placement) const {
+Evaluated PlacementSpace::outline(const Placement& placement) const {
+  const Packing& packing = packings_[placement.packing];
   plan::Plan plan = problem_.blank_plan("optimal");
-  plan.chunks = packings_[placement.packing].chunks;
+  plan.chunks = packing.chunks;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-    const State state = state_of(placement, c);
-    Chunk& chunk = plan.chunks[c];
-    chunk.parameter_home = state == State::kStreamed ? Home::kHost : Home::kDevice;
-    chunk.gradient_home = chunk.optimizer_home =
-        state == State::kResident ? Home::kDevice : Home::kHost;
+    set_homes(plan.chunks[c], state_of(placement, c));
   }
-  plan.cache.gradient_window_bytes = placement.gradient_window_bytes;
-  problem_.set_cache(plan, placement.blocks);
-  return plan;
+  const Footprint& footprint = footprints_[placement.packing];
+  plan.cache = {.blocks = footprint.blocks(placement),
+                .block_bytes = footprint.block_bytes(placement),
+                .gradient_window_bytes = placement.gradient_window_bytes};
+  std::string description = describe(plan);
+  return problem_.evaluate(std::move(plan), packing.places, std::move(description));
+}
+
+void PlacementSpace::add_names(plan::Plan& plan, const Placement& placement) const {
+  const Packing& packing = packings_[placement.packing];
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    plan.chunks[c].parameters = packing.names[c];
+  }
 }
 
 Evaluated PlacementSpace::evaluate(const Placement& placement) const {
-  plan::Plan plan = plan_of(placement);
-  std::string description = describe(plan);
-  return problem_.evaluate(std::move(plan), std::move(description));
+  Evaluated evaluated = outline(placement);
+  add_names(evaluated.plan, placement);
+  return evaluated;
 }
 
 std::int64_t PlacementSpace::gpu_memory_of(const Placement& placement,
@@ -66,29 +71,20 @@ std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,
                                               std::int64_t window_bytes) const {
   Placement placement = base;
   placement.gradient_window_bytes = window_bytes;
-  const Evaluated evaluated = evaluate(placement);
+  const Evaluated evaluated = outline(placement);
   return evaluated.simulation.device.bytes - device_bytes(placement);
 }
 
-std::vector<schedule::Buffer> PlacementSpace::buffers_of(const Placement& placement) const {
-  return schedule::chunk_buffers(plan_of(placement),
-                                 packings_[placement.packing].trained,
-                                 problem_.request().accumulation_steps)
-      .all;
-}
-
 std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
-  return fixed_bytes_ + schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kDevice);
+  return fixed_bytes_ + footprints_[placement.packing].bytes(placement).device;
 }
 
 std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
-  return schedule::buffer_bytes(buffers_of(placement), schedule::Arena::kHost);
+  return footprints_[placement.packing].bytes(placement).host;
 }
 
-std::int64_t PlacementSpace::fewest_blocks(const Placement& placement) const {
-  Placement counted = placement;
-  counted.blocks = 0;
-  return plan_of(counted).cache.blocks;
+std::int64_t PlacementSpace::blocks(const Placement& placement) const {
+  return footprints_[placement.packing].blocks(placement);
 }
 
 Placement PlacementSpace::smallest() const {
@@ -110,7 +106,15 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
   Packing packing;
   packing.capacity_bytes = capacity_bytes;
   packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);
-  for (const Members& members : layout) {
+  packing.places.resize(problem_.program().parameters.size());
+  for (std::size_t c = 0; c < layout.size(); ++c) {
+    const Members& members = layout[c];
+    packing.names.push_back(std::move(packing.chunks[c].parameters));
+    packing.chunks[c].parameters.clear();
+    for (std::size_t i = 0; i < members.items.size(); ++i) {
+      packing.places[members.items[i].parameter] = {
+          .chunk = static_cast<std::int32_t>(c), .offset_bytes = packing.names[c][i].offset_bytes};
+    }
     packing.trained.push_back(
         trains_ &&
         problem_.program().parameters[members.items.front().parameter].gradient.has_value());
@@ -124,13 +128,13 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
 }
 
 bool PlacementSpace::same_chunks(const Packing& a, const Packing& b) {
-  return a.chunks.size() == b.chunks.size() &&
-         std::equal(a.chunks.begin(),
-                    a.chunks.end(),
-                    b.chunks.begin(),
-                    [](const Chunk& x, const Chunk& y) {
-                      return x.bytes == y.bytes && x.parameters.size() == y.parameters.size();
-                    });
+  if (a.chunks.size() != b.chunks.size()) return false;
+  for (std::size_t c = 0; c < a.chunks.size(); ++c) {
+    if (a.chunks[c].bytes != b.chunks[c].bytes || a.names[c].size() != b.names[c].size()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void PlacementSpace::find_outliers(std::size_t index) {
@@ -142,20 +146,20 @@ void PlacementSpace::find_outliers(std::size_t index) {
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
     return packing.chunks[a].bytes > packing.chunks[b].bytes;
   });
-  std::int64_t best_bytes = device_bytes({.packing = index});
-  std::size_t best_count = 0;
+  const std::vector<ChunkBytes> bytes =
+      chunk_bytes(packing, problem_.request().optimizer, problem_.request().accumulation_steps);
+  const auto footprint = [&] { return Footprint(packing, bytes, problem_.use_sets()); };
+  footprints_.push_back(footprint());
+  std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
-  for (std::size_t count = 1; count <= most; ++count) {
-    packing.outlier[by_size[count - 1]] = true;
-    const std::int64_t bytes = device_bytes({.packing = index});
-    if (bytes < best_bytes) {
-      best_bytes = bytes;
-      best_count = count;
-    }
+  for (std::size_t count = 0; count < most; ++count) {
+    packing.outlier[by_size[count]] = true;
+    Footprint candidate = footprint();
+    if (candidate.bytes({}).device >= footprints_.back().bytes({}).device) continue;
+    footprints_.back() = std::move(candidate);
+    best = packing.outlier;
   }
-  for (std::size_t count = best_count; count < most; ++count) {
-    packing.outlier[by_size[count]] = false;
-  }
+  packing.outlier = std::move(best);
 }
 
 void PlacementSpace::make_packings() {

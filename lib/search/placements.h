@@ -5,43 +5,26 @@
 // It keeps the first chunks wholly on the device, keeps only the parameters of the next chunks
 // there, and streams the rest through blocks.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "search/footprint.h"
 #include "search/problem.h"
 
 namespace elixir::search {
-
-/// Which parts of a chunk are at home on the device: everything, only parameters, or nothing.
-enum class State : std::uint8_t { kResident, kStreamedOptimizer, kStreamed };
-
-/// One way of packing, as a plan without homes. Marks the chunks that are too large to go through
-/// the cache.
-struct Packing {
-  std::vector<plan::Chunk> chunks;
-  std::vector<bool> trained;
-  std::vector<bool> outlier;
-  std::int64_t capacity_bytes = 0;
-};
-
-struct Placement {
-  std::size_t packing = 0;
-  std::size_t resident = 0;            ///< number of chunks, from the front
-  std::size_t streamed_optimizer = 0;  ///< number of chunks after them
-  std::int64_t blocks = 0;
-  std::int64_t gradient_window_bytes = 0;
-  auto operator<=>(const Placement&) const = default;
-};
 
 class PlacementSpace {
  public:
   explicit PlacementSpace(const Problem& problem);
   [[nodiscard]] const std::vector<Packing>& packings() const { return packings_; }
   [[nodiscard]] State state_of(const Placement& placement, std::size_t chunk) const;
-  [[nodiscard]] plan::Plan plan_of(const Placement& placement) const;
   [[nodiscard]] Evaluated evaluate(const Placement& placement) const;
+  /// Same, but the chunks of the plan lack their `parameters`, for plans that are only compared.
+  [[nodiscard]] Evaluated outline(const Placement& placement) const;
+  void add_names(plan::Plan& plan, const Placement& placement) const;
   /// GPU budget that a placement needs when the operators' own memory peaks at `dynamic_bytes`.
   [[nodiscard]] std::int64_t gpu_memory_of(const Placement& placement,
                                            std::int64_t dynamic_bytes) const;
@@ -51,14 +34,14 @@ class PlacementSpace {
   /// Bytes of the plan's buffers; on the device the model's buffers too.
   [[nodiscard]] std::int64_t device_bytes(const Placement& placement) const;
   [[nodiscard]] std::int64_t host_bytes(const Placement& placement) const;
-  [[nodiscard]] std::int64_t fewest_blocks(const Placement& placement) const;
+  /// The number of cache blocks that the plan gets: what the placement says, within what works.
+  [[nodiscard]] std::int64_t blocks(const Placement& placement) const;
   /// The smallest placement: everything streamed, with one block or as few as work, in the packing
   /// that needs the least.
   [[nodiscard]] Placement smallest() const;
   [[nodiscard]] std::int64_t dynamic_bytes() const { return dynamic_bytes_; }
 
  private:
-  [[nodiscard]] std::vector<schedule::Buffer> buffers_of(const Placement& placement) const;
   void add_packing(Layout layout, std::int64_t capacity_bytes);
   static bool same_chunks(const Packing& a, const Packing& b);
   /// Excludes the largest chunks from the cache, as long as that makes the smallest plan smaller.
@@ -72,6 +55,7 @@ class PlacementSpace {
   bool trains_ = true;
   std::int64_t fixed_bytes_ = 0, dynamic_bytes_ = 0;
   std::vector<Packing> packings_;
+  std::vector<Footprint> footprints_;  ///< by packing
 };
 
 /// A member of the chain. The chain starts with the smallest plan and makes one more chunk resident

@@ -27,6 +27,8 @@ Problem::Problem(const program::Program& program,
       hardware_(hardware),
       request_(request),
       lifetimes_(program::analyse_lifetimes(program)),
+      needs_(schedule::program_needs(program, lifetimes_, /*training=*/true)),
+      device_changes_(program, lifetimes_),
       cost_(hardware) {
   const program::Target of_hardware = hardware::target_of(hardware);
   if (!of_hardware.goes_with(program.target)) {
@@ -122,15 +124,26 @@ std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t stati
 }
 
 Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
+  const std::vector<plan::Place> places = plan::locate_parameters(plan, program_);
+  return evaluate(std::move(plan), places, std::move(description));
+}
+
+Evaluated Problem::evaluate(plan::Plan plan,
+                            const std::vector<plan::Place>& places,
+                            std::string description) const {
   Evaluated result;
   result.description = std::move(description);
-  const schedule::Schedule schedule =
-      schedule::lower(program_, lifetimes_, plan, {.clip_gradients = request_.clip_gradients});
-  result.simulation =
-      schedule::simulate(schedule, program_, lifetimes_, plan, cost_, operator_costs_);
+  result.simulation = schedule::lower_and_simulate(program_,
+                                                   lifetimes_,
+                                                   needs_,
+                                                   device_changes_,
+                                                   plan,
+                                                   places,
+                                                   {.clip_gradients = request_.clip_gradients},
+                                                   cost_,
+                                                   operator_costs_);
   result.gpu_memory_bytes =
-      gpu_memory_for(result.simulation.device.bytes,
-                     schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice));
+      gpu_memory_for(result.simulation.device.bytes, result.simulation.device_buffer_bytes);
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);

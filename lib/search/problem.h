@@ -19,6 +19,7 @@
 #include "program/program.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
+#include "schedule/step_needs.h"
 #include "search/layout.h"
 #include "search/search.h"
 
@@ -82,6 +83,10 @@ class Problem {
 
   /// Lowers and simulates the plan, and fills `plan.predicted`.
   [[nodiscard]] Evaluated evaluate(plan::Plan plan, std::string description) const;
+  /// Same, for a plan whose parameters are at `places`: its chunks need no names.
+  [[nodiscard]] Evaluated evaluate(plan::Plan plan,
+                                   const std::vector<plan::Place>& places,
+                                   std::string description) const;
   /// The GPU budget for a device peak of `peak_bytes`, of which `static_bytes` are buffers.
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
                                             std::int64_t static_bytes) const;
@@ -98,6 +103,8 @@ class Problem {
   const hardware::HardwareProfile& hardware_;
   const Request& request_;
   program::Lifetimes lifetimes_;
+  schedule::ProgramNeeds needs_;
+  schedule::DeviceChanges device_changes_;
   hardware::CostModel cost_;
   schedule::OperatorCosts operator_costs_;
   std::vector<Item> items_;

@@ -165,6 +165,42 @@ TEST(Simulate, TrafficCountsWhatTheCopyStreamsMove) {
   EXPECT_EQ(traffic.device_to_host_bytes, 2 * (weight + bias) + 4);
 }
 
+TEST(Simulate, WithoutAScheduleInMemoryTheFiguresAreTheSame) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    const program::Program program = fakes::random_program(seed);
+    const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+    const hardware::CostModel cost(fakes::machine(seed % 2 == 0));
+    const plan::Plan plan =
+        lay_out(program,
+                {.chunk_bytes = 4096,
+                 .parameters = Home::kHost,
+                 .gradients = Home::kHost,
+                 .optimizer = seed % 3 == 0 ? Home::kDevice : Home::kHost,
+                 .blocks = 8,
+                 .gradient_window_bytes = static_cast<std::int64_t>(seed % 3) * 1000,
+                 .accumulation_steps = 1 + static_cast<int>(seed % 2)});
+    const LoweringOptions options{.clip_gradients = seed % 4 < 2};
+    const Simulation expected = run(program, plan, cost, options).simulation;
+    const Simulation simulation = lower_and_simulate(program,
+                                                     lifetimes,
+                                                     program_needs(program, lifetimes, true),
+                                                     DeviceChanges(program, lifetimes),
+                                                     plan,
+                                                     plan::locate_parameters(plan, program),
+                                                     options,
+                                                     cost,
+                                                     operator_costs(program, lifetimes, cost));
+    EXPECT_EQ(simulation.step_ns, expected.step_ns) << "seed " << seed;
+    EXPECT_EQ(simulation.tasks.size(), expected.tasks.size());
+    EXPECT_EQ(simulation.busy_ns, expected.busy_ns);
+    EXPECT_EQ(simulation.device.bytes, expected.device.bytes);
+    EXPECT_EQ(simulation.device.task, expected.device.task);
+    EXPECT_EQ(simulation.device.by_category_bytes, expected.device.by_category_bytes);
+    EXPECT_EQ(simulation.host_bytes, expected.host_bytes);
+    EXPECT_EQ(simulation.traffic.fetches, expected.traffic.fetches);
+  }
+}
+
 TEST(Simulate, HostBytesAreTheHostBuffers) {
   const program::Program program = fakes::mlp({64, 64}, 4);
   const hardware::CostModel cost(fakes::machine(false));

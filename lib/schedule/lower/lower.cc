@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "schedule/lower/updates.h"
 #include "schedule/schedule.h"
 #include "schedule/step_needs.h"
+#include "schedule/task_sink.h"
 
 namespace elixir::schedule {
 namespace {
@@ -47,21 +49,24 @@ struct MicroBatch {
   int index = 0;
   OpenRange range;
   std::vector<GradientStorage> storages;
-  std::vector<StorageId> outstanding;  ///< stored, not yet released
-  std::int64_t outstanding_bytes = 0;  ///< of those that are being copied
+  // Gradients that are stored and not yet released, oldest first.
+  std::vector<StorageId> stored;   ///< on the device
+  std::vector<StorageId> copying;  ///< on their way to the host
+  std::int64_t copying_bytes = 0;
   TaskId loss_read = -1;
 };
 
 /// What happens once an operator has run, before the next one does.
 struct OperatorEnd {
-  const OperatorNeeds& needs;
+  std::span<const std::int32_t> gradients_ready;
   bool frees_block = false;
   bool makes_loss = false;
+  bool frees_gradients = false;
   std::vector<std::int32_t> finished;  ///< chunks that may be updated now
 
   [[nodiscard]] bool nothing() const {
-    return !frees_block && !makes_loss && needs.gradients_ready.empty() &&
-           needs.gradients_last_used.empty() && finished.empty();
+    return !frees_block && !makes_loss && gradients_ready.empty() && !frees_gradients &&
+           finished.empty();
   }
 };
 
@@ -86,9 +91,12 @@ std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
 
 class Lowering {
  public:
-  Lowering(const program::Program& program,
+  Lowering(TaskSink& sink,
+           const program::Program& program,
            const program::Lifetimes& lifetimes,
+           const ProgramNeeds& program_needs,
            const plan::Plan& plan,
+           const std::vector<plan::Place>& places,
            const LoweringOptions& options)
       : program_(program),
         lifetimes_(lifetimes),
@@ -96,20 +104,22 @@ class Lowering {
         options_(options),
         micro_batches_(options.training ? plan.accumulation_steps : 1),
         operator_count_(static_cast<OperatorId>(program.operators.size())),
-        needs_(step_needs(program, lifetimes, plan, options.training)),
+        program_needs_(program_needs),
+        places_(places),
+        needs_(step_needs(program, lifetimes, program_needs, plan, places)),
+        tasks_(sink),
         buffers_(step_buffers(program, lifetimes, plan, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_read_(program.parameters.size(), -1),
-        loads_(choose_loads(lifetimes, plan, needs_, buffers_, micro_batches_)),
-        updates_(plan, buffers_, chunk_tasks_, tasks_) {}
+        loads_(
+            choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
+        updates_(plan, buffers_, chunk_tasks_, tasks_) {
+    sink.begin(buffers_.all);
+  }
 
-  Schedule run() {
+  void run() {
     for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
     if (options_.training && options_.clip_gradients) updates_.clip_and_update();
-    return {.buffers = buffers_.all,
-            .tasks = tasks_.take(),
-            .micro_batches = micro_batches_,
-            .training = options_.training};
   }
 
  private:
@@ -121,7 +131,7 @@ class Lowering {
   /// Emits the open range up to `end` as a compute task, unless no executed operator is in it.
   void close_range(OperatorId end) {
     for (OperatorId op = now_.range.first; op < end; ++op) {
-      if (needs_.executed[op]) return emit_range(end);
+      if (program_needs_.executed[op]) return emit_range(end);
     }
   }
 
@@ -134,32 +144,31 @@ class Lowering {
                                 .first = range.first,
                                 .last = end,
                                 .releases = std::move(range.releases)},
-                               std::move(range.after));
-    for (OperatorId op = range.first; op < end; ++op) {
-      for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
-        chunk_tasks_[chunk].reader = last_compute_;
-      }
+                               range.after);
+    while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
+      chunk_tasks_[needs_.last_uses[next_last_use_++].chunk].reader = last_compute_;
     }
   }
 
   void lower_micro_batch(int m) {
     now_ = {.index = m, .storages = std::vector<GradientStorage>(program_.storages.size())};
     for (std::size_t s = 0; s < now_.storages.size(); ++s) {
-      now_.storages[s].stores_left = needs_.gradients_in[s];
+      now_.storages[s].stores_left = program_needs_.gradients_in[s];
     }
+    next_last_use_ = 0;
     load_inputs();
     if (m == 0) fetch_freed(-1);
     for (OperatorId op = 0; op < operator_count_; ++op) {
-      if (!needs_.runs[op]) {
+      if (!program_needs_.runs[op]) {
         if (now_.range.first < op) emit_range(op);
         now_.range.first = op + 1;
         continue;
       }
-      if (!needs_.executed[op]) continue;
+      if (!program_needs_.stops[op]) continue;
       require_chunks(op);
       after_operator(op);
     }
-    const bool ends_open = operator_count_ > 0 && needs_.runs[operator_count_ - 1] &&
+    const bool ends_open = operator_count_ > 0 && program_needs_.runs[operator_count_ - 1] &&
                            now_.range.first < operator_count_;
     if (ends_open) emit_range(operator_count_);
     end_micro_batch();
@@ -216,23 +225,27 @@ class Lowering {
   [[nodiscard]] std::vector<std::int32_t> finished_chunks(OperatorId op) const {
     std::vector<std::int32_t> finished;
     if (!options_.training || options_.clip_gradients || !last_micro_batch()) return finished;
-    for (const std::int32_t chunk : needs_.operators[op].chunks_last_used) {
-      if (needs_.chunks[chunk].trained) finished.push_back(chunk);
+    // Those of earlier ranges are behind.
+    for (std::size_t i = next_last_use_; i < needs_.last_uses.size(); ++i) {
+      const StepNeeds::LastUse& last = needs_.last_uses[i];
+      if (last.op > op) break;
+      if (last.op == op && needs_.chunks[last.chunk].trained) finished.push_back(last.chunk);
     }
     return finished;
   }
 
   void after_operator(OperatorId op) {
-    const OperatorEnd end{.needs = needs_.operators[op],
+    const OperatorEnd end{.gradients_ready = program_needs_.gradients_ready[op],
                           .frees_block = loads_.frees_at(position(op)),
-                          .makes_loss = op == needs_.loss_ready,
+                          .makes_loss = op == program_needs_.loss_ready,
+                          .frees_gradients = program_needs_.ends_gradients[op],
                           .finished = finished_chunks(op)};
     if (end.nothing()) return;
     close_range(op + 1);
     fetch_freed(position(op));
     if (end.makes_loss) read_loss();
-    for (const std::int32_t parameter : end.needs.gradients_ready) {
-      const std::int32_t chunk = needs_.places[parameter].chunk;
+    for (const std::int32_t parameter : end.gradients_ready) {
+      const std::int32_t chunk = places_[parameter].chunk;
       if (needs_.chunks[chunk].trained) {
         store_gradient(parameter);
         const bool complete = last_micro_batch() && --chunk_tasks_[chunk].gradients_left == 0;
@@ -267,15 +280,17 @@ class Lowering {
   // --- Gradients ---------------------------------------------------------------------------------
 
   void store_gradient(std::int32_t parameter) {
-    const std::int32_t c = needs_.places[parameter].chunk;
+    const std::int32_t c = places_[parameter].chunk;
     const Chunk& chunk = plan_.chunks[c];
     const program::TensorRef& gradient = *program_.parameters[parameter].gradient;
     const ChunkBuffers& mine = buffers_.of_chunk[c];
     const bool to_host = chunk.gradient_home == Home::kHost;
     const bool lands = mine.landing >= 0;
     const bool adds = now_.index > 0;
+    const std::int64_t elements = program_needs_.gradient_elements[parameter];
     const std::int64_t sum_bytes =
-        gradient.numel() * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
+        elements * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
+    const std::int64_t gradient_bytes = elements * program::element_bytes(gradient.dtype);
     // Over a link the gradient's bytes; on the device what the pass reads and writes.
     TaskId done = tasks_.add({.kind = TaskKind::kStoreGradient,
                               .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
@@ -283,7 +298,7 @@ class Lowering {
                               .chunk = c,
                               .parameter = parameter,
                               .destination = lands ? mine.landing : mine.gradients,
-                              .bytes = gradient.bytes() + (to_host ? 0 : sum_bytes)},
+                              .bytes = gradient_bytes + (to_host ? 0 : sum_bytes)},
                              {last_compute_, landing_read_[parameter]});
     if (to_host) now_.storages[gradient.storage].copy = done;
     if (lands) {
@@ -294,7 +309,7 @@ class Lowering {
                          .parameter = parameter,
                          .source = mine.landing,
                          .destination = mine.gradients,
-                         .bytes = gradient.bytes() + sum_bytes},
+                         .bytes = gradient_bytes + sum_bytes},
                         {done});
       landing_read_[parameter] = done;
     }
@@ -303,8 +318,9 @@ class Lowering {
 
   void await_release(StorageId storage) {
     if (--now_.storages[storage].stores_left > 0) return;
-    now_.outstanding.push_back(storage);
-    if (now_.storages[storage].copy >= 0) now_.outstanding_bytes += bytes_of(storage);
+    const bool copies = now_.storages[storage].copy >= 0;
+    (copies ? now_.copying : now_.stored).push_back(storage);
+    if (copies) now_.copying_bytes += bytes_of(storage);
   }
 
   [[nodiscard]] std::int64_t bytes_of(StorageId storage) const {
@@ -314,21 +330,24 @@ class Lowering {
   /// Lets gradients go that nobody needs any more: at once when no copy is under way; else, oldest
   /// first, those that the window has no room for, and the next range waits for their copies.
   void release_gradients(OperatorId op) {
-    std::vector<StorageId> kept;
-    for (const StorageId storage : now_.outstanding) {
-      const TaskId copy = now_.storages[storage].copy;
-      const bool over = now_.outstanding_bytes > plan_.cache.gradient_window_bytes;
-      if (lifetimes_.storages[storage].last_use > op || (copy >= 0 && !over)) {
-        kept.push_back(storage);
+    const auto needed = [&](StorageId storage) {
+      return lifetimes_.storages[storage].last_use > op;
+    };
+    std::erase_if(now_.stored, [&](StorageId storage) {
+      if (!needed(storage)) release(storage);
+      return !needed(storage);
+    });
+    auto next = now_.copying.begin();
+    while (next != now_.copying.end() && now_.copying_bytes > plan_.cache.gradient_window_bytes) {
+      if (needed(*next)) {
+        ++next;
         continue;
       }
-      if (copy >= 0) {
-        now_.range.after.push_back(copy);
-        now_.outstanding_bytes -= bytes_of(storage);
-      }
-      release(storage);
+      now_.range.after.push_back(now_.storages[*next].copy);
+      now_.copying_bytes -= bytes_of(*next);
+      release(*next);
+      next = now_.copying.erase(next);
     }
-    now_.outstanding = std::move(kept);
   }
 
   void release(StorageId storage) {
@@ -337,20 +356,15 @@ class Lowering {
   }
 
   void end_micro_batch() {
-    for (const StorageId storage : now_.outstanding) {
+    for (const StorageId storage : now_.stored) release(storage);
+    for (const StorageId storage : now_.copying) {
       now_.range.after.push_back(now_.storages[storage].copy);
       release(storage);
     }
     if (now_.loss_read >= 0) now_.range.after.push_back(now_.loss_read);
     // What is left: the loss, and in a forward-only schedule whatever backward would have used.
-    for (const program::Storage& storage : program_.storages) {
-      const program::StorageUse& use = lifetimes_.storages[storage.id];
-      const bool made = use.origin == program::Origin::kProduced && use.producer >= 0 &&
-                        needs_.runs[use.producer];
-      if (!made || now_.storages[storage.id].released) continue;
-      const bool kept = !needs_.runs[use.last_use] || storage.id == program_.loss.storage ||
-                        needs_.gradients_in[storage.id] > 0;
-      if (kept) release(storage.id);
+    for (const StorageId storage : program_needs_.left_over) {
+      if (!now_.storages[storage].released) release(storage);
     }
     emit_range(now_.range.first);
   }
@@ -361,15 +375,18 @@ class Lowering {
   const LoweringOptions& options_;
   const int micro_batches_;
   const OperatorId operator_count_;
+  const ProgramNeeds& program_needs_;
+  const std::vector<plan::Place>& places_;
   const StepNeeds needs_;
+  TaskList tasks_;
   const StepBuffers buffers_;
 
-  TaskList tasks_;
   std::vector<ChunkTasks> chunk_tasks_;  // by chunk
   std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
   LoadQueue loads_;
   Updates updates_;
   MicroBatch now_;
+  std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
 };
 
@@ -387,14 +404,49 @@ void check_size(const program::Program& program, int micro_batches) {
       .help("use fewer accumulation steps and larger micro-batches");
 }
 
+/// Keeps all tasks.
+class Collector : public TaskSink {
+ public:
+  explicit Collector(Schedule& schedule) : schedule_(schedule) {}
+  void begin(const std::vector<Buffer>& buffers) override { schedule_.buffers = buffers; }
+  void take(Task&& task, std::span<const TaskId> after) override {
+    schedule_.tasks.push_back(std::move(task));
+    schedule_.tasks.back().after.assign(after.begin(), after.end());
+  }
+
+ private:
+  Schedule& schedule_;
+};
+
 }  // namespace
+
+void lower_into(TaskSink& sink,
+                const program::Program& program,
+                const program::Lifetimes& lifetimes,
+                const ProgramNeeds& needs,
+                const plan::Plan& plan,
+                const std::vector<plan::Place>& places,
+                const LoweringOptions& options) {
+  require(needs.training == options.training, "the needs are those of another kind of step");
+  if (options.training) check_size(program, plan.accumulation_steps);
+  Lowering(sink, program, lifetimes, needs, plan, places, options).run();
+}
 
 Schedule lower(const program::Program& program,
                const program::Lifetimes& lifetimes,
                const plan::Plan& plan,
                const LoweringOptions& options) {
-  if (options.training) check_size(program, plan.accumulation_steps);
-  return Lowering(program, lifetimes, plan, options).run();
+  Schedule schedule{.micro_batches = options.training ? plan.accumulation_steps : 1,
+                    .training = options.training};
+  Collector collector(schedule);
+  lower_into(collector,
+             program,
+             lifetimes,
+             program_needs(program, lifetimes, options.training),
+             plan,
+             plan::locate_parameters(plan, program),
+             options);
+  return schedule;
 }
 
 }  // namespace elixir::schedule

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "search/footprint.h"
+
+#include <algorithm>
+
+#include "core/allocation_unit.h"
+#include "core/error.h"
+#include "schedule/buffers.h"
+
+namespace elixir::search {
+namespace {
+
+using plan::Chunk;
+using plan::Home;
+
+ArenaBytes sum(const ArenaBytes& a, const ArenaBytes& b) {
+  return {.device = a.device + b.device, .host = a.host + b.host};
+}
+
+ArenaBytes difference(const ArenaBytes& a, const ArenaBytes& b) {
+  return {.device = a.device - b.device, .host = a.host - b.host};
+}
+
+}  // namespace
+
+void set_homes(Chunk& chunk, State state) {
+  chunk.parameter_home = state == State::kStreamed ? Home::kHost : Home::kDevice;
+  chunk.gradient_home = chunk.optimizer_home =
+      state == State::kResident ? Home::kDevice : Home::kHost;
+}
+
+bool through_cache(const Packing& packing, std::size_t chunk) {
+  return !packing.outlier[chunk] && packing.chunks[chunk].kind == Chunk::Kind::kPublic;
+}
+
+std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
+                                    program::Optimizer optimizer,
+                                    int accumulation_steps) {
+  std::vector<ChunkBytes> result(packing.chunks.size());
+  plan::Plan alone;
+  alone.optimizer = optimizer;
+  alone.chunks.resize(1);
+  for (std::size_t c = 0; c < result.size(); ++c) {
+    const Chunk& of = packing.chunks[c];
+    alone.chunks.front() = {
+        .bytes = of.bytes, .dtype = of.dtype, .kind = of.kind, .gradient_dtype = of.gradient_dtype};
+    for (std::size_t s = 0; s < kStateCount; ++s) {
+      set_homes(alone.chunks.front(), static_cast<State>(s));
+      const schedule::StepBuffers buffers =
+          schedule::chunk_buffers(alone, {packing.trained[c]}, accumulation_steps);
+      ArenaBytes& own = result[c].own[s];
+      for (const schedule::Buffer& buffer : buffers.all) {
+        const std::int64_t bytes = rounded_allocation(buffer.bytes);
+        if (buffer.role == schedule::BufferRole::kHostStaging) {
+          result[c].staging += bytes;
+        } else {
+          (buffer.arena == schedule::Arena::kDevice ? own.device : own.host) += bytes;
+        }
+        // Sums and one largest staging are enough only as long as this holds.
+        require(buffer.role != schedule::BufferRole::kDeviceStaging &&
+                    (buffer.role != schedule::BufferRole::kHostStaging ||
+                     static_cast<State>(s) == State::kStreamedOptimizer),
+                "a placement has staging that the search does not count");
+      }
+    }
+  }
+  return result;
+}
+
+Footprint::Footprint(const Packing& packing,
+                     const std::vector<ChunkBytes>& chunks,
+                     const std::vector<std::vector<std::int32_t>>& use_sets)
+    : resident_(1), streamed_optimizer_(1), rest_(1) {
+  const auto add = [](std::vector<ArenaBytes>& sums, const ChunkBytes& chunk, State state) {
+    sums.push_back(sum(sums.back(), chunk.own[static_cast<std::size_t>(state)]));
+  };
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const bool cached = through_cache(packing, c);
+    add(resident_, chunks[c], State::kResident);
+    add(streamed_optimizer_, chunks[c], State::kStreamedOptimizer);
+    add(rest_, chunks[c], cached ? State::kStreamed : State::kStreamedOptimizer);
+    staging_.push_back(chunks[c].staging);
+  }
+  add_tails(packing, chunks, use_sets);
+}
+
+void Footprint::add_tails(const Packing& packing,
+                          const std::vector<ChunkBytes>& chunks,
+                          const std::vector<std::vector<std::int32_t>>& use_sets) {
+  tails_.resize(chunks.size() + 1);
+  std::vector<std::int32_t> used;
+  for (const std::vector<std::int32_t>& parameters : use_sets) {
+    used.clear();
+    for (const std::int32_t parameter : parameters) {
+      const std::int32_t chunk = packing.places[parameter].chunk;
+      if (through_cache(packing, chunk)) used.push_back(chunk);
+    }
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      Tail& tail = tails_[used[i]];
+      tail.fewest_blocks = std::max(tail.fewest_blocks, static_cast<std::int64_t>(used.size() - i));
+    }
+  }
+  for (std::size_t c = chunks.size(); c-- > 0;) {
+    Tail& tail = tails_[c];
+    const Tail& next = tails_[c + 1];
+    const bool cached = through_cache(packing, c);
+    tail.cached = next.cached + (cached ? 1 : 0);
+    tail.largest_bytes = std::max(next.largest_bytes, cached ? packing.chunks[c].bytes : 0);
+    tail.fewest_blocks = std::max(next.fewest_blocks, tail.fewest_blocks);
+    tail.staging = std::max(next.staging, cached ? 0 : chunks[c].staging);
+  }
+}
+
+std::size_t Footprint::held(const Placement& placement) const {
+  return std::min(placement.resident + placement.streamed_optimizer, staging_.size());
+}
+
+std::int64_t Footprint::blocks(const Placement& placement) const {
+  const Tail& tail = tails_[held(placement)];
+  const std::int64_t fewest = std::max(tail.fewest_blocks, std::int64_t{tail.cached > 0 ? 1 : 0});
+  return std::clamp(placement.blocks, fewest, std::max(fewest, tail.cached));
+}
+
+std::int64_t Footprint::block_bytes(const Placement& placement) const {
+  return tails_[held(placement)].largest_bytes;
+}
+
+ArenaBytes Footprint::bytes(const Placement& placement) const {
+  const std::size_t first = placement.resident;
+  const std::size_t second = held(placement);
+  ArenaBytes bytes =
+      sum(resident_[first], difference(streamed_optimizer_[second], streamed_optimizer_[first]));
+  bytes = sum(bytes, difference(rest_.back(), rest_[second]));
+  const Tail& tail = tails_[second];
+  bytes.device += blocks(placement) * rounded_allocation(tail.largest_bytes);
+  std::int64_t staging = tail.staging;
+  for (std::size_t c = first; c < second; ++c) staging = std::max(staging, staging_[c]);
+  bytes.host += staging;
+  return bytes;
+}
+
+}  // namespace elixir::search

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What the buffers of a placement take. The search asks this for tens of thousands of placements,
+// so it is read from sums over the chunks of a packing, without making a plan.
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace elixir::search {
+
+/// Which parts of a chunk are at home on the device: everything, only parameters, or nothing.
+enum class State : std::uint8_t { kResident, kStreamedOptimizer, kStreamed };
+inline constexpr std::size_t kStateCount = 3;
+
+void set_homes(plan::Chunk& chunk, State state);
+
+/// One way of packing, as a plan without homes. Marks the chunks that are too large to go through
+/// the cache.
+struct Packing {
+  std::vector<plan::Chunk> chunks;  ///< without `parameters`: names take long to copy
+  std::vector<std::vector<plan::ChunkParameter>> names;  ///< by chunk: its `parameters`
+  std::vector<plan::Place> places;                       ///< by parameter
+  std::vector<bool> trained;
+  std::vector<bool> outlier;
+  std::int64_t capacity_bytes = 0;
+};
+
+struct Placement {
+  std::size_t packing = 0;
+  std::size_t resident = 0;            ///< number of chunks, from the front
+  std::size_t streamed_optimizer = 0;  ///< number of chunks after them
+  std::int64_t blocks = 0;
+  std::int64_t gradient_window_bytes = 0;
+  auto operator<=>(const Placement&) const = default;
+};
+
+/// Whether the chunk goes through the cache when it is at home on the host. A private chunk always
+/// has a place on the device for the whole step.
+[[nodiscard]] bool through_cache(const Packing& packing, std::size_t chunk);
+
+struct ArenaBytes {
+  std::int64_t device = 0, host = 0;
+};
+
+/// The buffers of one chunk in each state.
+struct ChunkBytes {
+  std::array<ArenaBytes, kStateCount> own;  ///< by State
+  /// On the host, while only the optimizer is streamed. Chunks share it: the largest counts.
+  std::int64_t staging = 0;
+};
+[[nodiscard]] std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
+                                                  program::Optimizer optimizer,
+                                                  int accumulation_steps);
+
+class Footprint {
+ public:
+  /// `use_sets` are those of Problem.
+  Footprint(const Packing& packing,
+            const std::vector<ChunkBytes>& chunks,
+            const std::vector<std::vector<std::int32_t>>& use_sets);
+
+  /// All buffers that follow from the plan alone.
+  [[nodiscard]] ArenaBytes bytes(const Placement& placement) const;
+  /// As Problem::set_cache() sets them.
+  [[nodiscard]] std::int64_t blocks(const Placement& placement) const;
+  [[nodiscard]] std::int64_t block_bytes(const Placement& placement) const;
+
+ private:
+  /// The chunks from some position on, when all of them are at home on the host.
+  struct Tail {
+    std::int64_t cached = 0;         ///< number of chunks that go through the cache
+    std::int64_t largest_bytes = 0;  ///< of those
+    std::int64_t fewest_blocks = 0;  ///< the most of those that one call uses
+    std::int64_t staging = 0;        ///< of the others
+  };
+  void add_tails(const Packing& packing,
+                 const std::vector<ChunkBytes>& chunks,
+                 const std::vector<std::vector<std::int32_t>>& use_sets);
+  /// Number of chunks with parameters kept on the device by choice.
+  [[nodiscard]] std::size_t held(const Placement& placement) const;
+
+  // Sums over the first n chunks.
+  std::vector<ArenaBytes> resident_, streamed_optimizer_, rest_;
+  std::vector<std::int64_t> staging_;  ///< by chunk
+  std::vector<Tail> tails_;            ///< by position of the first chunk
+};
+
+}  // namespace elixir::search

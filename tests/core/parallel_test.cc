@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "core/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+namespace elixir {
+namespace {
+
+TEST(InParallel, DoesEveryPieceOnce) {
+  for (const std::size_t count : {0, 1, 2, 1000}) {
+    std::vector<int> done(count, 0);
+    in_parallel(count, [&](std::size_t i) { ++done[i]; });
+    EXPECT_EQ(done, std::vector<int>(count, 1));
+  }
+}
+
+TEST(InParallel, RethrowsAndBeginsNothingMore) {
+  constexpr std::size_t kCount = 1'000'000;
+  std::atomic<std::size_t> begun{0};
+  const auto work = [&](std::size_t i) {
+    ++begun;
+    if (i == 3) throw std::runtime_error("three");
+  };
+  EXPECT_THROW(in_parallel(kCount, work), std::runtime_error);
+  EXPECT_LT(begun, kCount);
+}
+
+}  // namespace
+}  // namespace elixir
