@@ -13,19 +13,8 @@ namespace {
 
 using plan::Chunk;
 
-/// The chunks of the cache that a call reads, without duplicates, in the order of its arguments.
-std::vector<std::int32_t> cached_chunks(const std::vector<std::int32_t>& parameters,
-                                        const plan::Plan& plan,
-                                        const std::vector<plan::Place>& places) {
-  std::vector<std::int32_t> chunks;
-  for (const std::int32_t parameter : parameters) {
-    const std::int32_t c = places[parameter].chunk;
-    const Chunk& chunk = plan.chunks[c];
-    const bool cached =
-        chunk.parameter_home == plan::Home::kHost && chunk.kind == Chunk::Kind::kPublic;
-    if (cached && std::find(chunks.begin(), chunks.end(), c) == chunks.end()) chunks.push_back(c);
-  }
-  return chunks;
+bool is_cached(const Chunk& chunk) {
+  return chunk.parameter_home == plan::Home::kHost && chunk.kind == Chunk::Kind::kPublic;
 }
 
 /// Positions in `loads`, by `free_after`, then by need.
@@ -47,14 +36,17 @@ std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
                                const StepNeeds& needs,
                                const StepBuffers& buffers,
                                int micro_batches) {
-  std::vector<std::vector<std::int32_t>> uses;
+  ChunkUses uses;
   std::vector<std::int64_t> position_of_use;
   const std::size_t operators = program_needs.executed.size();
   for (int m = 0; m < micro_batches; ++m) {
     for (const program::OperatorId op : program_needs.readers) {
-      std::vector<std::int32_t> chunks = cached_chunks(lifetimes.parameters_used[op], plan, places);
-      if (chunks.empty()) continue;
-      uses.push_back(std::move(chunks));
+      for (const std::int32_t parameter : lifetimes.parameters_used[op]) {
+        const std::int32_t chunk = places[parameter].chunk;
+        if (is_cached(plan.chunks[chunk])) uses.add(chunk);
+      }
+      if (uses.nothing_added()) continue;
+      uses.end_step();
       position_of_use.push_back(static_cast<std::int64_t>(m * operators + op));
     }
   }

@@ -14,17 +14,15 @@ using program::OperatorId;
 void note_gradients(ProgramNeeds& needs,
                     const program::Program& program,
                     const program::Lifetimes& lifetimes) {
-  std::vector<Lists::Entry> ready;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const auto& gradient = program.parameters[i].gradient;
     if (!gradient) continue;
     require(lifetimes.gradient_ready[i] >= 0, "a gradient is never made");
-    ready.push_back({.key = lifetimes.gradient_ready[i], .value = static_cast<std::int32_t>(i)});
+    needs.gradients_ready[lifetimes.gradient_ready[i]].push_back(static_cast<std::int32_t>(i));
     needs.ends_gradients[lifetimes.storages[gradient->storage].last_use] = true;
     needs.gradient_elements[i] = gradient->numel();
     ++needs.gradients_in[gradient->storage];
   }
-  needs.gradients_ready = Lists(program.operators.size(), ready);
 }
 
 void note_left_over(ProgramNeeds& needs,
@@ -65,7 +63,7 @@ ProgramNeeds program_needs(const program::Program& program,
   const std::size_t operators = program.operators.size();
   ProgramNeeds needs{.training = training,
                      .executed = lifetimes.executed,
-                     .gradients_ready = Lists(operators, {}),
+                     .gradients_ready = std::vector<std::vector<std::int32_t>>(operators),
                      .ends_gradients = std::vector<bool>(operators, false),
                      .gradients_in = std::vector<int>(program.storages.size(), 0),
                      .gradient_elements = std::vector<std::int64_t>(program.parameters.size(), 0)};

@@ -12,7 +12,6 @@
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "program/program.h"
-#include "schedule/lists.h"
 
 namespace elixir::schedule {
 
@@ -25,7 +24,8 @@ struct ProgramNeeds {
   /// around such operators can a plan need more than the next operator.
   std::vector<bool> stops;
   std::vector<program::OperatorId> readers;  ///< that run and use parameters, ascending
-  Lists gradients_ready;             ///< by operator: parameters whose gradient it completes
+  /// By operator: parameters whose gradient it completes.
+  std::vector<std::vector<std::int32_t>> gradients_ready;
   std::vector<bool> ends_gradients;  ///< by operator: no later call reads some gradients' storage
   std::vector<int> gradients_in;     ///< by storage: number of parameters whose gradient it is
   std::vector<std::int64_t> gradient_elements;  ///< by parameter; 0 without a gradient

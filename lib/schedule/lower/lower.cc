@@ -136,15 +136,17 @@ class Lowering {
   }
 
   void emit_range(OperatorId end) {
-    OpenRange range = std::exchange(now_.range, {.first = end});
+    OpenRange& range = now_.range;
     std::sort(range.releases.begin(), range.releases.end());
     last_compute_ = tasks_.add({.kind = TaskKind::kCompute,
                                 .stream = Stream::kCompute,
                                 .micro_batch = now_.index,
                                 .first = range.first,
                                 .last = end,
-                                .releases = std::move(range.releases)},
+                                .releases = std::exchange(range.releases, {})},
                                range.after);
+    range.first = end;
+    range.after.clear();
     while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
       chunk_tasks_[needs_.last_uses[next_last_use_++].chunk].reader = last_compute_;
     }
