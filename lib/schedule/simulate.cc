@@ -10,6 +10,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "schedule/buffers.h"
+#include "schedule/simulate_plans.h"
 #include "schedule/task_sink.h"
 
 namespace elixir::schedule {

@@ -7,12 +7,10 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "hardware/operator_cost.h"
 #include "schedule/schedule.h"
-#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -48,31 +46,6 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                            const program::Lifetimes& lifetimes,
                                            const hardware::CostModel& cost);
 
-/// A storage comes or goes on the device.
-struct DeviceChange {
-  std::int64_t bytes = 0;  ///< rounded up to 512; negative when it goes
-  program::Category category = program::Category::kTemporary;
-};
-
-/// What operators' storages change on the device, by operator, in one piece of memory.
-class DeviceChanges {
- public:
-  DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes);
-  [[nodiscard]] std::span<const DeviceChange> when_it_starts(program::OperatorId op) const {
-    return between(2 * static_cast<std::size_t>(op));
-  }
-  [[nodiscard]] std::span<const DeviceChange> when_it_ends(program::OperatorId op) const {
-    return between(2 * static_cast<std::size_t>(op) + 1);
-  }
-
- private:
-  [[nodiscard]] std::span<const DeviceChange> between(std::size_t i) const {
-    return {changes_.data() + begin_[i], changes_.data() + begin_[i + 1]};
-  }
-  std::vector<DeviceChange> changes_;
-  std::vector<std::uint32_t> begin_;  ///< start and end of each operator; one more at the end
-};
-
 [[nodiscard]] Simulation simulate(const Schedule& schedule,
                                   const program::Program& program,
                                   const program::Lifetimes& lifetimes,
@@ -85,17 +58,5 @@ class DeviceChanges {
                                   const program::Lifetimes& lifetimes,
                                   const plan::Plan& plan,
                                   const hardware::CostModel& cost);
-
-/// The simulation of lower()'s schedule, without the schedule in memory. To compare many plans of
-/// one program, compute `needs` and `changes` once; `places` are those of the plan's parameters.
-[[nodiscard]] Simulation lower_and_simulate(const program::Program& program,
-                                            const program::Lifetimes& lifetimes,
-                                            const ProgramNeeds& needs,
-                                            const DeviceChanges& changes,
-                                            const plan::Plan& plan,
-                                            const std::vector<plan::Place>& places,
-                                            const LoweringOptions& options,
-                                            const hardware::CostModel& cost,
-                                            const OperatorCosts& operators);
 
 }  // namespace elixir::schedule
