@@ -16,7 +16,6 @@
 #include "schedule/plans.h"
 #include "schedule/run_memory.h"
 #include "schedule/simulate.h"
-#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 namespace {
