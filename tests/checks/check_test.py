@@ -28,7 +28,7 @@ add_project_link_arguments(args[get_option('sanitizer')], language: 'cpp')
 exe = executable('small-test', 'tests/small_test.cc', 'lib/core/number.cc', include_directories: 'lib', dependencies: dependency('threads'))
 test('lanes', exe)
 test('thread-pool', exe)
-test('core', exe)
+test('parallel', exe)
 executable('not-tested', 'tests/not_tested.cc')
 """
 TEST = """\

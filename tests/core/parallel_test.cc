@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace elixir {
@@ -22,9 +24,17 @@ TEST(InParallel, DoesEveryPieceOnce) {
 TEST(InParallel, RethrowsAndBeginsNothingMore) {
   constexpr std::size_t kCount = 1'000'000;
   std::atomic<std::size_t> begun{0};
+  std::atomic<bool> thrown{false};
   const auto work = [&](std::size_t i) {
     ++begun;
-    if (i == 3) throw std::runtime_error("three");
+    if (i == 3) {
+      thrown = true;
+      throw std::runtime_error("three");
+    }
+    if (i < 3) return;
+    // However late the exception is caught, few pieces begin before that.
+    while (!thrown) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   EXPECT_THROW(in_parallel(kCount, work), std::runtime_error);
   EXPECT_LT(begun, kCount);
