@@ -52,7 +52,8 @@ struct StepNeeds {
   struct LastUse {
     program::OperatorId op = -1;
     std::int32_t chunk = -1;
-    auto operator<=>(const LastUse&) const = default;
+    // clang-tidy 14 takes the 0 that this compares with for a pointer.
+    auto operator<=>(const LastUse&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   std::vector<LastUse> last_uses;
 };
