@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """examples/setup.sh: what it would build, download and say, with pip, Meson, ninja and the system's tools replaced by scripts
-that write down how they were called. Usage: setup_test.py BUILD NINJA (a configured build folder)"""
+that write down how they were called. Usage: setup_test.py BUILD NINJA MESON (a configured build folder)"""
 import os
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-BUILD, NINJA = pathlib.Path(sys.argv[1]), sys.argv[2]
+BUILD, NINJA, MESON_COMMAND = pathlib.Path(sys.argv[1]), *sys.argv[2:]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Stands for Python, in the folder of tools and in the .venv that it makes.
@@ -143,6 +143,23 @@ class SetUp(unittest.TestCase):
         said, calls = self.run_setup("--cpu", code=3)
         self.assertIn("rm -r", said)
         self.assertEqual(self.pip_calls(calls), [])
+
+
+class WheelWithoutCuda(unittest.TestCase):
+    def test_the_build_can_be_configured(self):
+        """LibTorch's CPU build has no wheels of CUDA and NCCL beside it."""
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            shutil.copytree(ROOT / "build-aux/torch", tree / "torch")
+            (tree / "site/torch").mkdir(parents=True)
+            (tree / "site/torch/__init__.py").write_text("")
+            (tree / "site/torch/version.py").write_text("__version__ = '2.11.0+cpu'\n")
+            (tree / "meson_options.txt").write_text("option('cuda', type: 'feature', value: 'disabled')\n")
+            (tree / "meson.build").write_text(
+                "project('small', 'cpp')\nfs = import('fs')\nhave_cuda = false\npython = find_program('python3')\nsubdir('torch')\n")
+            result = subprocess.run([MESON_COMMAND, "setup", "build"], cwd=tree, capture_output=True, text=True,
+                                    env={**os.environ, "PYTHONPATH": str(tree / "site")})  # fmt: skip
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 
 if __name__ == "__main__":
