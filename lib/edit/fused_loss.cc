@@ -256,7 +256,7 @@ class LossMatcher {
 }  // namespace
 
 FusedLoss fuse_loss(const Program& program) {
-  FusedLoss result{.program = program, .fused = 0, .kept = {}};
+  FusedLoss result;
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
   const LossMatcher matcher(program, lifetimes);
   std::vector<LossOperators> losses;
@@ -274,7 +274,7 @@ FusedLoss fuse_loss(const Program& program) {
     result.kept.emplace_back("the program has no aten::nll_loss_forward");
   }
   result.fused = static_cast<int>(losses.size());
-  if (!losses.empty()) result.program = rewrite_losses(program, lifetimes, losses);
+  result.program = losses.empty() ? program : rewrite_losses(program, lifetimes, losses);
   return result;
 }
 

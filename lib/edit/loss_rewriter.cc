@@ -23,8 +23,6 @@ using program::Storage;
 using program::StorageId;
 using program::TensorRef;
 
-constexpr std::int64_t kStatisticsPerRow = 3;  // kernels/cross_entropy.h
-
 /// LibTorch's number of a dtype (c10::ScalarType), as calls pass it.
 std::int64_t scalar_type_of(DType dtype) {
   constexpr std::int64_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
@@ -36,17 +34,8 @@ std::int64_t scalar_type_of(DType dtype) {
 template <class Visit>
 void for_each_reference(Program& program, Visit visit) {
   for (Operator& op : program.operators) {
-    for (std::vector<Argument>* list : {&op.arguments, &op.outputs}) {
-      for (Argument& argument : *list) {
-        if (auto* tensor = std::get_if<TensorRef>(&argument)) {
-          visit(*tensor);
-        } else if (auto* tensors = std::get_if<program::Tensors>(&argument)) {
-          for (auto& element : *tensors) {
-            if (element) visit(*element);
-          }
-        }
-      }
-    }
+    program::for_each_tensor(op.arguments, visit);
+    program::for_each_tensor(op.outputs, visit);
   }
   for (program::Parameter& parameter : program.parameters) {
     visit(parameter.tensor);
@@ -147,7 +136,7 @@ class LossRewriter {
                        op.arguments.at(3),
                        op.arguments.at(4),
                        scalar_type_of(value.dtype)};
-    fused.outputs = {value, add_tensor({}), add_tensor({kStatisticsPerRow, rows})};
+    fused.outputs = {value, add_tensor({}), add_tensor({operators::kFusedLossStatistics, rows})};
     made_.push_back({loss.loss, fused.outputs[1], fused.outputs[2]});
     return fused;
   }

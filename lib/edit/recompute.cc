@@ -28,7 +28,6 @@ using program::Program;
 using program::Storage;
 using program::StorageId;
 using program::TensorRef;
-using program::Tensors;
 
 /// Builds the edited program, operator by operator.
 class Rewriter {
@@ -126,17 +125,9 @@ class Rewriter {
     if (copy_[tensor.storage] >= 0) tensor.storage = copy_[tensor.storage];
   }
   void rename(Operator& op) const {
-    for (std::vector<Argument>* list : {&op.arguments, &op.outputs}) {
-      for (Argument& argument : *list) {
-        if (auto* tensor = std::get_if<TensorRef>(&argument)) {
-          rename(*tensor);
-        } else if (auto* tensors = std::get_if<Tensors>(&argument)) {
-          for (auto& element : *tensors) {
-            if (element) rename(*element);
-          }
-        }
-      }
-    }
+    const auto visit = [this](TensorRef& tensor) { rename(tensor); };
+    program::for_each_tensor(op.arguments, visit);
+    program::for_each_tensor(op.outputs, visit);
   }
 
   const Program& program_;

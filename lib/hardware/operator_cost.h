@@ -26,9 +26,10 @@ namespace elixir::hardware {
 
 /// Upper bound for the bytes that a call allocates for itself and releases before it returns, for
 /// calls that were not measured. It must not be too low, because a budget is a promise. Pointwise
-/// calls on one dtype, fills, and fused operators (elixir::): 0. Matrix products on CUDA: 0 (their workspace belongs to the
-/// library and persists). All others: an fp32 copy of every tensor they read or return; on the CPU
-/// also 2 MiB for each of `threads` (blocks of attention and matrix products).
+/// calls on one dtype, fills, and fused operators (elixir::): 0. Matrix products on CUDA: 0 (their
+/// workspace belongs to the library and persists). All others: an fp32 copy of every tensor they
+/// read or return; on the CPU also 2 MiB for each of `threads` (blocks of attention and matrix
+/// products).
 [[nodiscard]] std::int64_t workspace_bound(const program::Operator& op, bool on_cuda, int threads);
 
 struct OperatorCost {

@@ -4,6 +4,7 @@
 // Elixir's own operators. Edits put them into programs; models may not call them. They write in
 // place and hold their intermediate values in registers: none takes memory beside its results.
 
+#include <cstdint>
 #include <string_view>
 
 namespace elixir::operators {
@@ -11,6 +12,8 @@ namespace elixir::operators {
 /// Softmax cross entropy of rows of logits (kernels/cross_entropy.h).
 ///   (logits, target, weight?, reduction, ignore_index, dtype) -> (loss, total_weight, statistics)
 inline constexpr std::string_view kFusedLoss = "elixir::cross_entropy";
+/// Rows of `statistics`, with one number for each row of logits.
+inline constexpr std::int64_t kFusedLossStatistics = 3;
 /// Turns the logits into their gradient.
 ///   (logits, gradient, target, weight?, reduction, ignore_index, total_weight, statistics)
 ///   -> logits

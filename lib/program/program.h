@@ -10,11 +10,13 @@
 // its arguments and the new version in its outputs.
 
 #include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -189,14 +191,16 @@ struct Program {
 /// modules.
 [[nodiscard]] std::string fingerprint(const Program& program);
 
-/// Calls `visit(const TensorRef&)` for every tensor among `arguments`, in order.
-template <class Visit>
-void for_each_tensor(const std::vector<Argument>& arguments, Visit visit) {
-  for (const Argument& argument : arguments) {
-    if (const auto* tensor = std::get_if<TensorRef>(&argument)) {
+/// Calls `visit` for every tensor among `arguments`, in order, with a TensorRef that it may change
+/// when `arguments` is not const.
+template <class Arguments, class Visit>
+requires std::same_as<std::remove_const_t<Arguments>, std::vector<Argument>>
+void for_each_tensor(Arguments& arguments, Visit visit) {
+  for (auto& argument : arguments) {
+    if (auto* tensor = std::get_if<TensorRef>(&argument)) {
       visit(*tensor);
-    } else if (const auto* list = std::get_if<Tensors>(&argument)) {
-      for (const auto& element : *list) {
+    } else if (auto* list = std::get_if<Tensors>(&argument)) {
+      for (auto& element : *list) {
         if (element) visit(*element);
       }
     }

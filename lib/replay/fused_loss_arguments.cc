@@ -2,12 +2,16 @@
 // Copyright 2026 The Elixir authors
 #include "replay/fused_loss_arguments.h"
 
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
+
+#include "operators/fused.h"
 
 namespace elixir::replay {
 namespace {
 
-constexpr std::int64_t kMean = 1, kSum = 2;  // at::Reduction
+constexpr std::int64_t kStatistics = operators::kFusedLossStatistics;
+static_assert(kStatistics == static_cast<std::int64_t>(kernels::kStatistics));
 
 bool is_scalar(const at::Tensor& tensor, c10::Device device) {
   return tensor.dim() == 0 && tensor.device() == device;
@@ -47,8 +51,9 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
           (weight->dim() == 1 && weight->is_contiguous() && weight->scalar_type() == c10::kFloat &&
            weight->size(0) == logits.size(1) && weight->device() == logits.device()),
       "fused cross entropy needs one fp32 weight per class");
-  TORCH_CHECK_VALUE(
-      reduction == kMean || reduction == kSum, "fused cross entropy has no reduction ", reduction);
+  TORCH_CHECK_VALUE(reduction == at::Reduction::Mean || reduction == at::Reduction::Sum,
+                    "fused cross entropy has no reduction ",
+                    reduction);
   return {.logits = logits.data_ptr(),
           .type = element_of(logits.scalar_type()),
           .rows = static_cast<std::size_t>(logits.size(0)),
@@ -56,16 +61,15 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
           .targets = target.const_data_ptr<std::int64_t>(),
           .weights = weighted ? weight->const_data_ptr<float>() : nullptr,
           .ignore_index = ignore_index,
-          .mean = reduction == kMean};
+          .mean = reduction == at::Reduction::Mean};
 }
 
 LossResults loss_results(const at::Tensor& logits, at::ScalarType dtype) {
   (void)element_of(dtype);
   const auto options = logits.options().dtype(c10::kFloat);
-  const auto statistics = static_cast<std::int64_t>(kernels::kStatistics);
   return {at::empty({}, options.dtype(dtype)),
           at::empty({}, options),
-          at::empty({statistics, logits.size(0)}, options)};
+          at::empty({kStatistics, logits.size(0)}, options)};
 }
 
 void check_backward(const at::Tensor& logits,
@@ -80,8 +84,7 @@ void check_backward(const at::Tensor& logits,
       "fused cross entropy needs the sum of weights of its forward");
   TORCH_CHECK_VALUE(statistics.dim() == 2 && statistics.is_contiguous() &&
                         statistics.scalar_type() == c10::kFloat &&
-                        statistics.size(0) == static_cast<std::int64_t>(kernels::kStatistics) &&
-                        statistics.size(1) == logits.size(0) &&
+                        statistics.size(0) == kStatistics && statistics.size(1) == logits.size(0) &&
                         statistics.device() == logits.device(),
                     "fused cross entropy needs the statistics of its forward");
 }

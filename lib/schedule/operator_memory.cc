@@ -104,8 +104,8 @@ class Recording {
           break;
       }
     }
-    for (const StorageId storage : lifetimes_.made_by[op])
-      allocate(storage, op);  // storages in no script
+    // Storages in no script.
+    for (const StorageId storage : lifetimes_.made_by[op]) allocate(storage, op);
   }
 
   const Schedule& schedule_;

@@ -99,23 +99,22 @@ struct Fused {
 };
 
 Fused fused(const program::Program& captured, plan::Arithmetic arithmetic) {
-  Fused result{.edited = {.edits = {.fingerprint = program::fingerprint(captured), .edits = {}},
-                          .program = captured},
-               .losses_kept = {}};
-  if (arithmetic == plan::Arithmetic::kAsEager) return result;
+  Edits edits{.fingerprint = program::fingerprint(captured), .edits = {}};
+  if (arithmetic == plan::Arithmetic::kAsEager) {
+    return {.edited = {.edits = std::move(edits), .program = captured}, .losses_kept = {}};
+  }
   edit::FusedLoss loss = edit::fuse_loss(captured);
-  result.losses_kept = std::move(loss.kept);
-  if (loss.fused == 0) return result;
-  result.edited.program = std::move(loss.program);
-  result.edited.edits.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
-  return result;
+  if (loss.fused > 0) {
+    edits.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
+  }
+  return {.edited = {.edits = std::move(edits), .program = std::move(loss.program)},
+          .losses_kept = std::move(loss.kept)};
 }
 
 Edited edited(const Edited& before, const Recomputed& choice) {
-  Edited result = before;
-  if (choice.storages.empty()) return result;
+  if (choice.storages.empty()) return before;
   const plan::Edit edit{.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages};
-  result.program = schedule::apply_edits(before.program, {edit});
+  Edited result{.edits = before.edits, .program = schedule::apply_edits(before.program, {edit})};
   result.edits.edits.push_back(edit);
   return result;
 }

@@ -110,7 +110,8 @@ class Machine {
       if ((statistics || without_statistics) && is_statistics) continue;
       key = mix(key, i);
       bool any = false;
-      program::for_each_tensor({op.arguments[i]}, [&](const TensorRef& tensor) {
+      const std::vector<program::Argument> argument{op.arguments[i]};
+      program::for_each_tensor(argument, [&](const TensorRef& tensor) {
         key = mix(key, read(tensor));
         any = true;
       });

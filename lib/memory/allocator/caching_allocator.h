@@ -97,8 +97,8 @@ class CachingAllocator {
  public:
   /// Uses a device that places segments as the driver does (DriverLikeDeviceMemory).
   CachingAllocator(const AllocatorConfig& config, const DeviceLimits& limits);
-  /// Uses `device` (not null), for tests and recorded traces. Ignores limits.capacity_bytes: the device has
-  /// its own capacity.
+  /// Uses `device` (not null), for tests and recorded traces. Ignores limits.capacity_bytes: the
+  /// device has its own capacity.
   CachingAllocator(const AllocatorConfig& config,
                    const DeviceLimits& limits,
                    std::unique_ptr<DeviceMemory> device);
