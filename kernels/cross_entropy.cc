@@ -41,7 +41,7 @@ void cross_entropy_cpu(
     const CrossEntropyRows& of, std::size_t begin, std::size_t end, float* statistics, Isa isa) {
   const KernelTable& table = kernel_table(isa);
   for (std::size_t row = begin; row < end; ++row) {
-    const std::size_t first = row * of.classes;
+    const std::size_t first = first_of_row(of, row);
     const SoftmaxSum sum =
         table.softmax_sum(element_at(of.logits, of.type, first), of.type, of.classes);
     const double log_sum = std::log(static_cast<double>(sum.sum));
@@ -77,7 +77,7 @@ void cross_entropy_gradient_cpu(const CrossEntropyRows& of,
   const KernelTable& table = kernel_table(isa);
   const float each = of.mean ? gradient / weight : gradient;
   for (std::size_t row = begin; row < end; ++row) {
-    void* logits = element_at(of.logits, of.type, row * of.classes);
+    void* logits = element_at(of.logits, of.type, first_of_row(of, row));
     if (!counts(of, row)) {
       std::memset(logits, 0, of.classes * bytes_of(of.type));
       continue;

@@ -23,9 +23,10 @@
 namespace elixir::kernels {
 
 struct CrossEntropyRows {
-  void* logits = nullptr;  ///< (rows, classes), dense
+  void* logits = nullptr;  ///< (rows, classes); the classes of a row are dense
   Element type = Element::kFloat32;
   std::size_t rows = 0, classes = 0;
+  std::size_t row_stride = 0;             ///< logits from one row to the next; 0: `classes`
   const std::int64_t* targets = nullptr;  ///< (rows)
   const float* weights = nullptr;         ///< (classes), or null: 1
   std::int64_t ignore_index = -100;
@@ -50,6 +51,11 @@ inline constexpr std::size_t kStatistics = 3;
                                                 const CrossEntropyRows& of,
                                                 std::size_t row) {
   return static_cast<std::size_t>(statistic) * of.rows + row;
+}
+
+/// Position of a row's first logit.
+[[nodiscard]] constexpr std::size_t first_of_row(const CrossEntropyRows& of, std::size_t row) {
+  return row * (of.row_stride == 0 ? of.classes : of.row_stride);
 }
 
 /// Position of the first row whose target is neither a class nor `ignore_index`; `rows`: none.

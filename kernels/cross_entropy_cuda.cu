@@ -11,11 +11,16 @@ namespace {
 
 constexpr int kRowThreads = 512;
 constexpr int kSumThreads = 1024;
+constexpr int kQuadsAtOnce = 4;  // loads of a thread in flight
 
 __device__ __forceinline__ std::size_t place(RowStatistic statistic,
                                              const CrossEntropyRows& of,
                                              std::size_t row) {
   return static_cast<std::size_t>(statistic) * of.rows + row;
+}
+
+__device__ __forceinline__ std::size_t row_start(const CrossEntropyRows& of, std::size_t row) {
+  return row * (of.row_stride == 0 ? of.classes : of.row_stride);
 }
 
 struct Partial {
@@ -30,32 +35,115 @@ __device__ __forceinline__ Partial join_partials(Partial a, Partial b) {
   return {largest, __fadd_rn(a.sum * expf(a.largest - largest), b.sum * expf(b.largest - largest))};
 }
 
-// statistics (kStatistics, rows). Memory bound: reads each logit twice, the
-// second time mostly from L2. A target that is no class gives a NaN.
+/// The logits of a row that are worked on four at once. Rows need not begin at a multiple of four.
+/// Which logit belongs to which thread depends on the position alone, so that the bits do not depend
+/// on the address; only the width of the accesses does.
+struct Quads {
+  std::size_t first;  // of the row's logits that are in quads, from the row's first
+  std::size_t count;
+};
+__device__ __forceinline__ Quads quads_of(std::size_t start, std::size_t n) {
+  const std::size_t before = (4 - start % 4) % 4;
+  return before >= n ? Quads{n, 0} : Quads{before, (n - before) / 4};
+}
+template <Element kType>
+__device__ __forceinline__ float4 load_quad(const void* logits, std::size_t quad, bool aligned) {
+  if (aligned) return cuda::load_four<kType>(logits, quad);
+  return {cuda::load<kType>(logits, 4 * quad),
+          cuda::load<kType>(logits, 4 * quad + 1),
+          cuda::load<kType>(logits, 4 * quad + 2),
+          cuda::load<kType>(logits, 4 * quad + 3)};
+}
+template <Element kType>
+__device__ __forceinline__ void store_quad(void* logits,
+                                           std::size_t quad,
+                                           bool aligned,
+                                           float4 value) {
+  if (aligned) {
+    cuda::store_four<kType>(logits, quad, value);
+    return;
+  }
+  cuda::store<kType>(logits, 4 * quad, value.x);
+  cuda::store<kType>(logits, 4 * quad + 1, value.y);
+  cuda::store<kType>(logits, 4 * quad + 2, value.z);
+  cuda::store<kType>(logits, 4 * quad + 3, value.w);
+}
+
+/// The logarithm's parts of the logits that one thread has seen.
+struct Seen {
+  Partial partial{-INFINITY, 0.0F};
+  bool nan = false;
+
+  __device__ __forceinline__ void raise(float largest) {
+    if (largest <= partial.largest) return;
+    partial.sum *= expf(partial.largest - largest);
+    partial.largest = largest;
+  }
+  /// `x` is at most `partial.largest`, or a NaN.
+  __device__ __forceinline__ void add(float x) {
+    nan = nan || x != x;
+    if (partial.largest != -INFINITY) {
+      partial.sum = __fadd_rn(partial.sum, expf(x - partial.largest));
+    }
+  }
+  __device__ __forceinline__ void see(float x) {
+    raise(x);
+    add(x);
+  }
+  template <int kCount>
+  __device__ __forceinline__ void see(const float4 (&quads)[kCount]) {
+    float largest = -INFINITY;
+#pragma unroll
+    for (const float4& q : quads) {
+      largest = fmaxf(largest, fmaxf(fmaxf(q.x, q.y), fmaxf(q.z, q.w)));
+    }
+    raise(largest);
+#pragma unroll
+    for (const float4& q : quads) {
+      add(q.x);
+      add(q.y);
+      add(q.z);
+      add(q.w);
+    }
+  }
+};
+
+// statistics (kStatistics, rows). Memory bound: reads each logit once, with several loads of each
+// thread in flight. A target that is no class gives a NaN.
 template <Element kType>
 __global__ void __launch_bounds__(kRowThreads)
-    row_losses_kernel(CrossEntropyRows of, float* statistics) {
+    row_losses_kernel(CrossEntropyRows of, bool aligned, float* statistics) {
   __shared__ Partial partials[kRowThreads];
   __shared__ bool not_a_number;
   const std::size_t row = blockIdx.x;
-  const std::size_t first = row * of.classes;
+  const std::size_t first = row_start(of, row);
+  const Quads quads = quads_of(first, of.classes);
   if (threadIdx.x == 0) not_a_number = false;
   __syncthreads();
-  float largest = -INFINITY;
-  bool found_nan = false;
-  for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
-    const float x = cuda::load<kType>(of.logits, first + c);
-    found_nan = found_nan || x != x;
-    largest = fmaxf(largest, x);
+  Seen seen;
+  for (std::size_t c = threadIdx.x; c < quads.first; c += kRowThreads) {
+    seen.see(cuda::load<kType>(of.logits, first + c));
   }
-  float sum = 0.0F;
-  if (largest != -INFINITY) {
-    for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
-      sum = __fadd_rn(sum, expf(cuda::load<kType>(of.logits, first + c) - largest));
+  const std::size_t first_quad = (first + quads.first) / 4;
+  std::size_t q = threadIdx.x;
+  for (; q + (kQuadsAtOnce - 1) * kRowThreads < quads.count; q += kQuadsAtOnce * kRowThreads) {
+    float4 loaded[kQuadsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kQuadsAtOnce; ++i) {
+      loaded[i] = load_quad<kType>(of.logits, first_quad + q + i * kRowThreads, aligned);
     }
+    seen.see(loaded);
   }
-  if (found_nan) not_a_number = true;
-  partials[threadIdx.x] = {largest, sum};
+  for (; q < quads.count; q += kRowThreads) {
+    const float4 loaded[1] = {load_quad<kType>(of.logits, first_quad + q, aligned)};
+    seen.see(loaded);
+  }
+  for (std::size_t c = quads.first + 4 * quads.count + threadIdx.x; c < of.classes;
+       c += kRowThreads) {
+    seen.see(cuda::load<kType>(of.logits, first + c));
+  }
+  if (seen.nan) not_a_number = true;
+  partials[threadIdx.x] = seen.partial;
   for (int half = kRowThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) {
@@ -114,12 +202,13 @@ __global__ void __launch_bounds__(kSumThreads)
 // Logits become gradients. Memory bound: reads and writes each once.
 template <Element kType>
 __global__ void __launch_bounds__(kRowThreads) row_gradients_kernel(CrossEntropyRows of,
+                                                                    bool aligned,
                                                                     const float* statistics,
                                                                     const void* gradient,
                                                                     Element gradient_type,
                                                                     const float* weight) {
   const std::size_t row = blockIdx.x;
-  const std::size_t first = row * of.classes;
+  const std::size_t first = row_start(of, row);
   const std::int64_t target = of.targets[row];
   const bool is_class = target >= 0 && target < static_cast<std::int64_t>(of.classes);
   if (target == of.ignore_index || !is_class) {
@@ -145,10 +234,42 @@ __global__ void __launch_bounds__(kRowThreads) row_gradients_kernel(CrossEntropy
   if (of.weights != nullptr) scale *= of.weights[target];
   const float largest = statistics[place(RowStatistic::kLargest, of, row)];
   const float log_sum = statistics[place(RowStatistic::kLogSum, of, row)];
-  for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) {
-    const float p = expf(cuda::load<kType>(of.logits, first + c) - largest - log_sum);
+  const auto gradient_of = [&](float x, std::size_t c) {
+    const float p = expf(x - largest - log_sum);
     const float less = static_cast<std::int64_t>(c) == target ? __fadd_rn(p, -1.0F) : p;
-    cuda::store<kType>(of.logits, first + c, __fmul_rn(less, scale));
+    return __fmul_rn(less, scale);
+  };
+  const auto replace = [&](std::size_t c) {
+    const float x = cuda::load<kType>(of.logits, first + c);
+    cuda::store<kType>(of.logits, first + c, gradient_of(x, c));
+  };
+  const Quads quads = quads_of(first, of.classes);
+  for (std::size_t c = threadIdx.x; c < quads.first; c += kRowThreads) replace(c);
+  const std::size_t first_quad = (first + quads.first) / 4;
+  const auto replace_quad = [&](std::size_t q, float4 x) {
+    const std::size_t c = quads.first + 4 * q;
+    const float4 made = {gradient_of(x.x, c),
+                         gradient_of(x.y, c + 1),
+                         gradient_of(x.z, c + 2),
+                         gradient_of(x.w, c + 3)};
+    store_quad<kType>(of.logits, first_quad + q, aligned, made);
+  };
+  std::size_t q = threadIdx.x;
+  for (; q + (kQuadsAtOnce - 1) * kRowThreads < quads.count; q += kQuadsAtOnce * kRowThreads) {
+    float4 loaded[kQuadsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kQuadsAtOnce; ++i) {
+      loaded[i] = load_quad<kType>(of.logits, first_quad + q + i * kRowThreads, aligned);
+    }
+#pragma unroll
+    for (int i = 0; i < kQuadsAtOnce; ++i) replace_quad(q + i * kRowThreads, loaded[i]);
+  }
+  for (; q < quads.count; q += kRowThreads) {
+    replace_quad(q, load_quad<kType>(of.logits, first_quad + q, aligned));
+  }
+  for (std::size_t c = quads.first + 4 * quads.count + threadIdx.x; c < of.classes;
+       c += kRowThreads) {
+    replace(c);
   }
 }
 
@@ -178,8 +299,8 @@ void cross_entropy_cuda(const CrossEntropyRows& of,
                         CudaStream stream) {
   if (of.rows != 0) {
     dispatch_element(of.type, [&]<Element kType>() {
-      row_losses_kernel<kType>
-          <<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(of, statistics);
+      row_losses_kernel<kType><<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
+          of, cuda::aligned_for_four(of.logits, of.type), statistics);
     });
     cuda::check_launch("cross_entropy_cuda");
   }
@@ -196,9 +317,10 @@ void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
                                  const float* weight,
                                  CudaStream stream) {
   if (of.rows == 0) return;
+  const bool aligned = cuda::aligned_for_four(of.logits, of.type);
   dispatch_element(of.type, [&]<Element kType>() {
     row_gradients_kernel<kType><<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
-        of, statistics, gradient, gradient_type, weight);
+        of, aligned, statistics, gradient, gradient_type, weight);
   });
   cuda::check_launch("cross_entropy_gradient_cuda");
 }
