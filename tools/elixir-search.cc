@@ -256,8 +256,9 @@ int main(int argc, char** argv) {
         "--arithmetic",
         elixir::plan::kArithmetics,
         &request.arithmetic,
-        "as-eager: LibTorch's operators, bit for bit; fused: a loss over classes that makes no "
-        "fp32 copy of its logits, and rounds differently");
+        "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
+        "aligned for tensor cores, which round differently; as-eager: LibTorch's operators alone, "
+        "bit for bit");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,

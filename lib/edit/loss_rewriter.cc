@@ -8,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "operators/fused.h"
+#include "operators/own.h"
+#include "program/references.h"
 
 namespace elixir::edit {
 namespace {
@@ -30,26 +31,11 @@ std::int64_t scalar_type_of(DType dtype) {
   return dtype == DType::kBFloat16 ? kBFloat16 : kFloat;
 }
 
-/// Calls `visit(TensorRef&)` for every tensor of the program.
-template <class Visit>
-void for_each_reference(Program& program, Visit visit) {
-  for (Operator& op : program.operators) {
-    program::for_each_tensor(op.arguments, visit);
-    program::for_each_tensor(op.outputs, visit);
-  }
-  for (program::Parameter& parameter : program.parameters) {
-    visit(parameter.tensor);
-    if (parameter.gradient) visit(*parameter.gradient);
-  }
-  for (program::Buffer& buffer : program.buffers) visit(buffer.tensor);
-  for (program::Input& input : program.inputs) visit(input.tensor);
-  if (program.loss.storage >= 0) visit(program.loss);
-}
-
 /// Removes storages that nothing refers to, and numbers the others anew.
 void drop_unused_storages(Program& program) {
   std::vector<StorageId> renamed(program.storages.size(), -1);
-  for_each_reference(program, [&](const TensorRef& tensor) { renamed[tensor.storage] = 0; });
+  program::for_each_reference(program,
+                              [&](const TensorRef& tensor) { renamed[tensor.storage] = 0; });
   std::vector<Storage> kept;
   for (Storage& storage : program.storages) {
     StorageId& name = renamed[storage.id];
@@ -58,7 +44,8 @@ void drop_unused_storages(Program& program) {
     kept.push_back(std::move(storage));
   }
   program.storages = std::move(kept);
-  for_each_reference(program, [&](TensorRef& tensor) { tensor.storage = renamed[tensor.storage]; });
+  program::for_each_reference(program,
+                              [&](TensorRef& tensor) { tensor.storage = renamed[tensor.storage]; });
 }
 
 class LossRewriter {
@@ -95,7 +82,7 @@ class LossRewriter {
         result_.operators.push_back(std::move(each));
       }
     }
-    for_each_reference(result_, [&](TensorRef& tensor) { move_into_logits(tensor); });
+    program::for_each_reference(result_, [&](TensorRef& tensor) { move_into_logits(tensor); });
     drop_unused_storages(result_);
     return program::with_replay_lifetimes(std::move(result_));
   }

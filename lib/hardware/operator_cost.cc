@@ -14,8 +14,8 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "hardware/rate_dtypes.h"
-#include "operators/fused.h"
 #include "operators/operator_key.h"
+#include "operators/own.h"
 
 namespace elixir::hardware {
 namespace {
@@ -150,7 +150,7 @@ std::int64_t operator_bytes(const Operator& op) {
 std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   if (is_pointwise(op.name) && one_dtype(op)) return 0;
   if (on_cuda && is_matrix_product(op.name)) return 0;
-  if (operators::is_fused(op.name)) return 0;
+  if (operators::is_own(op.name)) return 0;
   std::int64_t bytes = 0;
   for_each_distinct(op, [&](const TensorRef& tensor) {
     const std::int64_t width = std::max<std::int64_t>(4, program::element_bytes(tensor.dtype));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string>
 
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
@@ -223,12 +225,13 @@ Outcome measure(const Request& request) {
       }
     }
   }
+  std::set<std::string> known;  // operators that several programs have
   for (const program::Program* program : request.programs) {
     if (outcome.interrupted) break;
     try {
       const SampleScope scope("operators");
       profile.noticed.erase("operators");
-      measure_operators(*program, bench, profile, progress);
+      measure_operators(*program, bench, profile, known, progress);
       const std::string contended = contention_note(scope.contended(), scope.series().size());
       if (!contended.empty()) add_note(profile.noticed["operators"], contended);
       outcome.samples.insert(outcome.samples.end(), scope.series().begin(), scope.series().end());

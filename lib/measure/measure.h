@@ -21,7 +21,7 @@ using program::DeviceChoice;
 struct Request {
   /// Measurements by name; nullopt: all.
   std::optional<std::vector<std::string>> only;
-  std::vector<const program::Program*> programs;  ///< their operators are measured
+  std::vector<const program::Program*> programs;  ///< their operators are measured, each once
   /// Adds the figures to this profile, which must be of this machine.
   std::optional<hardware::HardwareProfile> into;
   DeviceChoice device = DeviceChoice::kAuto;

@@ -147,25 +147,36 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr NameTable<Edit::Kind, 2> kEditKinds{
-    {{Edit::Kind::kRecompute, "recompute"}, {Edit::Kind::kFuseLoss, "fuse-loss"}}};
+constexpr NameTable<Edit::Kind, 3> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
+                                               {Edit::Kind::kFuseLoss, "fuse-loss"},
+                                               {Edit::Kind::kAlignProducts, "align-products"}}};
 
 Json write_edit(const Edit& edit) {
   Json entry = {{"edit", kEditKinds.name_of(edit.kind)}};
   if (edit.kind == Edit::Kind::kRecompute) entry["storages"] = edit.storages;
+  if (edit.kind == Edit::Kind::kAlignProducts) entry["products"] = edit.products;
   return entry;
 }
 
 Edit read_edit(const JsonCursor& entry) {
   Edit edit;
   edit.kind = entry.at("edit").choice(kEditKinds);
-  if (edit.kind == Edit::Kind::kFuseLoss) {
-    entry.only_keys({"edit"});
-    return edit;
-  }
-  entry.only_keys({"edit", "storages"});
-  for (const JsonCursor& storage : entry.at("storages").items()) {
-    edit.storages.push_back(read_int(storage, 0));
+  switch (edit.kind) {
+    case Edit::Kind::kFuseLoss:
+      entry.only_keys({"edit"});
+      break;
+    case Edit::Kind::kRecompute:
+      entry.only_keys({"edit", "storages"});
+      for (const JsonCursor& storage : entry.at("storages").items()) {
+        edit.storages.push_back(read_int(storage, 0));
+      }
+      break;
+    case Edit::Kind::kAlignProducts:
+      entry.only_keys({"edit", "products"});
+      for (const JsonCursor& product : entry.at("products").items()) {
+        edit.products.push_back(read_int(product, 0));
+      }
+      break;
   }
   return edit;
 }
@@ -219,7 +230,7 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::Device
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
   const bool fuses = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind == Edit::Kind::kFuseLoss;
+    return edit.kind != Edit::Kind::kRecompute;
   });
   return fuses ? Arithmetic::kFused : Arithmetic::kAsEager;
 }

@@ -55,9 +55,11 @@ struct Cache {
 /// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
-  /// loss works on the logits in place (edit/fused_loss.h).
-  enum class Kind : std::uint8_t { kRecompute, kFuseLoss } kind = Kind::kRecompute;
-  std::vector<program::StorageId> storages;  ///< of the program before this edit; recompute only
+  /// loss works on the logits in place (edit/fused_loss.h). Align products: `products` are split
+  /// into what tensor cores like and a small rest (edit/aligned_products.h).
+  enum class Kind : std::uint8_t { kRecompute, kFuseLoss, kAlignProducts } kind = Kind::kRecompute;
+  std::vector<program::StorageId> storages = {};   ///< of the program before this edit
+  std::vector<program::OperatorId> products = {};  ///< likewise
 };
 
 /// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
@@ -69,7 +71,7 @@ inline constexpr NameTable<Arithmetic, 2> kArithmetics{
 [[nodiscard]] constexpr std::string_view name_of(Arithmetic arithmetic) {
   return kArithmetics.name_of(arithmetic);
 }
-/// Fused as soon as one edit fuses operators.
+/// Fused as soon as one edit changes arithmetic: any but a recompute.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
 struct ProgramOfPlan {

@@ -5,13 +5,23 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 
-#include "operators/fused.h"
+#include "operators/own.h"
 
 namespace elixir::replay {
 namespace {
 
 constexpr std::int64_t kStatistics = operators::kFusedLossStatistics;
 static_assert(kStatistics == static_cast<std::int64_t>(kernels::kStatistics));
+
+/// From row to row; of one row, its length.
+std::int64_t row_stride_of(const at::Tensor& rows) {
+  return rows.size(0) == 1 ? rows.size(1) : rows.stride(0);
+}
+
+/// The elements of each row are dense, and rows do not overlap.
+bool has_dense_rows(const at::Tensor& rows) {
+  return (rows.size(1) == 1 || rows.stride(1) == 1) && row_stride_of(rows) >= rows.size(1);
+}
 
 bool is_scalar(const at::Tensor& tensor, c10::Device device) {
   return tensor.dim() == 0 && tensor.device() == device;
@@ -39,7 +49,7 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
                                   std::int64_t ignore_index,
                                   c10::DeviceType device) {
   const bool weighted = weight && weight->defined();
-  TORCH_CHECK_VALUE(logits.dim() == 2 && logits.is_contiguous() && logits.size(1) > 0 &&
+  TORCH_CHECK_VALUE(logits.dim() == 2 && logits.size(1) > 0 && has_dense_rows(logits) &&
                         logits.device().type() == device,
                     "fused cross entropy needs dense rows of logits");
   TORCH_CHECK_VALUE(target.dim() == 1 && target.is_contiguous() &&
@@ -58,6 +68,7 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
           .type = element_of(logits.scalar_type()),
           .rows = static_cast<std::size_t>(logits.size(0)),
           .classes = static_cast<std::size_t>(logits.size(1)),
+          .row_stride = static_cast<std::size_t>(row_stride_of(logits)),
           .targets = target.const_data_ptr<std::int64_t>(),
           .weights = weighted ? weight->const_data_ptr<float>() : nullptr,
           .ignore_index = ignore_index,

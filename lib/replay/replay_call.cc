@@ -12,7 +12,7 @@
 
 #include "capture/record/refused/allowed_operators.h"
 #include "core/error.h"
-#include "operators/fused.h"
+#include "operators/own.h"
 #include "replay/dropout_state.h"
 
 namespace elixir::replay {
@@ -23,7 +23,7 @@ using program::TensorRef;
 void check_allowed(const c10::OperatorHandle& handle,
                    const program::Operator& op,
                    const std::string& file) {
-  if (capture::is_allowed(handle.schema()) || operators::is_fused(op.name)) return;
+  if (capture::is_allowed(handle.schema()) || operators::is_own(op.name)) return;
   ErrorInfo info;
   info.code = ErrorCode::kUnsupportedModel;
   info.message =

@@ -2,11 +2,13 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/edited_program.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
 
 #include "core/error.h"
+#include "edit/aligned_products.h"
 #include "edit/fused_loss.h"
 #include "edit/recompute.h"
 
@@ -16,32 +18,79 @@ namespace {
 constexpr const char* kSearchAgain =
     "make the plan again with elixir-search from this program's profile";
 
+program::Program fused(const program::Program& program, std::size_t position) {
+  edit::FusedLoss fused = edit::fuse_loss(program);
+  if (fused.fused == 0) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} fuses a loss, but the program has none that can be fused",
+                position)
+        .note(fused.kept.front())
+        .help(kSearchAgain);
+  }
+  return std::move(fused.program);
+}
+
+program::Program recomputed(const program::Program& program,
+                            const std::vector<program::StorageId>& storages,
+                            std::size_t position) {
+  if (const auto storage = edit::not_made_by_forward(program, storages)) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} recomputes storage {}, which is not an activation of the program",
+                position,
+                *storage)
+        .help(kSearchAgain);
+  }
+  return edit::recompute(program, storages).program;
+}
+
+program::Program aligned(program::Program program,
+                         const std::vector<program::OperatorId>& products,
+                         std::size_t position) {
+  if (const auto product = edit::not_a_product(program, products)) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} aligns operator {}, which is no product of matrices",
+                position,
+                *product)
+        .help(kSearchAgain);
+  }
+  return edit::align_products(std::move(program), products);
+}
+
 }  // namespace
 
 program::Program apply_edits(program::Program program, const std::vector<plan::Edit>& edits) {
   for (std::size_t i = 0; i < edits.size(); ++i) {
-    if (edits[i].kind == plan::Edit::Kind::kFuseLoss) {
-      edit::FusedLoss fused = edit::fuse_loss(program);
-      if (fused.fused == 0) {
-        throw Error(ErrorCode::kInconsistentPlan,
-                    "edit {} fuses a loss, but the program has none that can be fused",
-                    i)
-            .note(fused.kept.front())
-            .help(kSearchAgain);
-      }
-      program = std::move(fused.program);
-      continue;
+    switch (edits[i].kind) {
+      case plan::Edit::Kind::kFuseLoss:
+        program = fused(program, i);
+        break;
+      case plan::Edit::Kind::kAlignProducts:
+        program = aligned(std::move(program), edits[i].products, i);
+        break;
+      case plan::Edit::Kind::kRecompute:
+        program = recomputed(program, edits[i].storages, i);
+        break;
     }
-    if (const auto storage = edit::not_made_by_forward(program, edits[i].storages)) {
-      throw Error(ErrorCode::kInconsistentPlan,
-                  "edit {} recomputes storage {}, which is not an activation of the program",
-                  i,
-                  *storage)
-          .help(kSearchAgain);
-    }
-    program = edit::recompute(program, edits[i].storages).program;
   }
   return program;
+}
+
+FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
+  FusedArithmetic result;
+  edit::FusedLoss loss = edit::fuse_loss(captured);
+  if (loss.fused > 0) result.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss});
+  const bool has_one = std::any_of(
+      captured.operators.begin(), captured.operators.end(), [](const program::Operator& op) {
+        return op.name == "aten::nll_loss_forward";
+      });
+  if (has_one) result.losses_kept = std::move(loss.kept);
+  result.program = std::move(loss.program);
+  const std::vector<program::OperatorId> products = edit::unaligned_products(result.program);
+  if (!products.empty()) {
+    result.program = edit::align_products(std::move(result.program), products);
+    result.edits.push_back({.kind = plan::Edit::Kind::kAlignProducts, .products = products});
+  }
+  return result;
 }
 
 program::Program edited_program(program::Program program, const plan::Plan& plan) {

@@ -4,6 +4,7 @@
 // The program that runs under a plan: the captured one with the plan's edits. Search and trainer
 // both come here, so that they plan, check and run the same operators.
 
+#include <string>
 #include <vector>
 
 #include "plan/plan.h"
@@ -12,12 +13,21 @@
 namespace elixir::schedule {
 
 /// `program` with `edits`, one after the other. Throws kInconsistentPlan when an edit names a
-/// storage that it cannot be made for, or fuses a loss that is not there.
+/// storage or an operator that it cannot be made for, or fuses a loss that is not there.
 [[nodiscard]] program::Program apply_edits(program::Program program,
                                            const std::vector<plan::Edit>& edits);
 
 /// The same with the edits of `plan`. Throws kInconsistentPlan too when the result is not the
 /// program that the plan was made for.
 [[nodiscard]] program::Program edited_program(program::Program program, const plan::Plan& plan);
+
+/// What arithmetic `fused` makes of a captured program.
+struct FusedArithmetic {
+  program::Program program;
+  std::vector<plan::Edit> edits;  ///< that make `program`; empty: it is the captured one
+  /// Why cross entropies stayed as captured, one sentence each (edit/fused_loss.h).
+  std::vector<std::string> losses_kept;
+};
+[[nodiscard]] FusedArithmetic with_fused_arithmetic(const program::Program& captured);
 
 }  // namespace elixir::schedule

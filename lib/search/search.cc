@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "edit/frontier.h"
-#include "edit/fused_loss.h"
 #include "hardware/operator_cost.h"
 #include "program/lifetimes.h"
 #include "schedule/edited_program.h"
@@ -92,23 +91,18 @@ struct Edited {
   Edits edits;
   program::Program program;
 };
-/// Of the captured program: fused where that is asked for.
-struct Fused {
-  Edited edited;
-  std::vector<std::string> losses_kept;
-};
-
-Fused fused(const program::Program& captured, plan::Arithmetic arithmetic) {
+/// The program before anything is recomputed: the captured one, fused where that is asked for.
+Edited started(const program::Program& captured,
+               plan::Arithmetic arithmetic,
+               std::vector<std::string>& losses_kept) {
   Edits edits{.fingerprint = program::fingerprint(captured), .edits = {}};
   if (arithmetic == plan::Arithmetic::kAsEager) {
-    return {.edited = {.edits = std::move(edits), .program = captured}, .losses_kept = {}};
+    return {.edits = std::move(edits), .program = captured};
   }
-  edit::FusedLoss loss = edit::fuse_loss(captured);
-  if (loss.fused > 0) {
-    edits.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
-  }
-  return {.edited = {.edits = std::move(edits), .program = std::move(loss.program)},
-          .losses_kept = std::move(loss.kept)};
+  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(captured);
+  losses_kept = std::move(fused.losses_kept);
+  edits.edits = std::move(fused.edits);
+  return {.edits = std::move(edits), .program = std::move(fused.program)};
 }
 
 Edited edited(const Edited& before, const Recomputed& choice) {
@@ -278,21 +272,22 @@ Outcome search(const program::Program& program,
                const hardware::HardwareProfile& hardware,
                const Request& request) {
   check_request(request);
-  const Fused start = fused(program, request.arithmetic);
-  Searches searches(start.edited, hardware, request);
+  std::vector<std::string> losses_kept;
+  const Edited start = started(program, request.arithmetic, losses_kept);
+  Searches searches(start, hardware, request);
   if (request.recompute) {
-    searches.add(chosen(start.edited.program, *request.recompute));
+    searches.add(chosen(start.program, *request.recompute));
   } else if (request.strategy == "optimal") {
     searches.add_fastest();
   } else {
-    searches.add(chosen(start.edited.program, Recompute::kBlocks));
+    searches.add(chosen(start.program, Recompute::kBlocks));
   }
   Outcome outcome = searches.take();
-  if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = start.losses_kept;
+  if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);
   const bool may_recompute_more =
       no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks;
-  if (may_recompute_more && blocks_would_do(start.edited, hardware, request)) {
+  if (may_recompute_more && blocks_would_do(start, hardware, request)) {
     no->remedies.insert(no->remedies.begin(),
                         {"--recompute blocks (finds a plan in these budgets)"});
   }

@@ -31,7 +31,7 @@ struct Request {
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
-  plan::Arithmetic arithmetic = plan::Arithmetic::kAsEager;
+  plan::Arithmetic arithmetic = plan::Arithmetic::kFused;
   /// Called before each search with the part that is done, from 0 to 1, and what comes next.
   std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =

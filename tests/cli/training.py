@@ -79,7 +79,7 @@ def tool(name, *arguments, cwd, code=0):
 def shared_directory():
     """Model, text, this machine's figures and plans: roomy.json (everything on the device), tight.json (under the smallest
     device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed), fused.json and
-    fused-tight.json (with a fused loss). Made once a process by the real tools."""
+    fused-tight.json (with a fused loss; the others are as eager). Made once a process by the real tools."""
     shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
     atexit.register(shutil.rmtree, shared, ignore_errors=True)
     (shared / "text.txt").write_bytes(text(1, 4000))
@@ -88,7 +88,8 @@ def shared_directory():
     tool("ELIXIR_PROFILE", "model.pt", "--target", "cpu", "-o", "profile.json", cwd=shared)
     # The operators' workspaces are part of the device's peak: they are measured, not guessed.
     tool("ELIXIR_BENCH", "--quick", "--device", "cpu", "--operators", "profile.json", "-o", "hardware.json", cwd=shared)
-    search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "1GiB"]
+    fused = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "1GiB"]
+    search = [*fused, "--arithmetic", "as-eager"]
     tool("ELIXIR_SEARCH", *search, "--gpu-memory", "256MiB", "-o", "roomy.json", cwd=shared)
     no = tool("ELIXIR_SEARCH", *search, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
     least = no["minimum_gpu_memory_bytes"]
@@ -96,7 +97,6 @@ def shared_directory():
     for choice in ("elementwise", "blocks"):
         words = ["--gpu-memory", "256MiB", "--recompute", choice, "-o", f"{choice}.json"]
         tool("ELIXIR_SEARCH", *search, *words, cwd=shared)
-    fused = [*search, "--arithmetic", "fused"]
     tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "256MiB", "-o", "fused.json", cwd=shared)
     no = tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
     least = no["minimum_gpu_memory_bytes"]

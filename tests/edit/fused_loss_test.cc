@@ -14,7 +14,7 @@
 #include "edit/activations.h"
 #include "edit/recompute.h"
 #include "fakes/program_builder.h"
-#include "operators/fused.h"
+#include "operators/own.h"
 #include "program/lifetimes.h"
 
 namespace elixir::edit {

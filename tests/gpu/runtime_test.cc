@@ -152,9 +152,10 @@ TEST_P(RuntimeOnGpu, RecomputedActivationsGiveTheBitsOfEagerLibTorch) {
   }
 }
 
-TEST_P(RuntimeOnGpu, AFusedLossGivesTheSameBitsUnderEveryPlacement) {
+TEST_P(RuntimeOnGpu, AFusedLossAndAlignedProductsGiveTheSameBitsUnderEveryPlacement) {
   const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
   model_->fuse_loss();
+  model_->align_products();
   const Outcome fused = train(kAllOnDevice);
   {
     SCOPED_TRACE("everything on the host");

@@ -81,12 +81,15 @@ TEST(Plan, SaysWhichArithmeticItsEditsHave) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   EXPECT_EQ(to_json(plan)["arithmetic"], "as-eager");
   plan.edits = {{.kind = Edit::Kind::kFuseLoss, .storages = {}},
+                {.kind = Edit::Kind::kAlignProducts, .products = {5, 8}},
                 {.kind = Edit::Kind::kRecompute, .storages = {3}}};
   plan.edited_fingerprint = std::string(64, 'e');
   Json document = to_json(plan);
   EXPECT_EQ(document["arithmetic"], "fused");
   EXPECT_EQ(document["edits"][0], Json({{"edit", "fuse-loss"}}));
+  EXPECT_EQ(document["edits"][1], Json({{"edit", "align-products"}, {"products", {5, 8}}}));
   EXPECT_EQ(parsed(dump(document)).edits[0].kind, Edit::Kind::kFuseLoss);
+  EXPECT_EQ(parsed(dump(document)).edits[1].products, (std::vector<program::OperatorId>{5, 8}));
   document["arithmetic"] = "as-eager";
   expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
   document.erase("arithmetic");  // an older plan
@@ -119,6 +122,10 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/edits", {{{"edit", "recompute"}}}, ErrorCode::kJsonMissingKey},
            Case{"/edits", {{{"edit", "fuse-loss"}, {"storages", {1}}}}, ErrorCode::kJsonUnknownKey},
            Case{"/edits", {{{"edit", "recompute"}, {"storages", {-1}}}}, ErrorCode::kJsonBadValue},
+           Case{"/edits", {{{"edit", "align-products"}}}, ErrorCode::kJsonMissingKey},
+           Case{"/edits",
+                {{{"edit", "align-products"}, {"products", {-1}}}},
+                ErrorCode::kJsonBadValue},
            Case{"/edits",
                 {{{"edit", "recompute"}, {"storages", {1}}}},  // leads to no fingerprint
                 ErrorCode::kJsonBadValue},

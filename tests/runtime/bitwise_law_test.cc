@@ -15,6 +15,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "operators/own.h"
 #include "runtime/trainer_internals.h"
 #include "runtime/training.h"
 
@@ -179,6 +180,25 @@ TEST_P(BitwiseLaw, AFusedLossGivesTheSameBitsUnderEveryPlacement) {
   const float expected = float_of(eager.losses.front());
   const bool half = GetParam().model.find("bf16") != std::string::npos;
   EXPECT_NEAR(float_of(fused.losses.front()), expected, (half ? 1e-2F : 1e-5F) * expected);
+}
+
+/// Every product that can be aligned is, although these small ones gain nothing by it.
+TEST_P(BitwiseLaw, AlignedProductsGiveTheSameBitsUnderEveryPlacement) {
+  run_.steps = 3;
+  const Outcome eager = model_->eager(run_, 1);
+  model_->fuse_loss();
+  model_->align_products();
+  const auto& operators = model_->program().operators;
+  EXPECT_TRUE(std::any_of(operators.begin(), operators.end(), [](const program::Operator& op) {
+    return operators::is_aligned_product(op.name);
+  }));
+  const Outcome aligned = train(kAllOnDevice);
+  expect_same(train(kAllOnHost), aligned);
+  model_->recompute(edit::Recompute::kBlocks);
+  expect_same(train(kOptimizerOnHost), aligned);
+  const float expected = float_of(eager.losses.front());
+  const bool half = GetParam().model.find("bf16") != std::string::npos;
+  EXPECT_NEAR(float_of(aligned.losses.front()), expected, (half ? 1e-2F : 1e-5F) * expected);
 }
 
 /// A gradient that is one rounding of 16 bits away from eager's may round to the next value.

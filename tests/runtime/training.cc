@@ -20,6 +20,7 @@
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
+#include "edit/aligned_products.h"
 #include "fakes/hardware.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
@@ -91,7 +92,15 @@ void TestModel::recompute(edit::Recompute choice) {
 }
 
 void TestModel::fuse_loss() {
-  edit({.kind = plan::Edit::Kind::kFuseLoss, .storages = {}});
+  edit({.kind = plan::Edit::Kind::kFuseLoss});
+}
+
+void TestModel::align_products() {
+  std::vector<program::OperatorId> products;
+  for (const program::Operator& op : running_.operators) {
+    if (!edit::not_a_product(running_, {op.id})) products.push_back(op.id);
+  }
+  edit({.kind = plan::Edit::Kind::kAlignProducts, .products = products});
 }
 
 void TestModel::edit(const plan::Edit& edit) {

@@ -60,7 +60,7 @@ class TestModel {
   TestModel(const std::string& path, std::int64_t integer_range, const capture::Options& options);
 
   [[nodiscard]] const capture::Captured& captured() const { return captured_; }
-  /// The program that runs: captured()'s, with what recompute() and fuse_loss() made of it.
+  /// The program that runs: captured()'s, with what the edits below made of it.
   [[nodiscard]] const program::Program& program() const { return running_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
   /// From now on plans make what `choice` says, and nothing else, a second time instead of keeping
@@ -68,6 +68,8 @@ class TestModel {
   void recompute(edit::Recompute choice);
   /// From now on plans fuse the loss. Before recompute(), which goes on from there.
   void fuse_loss();
+  /// The same with all products aligned that can be, worth it or not.
+  void align_products();
   [[nodiscard]] TensorSource weights() const;
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
 

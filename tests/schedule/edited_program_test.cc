@@ -84,5 +84,52 @@ TEST(EditedProgram, AnEditOfWhatIsNoActivationNamesIt) {
   }
 }
 
+/// Logits of 1,029 classes in bf16 and their loss without backward, so that no loss can be fused.
+program::Program unaligned(bool has_loss) {
+  using program::TensorRef;
+  fakes::ProgramBuilder builder(program::DType::kBFloat16,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const TensorRef x = builder.input("x", {8, 64}, program::DType::kBFloat16);
+  const TensorRef target = builder.input("target", {8});
+  const TensorRef weight = builder.parameter("weight", {64, 1029});
+  const TensorRef logits = builder.call("aten::mm", {x, weight}, {8, 1029});
+  if (has_loss) {
+    TensorRef loss, total;
+    builder.append("aten::nll_loss_forward",
+                   {logits, target, program::None{}, std::int64_t{1}, std::int64_t{-100}},
+                   {&loss, &total});
+  }
+  return builder.build();
+}
+
+TEST(FusedArithmetic, AlignsProductsAndTellsOfLossesThatItDoesNotKnow) {
+  const FusedArithmetic with_loss = with_fused_arithmetic(unaligned(true));
+  ASSERT_EQ(with_loss.edits.size(), 1U);
+  EXPECT_EQ(with_loss.edits[0].kind, plan::Edit::Kind::kAlignProducts);
+  EXPECT_THAT(with_loss.losses_kept,
+              testing::ElementsAre(testing::HasSubstr("not given the result of a log-softmax")));
+  EXPECT_EQ(program::fingerprint(apply_edits(unaligned(true), with_loss.edits)),
+            program::fingerprint(with_loss.program));
+  EXPECT_THAT(with_fused_arithmetic(unaligned(false)).losses_kept, testing::IsEmpty());
+}
+
+TEST(FusedArithmetic, WithoutAnythingToFuseIsTheCapturedProgram) {
+  const FusedArithmetic result = with_fused_arithmetic(captured());
+  EXPECT_THAT(result.edits, testing::IsEmpty());
+  EXPECT_THAT(result.losses_kept, testing::IsEmpty());
+  EXPECT_EQ(program::fingerprint(result.program), program::fingerprint(captured()));
+}
+
+TEST(EditedProgram, AnEditOfWhatIsNoProductNamesIt) {
+  const program::Program program = unaligned(true);
+  for (const program::OperatorId op : {1, -1, 77}) {
+    const ErrorInfo error = tests::error_of([&] {
+      (void)apply_edits(program, {{.kind = plan::Edit::Kind::kAlignProducts, .products = {op}}});
+    });
+    EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
+    EXPECT_THAT(error.message, testing::HasSubstr("operator " + std::to_string(op)));
+  }
+}
+
 }  // namespace
 }  // namespace elixir::schedule

@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "core/units.h"
 #include "report/screen/profile_screen.h"
+#include "report/screen/search_screen.h"
 #include "tools/train/data_notes.h"
 
 namespace elixir::tools {
@@ -33,9 +34,8 @@ std::string model_and_plan(const TrainOptions& options, const train::RunInputs& 
                       moved,
                       plan.cache.blocks,
                       format_bytes(plan.cache.block_bytes));
-  if (plan::arithmetic_of(plan.edits) == plan::Arithmetic::kFused) {
-    text += "arithmetic fused: the loss turns its logits into their gradient in place\n";
-  }
+  const std::string fusion = report::fusion_of(plan);
+  if (!fusion.empty()) text += fmt::format("arithmetic fused: {}\n", fusion);
   std::size_t made_again = 0;
   for (const plan::Edit& edit : plan.edits) made_again += edit.storages.size();
   if (made_again > 0) {

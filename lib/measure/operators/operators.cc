@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <c10/util/Exception.h>
@@ -180,6 +182,7 @@ void check_target(const Program& program,
 void measure_operators(const Program& program,
                        const Bench& bench,
                        hardware::HardwareProfile& profile,
+                       std::set<std::string>& known,
                        const Progress& progress) {
   check_target(program, bench, profile);
   replay::install_counting_allocator();
@@ -188,6 +191,7 @@ void measure_operators(const Program& program,
   for (const Operator& op : program.operators) {
     if (lifetimes.executed.at(op.id)) distinct[operators::operator_key(op)].push_back(&op);
   }
+  for (const std::string& key : known) distinct.erase(key);
   std::map<std::string, hardware::OperatorTime> times;
   for (hardware::OperatorTime& time : profile.operators) times[time.key] = std::move(time);
 
@@ -219,6 +223,7 @@ void measure_operators(const Program& program,
       time.touched_bytes = work.touched_bytes;
       time.flops = work.flops;
       times[key] = std::move(time);
+      known.insert(key);
       profile.waived.erase("operator " + key);
     } catch (const c10::AcceleratorError&) {
       replay::with_launch_errors([] { throw; });

@@ -7,6 +7,8 @@
 // writes is restored before the next sample.
 
 #include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "hardware/hardware_profile.h"
@@ -27,12 +29,14 @@ void check_target(const program::Program& program,
                   const Bench& bench,
                   const hardware::HardwareProfile& profile);
 
-/// Adds or replaces in `profile.operators` every call that a replay of `program` executes. Waives a
-/// call that fails on synthetic data, with the reason. Throws kProfileTargetMismatch when the
-/// target of the program is not the device.
+/// Adds or replaces in `profile.operators` every call that a replay of `program` executes, but
+/// those whose keys are in `known`, and adds their keys to it. Waives a call that fails on
+/// synthetic data, with the reason. Throws kProfileTargetMismatch when the target of the program is
+/// not the device.
 void measure_operators(const program::Program& program,
                        const Bench& bench,
                        hardware::HardwareProfile& profile,
+                       std::set<std::string>& known,
                        const Progress& progress);
 
 }  // namespace elixir::measure

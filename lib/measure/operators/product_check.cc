@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "hardware/operator_cost.h"
 #include "hardware/rate_dtypes.h"
+#include "operators/own.h"
 
 namespace elixir::measure {
 namespace {
@@ -20,8 +21,14 @@ constexpr double kImplausible = 20;
 constexpr double kNsPerSecond = 1e9;
 
 bool is_product(const program::Operator& op) {
-  constexpr std::array<std::string_view, 6> kProducts = {
-      "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear"};
+  constexpr std::array<std::string_view, 8> kProducts = {"aten::mm",
+                                                         "aten::addmm",
+                                                         "aten::bmm",
+                                                         "aten::baddbmm",
+                                                         "aten::matmul",
+                                                         "aten::linear",
+                                                         operators::kAlignedProduct,
+                                                         operators::kAlignedProductWithBias};
   return std::find(kProducts.begin(), kProducts.end(), op.name) != kProducts.end();
 }
 

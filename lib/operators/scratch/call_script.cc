@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "operators/operator_key.h"
+#include "operators/own.h"
 #include "operators/scratch/rules.h"
 #include "operators/scratch/script_builder.h"
 
@@ -131,8 +132,8 @@ class ProcessWorkspaces {
  private:
   void before_product(const Operator& op, ScriptBuilder& script) {
     const bool with_bias = op.name == "aten::addmm" || op.name == "aten::linear";
-    const bool product =
-        with_bias || op.name == "aten::mm" || op.name == "aten::bmm" || op.name == "aten::baddbmm";
+    const bool product = with_bias || op.name == "aten::mm" || op.name == "aten::bmm" ||
+                         op.name == "aten::baddbmm" || is_aligned_product(op.name);
     if (!product) return;
     const auto thread = static_cast<std::size_t>(traits_.backward_has_thread &&
                                                  op.phase == program::Phase::kBackward);

@@ -116,10 +116,9 @@ std::string layout_text(const Plan& plan) {
   return text + "\n";
 }
 
-/// Empty where LibTorch's operators do everything.
 std::string arithmetic_text(const Plan& plan) {
-  if (plan::arithmetic_of(plan.edits) == plan::Arithmetic::kAsEager) return "";
-  return "arithmetic fused: the loss makes no fp32 copy of its logits\n";
+  const std::string fusion = fusion_of(plan);
+  return fusion.empty() ? "" : fmt::format("arithmetic fused: {}\n", fusion);
 }
 
 /// Empty where every activation is kept.
@@ -265,6 +264,18 @@ std::optional<StepWork> work_of_micro_batch(const program::Program& program) {
   if (tokens > 0) return StepWork{tokens, "tokens"};
   if (program.inputs.empty() || program.inputs.front().tensor.sizes.empty()) return std::nullopt;
   return StepWork{program.inputs.front().tensor.sizes.front(), "samples"};
+}
+
+std::string fusion_of(const plan::Plan& plan) {
+  std::vector<std::string> parts;
+  for (const plan::Edit& edit : plan.edits) {
+    if (edit.kind == plan::Edit::Kind::kFuseLoss) {
+      parts.emplace_back("the loss makes no fp32 copy of its logits");
+    } else if (edit.kind == plan::Edit::Kind::kAlignProducts) {
+      parts.push_back(fmt::format("products aligned: {}", edit.products.size()));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::string homes_of(const plan::Plan& plan) {

@@ -27,6 +27,9 @@ struct StepWork {
 /// stays on the GPU".
 [[nodiscard]] std::string homes_of(const plan::Plan& plan);
 
+/// "the loss makes no fp32 copy of its logits; products aligned: 3"; empty for arithmetic as-eager.
+[[nodiscard]] std::string fusion_of(const plan::Plan& plan);
+
 /// The plan with its memory, its time and the other candidates. `profile` must be the one that was
 /// searched for. If the plan moves chunks although the whole process would fit on the GPU, the
 /// screen says why.

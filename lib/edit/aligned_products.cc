@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "edit/aligned_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+#include "operators/own.h"
+#include "program/arguments/arguments.h"
+#include "program/lifetimes.h"
+#include "program/references.h"
+
+namespace elixir::edit {
+namespace {
+
+using program::Lifetimes;
+using program::Operator;
+using program::OperatorId;
+using program::Program;
+using program::StorageId;
+using program::TensorRef;
+
+constexpr std::int64_t kAlignedBytes = 16;
+constexpr std::int64_t kLargeDimension = 1024;
+
+/// A product of two matrices, with a bias or none.
+struct Product {
+  const TensorRef* left = nullptr;
+  const TensorRef* right = nullptr;
+  const TensorRef* result = nullptr;
+  const TensorRef* bias = nullptr;
+
+  [[nodiscard]] std::int64_t rows() const { return left->sizes[0]; }
+  [[nodiscard]] std::int64_t inner() const { return left->sizes[1]; }
+  [[nodiscard]] std::int64_t columns() const { return right->sizes[1]; }
+};
+
+std::int64_t elements_to_align(const TensorRef& tensor) {
+  return std::max<std::int64_t>(1, kAlignedBytes / program::element_bytes(tensor.dtype));
+}
+
+bool is_matrix(const TensorRef* tensor) {
+  return tensor != nullptr && tensor->sizes.size() == 2;
+}
+
+/// Whether the result is the whole of a storage, row by row.
+bool is_whole_storage(const TensorRef& result, const Program& program) {
+  return result.offset == 0 && result.strides == program::Ints{result.sizes[1], 1} &&
+         program.storages[result.storage].bytes == result.bytes();
+}
+
+/// Factors may be integers or not.
+bool is_one(const program::Arguments& call, std::string_view name) {
+  return call.integer(name) == 1 || call.number(name) == 1.0;
+}
+
+/// nullopt: `op` is no product that can be aligned.
+std::optional<Product> product_of(const Program& program, const Operator& op) {
+  const bool with_bias = op.name == "aten::addmm";
+  if ((!with_bias && op.name != "aten::mm") || !op.overload.empty() || op.outputs.size() != 1) {
+    return std::nullopt;
+  }
+  const program::Arguments call(op);
+  Product product;
+  product.left = call.tensor(with_bias ? "mat1" : "self");
+  product.right = call.tensor("mat2");
+  product.result = std::get_if<TensorRef>(&op.outputs[0]);
+  if (!is_matrix(product.left) || !is_matrix(product.right) || !is_matrix(product.result)) {
+    return std::nullopt;
+  }
+  const program::DType dtype = product.result->dtype;
+  if (!program::is_floating(dtype) || product.left->dtype != dtype ||
+      product.right->dtype != dtype || product.inner() != product.right->sizes[0] ||
+      product.result->sizes != program::Ints{product.rows(), product.columns()} ||
+      product.result->numel() <= 0 || product.inner() <= 0 ||
+      !is_whole_storage(*product.result, program)) {
+    return std::nullopt;
+  }
+  if (!with_bias) return product;
+  product.bias = call.tensor("self");
+  // A split sum would round the bias twice.
+  const bool whole_sum = product.inner() % elements_to_align(*product.left) == 0;
+  if (product.bias == nullptr || product.bias->dtype != dtype ||
+      product.bias->sizes != program::Ints{product.columns()} || !whole_sum ||
+      !is_one(call, "beta") || !is_one(call, "alpha")) {
+    return std::nullopt;
+  }
+  return product;
+}
+
+bool is_unaligned(const Product& product) {
+  const std::int64_t unit = elements_to_align(*product.result);
+  const std::array<std::int64_t, 3> sizes = {product.rows(), product.inner(), product.columns()};
+  return std::any_of(sizes.begin(), sizes.end(), [unit](std::int64_t size) {
+    return size >= kLargeDimension && size % unit != 0;
+  });
+}
+
+/// Gives the rows of one storage a greater distance.
+class RowPadding {
+ public:
+  /// `dense` is a result that is the whole of its storage.
+  explicit RowPadding(const TensorRef& dense)
+      : storage_(dense.storage), rows_(dense.sizes[0]), columns_(dense.sizes[1]) {
+    const std::int64_t unit = elements_to_align(dense);
+    stride_ = (columns_ + unit - 1) / unit * unit;
+    bytes_ = rows_ * stride_ * program::element_bytes(dense.dtype);
+  }
+
+  /// Not for rows so short that padding would multiply them.
+  [[nodiscard]] bool pads() const {
+    return stride_ != columns_ && rows_ > 1 && stride_ < 2 * columns_;
+  }
+  [[nodiscard]] std::int64_t stride() const { return stride_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] StorageId storage() const { return storage_; }
+
+  /// Whether a view of the storage can be given as a view of the padded one: each of its dimensions
+  /// goes along the columns of one row, or from row to row.
+  [[nodiscard]] bool takes(const TensorRef& view) const {
+    std::int64_t last_column = view.offset % columns_;
+    for (std::size_t d = 0; d < view.sizes.size(); ++d) {
+      if (view.sizes[d] == 1 || view.strides[d] % columns_ == 0) continue;
+      last_column += (view.sizes[d] - 1) * view.strides[d];
+    }
+    return last_column < columns_;
+  }
+  void pad(TensorRef& view) const {
+    view.offset = view.offset / columns_ * stride_ + view.offset % columns_;
+    for (std::int64_t& stride : view.strides) {
+      if (stride % columns_ == 0) stride = stride / columns_ * stride_;
+    }
+  }
+
+ private:
+  StorageId storage_;
+  std::int64_t rows_, columns_, stride_ = 0, bytes_ = 0;
+};
+
+/// Which storages may be padded: those that only products of the list and fused losses use.
+std::vector<bool> may_be_padded(const Program& program, const std::vector<bool>& listed) {
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  std::vector<bool> may(program.storages.size(), false);
+  for (const Operator& op : program.operators) {
+    if (!listed[op.id]) continue;
+    may[std::get<TensorRef>(op.outputs[0]).storage] = true;
+  }
+  for (const Operator& op : program.operators) {
+    if (!lifetimes.executed[op.id] || listed[op.id] || op.name == operators::kFusedLoss ||
+        op.name == operators::kFusedLossBackward) {
+      continue;
+    }
+    const auto refuse = [&](const TensorRef& tensor) { may[tensor.storage] = false; };
+    program::for_each_tensor(op.arguments, refuse);
+    program::for_each_tensor(op.outputs, refuse);
+  }
+  // Whoever takes these expects them packed.
+  for (const program::Parameter& parameter : program.parameters) {
+    if (parameter.gradient) may[parameter.gradient->storage] = false;
+  }
+  if (program.loss.storage >= 0) may[program.loss.storage] = false;
+  return may;
+}
+
+std::vector<RowPadding> paddings_of(Program& program, const std::vector<bool>& listed) {
+  std::vector<bool> may = may_be_padded(program, listed);
+  std::vector<RowPadding> paddings;
+  std::vector<std::int32_t> place(program.storages.size(), -1);
+  for (const Operator& op : program.operators) {
+    if (!listed[op.id]) continue;
+    const TensorRef& result = std::get<TensorRef>(op.outputs[0]);
+    const RowPadding padding(result);
+    if (!may[result.storage] || !padding.pads()) continue;
+    place[result.storage] = static_cast<std::int32_t>(paddings.size());
+    paddings.push_back(padding);
+  }
+  program::for_each_reference(program, [&](const TensorRef& tensor) {
+    const std::int32_t at = place[tensor.storage];
+    if (at >= 0 && !paddings[at].takes(tensor)) may[tensor.storage] = false;
+  });
+  paddings.erase(std::remove_if(paddings.begin(),
+                                paddings.end(),
+                                [&](const RowPadding& each) { return !may[each.storage()]; }),
+                 paddings.end());
+  return paddings;
+}
+
+void make_aligned(Operator& op) {
+  const bool with_bias = op.name == "aten::addmm";
+  const auto& result = std::get<TensorRef>(op.outputs[0]);
+  op.name = with_bias ? operators::kAlignedProductWithBias : operators::kAlignedProduct;
+  op.arguments.resize(with_bias ? 3 : 2);  // without beta and alpha
+  op.arguments.emplace_back(result.strides[0]);
+}
+
+}  // namespace
+
+std::vector<OperatorId> unaligned_products(const Program& program) {
+  std::vector<OperatorId> found;
+  if (program.target.kind != program::Target::Kind::kCuda) return found;
+  for (const Operator& op : program.operators) {
+    const auto product = product_of(program, op);
+    if (!product || program::element_bytes(product->result->dtype) != 2) continue;
+    if (is_unaligned(*product)) found.push_back(op.id);
+  }
+  return found;
+}
+
+std::optional<OperatorId> not_a_product(const Program& program,
+                                        const std::vector<OperatorId>& products) {
+  for (const OperatorId id : products) {
+    const bool is_there = id >= 0 && static_cast<std::size_t>(id) < program.operators.size();
+    if (!is_there || !product_of(program, program.operators[id])) return id;
+  }
+  return std::nullopt;
+}
+
+Program align_products(Program program, const std::vector<OperatorId>& products) {
+  require(!not_a_product(program, products), "an operator to align is no product");
+  std::vector<bool> listed(program.operators.size(), false);
+  for (const OperatorId id : products) listed[id] = true;
+  std::vector<const RowPadding*> padding_of(program.storages.size(), nullptr);
+  const std::vector<RowPadding> paddings = paddings_of(program, listed);
+  for (const RowPadding& padding : paddings) {
+    padding_of[padding.storage()] = &padding;
+    program.storages[padding.storage()].bytes = padding.bytes();
+  }
+  program::for_each_reference(program, [&](TensorRef& tensor) {
+    if (padding_of[tensor.storage] != nullptr) padding_of[tensor.storage]->pad(tensor);
+  });
+  for (Operator& op : program.operators) {
+    if (listed[op.id]) make_aligned(op);
+  }
+  return program::with_replay_lifetimes(std::move(program));
+}
+
+}  // namespace elixir::edit
