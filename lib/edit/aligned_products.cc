@@ -142,7 +142,14 @@ class RowPadding {
   std::int64_t rows_, columns_, stride_ = 0, bytes_ = 0;
 };
 
-/// Which storages may be padded: those that only products of the list and fused losses use.
+/// Fused losses, and sums (the gradient of a bias), whose results do not take over their strides.
+bool reads_padded_rows(const Operator& op) {
+  return op.name == operators::kFusedLoss || op.name == operators::kFusedLossBackward ||
+         op.name == "aten::sum";
+}
+
+/// Which storages may be padded: those that only products of the list and operators that read
+/// padded rows use.
 std::vector<bool> may_be_padded(const Program& program, const std::vector<bool>& listed) {
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
   std::vector<bool> may(program.storages.size(), false);
@@ -151,10 +158,7 @@ std::vector<bool> may_be_padded(const Program& program, const std::vector<bool>&
     may[std::get<TensorRef>(op.outputs[0]).storage] = true;
   }
   for (const Operator& op : program.operators) {
-    if (!lifetimes.executed[op.id] || listed[op.id] || op.name == operators::kFusedLoss ||
-        op.name == operators::kFusedLossBackward) {
-      continue;
-    }
+    if (!lifetimes.executed[op.id] || listed[op.id] || reads_padded_rows(op)) continue;
     const auto refuse = [&](const TensorRef& tensor) { may[tensor.storage] = false; };
     program::for_each_tensor(op.arguments, refuse);
     program::for_each_tensor(op.outputs, refuse);

@@ -253,13 +253,38 @@ class Searches {
   int done_ = 0;
 };
 
+/// What is recomputed is as the request says, or else as suits its strategy.
+Outcome searched(const Edited& start,
+                 const hardware::HardwareProfile& hardware,
+                 const Request& request) {
+  Searches searches(start, hardware, request);
+  if (request.recompute) {
+    searches.add(chosen(start.program, *request.recompute));
+  } else if (request.strategy == "optimal") {
+    searches.add_fastest();
+  } else {
+    searches.add(chosen(start.program, Recompute::kBlocks));
+  }
+  return searches.take();
+}
+
 /// A plan exists that recomputes blocks.
 bool blocks_would_do(const Edited& start,
                      const hardware::HardwareProfile& hardware,
-                     const Request& request) {
-  Searches searches(start, hardware, request);
-  searches.add(chosen(start.program, Recompute::kBlocks));
-  return std::holds_alternative<Found>(searches.take());
+                     Request request) {
+  request.recompute = Recompute::kBlocks;
+  return std::holds_alternative<Found>(searched(start, hardware, request));
+}
+
+/// A plan exists with the other arithmetic.
+bool fused_would_do(const program::Program& captured,
+                    const hardware::HardwareProfile& hardware,
+                    Request request) {
+  request.arithmetic = plan::Arithmetic::kFused;
+  std::vector<std::string> losses_kept;
+  const Edited start = started(captured, request.arithmetic, losses_kept);
+  return !start.edits.edits.empty() &&
+         std::holds_alternative<Found>(searched(start, hardware, request));
 }
 
 }  // namespace
@@ -274,15 +299,7 @@ Outcome search(const program::Program& program,
   check_request(request);
   std::vector<std::string> losses_kept;
   const Edited start = started(program, request.arithmetic, losses_kept);
-  Searches searches(start, hardware, request);
-  if (request.recompute) {
-    searches.add(chosen(start.program, *request.recompute));
-  } else if (request.strategy == "optimal") {
-    searches.add_fastest();
-  } else {
-    searches.add(chosen(start.program, Recompute::kBlocks));
-  }
-  Outcome outcome = searches.take();
+  Outcome outcome = searched(start, hardware, request);
   if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);
   const bool may_recompute_more =
@@ -290,6 +307,11 @@ Outcome search(const program::Program& program,
   if (may_recompute_more && blocks_would_do(start, hardware, request)) {
     no->remedies.insert(no->remedies.begin(),
                         {"--recompute blocks (finds a plan in these budgets)"});
+  }
+  const bool may_fuse = no != nullptr && request.arithmetic == plan::Arithmetic::kAsEager;
+  if (may_fuse && fused_would_do(program, hardware, request)) {
+    no->remedies.insert(no->remedies.begin(),
+                        {"--arithmetic fused (finds a plan in these budgets)"});
   }
   return outcome;
 }

@@ -139,6 +139,11 @@ class Numbers(TrainTest):
         for one, other in zip(*losses, strict=True):
             self.assertAlmostEqual(one, other, delta=1e-4 * other)
         self.assertIn("arithmetic fused", self.succeeds(*self.flags("fused", output="shown"), "--dry-run").out)
+        # Where only a fused loss fits, the answer says so.
+        least = plans["fused-tight"]["budgets"]["gpu_memory_bytes"]
+        no = tool("ELIXIR_SEARCH", "--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "1GiB",
+                  "--gpu-memory", f"{least}B", "--arithmetic", "as-eager", cwd=self.shared, code=1)
+        self.assertIn("--arithmetic fused (finds a plan in these budgets)", no["remedies"])
 
     def test_a_run_in_two_parts_equals_one_run(self):
         whole = self.exported(*self.flags(steps=7, output="whole"), name="whole.safetensors")

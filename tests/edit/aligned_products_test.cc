@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -35,7 +36,7 @@ struct Layer {
   DType dtype = DType::kBFloat16;
   program::Target target = kGpu;
   std::int64_t vocabulary = kVocabulary;
-  bool reads_logits = false;  ///< something else does
+  std::string reader = "";  ///< something else that reads the logits
 
   /// The view that aten::t makes of rows of `sizes[0]` elements.
   static TensorRef transposed(TensorRef view, program::Ints sizes) {
@@ -49,7 +50,7 @@ struct Layer {
     const TensorRef x = builder.input("x", {kLayerRows, kLayerWidth}, dtype);
     const TensorRef weight = builder.parameter("weight", {kLayerWidth, vocabulary});
     const TensorRef logits = builder.call("aten::mm", {x, weight}, {kLayerRows, vocabulary});
-    if (reads_logits) (void)builder.call("aten::gelu", {logits}, {kLayerRows, vocabulary});
+    if (!reader.empty()) (void)builder.call(reader, {logits}, {kLayerRows, vocabulary});
     const TensorRef batch = builder.view("aten::view", logits, {4, 4, vocabulary});
     builder.start_backward();
     const TensorRef turned = transposed(batch, {vocabulary, kLayerRows});
@@ -111,13 +112,19 @@ TEST(AlignedProducts, RowsThatOnlyProductsUseArePadded) {
 }
 
 TEST(AlignedProducts, AResultThatSomethingElseReadsStaysPacked) {
-  const Program before = Layer{.reads_logits = true}.build();
+  const Program before = Layer{.reader = "aten::gelu"}.build();
   const Program after = align_products(before, unaligned_products(before));
   const Operator& logits = product(after, 0);
   EXPECT_EQ(logits.name, operators::kAlignedProduct);
   EXPECT_EQ(std::get<std::int64_t>(logits.arguments.at(2)), kVocabulary);
   EXPECT_THAT(result_of(logits).strides, ElementsAre(kVocabulary, 1));
   EXPECT_EQ(after.storages[result_of(logits).storage].bytes, kLayerRows * kVocabulary * 2);
+}
+
+TEST(AlignedProducts, ABiasesGradientMayReadPaddedRows) {
+  const Program before = Layer{.reader = "aten::sum"}.build();
+  const Program after = align_products(before, unaligned_products(before));
+  EXPECT_THAT(result_of(product(after, 0)).strides, ElementsAre(kPadded, 1));
 }
 
 TEST(AlignedProducts, AResultThatAProductOutsideOfTheListReadsStaysPacked) {
@@ -164,7 +171,7 @@ TEST(AlignedProducts, ABiasIsAddedOnce) {
 }
 
 TEST(AlignedProducts, WhatIsNoProductIsNamed) {
-  const Program program = Layer{.reads_logits = true}.build();
+  const Program program = Layer{.reader = "aten::gelu"}.build();
   const program::OperatorId gelu = product(program, 0).id + 1;
   EXPECT_EQ(not_a_product(program, {product(program, 0).id, gelu}), gelu);
   EXPECT_EQ(not_a_product(program, {-1}), -1);

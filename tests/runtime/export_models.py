@@ -11,6 +11,9 @@ SEQUENCES = {"gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny"}
 
 # 12 layers and few tokens: the state is large beside everything that must be on the device.
 DEEP = {"model_type": "gpt2", "n_embd": 128, "n_layer": 12, "n_head": 4, "vocab_size": 512, "n_positions": 64}
+# A vocabulary that is no multiple of 8, and a last layer with bias.
+ODD = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 256,
+       "vocab_size": 1029, "max_position_embeddings": 256}
 
 exporter, directory = sys.argv[1], pathlib.Path(sys.argv[2])
 spec = importlib.util.spec_from_file_location("export_hf", exporter)
@@ -25,8 +28,10 @@ for name in MODELS:
             sys.argv += ["--sequence", "32"]
         if export_hf.main() != 0:
             sys.exit(1)
-config = directory / "gpt2-deep.json"
-config.write_text(json.dumps(DEEP), encoding="utf-8")
-sys.argv = ["export_hf.py", str(config), str(directory / "gpt2-deep.pt"), "--force", "--seed", "1", "--batch", "1",
-            "--sequence", "16"]
-sys.exit(export_hf.main())
+for name, model, flags in (("gpt2-deep", DEEP, ["--batch", "1", "--sequence", "16"]),
+                           ("bert-odd-bf16", ODD, ["--batch", "2", "--sequence", "32", "--dtype", "bfloat16"])):
+    config = directory / f"{name}.json"
+    config.write_text(json.dumps(model), encoding="utf-8")
+    sys.argv = ["export_hf.py", str(config), str(directory / f"{name}.pt"), "--force", "--seed", "1", *flags]
+    if export_hf.main() != 0:
+        sys.exit(1)
