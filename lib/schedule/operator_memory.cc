@@ -118,13 +118,22 @@ class Recording {
   memory::TrainingEvents result_;
 };
 
+operators::CudaTraits replay_traits(const program::Program& program) {
+  operators::CudaTraits traits = operators::cuda_traits(program.target);
+  traits.backward_has_thread = false;
+  return traits;
+}
+
 }  // namespace
 
 std::vector<operators::CallScript> replay_scripts(const program::Program& program) {
-  operators::CudaTraits traits = operators::cuda_traits(program.target);
-  traits.backward_has_thread = false;
   return operators::call_scripts(
-      program, traits, operators::shipped_workspace_table(program.target.sm));
+      program, replay_traits(program), operators::shipped_workspace_table(program.target.sm));
+}
+
+std::int64_t library_bytes(const program::Program& program) {
+  if (program.target.kind != program::Target::Kind::kCuda) return 0;
+  return operators::persistent_bytes(program, replay_traits(program));
 }
 
 memory::TrainingEvents operator_events(const Schedule& schedule,

@@ -23,6 +23,10 @@ namespace elixir::schedule {
 /// The scripts of a program's calls in a replay, which runs on one thread. For CUDA targets.
 [[nodiscard]] std::vector<operators::CallScript> replay_scripts(const program::Program& program);
 
+/// Device memory that libraries keep for the process of a replay, such as cuBLAS's workspaces: the
+/// persistent steps of replay_scripts(). 0 on the CPU.
+[[nodiscard]] std::int64_t library_bytes(const program::Program& program);
+
 /// The requests and releases of `steps` runs of the schedule. Persistent workspaces of libraries
 /// come with the first run.
 [[nodiscard]] memory::TrainingEvents operator_events(

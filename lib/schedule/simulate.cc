@@ -10,6 +10,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "schedule/buffers.h"
+#include "schedule/operator_memory.h"
 #include "schedule/simulate_plans.h"
 #include "schedule/task_sink.h"
 
@@ -61,6 +62,7 @@ class Memory {
       if (buffer.arena == Arena::kDevice)
         add({rounded_allocation(buffer.bytes), category_of(buffer.role)});
     }
+    add({changes.library_bytes(), Category::kTemporary});
     record_peak(-1, -1, 0);
   }
 
@@ -214,7 +216,8 @@ class Simulator : public TaskSink {
 
 }  // namespace
 
-DeviceChanges::DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes) {
+DeviceChanges::DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes)
+    : library_bytes_(schedule::library_bytes(program)) {
   for (std::size_t op = 0; op < program.operators.size(); ++op) {
     begin_.push_back(static_cast<std::uint32_t>(changes_.size()));
     for (const StorageId storage : lifetimes.made_by[op]) {

@@ -29,6 +29,8 @@ struct DeviceChange {
 class DeviceChanges {
  public:
   DeviceChanges(const program::Program& program, const program::Lifetimes& lifetimes);
+  /// What libraries keep for the process, such as cuBLAS's workspaces.
+  [[nodiscard]] std::int64_t library_bytes() const { return library_bytes_; }
   [[nodiscard]] std::span<const DeviceChange> when_it_starts(program::OperatorId op) const {
     return between(2 * static_cast<std::size_t>(op));
   }
@@ -42,6 +44,7 @@ class DeviceChanges {
   }
   std::vector<DeviceChange> changes_;
   std::vector<std::uint32_t> begin_;  ///< start and end of each operator; one more at the end
+  std::int64_t library_bytes_;
 };
 
 /// The simulation of lower()'s schedule, without the schedule in memory. To compare many plans of

@@ -35,11 +35,10 @@ struct Evaluated {
 };
 
 /// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is
-/// used while many plans are compared. It covers cuBLAS's workspaces (32 MiB and 1 MiB, kept for
-/// the process), half-used segments, and a sixteenth of the operators' peak for splitting. Plans
-/// that are found are then checked with the simulated allocator (verify()). It is part of the
-/// budget, never of the predicted allocated bytes.
-inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{96} << 20;
+/// used while many plans are compared. It covers half-used segments, and a sixteenth of the
+/// operators' peak for splitting. Plans that are found are then checked with the simulated
+/// allocator (verify()). It is part of the budget, never of the predicted allocated bytes.
+inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{63} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 16;
 
 /// Edits that lead from the captured program to the one that is planned on.

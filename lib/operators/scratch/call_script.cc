@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/allocation_unit.h"
 #include "core/error.h"
 #include "operators/operator_key.h"
 #include "operators/own.h"
@@ -187,6 +188,19 @@ std::vector<CallScript> plain_scripts(const Program& program) {
     }
   }
   return scripts;
+}
+
+std::int64_t persistent_bytes(const Program& program, const CudaTraits& traits) {
+  ProcessWorkspaces process(traits);
+  std::int64_t bytes = 0;
+  for (const Operator& op : program.operators) {
+    ScriptBuilder builder(op, {}, program, traits);
+    process.before(op, builder);
+    for (const ScriptStep& step : builder.finish().steps) {
+      if (step.kind == ScriptStep::Kind::kPersistent) bytes += rounded_allocation(step.bytes);
+    }
+  }
+  return bytes;
 }
 
 std::vector<CallScript> call_scripts(const Program& program,

@@ -47,6 +47,10 @@ struct CallScript {
                                                    const CudaTraits& traits,
                                                    const WorkspaceTable& table);
 
+/// The sum of all persistent workspaces, each rounded up as the allocator does.
+[[nodiscard]] std::int64_t persistent_bytes(const program::Program& program,
+                                            const CudaTraits& traits);
+
 /// Scripts for a device whose kernels use no scratch memory, or an unknown amount: outputs only.
 [[nodiscard]] std::vector<CallScript> plain_scripts(const program::Program& program);
 
