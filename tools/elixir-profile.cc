@@ -40,6 +40,9 @@ int main(int argc, char** argv) {
       "LibTorch's allocator counts: tensors and, on CUDA targets, the scratch memory that calls "
       "take; on the CPU libraries take theirs elsewhere. Reserved is for CUDA targets alone: "
       "LibTorch's caching allocator simulated over the first steps, on a device of any size.\n\n"
+      "What recomputing activations would save is read off the edited program. Its time is "
+      "modelled "
+      "with the figures shipped for the target's GPU; other targets show no time.\n\n"
       "--gpu-memory compares with process memory where it is known, else with reserved, else with "
       "allocated memory, and says which. The largest batch is found by capturing again.";
   return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {

@@ -178,6 +178,12 @@ std::vector<StorageId> kept_activations(const Program& program) {
   return kept(program, program::analyse_lifetimes(program));
 }
 
+std::int64_t kept_bytes(const Program& program) {
+  std::int64_t bytes = 0;
+  for (const StorageId s : kept_activations(program)) bytes += program.storages[s].bytes;
+  return bytes;
+}
+
 std::vector<std::int32_t> blocks_of(const Program& program) {
   const Lifetimes lifetimes = program::analyse_lifetimes(program);
   return blocks(program, lifetimes, kept(program, lifetimes));

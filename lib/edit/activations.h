@@ -4,6 +4,7 @@
 // The activations of a program: storages that forward makes and backward reads. They use memory
 // from forward to backward unless an edit recomputes them.
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ enum class Recompute {
 
 /// Storages kept from forward to backward, ascending. Gradients and the loss are not included.
 [[nodiscard]] std::vector<program::StorageId> kept_activations(const program::Program& program);
+/// The size of all of them.
+[[nodiscard]] std::int64_t kept_bytes(const program::Program& program);
 
 /// The block of each operator: a position among the siblings of one module list ("h.0", "h.1", …),
 /// or -1 for operators outside of all blocks. Blocks are the modules whose paths differ in exactly

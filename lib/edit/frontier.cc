@@ -169,4 +169,19 @@ std::vector<FrontierPoint> frontier(const Program& program,
   return hull;
 }
 
+std::vector<std::size_t> spread_over(const std::vector<FrontierPoint>& points) {
+  constexpr int kParts = 4;
+  const std::int64_t saved_bytes = points.front().kept_bytes - points.back().kept_bytes;
+  std::vector<std::size_t> positions;
+  for (int part = 1; part < kParts; ++part) {
+    const std::int64_t wanted_bytes = points.front().kept_bytes - saved_bytes / kParts * part;
+    const auto found = std::find_if(points.begin(), points.end(), [&](const auto& point) {
+      return point.kept_bytes <= wanted_bytes;
+    });
+    positions.push_back(static_cast<std::size_t>(found - points.begin()));
+  }
+  positions.push_back(points.size() - 1);
+  return positions;
+}
+
 }  // namespace elixir::edit

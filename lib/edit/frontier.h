@@ -7,6 +7,7 @@
 // weight between bytes and time decides; the points of all weights are the lower convex hull of all
 // choices.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,5 +27,9 @@ struct FrontierPoint {
 /// and operators outside of blocks never run again. `operator_ns`: by operator, at least 0.
 [[nodiscard]] std::vector<FrontierPoint> frontier(const program::Program& program,
                                                   const std::vector<std::int64_t>& operator_ns);
+
+/// Positions in a frontier, which has at least one point: the first ones that save a quarter, half
+/// and three quarters of what can be saved, and the last one. The same position may come twice.
+[[nodiscard]] std::vector<std::size_t> spread_over(const std::vector<FrontierPoint>& points);
 
 }  // namespace elixir::edit

@@ -89,4 +89,17 @@ std::vector<std::string> shipped_profiles() {
   return {names.begin(), names.end()};
 }
 
+std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target) {
+  std::optional<HardwareProfile> best;
+  if (target.kind != program::Target::Kind::kCuda) return best;
+  for (const std::string& name : shipped_profiles()) {
+    HardwareProfile profile = load_hardware(name);
+    const bool times_every_call = profile.device_copy_bytes_per_s && !profile.compute.empty();
+    if (profile.device_kind != program::DeviceKind::kCuda || !times_every_call) continue;
+    if (target_of(profile).sm != target.sm) continue;
+    if (!best || profile.operators.size() > best->operators.size()) best = std::move(profile);
+  }
+  return best;
+}
+
 }  // namespace elixir::hardware

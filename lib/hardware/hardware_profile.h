@@ -233,5 +233,9 @@ struct HardwareProfile {
 /// Names of the profiles shipped with Elixir ("h200", "cpu", …). Searches $ELIXIR_PROFILES, then
 /// the installation, then the source tree.
 [[nodiscard]] std::vector<std::string> shipped_profiles();
+/// The one of them that can time every call on `target`, which names a kind of GPU. If several can:
+/// the one with most measured calls. nullopt where there is none. CPUs have none: those of one
+/// instruction set differ too much.
+[[nodiscard]] std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target);
 
 }  // namespace elixir::hardware

@@ -3,6 +3,7 @@
 #include "schedule/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <utility>
@@ -239,6 +240,24 @@ OperatorCosts operator_costs(const program::Program& program,
     if (lifetimes.executed[op.id]) costs[op.id] = cost.cost(op);
   }
   return costs;
+}
+
+std::vector<std::int64_t> operator_ns(const program::Program& program,
+                                      const hardware::CostModel& cost) {
+  std::vector<std::int64_t> result;
+  for (const auto& each : operator_costs(program, program::analyse_lifetimes(program), cost)) {
+    result.push_back(std::llround(each.time_ns));
+  }
+  return result;
+}
+
+std::int64_t recompute_ns(const program::Program& program, const hardware::CostModel& cost) {
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  std::int64_t ns = 0;
+  for (const program::Operator& op : program.operators) {
+    if (op.repeats >= 0 && lifetimes.executed[op.id]) ns += std::llround(cost.cost(op).time_ns);
+  }
+  return ns;
 }
 
 Simulation simulate(const Schedule& schedule,

@@ -46,6 +46,13 @@ using OperatorCosts = std::vector<hardware::OperatorCost>;
                                            const program::Lifetimes& lifetimes,
                                            const hardware::CostModel& cost);
 
+/// What calls take in whole nanoseconds, by operator id: times for edit::frontier().
+[[nodiscard]] std::vector<std::int64_t> operator_ns(const program::Program& program,
+                                                    const hardware::CostModel& cost);
+/// What the calls take that run a second time in a program with recomputation.
+[[nodiscard]] std::int64_t recompute_ns(const program::Program& program,
+                                        const hardware::CostModel& cost);
+
 [[nodiscard]] Simulation simulate(const Schedule& schedule,
                                   const program::Program& program,
                                   const program::Lifetimes& lifetimes,

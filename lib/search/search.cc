@@ -3,7 +3,6 @@
 #include "search/search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -16,7 +15,6 @@
 #include "core/interrupt.h"
 #include "edit/frontier.h"
 #include "hardware/operator_cost.h"
-#include "program/lifetimes.h"
 #include "schedule/edited_program.h"
 #include "schedule/simulate.h"
 #include "search/search_edited.h"
@@ -38,14 +36,6 @@ void check_request(const Request& request) {
   }
 }
 
-std::int64_t kept_bytes(const program::Program& program) {
-  std::int64_t bytes = 0;
-  for (const program::StorageId s : edit::kept_activations(program)) {
-    bytes += program.storages[s].bytes;
-  }
-  return bytes;
-}
-
 /// One way to choose what is recomputed.
 struct Recomputed {
   Recompute name = Recompute::kNone;
@@ -57,33 +47,6 @@ Recomputed chosen(const program::Program& program, Recompute name) {
   std::sort(choice.storages.begin(), choice.storages.end());
   if (choice.storages.empty()) choice.name = Recompute::kNone;
   return choice;
-}
-
-std::vector<std::int64_t> operator_ns(const program::Program& program,
-                                      const hardware::HardwareProfile& hardware) {
-  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
-  const hardware::CostModel cost(hardware);
-  std::vector<std::int64_t> result;
-  for (const auto& each : schedule::operator_costs(program, lifetimes, cost)) {
-    result.push_back(std::llround(each.time_ns));
-  }
-  return result;
-}
-
-/// Positions of points at a quarter, half, three quarters and all of what can be saved.
-std::vector<std::size_t> spread_over(const std::vector<edit::FrontierPoint>& points) {
-  constexpr int kParts = 4;
-  const std::int64_t saved_bytes = points.front().kept_bytes - points.back().kept_bytes;
-  std::vector<std::size_t> positions;
-  for (int part = 1; part < kParts; ++part) {
-    const std::int64_t wanted_bytes = points.front().kept_bytes - saved_bytes / kParts * part;
-    const auto found = std::find_if(points.begin(), points.end(), [&](const auto& point) {
-      return point.kept_bytes <= wanted_bytes;
-    });
-    positions.push_back(static_cast<std::size_t>(found - points.begin()));
-  }
-  positions.push_back(points.size() - 1);
-  return positions;
 }
 
 /// The program with what a choice recomputes.
@@ -173,7 +136,7 @@ class Searches {
       : start_(start),
         hardware_(hardware),
         request_(request),
-        kept_without_bytes_(kept_bytes(start.program)) {}
+        kept_without_bytes_(edit::kept_bytes(start.program)) {}
 
   /// Returns the step's time; nullopt when no plan fits.
   std::optional<std::int64_t> add(const Recomputed& choice) {
@@ -195,8 +158,11 @@ class Searches {
       step_ns = found->plan.predicted.step_ns;
       found->recomputation = {
           .choice = choice.name,
-          .recompute_ns = choice.storages.empty() ? 0 : recompute_ns(variant.program),
-          .kept_bytes = kept_bytes(variant.program),
+          .recompute_ns =
+              choice.storages.empty()
+                  ? 0
+                  : schedule::recompute_ns(variant.program, hardware::CostModel(hardware_)),
+          .kept_bytes = edit::kept_bytes(variant.program),
           .kept_without_bytes = kept_without_bytes_};
     }
     best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
@@ -210,14 +176,14 @@ class Searches {
     // All of it fits: more work in a step cannot make it faster.
     const auto* found = std::get_if<Found>(&*best_);
     if (found != nullptr && !moves_anything(found->plan)) return;
-    const std::vector<edit::FrontierPoint> points =
-        edit::frontier(start_.program, operator_ns(start_.program, hardware_));
+    const std::vector<edit::FrontierPoint> points = edit::frontier(
+        start_.program, schedule::operator_ns(start_.program, hardware::CostModel(hardware_)));
     const auto try_point = [&](std::size_t position) {
       if (step_ns.count(position) > 0) return;
       step_ns[position] = add({.name = Recompute::kFrontier, .storages = points[position].storages})
                               .value_or(kNoPlan);
     };
-    for (const std::size_t position : spread_over(points)) try_point(position);
+    for (const std::size_t position : edit::spread_over(points)) try_point(position);
     for (int round = 0; round < kRounds; ++round) {
       const auto fastest =
           std::min_element(step_ns.begin(), step_ns.end(), [](const auto& one, const auto& other) {
@@ -235,15 +201,6 @@ class Searches {
 
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
-
-  [[nodiscard]] std::int64_t recompute_ns(const program::Program& edited) const {
-    std::int64_t ns = 0;
-    const std::vector<std::int64_t> all = operator_ns(edited, hardware_);
-    for (const program::Operator& op : edited.operators) {
-      if (op.repeats >= 0) ns += all[op.id];
-    }
-    return ns;
-  }
 
   const Edited& start_;
   const hardware::HardwareProfile& hardware_;

@@ -319,6 +319,45 @@ class Measured(ProfileTest):
                 self.assertEqual(measured[how]["predicted"][peak], measured[how]["measured"][peak], how)
 
 
+class Recomputation(ProfileTest):
+    def test_an_h200_has_bytes_and_modelled_times(self):
+        document = self.envelope(self.model, "--target", "cuda:sm_90")["document"]
+        saved = document["recomputation"]
+        self.assertEqual((saved["blocks"], saved["hardware"]), (3, "h200"))
+        self.assertGreater(saved["modelled_operators_ns"], 0)
+        choices = {point["choice"]: point for point in saved["points"]}
+        self.assertLessEqual({"elementwise", "blocks"}, set(choices))
+        for point in saved["points"]:
+            self.assertEqual(point["saved_bytes"], saved["nothing"]["kept_bytes"] - point["kept_bytes"])
+            self.assertGreater(point["saved_bytes"], 0)
+            self.assertAlmostEqual(
+                point["modelled_percent"], 100 * point["modelled_recompute_ns"] / saved["modelled_operators_ns"]
+            )
+        kept = [point["kept_bytes"] for point in saved["points"]]
+        self.assertEqual(kept, sorted(kept, reverse=True))
+        out = self.succeeds(self.model, "--target", "cuda:sm_90", "--force").out
+        self.assertRegex(out, r"\nrecomputing +saved +time, modelled +kept +peak allocated\n")
+        self.assertRegex(out, r"\nnorms and elementwise +-[\d.]+ +\+[\d.]+ ")
+        self.assertIn("time: modelled with the figures of h200", out)
+
+    def test_other_targets_have_bytes_and_no_times(self):
+        for target in ("cpu:avx2", "cuda:sm_80"):
+            saved = self.envelope(self.model, "--target", target, "--force")["document"]["recomputation"]
+            self.assertEqual((saved["hardware"], saved["modelled_operators_ns"]), (None, None))
+            self.assertTrue(saved["points"])
+            for point in saved["points"]:
+                self.assertEqual((point["modelled_recompute_ns"], point["modelled_percent"]), (None, None))
+            out = self.succeeds(self.model, "--target", target, "--force").out
+            self.assertIn(f"time: not known, no figures of {target} are shipped", out)
+
+    def test_a_model_without_repeated_blocks_says_so(self):
+        save_traced(tiny_model(layers=1), self.directory / "one.pt")
+        document = self.envelope("one.pt", "--target", "cuda:sm_90")["document"]
+        self.assertEqual((document["recomputation"]["blocks"], document["recomputation"]["points"]), (0, []))
+        out = self.succeeds("one.pt", "--target", "cuda:sm_90", "--force").out
+        self.assertIn("recomputing saves nothing: there are no repeated blocks", out)
+
+
 class Compare(ProfileTest):
     def compared(self, model, *arguments):
         return self.envelope(model, "--target", "cpu", "--force", "--compare", "old.json", *arguments)["document"]["comparison"]

@@ -178,6 +178,35 @@ TEST(Frontier, WithoutBlocksKeepsEverything) {
   EXPECT_THAT(hull.front().storages, testing::IsEmpty());
 }
 
+TEST(Frontier, IsItsFewestBytesWhereNothingTakesTime) {
+  const Program program = fakes::transformer({.layers = 3});
+  const std::size_t operators = program.operators.size();
+  const std::vector<FrontierPoint> hull =
+      frontier(program, std::vector<std::int64_t>(operators, 0));
+  ASSERT_EQ(hull.size(), 1);
+  EXPECT_EQ(hull.front().kept_bytes,
+            frontier(program, std::vector<std::int64_t>(operators, 1)).back().kept_bytes);
+}
+
+TEST(Frontier, IsSpreadOverWhatCanBeSaved) {
+  const auto spread = [](const std::vector<std::int64_t>& kept_bytes) {
+    std::vector<FrontierPoint> points;
+    for (const std::int64_t bytes : kept_bytes) points.push_back({.kept_bytes = bytes});
+    return spread_over(points);
+  };
+  EXPECT_EQ(spread({100}), (std::vector<std::size_t>{0, 0, 0, 0}));
+  EXPECT_EQ(spread({100, 20}), (std::vector<std::size_t>{1, 1, 1, 1}));
+  EXPECT_EQ(spread({100, 90, 81, 80, 60, 45, 30, 20}), (std::vector<std::size_t>{3, 4, 6, 7}));
+}
+
+TEST(KeptBytes, AreThoseOfAllKeptActivations) {
+  const Program program = fakes::transformer({.layers = 2});
+  std::int64_t bytes = 0;
+  for (const StorageId s : kept_activations(program)) bytes += program.storages[s].bytes;
+  EXPECT_GT(bytes, 0);
+  EXPECT_EQ(kept_bytes(program), bytes);
+}
+
 TEST(MaxFlow, CutsTheCheapestEdges) {
   // source -7-> 2 -3-> sink, source -2-> 3 -9-> sink, 2 -1-> 3
   MaxFlow graph(4);

@@ -276,5 +276,36 @@ TEST_F(ShippedProfiles, UnknownNamesGetASuggestion) {
   EXPECT_EQ(file.code, ErrorCode::kFileNotFound);
 }
 
+TEST_F(ShippedProfiles, AreChosenByTheGpuOfATarget) {
+  const auto ship = [&](const std::string& name, int sm, std::size_t operators, bool timed) {
+    HardwareProfile profile = sample();
+    profile.name = name;
+    profile.device_kind = program::DeviceKind::kCuda;
+    profile.gpus = {{.name = "fake", .sm = sm, .memory_bytes = 1 << 30}};
+    profile.operators.clear();
+    for (std::size_t i = 0; i < operators; ++i) {
+      profile.operators.push_back({"call " + std::to_string(i), measured_figure(10), 0});
+    }
+    if (!timed) {
+      profile.device_copy_bytes_per_s.reset();
+      profile.waived["device-copy"] = "for the test";
+    }
+    write_file((directory_ / (name + ".json")).string(), dump(to_json(profile)), Overwrite::kAllow);
+  };
+  const auto found = [](int sm) {
+    const auto profile = shipped_hardware_of({.kind = program::Target::Kind::kCuda, .sm = sm});
+    return profile ? profile->name : "none";
+  };
+  ship("few", 75, 0, true);
+  ship("many", 75, 2, true);
+  ship("more", 75, 1, true);
+  ship("lacking", 75, 3, false);
+  ship("other", 80, 4, true);
+  EXPECT_EQ(found(75), "many");
+  EXPECT_EQ(found(80), "other");
+  EXPECT_EQ(found(86), "none");
+  EXPECT_FALSE(shipped_hardware_of({.kind = program::Target::Kind::kCpu}));
+}
+
 }  // namespace
 }  // namespace elixir::hardware

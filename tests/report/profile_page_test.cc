@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/units.h"
+#include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "report/page/module_table.h"
 
@@ -28,7 +29,15 @@ Profile page_profile(program::Program program) {
 }
 
 std::string page_of(const Profile& profile) {
-  return profile_page(profile, memory::predict_step(profile.program, profile.optimizer, {}, {}));
+  const auto predicted = [&](const program::Program& program) {
+    return memory::predict_step(program, profile.optimizer, {}, {});
+  };
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  const auto savings =
+      search::recomputation_savings(profile.program, &hardware, [&](const auto& edited) {
+        return predicted(edited).memory.peak_allocated_bytes;
+      });
+  return profile_page(profile, predicted(profile.program), savings);
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -52,6 +61,16 @@ TEST(ProfilePage, ShowsReservedAndProcessOnceTheyAreKnown) {
   EXPECT_THAT(page_of(profile), HasSubstr("7,168.0"));
   profile.memory.process_peak_bytes = 9_MiB;
   EXPECT_EQ(count(page_of(profile), "not computed"), 0U);
+}
+
+TEST(ProfilePage, ShowsWhatRecomputingSaves) {
+  const std::string page = page_of(page_profile(fakes::transformer({.layers = 3})));
+  EXPECT_THAT(page, HasSubstr("<th>time, modelled, %</th>"));
+  EXPECT_THAT(page, HasSubstr("<td>norms and elementwise</td><td>-"));
+  EXPECT_THAT(page, HasSubstr("<td>all but the blocks&#39;"));
+  EXPECT_THAT(page, HasSubstr("<p>in 3 repeated blocks; at least "));
+  EXPECT_THAT(page_of(page_profile(fakes::ProgramBuilder().build())),
+              HasSubstr("<p>recomputing saves nothing: there are no repeated blocks</p>"));
 }
 
 TEST(ProfilePage, SmallWorkIsInGflop) {

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "report/screen/byte_unit.h"
 
@@ -24,6 +25,14 @@ memory::TrainingStep step_of(const Profile& profile) {
   return memory::predict_step(profile.program, profile.optimizer, {}, {});
 }
 
+/// With modelled times, which take most lines.
+search::RecomputationSavings savings_of(const Profile& profile) {
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  return search::recomputation_savings(profile.program, &hardware, [&](const auto& edited) {
+    return memory::predict_step(edited, profile.optimizer, {}, {}).memory.peak_allocated_bytes;
+  });
+}
+
 Profile profile_of(program::Program program) {
   Profile profile;
   profile.model_path = "model.pt";
@@ -33,7 +42,7 @@ Profile profile_of(program::Program program) {
 }
 
 std::string screen_of(const Profile& profile, const Style& style = {.utf8 = true}) {
-  return profile_screen(profile, step_of(profile), style);
+  return profile_screen(profile, step_of(profile), savings_of(profile), style);
 }
 
 std::string line_with(const std::string& text, const std::string& part) {
@@ -74,7 +83,8 @@ TEST(ProfileScreen, SaysWhatIsKnownOfSeveralGpus) {
   const auto line = [&](std::int64_t gpus) {
     const auto step = memory::predict_step(program, profile.optimizer, {}, {}, gpus);
     profile.memory = step.memory;
-    return line_with(profile_screen(profile, step, {.utf8 = true}), "process ");
+    return line_with(profile_screen(profile, step, savings_of(profile), {.utf8 = true}),
+                     "process ");
   };
   EXPECT_THAT(line(1), Not(HasSubstr("NCCL")));
   EXPECT_THAT(line(2), ContainsRegex("[0-9.,]+ +reserved, .* of it NCCL's with 2 GPUs"));
@@ -114,6 +124,13 @@ TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {
   EXPECT_THAT(screen, ContainsRegex("… [0-9]+ more"));
 }
 
+TEST(ProfileScreen, SaysWhatRecomputingSaves) {
+  EXPECT_THAT(screen_of(profile_of(fakes::transformer({.layers = 3}))),
+              HasSubstr("in 3 repeated blocks; at least "));
+  EXPECT_THAT(screen_of(profile_of(fakes::ProgramBuilder().build())),
+              HasSubstr("recomputing saves nothing: there are no repeated blocks\n"));
+}
+
 TEST(ProfileScreen, HasTheFourNumbersOfThePythonProfiler) {
   EXPECT_THAT(screen_of(profile_of(fakes::mlp({4, 8}, 2))),
               HasSubstr("param_occ 160, buffer_occ 0, grad_occ 160"));
@@ -139,7 +156,7 @@ TEST(ProfileScreen, SaysWhichInputIsTheLabel) {
 
 TEST(ProfileScreen, FitsAScreen) {
   const std::string screen = screen_of(profile_of(fakes::transformer({.layers = 48})));
-  EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 54);
+  EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 60);
   EXPECT_THAT(screen, HasSubstr("(48 alike, each)"));
 }
 

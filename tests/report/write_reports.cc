@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/program_builder.h"
+#include "hardware/hardware_profile.h"
 #include "memory/step/training_step.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/document.h"
@@ -20,6 +21,7 @@
 #include "report/screen/profile_screen.h"
 #include "report/trace/memory_snapshot.h"
 #include "report/trace/pickle_writer.h"
+#include "search/recomputation_savings.h"
 
 namespace {
 
@@ -28,18 +30,24 @@ using elixir::program::Profile;
 using elixir::program::Program;
 
 void write(const std::string& directory, const std::string& name, const Profile& profile) {
-  const auto step = elixir::memory::predict_step(
-      profile.program,
-      profile.optimizer,
-      elixir::operators::shipped_workspace_table(profile.program.target.sm),
-      {});
+  const auto table = elixir::operators::shipped_workspace_table(profile.program.target.sm);
+  const auto predicted = [&](const Program& program) {
+    return elixir::memory::predict_step(program, profile.optimizer, table, {});
+  };
+  const auto step = predicted(profile.program);
+  const auto hardware = elixir::hardware::shipped_hardware_of(profile.program.target);
+  const auto savings = elixir::search::recomputation_savings(
+      profile.program, hardware ? &*hardware : nullptr, [&](const Program& edited) {
+        return predicted(edited).memory.peak_allocated_bytes;
+      });
   const std::string path = directory + "/" + name;
   elixir::report::Style style;
   style.utf8 = true;
+  elixir::write_file(path + ".txt",
+                     elixir::report::profile_screen(profile, step, savings, style),
+                     Overwrite::kAllow);
   elixir::write_file(
-      path + ".txt", elixir::report::profile_screen(profile, step, style), Overwrite::kAllow);
-  elixir::write_file(
-      path + ".html", elixir::report::profile_page(profile, step), Overwrite::kAllow);
+      path + ".html", elixir::report::profile_page(profile, step, savings), Overwrite::kAllow);
   elixir::write_file_streamed(path + ".pickle", Overwrite::kAllow, [&](const elixir::Sink& sink) {
     elixir::report::write_memory_snapshot(profile.program, step.events, step.placed, sink);
   });

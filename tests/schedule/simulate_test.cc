@@ -6,6 +6,8 @@
 
 #include <numeric>
 
+#include "edit/activations.h"
+#include "edit/recompute.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "schedule/plans.h"
@@ -200,6 +202,26 @@ TEST(Simulate, WithoutAScheduleInMemoryTheFiguresAreTheSame) {
     EXPECT_EQ(simulation.host_bytes, expected.host_bytes);
     EXPECT_EQ(simulation.traffic.fetches, expected.traffic.fetches);
   }
+}
+
+TEST(OperatorTimes, AreThoseOfExecutedCallsAndOfThoseThatRunAgain) {
+  const program::Program program = fakes::transformer({.layers = 2});
+  const hardware::CostModel cost(fakes::machine(true));
+  const std::vector<std::int64_t> ns = operator_ns(program, cost);
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  ASSERT_EQ(ns.size(), program.operators.size());
+  for (std::size_t op = 0; op < ns.size(); ++op) EXPECT_EQ(ns[op] > 0, lifetimes.executed[op]);
+  EXPECT_EQ(recompute_ns(program, cost), 0);
+
+  const program::Program edited =
+      edit::recompute(program, edit::choose(program, edit::Recompute::kBlocks)).program;
+  const std::vector<std::int64_t> edited_ns = operator_ns(edited, cost);
+  std::int64_t again_ns = 0;
+  for (const program::Operator& op : edited.operators) {
+    if (op.repeats >= 0) again_ns += edited_ns[op.id];
+  }
+  EXPECT_GT(again_ns, 0);
+  EXPECT_EQ(recompute_ns(edited, cost), again_ns);
 }
 
 TEST(Simulate, HostBytesAreTheHostBuffers) {

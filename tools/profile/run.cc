@@ -20,6 +20,7 @@
 #include "report/screen/byte_unit.h"
 #include "report/screen/changes_screen.h"
 #include "report/screen/profile_screen.h"
+#include "report/screen/recomputation.h"
 #include "report/terminal/table.h"
 #include "report/trace/memory_snapshot.h"
 #include "tools/profile/gpu_memory.h"
@@ -70,11 +71,12 @@ class ProfileRun {
         path, [&profile](const Sink& sink) { program::write_profile(profile, sink); });
   }
 
-  void write_reports(const Steps::Step& step) {
+  void write_reports(const Steps::Step& step, const search::RecomputationSavings& savings) {
     const program::Profile& profile = step.profile;
     const memory::TrainingStep& prediction = step.prediction;
     if (options_.html) {
-      write_file(*options_.html, report::profile_page(profile, prediction), context_.overwrite());
+      write_file(
+          *options_.html, report::profile_page(profile, prediction, savings), context_.overwrite());
     }
     if (options_.snapshot) {
       write_file_streamed(*options_.snapshot, context_.overwrite(), [&](const Sink& sink) {
@@ -111,19 +113,21 @@ class ProfileRun {
     for (const std::string& warning : step.warnings) context_.warn(warning);
     const program::Profile& profile = step.profile;
     Json measured = options_.measure ? measure() : Json();
+    const search::RecomputationSavings savings = steps.savings(step);
     write_profile_to(output, profile);
-    write_reports(step);
+    write_reports(step, savings);
 
     context_.document() = summary(profile, output);
     context_.document()["html"] = value_or_null(options_.html);
     context_.document()["snapshot"] = value_or_null(options_.snapshot);
     context_.document()["gpu_memory"] = nullptr;
+    context_.document()["recomputation"] = report::to_json(savings);
     context_.document()["comparison"] = nullptr;
     context_.document()["measured"] = nullptr;
     if (!options_.loss.empty()) {
       context_.print(report::loss_line(profile.program, options_.loss));
     }
-    context_.print(report::profile_screen(profile, step.prediction, context_.out_style()));
+    context_.print(report::profile_screen(profile, step.prediction, savings, context_.out_style()));
     if (before) {
       const memory::ProfileChanges changes = compare(*before, memory::attribute(profile));
       context_.document()["comparison"] = report::to_json(changes);

@@ -8,6 +8,7 @@
 
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "hardware/hardware_profile.h"
 
 namespace elixir::tools {
 namespace {
@@ -61,6 +62,19 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.meta = make_meta("elixir-profile", argv_);
   remember(profile);
   return step;
+}
+
+search::RecomputationSavings Steps::savings(const Step& step) const {
+  throw_if_interrupted();
+  const auto hardware = hardware::shipped_hardware_of(step.profile.program.target);
+  return search::recomputation_savings(
+      step.profile.program,
+      hardware ? &*hardware : nullptr,
+      [this](const program::Program& edited) {
+        return memory::predict_step(
+                   edited, options_.optimizer, workspaces_, allocator_, options_.gpus)
+            .memory.peak_allocated_bytes;
+      });
 }
 
 std::optional<std::int64_t> Steps::batch_of(const program::Program& program) {

@@ -15,6 +15,7 @@
 #include "memory/step/training_step.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/document.h"
+#include "search/recomputation_savings.h"
 #include "tools/profile/options.h"
 
 namespace elixir::tools {
@@ -31,6 +32,9 @@ class Steps {
   };
   /// The step at a batch size (nullopt: from the inputs). Captures every time.
   [[nodiscard]] Step capture(std::optional<std::int64_t> batch);
+
+  /// What recomputation can save in a step, with the shipped figures of its target.
+  [[nodiscard]] search::RecomputationSavings savings(const Step& step) const;
 
   /// Dimension 0 of the first input; nullopt when it has none.
   static std::optional<std::int64_t> batch_of(const program::Program& program);

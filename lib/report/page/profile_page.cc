@@ -28,6 +28,7 @@
 #include "report/screen/layers.h"
 #include "report/screen/live_tensors.h"
 #include "report/screen/peak_basis.h"
+#include "report/screen/recomputation.h"
 
 namespace elixir::report {
 namespace {
@@ -46,10 +47,13 @@ std::string name(const std::string& text) {
 
 class Page {
  public:
-  Page(const program::Profile& profile, const memory::TrainingStep& step)
+  Page(const program::Profile& profile,
+       const memory::TrainingStep& step,
+       const search::RecomputationSavings& savings)
       : profile_(profile),
         program_(profile.program),
         step_(step),
+        savings_(savings),
         timeline_(step.timeline),
         unit_(unit_for(step.timeline.peak_bytes)) {}
 
@@ -63,6 +67,7 @@ class Page {
     text_ += "</div>";
     modules();
     operators();
+    recomputation();
     meanings();
     foot();
     return std::move(text_);
@@ -308,6 +313,31 @@ class Page {
     text_ += "</tbody></table></div></section>\n";
   }
 
+  void recomputation() {
+    const std::vector<RecomputationRow> rows = recomputation_rows(savings_, unit_);
+    const bool timed = savings_.operators_ns.has_value();
+    text_ += "<section><h2>What recomputing saves " + unit_note() + "</h2>\n";
+    if (!rows.empty()) {
+      text_ += fmt::format(
+          "<table><thead><tr><th>recomputing</th><th>saved</th>{}<th>kept</th>"
+          "<th>peak allocated</th></tr></thead><tbody>\n",
+          timed ? "<th>time, modelled, %</th>" : "");
+    }
+    for (const RecomputationRow& row : rows) {
+      text_ += fmt::format("<tr><td>{}</td><td>{}</td>{}<td>{}</td><td>{}</td></tr>\n",
+                           escape_html(row.choice),
+                           row.saved,
+                           timed ? "<td>" + row.time + "</td>" : "",
+                           row.kept,
+                           row.peak);
+    }
+    if (!rows.empty()) text_ += "</tbody></table>\n";
+    for (const std::string& note : recomputation_notes(savings_, program_.target, unit_)) {
+      text_ += "<p>" + escape_html(note) + "</p>\n";
+    }
+    text_ += "</section>\n";
+  }
+
   void meanings() {
     struct Meaning {
       const char* term;
@@ -362,6 +392,7 @@ class Page {
   const program::Profile& profile_;
   const Program& program_;
   const memory::TrainingStep& step_;
+  const search::RecomputationSavings& savings_;
   const memory::Timeline& timeline_;
   ByteUnit unit_;
   std::string text_;
@@ -369,8 +400,10 @@ class Page {
 
 }  // namespace
 
-std::string profile_page(const program::Profile& profile, const memory::TrainingStep& step) {
-  return Page(profile, step).html();
+std::string profile_page(const program::Profile& profile,
+                         const memory::TrainingStep& step,
+                         const search::RecomputationSavings& savings) {
+  return Page(profile, step, savings).html();
 }
 
 }  // namespace elixir::report

@@ -10,13 +10,15 @@
 
 #include "memory/step/training_step.h"
 #include "program/document.h"
+#include "search/recomputation_savings.h"
 
 namespace elixir::report {
 
-/// `step` must be that of `profile`'s program and optimizer. The size of the page is bounded for
-/// every program: tables group their tails, and the timeline has at most MemoryChart::kMostBuckets
-/// steps.
+/// `step` and `savings` must be those of `profile`'s program and optimizer. The size of the page is
+/// bounded for every program: tables group their tails, and the timeline has at most
+/// MemoryChart::kMostBuckets steps.
 [[nodiscard]] std::string profile_page(const program::Profile& profile,
-                                       const memory::TrainingStep& step);
+                                       const memory::TrainingStep& step,
+                                       const search::RecomputationSavings& savings);
 
 }  // namespace elixir::report

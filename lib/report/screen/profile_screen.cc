@@ -21,6 +21,7 @@
 #include "report/screen/live_tensors.h"
 #include "report/screen/module_rows.h"
 #include "report/screen/peak_basis.h"
+#include "report/screen/recomputation.h"
 #include "report/terminal/line_printer.h"
 #include "report/terminal/table.h"
 
@@ -233,6 +234,7 @@ std::string python_elixir(const Program& program) {
 
 std::string profile_screen(const program::Profile& profile,
                            const memory::TrainingStep& step,
+                           const search::RecomputationSavings& savings,
                            const Style& style) {
   const Program& program = profile.program;
   const memory::Timeline& timeline = step.timeline;
@@ -242,6 +244,7 @@ std::string profile_screen(const program::Profile& profile,
   text += "\n" + categories(timeline, unit);
   text += "\n" + largest(program, timeline, unit, style);
   text += "\n" + modules(program, timeline, unit, style);
+  text += "\n" + recomputation_text(savings, program.target, unit);
   text += "\n" + python_elixir(program);
   if (profile.unattributed_operators > 0) {
     text += fmt::format("{} operator calls could not be attributed to a module\n",

@@ -11,13 +11,15 @@
 #include "memory/step/training_step.h"
 #include "program/document.h"
 #include "report/terminal/terminal.h"
+#include "search/recomputation_savings.h"
 
 namespace elixir::report {
 
-/// `step` must be that of `profile`'s program and optimizer. On a terminal, no line is wider than
-/// the terminal. Elsewhere, names are not shortened.
+/// `step` and `savings` must be those of `profile`'s program and optimizer. On a terminal, no line
+/// is wider than the terminal. Elsewhere, names are not shortened.
 [[nodiscard]] std::string profile_screen(const program::Profile& profile,
                                          const memory::TrainingStep& step,
+                                         const search::RecomputationSavings& savings,
                                          const Style& style);
 
 /// Which input `--loss` uses as the label: "loss: cross-entropy of the output and input `labels`,
