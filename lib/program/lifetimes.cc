@@ -163,9 +163,9 @@ Program with_replay_lifetimes(Program program) {
   const auto end = static_cast<OperatorId>(program.operators.size());
   for (Storage& storage : program.storages) {
     const StorageUse& use = lifetimes.storages[static_cast<std::size_t>(storage.id)];
-    if (use.origin != Origin::kProduced) continue;
-    storage.allocated_at = use.producer;
+    // What exists before the step also exists after it, however many operators there are now.
     storage.freed_after = end;
+    if (use.origin == Origin::kProduced) storage.allocated_at = use.producer;
   }
   for (const Operator& op : program.operators) {
     for (const StorageId id : lifetimes.released_after[static_cast<std::size_t>(op.id)]) {

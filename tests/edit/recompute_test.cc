@@ -75,6 +75,17 @@ TEST(Recompute, BlocksKeepTheirInputsAndComputeTheSame) {
   }
 }
 
+TEST(Recompute, ParametersOutliveTheCopies) {
+  const Program edited =
+      recompute(transformer(), choose(transformer(), Recompute::kBlocks)).program;
+  ASSERT_GT(edited.operators.size(), transformer().operators.size());
+  for (const program::Parameter& parameter : edited.parameters) {
+    EXPECT_EQ(edited.storages[parameter.tensor.storage].freed_after,
+              static_cast<program::OperatorId>(edited.operators.size()))
+        << parameter.name;
+  }
+}
+
 TEST(Recompute, ElementwiseRepeatsNoProductAndNoAttention) {
   const Recomputed result =
       recompute(transformer(), choose(transformer(), Recompute::kElementwise));

@@ -69,6 +69,17 @@ TEST(Lifetimes, OfAReplayTakeThePlaceOfAutograds) {
   EXPECT_EQ(kept, 1 + static_cast<int>(eager.parameters.size()));  // the loss and the gradients
 }
 
+TEST(Lifetimes, WhatExistedBeforeTheStepOutlivesOperatorsThatAnEditAdded) {
+  Program program = fakes::mlp({4, 8, 4}, 2);
+  program.operators.push_back(program.operators.back());
+  program.operators.back().id = static_cast<OperatorId>(program.operators.size() - 1);
+  const Program replayed = with_replay_lifetimes(program);
+  const auto end = static_cast<OperatorId>(program.operators.size());
+  for (const program::Parameter& parameter : replayed.parameters) {
+    EXPECT_EQ(replayed.storages[parameter.tensor.storage].freed_after, end) << parameter.name;
+  }
+}
+
 TEST(Lifetimes, AResultThatNobodyReadsGoesAtOnce) {
   fakes::ProgramBuilder builder;
   const TensorRef x = builder.input("x", {2}, DType::kFloat32);
