@@ -3,11 +3,11 @@
 #include "search/recomputation_savings.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "core/parallel.h"
 #include "edit/frontier.h"
@@ -21,12 +21,6 @@ namespace {
 
 using edit::Recompute;
 
-/// A way to recompute, before its edit is made.
-struct SavingChoice {
-  Recompute name = Recompute::kNone;
-  std::vector<program::StorageId> storages;
-};
-
 std::int64_t count_blocks(const program::Program& program) {
   std::set<std::int32_t> blocks;
   for (const std::int32_t block : edit::blocks_of(program)) {
@@ -35,16 +29,17 @@ std::int64_t count_blocks(const program::Program& program) {
   return static_cast<std::int64_t>(blocks.size());
 }
 
-/// Points that say how far recomputation goes. Where no call takes time, that is the last one alone.
-std::vector<SavingChoice> choices_of_frontier(const program::Program& program,
-                                              const std::vector<std::int64_t>& operator_ns) {
+/// Points of the frontier that say how far recomputation goes. Where no call takes time, that is
+/// the last one alone.
+std::vector<edit::FrontierPoint> spread_points(const program::Program& program,
+                                               const std::vector<std::int64_t>& operator_ns) {
   const std::vector<edit::FrontierPoint> points = edit::frontier(program, operator_ns);
   const std::vector<std::size_t> spread = edit::spread_over(points);
-  std::vector<SavingChoice> choices;
+  std::vector<edit::FrontierPoint> chosen;
   for (const std::size_t position : std::set<std::size_t>(spread.begin(), spread.end())) {
-    choices.push_back({.name = Recompute::kFrontier, .storages = points[position].storages});
+    chosen.push_back(points[position]);
   }
-  return choices;
+  return chosen;
 }
 
 }  // namespace
@@ -72,23 +67,34 @@ RecomputationSavings recomputation_savings(
   savings.nothing = measured(Recompute::kNone, program::with_replay_lifetimes(program));
   if (savings.blocks == 0) return savings;
 
-  // Named choices come first: what elixir-search knows by name is not shown as a point.
-  std::vector<SavingChoice> choices;
-  for (const Recompute name : {Recompute::kElementwise, Recompute::kBlocks}) {
-    choices.push_back({.name = name, .storages = edit::choose(program, name)});
-  }
-  for (SavingChoice& choice : choices_of_frontier(program, operator_ns)) {
-    choices.push_back(std::move(choice));
-  }
-  std::vector<RecomputationPoint> points(choices.size());
-  in_parallel(choices.size(), [&](std::size_t i) {
-    points[i] = measured(choices[i].name, edit::recompute(program, choices[i].storages).program);
+  constexpr std::array kNamed{Recompute::kElementwise, Recompute::kBlocks};
+  std::array<RecomputationPoint, kNamed.size()> named;
+  in_parallel(named.size(), [&](std::size_t i) {
+    const std::vector<program::StorageId> storages = edit::choose(program, kNamed[i]);
+    named[i] = measured(kNamed[i], edit::recompute(program, storages).program);
   });
-  std::set<std::pair<std::int64_t, std::optional<std::int64_t>>> seen;
-  for (RecomputationPoint& point : points) {
-    if (point.kept_bytes >= savings.nothing.kept_bytes) continue;
-    if (!seen.emplace(point.kept_bytes, point.recompute_ns).second) continue;
-    savings.points.push_back(std::move(point));
+  for (const RecomputationPoint& point : named) {
+    if (point.kept_bytes < savings.nothing.kept_bytes) savings.points.push_back(point);
+  }
+  // A point that a named choice reaches as well is not worth a row, and mostly not an edit.
+  const auto is_reached = [&](std::int64_t kept_bytes, std::optional<std::int64_t> recompute_ns) {
+    return kept_bytes >= savings.nothing.kept_bytes ||
+           std::any_of(named.begin(), named.end(), [&](const RecomputationPoint& point) {
+             return point.kept_bytes == kept_bytes && point.recompute_ns <= recompute_ns;
+           });
+  };
+  std::vector<edit::FrontierPoint> others = spread_points(program, operator_ns);
+  std::erase_if(others, [&](const edit::FrontierPoint& other) {
+    return is_reached(other.kept_bytes, other.recompute_ns);
+  });
+  std::vector<RecomputationPoint> of_frontier(others.size());
+  in_parallel(others.size(), [&](std::size_t i) {
+    of_frontier[i] =
+        measured(Recompute::kFrontier, edit::recompute(program, others[i].storages).program);
+  });
+  // The copy of a batch norm takes less time than the frontier counts: it has no statistics.
+  for (const RecomputationPoint& point : of_frontier) {
+    if (!is_reached(point.kept_bytes, point.recompute_ns)) savings.points.push_back(point);
   }
   std::stable_sort(savings.points.begin(),
                    savings.points.end(),
