@@ -254,7 +254,7 @@ Minima find_minima(const Problem& problem) {
   const PlacementSpace space(problem);
   const std::vector<ChainMember> chain = chain_of(space);
   Minima minima;
-  minima.dynamic_bytes = space.dynamic_bytes();
+  minima.dynamic_bytes = space.dynamic_bytes() - problem.library_bytes();
   const auto device = least_device(chain, problem.host_budget_bytes());
   if (device) minima.gpu_memory_bytes = device->gpu_memory_bytes;
   const auto host = least_host(chain, problem.gpu_budget_bytes());

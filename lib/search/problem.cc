@@ -118,7 +118,7 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
 
 std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t static_bytes) const {
   if (!on_cuda()) return peak_bytes;
-  const std::int64_t dynamic_bytes = peak_bytes - static_bytes;
+  const std::int64_t dynamic_bytes = peak_bytes - static_bytes - library_bytes();
   return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction +
          guess_bytes_;
 }

@@ -87,6 +87,8 @@ class Problem {
   [[nodiscard]] Evaluated evaluate(plan::Plan plan,
                                    const std::vector<plan::Place>& places,
                                    std::string description) const;
+  /// What libraries keep on the device; part of every peak.
+  [[nodiscard]] std::int64_t library_bytes() const { return device_changes_.library_bytes(); }
   /// The GPU budget for a device peak of `peak_bytes`, of which `static_bytes` are buffers.
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
                                             std::int64_t static_bytes) const;
