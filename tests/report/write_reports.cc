@@ -29,17 +29,25 @@ using elixir::Overwrite;
 using elixir::program::Profile;
 using elixir::program::Program;
 
-void write(const std::string& directory, const std::string& name, const Profile& profile) {
+/// `recomputes`: the report says what recomputing saves. Of a huge program that would take minutes
+/// with sanitizers.
+void write(const std::string& directory,
+           const std::string& name,
+           const Profile& profile,
+           bool recomputes = true) {
   const auto table = elixir::operators::shipped_workspace_table(profile.program.target.sm);
   const auto predicted = [&](const Program& program) {
     return elixir::memory::predict_step(program, profile.optimizer, table, {});
   };
   const auto step = predicted(profile.program);
   const auto hardware = elixir::hardware::shipped_hardware_of(profile.program.target);
-  const auto savings = elixir::search::recomputation_savings(
-      profile.program, hardware ? &*hardware : nullptr, [&](const Program& edited) {
-        return predicted(edited).memory.peak_allocated_bytes;
-      });
+  elixir::search::RecomputationSavings savings;
+  if (recomputes) {
+    savings = elixir::search::recomputation_savings(
+        profile.program, hardware ? &*hardware : nullptr, [&](const Program& edited) {
+          return predicted(edited).memory.peak_allocated_bytes;
+        });
+  }
   const std::string path = directory + "/" + name;
   elixir::report::Style style;
   style.utf8 = true;
@@ -178,7 +186,7 @@ void write_fakes(const std::string& directory) {
   write(directory, "cuda", profile);
   Program large = huge();
   large.target = {.kind = elixir::program::Target::Kind::kCuda, .sm = 90};
-  write(directory, "huge", profile_of("opt-175b.pt", large));
+  write(directory, "huge", profile_of("opt-175b.pt", large), /*recomputes=*/false);
   write(directory, "hostile", profile_of("<i>hostile</i>.pt", hostile()));
   elixir::write_file_streamed(
       directory + "/values.pickle", Overwrite::kAllow, [](const elixir::Sink& sink) {
