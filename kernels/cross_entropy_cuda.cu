@@ -36,8 +36,8 @@ __device__ __forceinline__ Partial join_partials(Partial a, Partial b) {
 }
 
 /// The logits of a row that are worked on four at once. Rows need not begin at a multiple of four.
-/// Which logit belongs to which thread depends on the position alone, so that the bits do not depend
-/// on the address; only the width of the accesses does.
+/// Which logit belongs to which thread depends on the position alone, so that the bits do not
+/// depend on the address; only the width of the accesses does.
 struct Quads {
   std::size_t first;  // of the row's logits that are in quads, from the row's first
   std::size_t count;

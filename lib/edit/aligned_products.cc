@@ -25,15 +25,13 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-constexpr std::int64_t kAlignedBytes = 16;
 constexpr std::int64_t kLargeDimension = 1024;
 
-/// A product of two matrices, with a bias or none.
+/// A product of two matrices.
 struct Product {
   const TensorRef* left = nullptr;
   const TensorRef* right = nullptr;
   const TensorRef* result = nullptr;
-  const TensorRef* bias = nullptr;
 
   [[nodiscard]] std::int64_t rows() const { return left->sizes[0]; }
   [[nodiscard]] std::int64_t inner() const { return left->sizes[1]; }
@@ -41,7 +39,7 @@ struct Product {
 };
 
 std::int64_t elements_to_align(const TensorRef& tensor) {
-  return std::max<std::int64_t>(1, kAlignedBytes / program::element_bytes(tensor.dtype));
+  return std::max<std::int64_t>(1, operators::kAlignedBytes / program::element_bytes(tensor.dtype));
 }
 
 bool is_matrix(const TensorRef* tensor) {
@@ -82,12 +80,11 @@ std::optional<Product> product_of(const Program& program, const Operator& op) {
     return std::nullopt;
   }
   if (!with_bias) return product;
-  product.bias = call.tensor("self");
+  const TensorRef* bias = call.tensor("self");
   // A split sum would round the bias twice.
   const bool whole_sum = product.inner() % elements_to_align(*product.left) == 0;
-  if (product.bias == nullptr || product.bias->dtype != dtype ||
-      product.bias->sizes != program::Ints{product.columns()} || !whole_sum ||
-      !is_one(call, "beta") || !is_one(call, "alpha")) {
+  if (bias == nullptr || bias->dtype != dtype || bias->sizes != program::Ints{product.columns()} ||
+      !whole_sum || !is_one(call, "beta") || !is_one(call, "alpha")) {
     return std::nullopt;
   }
   return product;
@@ -116,7 +113,6 @@ class RowPadding {
   [[nodiscard]] bool pads() const {
     return stride_ != columns_ && rows_ > 1 && stride_ < 2 * columns_;
   }
-  [[nodiscard]] std::int64_t stride() const { return stride_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] StorageId storage() const { return storage_; }
 
@@ -148,49 +144,32 @@ bool reads_padded_rows(const Operator& op) {
          op.name == "aten::sum";
 }
 
-/// Which storages may be padded: those that only products of the list and operators that read
-/// padded rows use.
-std::vector<bool> may_be_padded(const Program& program, const std::vector<bool>& listed) {
-  const Lifetimes lifetimes = program::analyse_lifetimes(program);
-  std::vector<bool> may(program.storages.size(), false);
+using Paddings = std::vector<std::optional<RowPadding>>;  // by storage
+
+/// For results of listed products that only those and operators that read padded rows use.
+Paddings paddings_of(Program& program, const std::vector<bool>& listed) {
+  Paddings paddings(program.storages.size());
   for (const Operator& op : program.operators) {
     if (!listed[op.id]) continue;
-    may[std::get<TensorRef>(op.outputs[0]).storage] = true;
+    const RowPadding padding(std::get<TensorRef>(op.outputs[0]));
+    if (padding.pads()) paddings[padding.storage()] = padding;
   }
+  const auto refuse = [&](const TensorRef& tensor) { paddings[tensor.storage].reset(); };
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
   for (const Operator& op : program.operators) {
     if (!lifetimes.executed[op.id] || listed[op.id] || reads_padded_rows(op)) continue;
-    const auto refuse = [&](const TensorRef& tensor) { may[tensor.storage] = false; };
     program::for_each_tensor(op.arguments, refuse);
     program::for_each_tensor(op.outputs, refuse);
   }
   // Whoever takes these expects them packed.
   for (const program::Parameter& parameter : program.parameters) {
-    if (parameter.gradient) may[parameter.gradient->storage] = false;
+    if (parameter.gradient) refuse(*parameter.gradient);
   }
-  if (program.loss.storage >= 0) may[program.loss.storage] = false;
-  return may;
-}
-
-std::vector<RowPadding> paddings_of(Program& program, const std::vector<bool>& listed) {
-  std::vector<bool> may = may_be_padded(program, listed);
-  std::vector<RowPadding> paddings;
-  std::vector<std::int32_t> place(program.storages.size(), -1);
-  for (const Operator& op : program.operators) {
-    if (!listed[op.id]) continue;
-    const TensorRef& result = std::get<TensorRef>(op.outputs[0]);
-    const RowPadding padding(result);
-    if (!may[result.storage] || !padding.pads()) continue;
-    place[result.storage] = static_cast<std::int32_t>(paddings.size());
-    paddings.push_back(padding);
-  }
+  if (program.loss.storage >= 0) refuse(program.loss);
   program::for_each_reference(program, [&](const TensorRef& tensor) {
-    const std::int32_t at = place[tensor.storage];
-    if (at >= 0 && !paddings[at].takes(tensor)) may[tensor.storage] = false;
+    const auto& padding = paddings[tensor.storage];
+    if (padding && !padding->takes(tensor)) refuse(tensor);
   });
-  paddings.erase(std::remove_if(paddings.begin(),
-                                paddings.end(),
-                                [&](const RowPadding& each) { return !may[each.storage()]; }),
-                 paddings.end());
   return paddings;
 }
 
@@ -228,14 +207,12 @@ Program align_products(Program program, const std::vector<OperatorId>& products)
   require(!not_a_product(program, products), "an operator to align is no product");
   std::vector<bool> listed(program.operators.size(), false);
   for (const OperatorId id : products) listed[id] = true;
-  std::vector<const RowPadding*> padding_of(program.storages.size(), nullptr);
-  const std::vector<RowPadding> paddings = paddings_of(program, listed);
-  for (const RowPadding& padding : paddings) {
-    padding_of[padding.storage()] = &padding;
-    program.storages[padding.storage()].bytes = padding.bytes();
+  const Paddings paddings = paddings_of(program, listed);
+  for (program::Storage& storage : program.storages) {
+    if (paddings[storage.id]) storage.bytes = paddings[storage.id]->bytes();
   }
   program::for_each_reference(program, [&](TensorRef& tensor) {
-    if (padding_of[tensor.storage] != nullptr) padding_of[tensor.storage]->pad(tensor);
+    if (paddings[tensor.storage]) paddings[tensor.storage]->pad(tensor);
   });
   for (Operator& op : program.operators) {
     if (listed[op.id]) make_aligned(op);

@@ -23,8 +23,8 @@ namespace elixir::edit {
     const program::Program& program, const std::vector<program::OperatorId>& products);
 
 /// `program` with these products aligned; ids stay. The rows of a result are padded where only
-/// these products, fused losses and sums use it; otherwise it stays packed. Throws kInternal for what is
-/// no product.
+/// these products, fused losses and sums use it; otherwise it stays packed. Throws kInternal for
+/// what is no product.
 [[nodiscard]] program::Program align_products(program::Program program,
                                               const std::vector<program::OperatorId>& products);
 

@@ -19,6 +19,8 @@ inline constexpr std::int64_t kFusedLossStatistics = 3;
 ///   -> logits
 inline constexpr std::string_view kFusedLossBackward = "elixir::cross_entropy_backward_";
 
+/// Tensor cores read rows that begin at multiples of this.
+inline constexpr std::int64_t kAlignedBytes = 16;
 /// A product of matrices with dimensions that tensor cores do not like (replay/aligned_product.cc).
 /// `row_stride`: elements from one row of the result to the next.
 ///   (self, mat2, row_stride) -> result

@@ -4,9 +4,8 @@
 // for LibTorch's dispatcher. Each dimension is split into its aligned part and a rest of fewer than
 // 8 elements; cuBLAS does the aligned part with tensor cores, and the rest costs little. How a
 // product is split depends on its shape alone.
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm.h>
@@ -14,15 +13,15 @@
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
+#include "operators/own.h"
+
 namespace elixir::replay {
 namespace {
 
-constexpr std::int64_t kAlignedBytes = 16;
-
 /// The largest multiple of 16 bytes within `n` elements; `n` where that is nothing.
 std::int64_t aligned_part(std::int64_t n, const at::Tensor& of) {
-  const std::int64_t unit =
-      std::max<std::int64_t>(1, kAlignedBytes / static_cast<std::int64_t>(of.element_size()));
+  const std::int64_t unit = std::max<std::int64_t>(
+      1, operators::kAlignedBytes / static_cast<std::int64_t>(of.element_size()));
   const std::int64_t aligned = n / unit * unit;
   return aligned == 0 ? n : aligned;
 }
