@@ -27,7 +27,7 @@ using elixir::Json;
 struct Options {
   std::string profile, hardware;
   std::vector<std::int64_t> gpu_memory;  ///< empty: the machine's
-  std::string recompute = "auto";
+  std::string recompute = "auto", offload = "auto";
   elixir::search::Request request;
 };
 
@@ -42,6 +42,7 @@ Json answer_document(const std::string& strategy) {
           {"strategy", strategy},
           {"arithmetic", nullptr},
           {"recompute", nullptr},
+          {"offloaded_bytes", nullptr},
           {"predicted", nullptr},
           {"gpu_memory_bytes", nullptr},
           {"candidates", nullptr},
@@ -71,6 +72,7 @@ Json document_of(const elixir::search::Found& found) {
   Json document = answer_document(found.plan.strategy);
   document["arithmetic"] = name_of(elixir::plan::arithmetic_of(found.plan.edits));
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
+  document["offloaded_bytes"] = found.recomputation.offloaded_bytes;
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
   document["candidates"] = found.candidates;
@@ -160,6 +162,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   }
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);
+  options.request.offload = elixir::edit::kOffloads.named(options.offload);
   if (several) return compare_budgets(documents, options, context);
   if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
 
@@ -252,6 +255,11 @@ int main(int argc, char** argv) {
         "activations that backward makes again instead of keeping them: of repeated blocks "
         "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
         "whatever is fastest");
+    flags.choice("--offload",
+                 {"auto", "none", "all"},
+                 &options.offload,
+                 "activations that are kept, but on the host, from forward to backward; auto: as "
+                 "many as make the step faster, or possible");
     flags.choice(
         "--arithmetic",
         elixir::plan::kArithmetics,

@@ -71,7 +71,7 @@ std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) 
   const std::vector<bool> of_forward = made_for_the_step(program, lifetimes);
   std::vector<StorageId> found;
   for (std::size_t s = 0; s < program.storages.size(); ++s) {
-    if (!of_forward[s]) continue;
+    if (!of_forward[s] || program.storages[s].on_host) continue;
     const program::StorageUse& use = lifetimes.storages[s];
     if (program.operators[use.last_use].phase != Phase::kBackward) continue;
     found.push_back(static_cast<StorageId>(s));

@@ -205,6 +205,10 @@ CostModel::CostModel(const HardwareProfile& profile)
 }
 
 OperatorCost CostModel::cost(const Operator& op) const {
+  // Without a kernel there is nothing to measure: the copy is a task of its own.
+  if (operators::movement_of(op.name) != operators::Movement::kNone) {
+    return {.source = OperatorCost::Source::kMeasured};
+  }
   if (measured_.empty()) return estimated(op, {});
   const std::string key = operators::operator_key(op);
   const auto found = measured_.find(key);

@@ -29,11 +29,40 @@ inline constexpr std::string_view kAlignedProduct = "elixir::mm";
 ///   (self, mat1, mat2, row_stride) -> result
 inline constexpr std::string_view kAlignedProductWithBias = "elixir::addmm";
 
+/// The ways of an activation that waits on the host between forward and backward (edit/offload.h).
+/// The bytes move on a copy stream, between an operator that begins a copy and one that ends it.
+/// Whoever runs the schedule copies; a replay by itself does not.
+///   (activation) -> its copy on the host
+inline constexpr std::string_view kOffloadBegin = "elixir::offload_begin";
+/// The last use of the activation's own memory.
+///   (activation, copy) -> ()
+inline constexpr std::string_view kOffloadEnd = "elixir::offload_end";
+/// Makes the memory that the copy comes back into.
+///   (copy) -> activation
+inline constexpr std::string_view kReloadBegin = "elixir::reload_begin";
+///   (activation, copy) -> ()
+inline constexpr std::string_view kReloadEnd = "elixir::reload_end";
+
+enum class Movement : std::uint8_t {
+  kNone,
+  kOffloadBegin,
+  kOffloadEnd,
+  kReloadBegin,
+  kReloadEnd,
+};
+[[nodiscard]] constexpr Movement movement_of(std::string_view name) {
+  if (name == kOffloadBegin) return Movement::kOffloadBegin;
+  if (name == kOffloadEnd) return Movement::kOffloadEnd;
+  if (name == kReloadBegin) return Movement::kReloadBegin;
+  return name == kReloadEnd ? Movement::kReloadEnd : Movement::kNone;
+}
+
 [[nodiscard]] constexpr bool is_aligned_product(std::string_view name) {
   return name == kAlignedProduct || name == kAlignedProductWithBias;
 }
 [[nodiscard]] constexpr bool is_own(std::string_view name) {
-  return name == kFusedLoss || name == kFusedLossBackward || is_aligned_product(name);
+  return name == kFusedLoss || name == kFusedLossBackward || is_aligned_product(name) ||
+         movement_of(name) != Movement::kNone;
 }
 
 }  // namespace elixir::operators

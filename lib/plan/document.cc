@@ -147,15 +147,27 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr NameTable<Edit::Kind, 3> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
+constexpr NameTable<Edit::Kind, 4> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
                                                {Edit::Kind::kFuseLoss, "fuse-loss"},
-                                               {Edit::Kind::kAlignProducts, "align-products"}}};
+                                               {Edit::Kind::kAlignProducts, "align-products"},
+                                               {Edit::Kind::kOffload, "offload"}}};
 
 Json write_edit(const Edit& edit) {
   Json entry = {{"edit", kEditKinds.name_of(edit.kind)}};
-  if (edit.kind == Edit::Kind::kRecompute) entry["storages"] = edit.storages;
+  if (edit.kind == Edit::Kind::kRecompute || edit.kind == Edit::Kind::kOffload) {
+    entry["storages"] = edit.storages;
+  }
+  if (edit.kind == Edit::Kind::kOffload) entry["window_bytes"] = edit.window_bytes;
   if (edit.kind == Edit::Kind::kAlignProducts) entry["products"] = edit.products;
   return entry;
+}
+
+std::vector<program::StorageId> read_storages(const JsonCursor& entry) {
+  std::vector<program::StorageId> storages;
+  for (const JsonCursor& storage : entry.at("storages").items()) {
+    storages.push_back(read_int(storage, 0));
+  }
+  return storages;
 }
 
 Edit read_edit(const JsonCursor& entry) {
@@ -167,9 +179,12 @@ Edit read_edit(const JsonCursor& entry) {
       break;
     case Edit::Kind::kRecompute:
       entry.only_keys({"edit", "storages"});
-      for (const JsonCursor& storage : entry.at("storages").items()) {
-        edit.storages.push_back(read_int(storage, 0));
-      }
+      edit.storages = read_storages(entry);
+      break;
+    case Edit::Kind::kOffload:
+      entry.only_keys({"edit", "storages", "window_bytes"});
+      edit.storages = read_storages(entry);
+      edit.window_bytes = read_bytes(entry.at("window_bytes"));
       break;
     case Edit::Kind::kAlignProducts:
       entry.only_keys({"edit", "products"});
@@ -230,7 +245,7 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::Device
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
   const bool fuses = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind != Edit::Kind::kRecompute;
+    return edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload;
   });
   return fuses ? Arithmetic::kFused : Arithmetic::kAsEager;
 }

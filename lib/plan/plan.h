@@ -56,10 +56,17 @@ struct Cache {
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
   /// loss works on the logits in place (edit/fused_loss.h). Align products: `products` are split
-  /// into what tensor cores like and a small rest (edit/aligned_products.h).
-  enum class Kind : std::uint8_t { kRecompute, kFuseLoss, kAlignProducts } kind = Kind::kRecompute;
+  /// into what tensor cores like and a small rest (edit/aligned_products.h). Offload: `storages` wait
+  /// on the host between forward and backward (edit/offload.h).
+  enum class Kind : std::uint8_t {
+    kRecompute,
+    kFuseLoss,
+    kAlignProducts,
+    kOffload
+  } kind = Kind::kRecompute;
   std::vector<program::StorageId> storages = {};   ///< of the program before this edit
   std::vector<program::OperatorId> products = {};  ///< likewise
+  std::int64_t window_bytes = 0;                   ///< kOffload: device memory for moving storages
 };
 
 /// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
@@ -71,7 +78,8 @@ inline constexpr NameTable<Arithmetic, 2> kArithmetics{
 [[nodiscard]] constexpr std::string_view name_of(Arithmetic arithmetic) {
   return kArithmetics.name_of(arithmetic);
 }
-/// Fused as soon as one edit changes arithmetic: any but a recompute.
+/// Fused as soon as one edit changes arithmetic: any but recomputing
+/// and offloading.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
 struct ProgramOfPlan {

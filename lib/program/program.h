@@ -134,7 +134,8 @@ struct Storage {
   OperatorId allocated_at = -1;  ///< -1: exists before the step
   OperatorId freed_after = -1;   ///< operators.size(): still exists after the step
   std::string content_digest;    ///< SHA-256 of a constant's bytes, else empty
-  bool on_host = false;          ///< a constant that stays a CPU tensor beside device tensors
+  bool on_host = false;          ///< a CPU tensor beside device tensors: a constant, or an
+                                 ///< activation's copy that an edit has made
 };
 
 struct Parameter {

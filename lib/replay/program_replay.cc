@@ -4,10 +4,20 @@
 
 #include <utility>
 
+#include <ATen/ops/empty.h>
+
 #include "core/error.h"
+#include "operators/own.h"
 #include "replay/generator_state.h"
 
 namespace elixir::replay {
+namespace {
+
+program::StorageId reloaded_by(const program::Operator& reload) {
+  return std::get<program::TensorRef>(reload.outputs.at(0)).storage;
+}
+
+}  // namespace
 
 ProgramReplay::ProgramReplay(program::Program program)
     : program_(std::move(program)),
@@ -16,6 +26,10 @@ ProgramReplay::ProgramReplay(program::Program program)
       device_(program_.target.kind == program::Target::Kind::kCuda ? c10::Device(c10::kCUDA, 0)
                                                                    : c10::Device(c10::kCPU)) {
   for (const program::Operator& op : program_.operators) {
+    if (operators::movement_of(op.name) != operators::Movement::kNone) {
+      if (op.name == operators::kReloadBegin) reloads_[op.id] = reloaded_by(op);
+      continue;
+    }
     if (lifetimes_.executed[op.id]) calls_[op.id].emplace(program_, op.id);
     if (op.repeats < 0) continue;
     if (calls_[op.repeats]->handle().hasTag(at::Tag::nondeterministic_seeded)) {
@@ -42,14 +56,26 @@ void ProgramReplay::call(program::OperatorId id, StorageTable& storages) {
   calls_[id]->run(storages);
 }
 
+void ProgramReplay::move(program::OperatorId id, StorageTable& storages) const {
+  const auto reload = reloads_.find(id);
+  if (reload == reloads_.end()) return;  // copies begin and end in the schedule
+  const std::int64_t bytes = program_.storages[reload->second].bytes;
+  storages[reload->second] =
+      at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device_)).storage();
+}
+
 void ProgramReplay::run(StorageTable& storages,
                         program::OperatorId first,
                         program::OperatorId last) {
   running_ = -1;
   for (program::OperatorId id = first; id < last; ++id) {
-    if (!calls_[id]) continue;
+    if (!lifetimes_.executed[id]) continue;
     running_ = id;
-    call(id, storages);
+    if (calls_[id]) {
+      call(id, storages);
+    } else {
+      move(id, storages);
+    }
     for (const program::StorageId storage : lifetimes_.released_after[id]) {
       storages[storage] = c10::Storage();
     }

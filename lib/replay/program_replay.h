@@ -27,7 +27,8 @@ class ProgramReplay {
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
 
   /// Runs the executed operators of [first, last) on `storages`, and releases storages after their
-  /// last use. Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
+  /// last use. Of an offloaded activation it only makes the memory that it comes back to: the
+  /// caller copies between the operators that begin and end a copy (operators/own.h). Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
   /// is set.
   void run(StorageTable& storages, program::OperatorId first, program::OperatorId last);
   /// The operator in which the last run() failed; nullptr when it succeeded.
@@ -41,9 +42,12 @@ class ProgramReplay {
   program::Lifetimes lifetimes_;
   /// Runs one call. A call that repeats another one uses the same random numbers.
   void call(program::OperatorId id, StorageTable& storages);
+  /// The part of an activation's way to the host and back that is a replay's.
+  void move(program::OperatorId id, StorageTable& storages) const;
 
   std::vector<std::optional<ReplayCall>>
-      calls_;  ///< by operator id; empty for calls that only make views
+      calls_;  ///< by operator id; empty for calls that only make views, and for movements
+  std::map<program::OperatorId, program::StorageId> reloads_;  ///< what they make memory for
   c10::Device device_;
   /// By operator id, for random calls that another call repeats: the generator's state before the
   /// last run. That run is in the same micro-batch, because its backward ends before the next

@@ -281,6 +281,10 @@ void Executor::issue(const Task& task) {
                         parts_.plan.chunks[task.chunk].bytes);
     case TaskKind::kReadLoss:
       return issue_read_loss(task);
+    case TaskKind::kOffload:
+      return issue_offload(task);
+    case TaskKind::kReload:
+      return issue_reload(task);
   }
   require(false, "a task kind that the executor does not know");
 }
@@ -410,6 +414,18 @@ void Executor::issue_read_loss(const Task& task) {
              loss_slots_ + task.micro_batch * kLossSlotBytes,
              static_cast<const char*>(storage.data()) + loss.offset * width,
              width);
+}
+
+void Executor::issue_offload(const Task& task) {
+  const c10::Storage& storage = tables_[task.micro_batch][task.storage];
+  require(static_cast<bool>(storage), "an activation leaves before it is made");
+  issue_copy(task, parts_.buffers.at(task.destination), storage.data(), task.bytes);
+}
+
+void Executor::issue_reload(const Task& task) {
+  const c10::Storage& storage = tables_[task.micro_batch][task.storage];
+  require(static_cast<bool>(storage), "an activation has no memory to come back to");
+  issue_copy(task, storage.mutable_data(), parts_.buffers.at(task.source), task.bytes);
 }
 
 }  // namespace elixir::runtime

@@ -67,6 +67,8 @@ class Executor {
   void issue_norm(const schedule::Task& task);
   void issue_update(const schedule::Task& task);
   void issue_read_loss(const schedule::Task& task);
+  void issue_offload(const schedule::Task& task);
+  void issue_reload(const schedule::Task& task);
   void issue_copy(const schedule::Task& task, void* to, const void* from, std::int64_t bytes);
   void count_copy(schedule::Stream stream, std::int64_t bytes);
   [[nodiscard]] void* gradients_of(std::int32_t chunk) const;

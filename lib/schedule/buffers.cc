@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/allocation_unit.h"
+#include "operators/own.h"
 
 namespace elixir::schedule {
 namespace {
@@ -155,6 +156,11 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
     if (constant && !storage.on_host) {
       add(BufferRole::kConstant, static_cast<std::size_t>(storage.id), storage.id);
     }
+  }
+  for (const program::Operator& op : program.operators) {
+    if (operators::movement_of(op.name) != operators::Movement::kOffloadBegin) continue;
+    const program::StorageId copy = std::get<program::TensorRef>(op.outputs.at(0)).storage;
+    add_buffer(buffers, Arena::kHost, BufferRole::kOffloaded, copy, program.storages[copy].bytes);
   }
 }
 

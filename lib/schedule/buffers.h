@@ -36,7 +36,8 @@ struct StepBuffers {
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
                                         int micro_batches);
-/// Adds the model's buffers, inputs and constants, which are on the device under every plan.
+/// Adds the model's buffers, inputs and constants, which are on the device under every plan, and the
+/// host's memory for activations that the program offloads.
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "edit/aligned_products.h"
 #include "edit/fused_loss.h"
+#include "edit/offload.h"
 #include "edit/recompute.h"
 
 namespace elixir::schedule {
@@ -56,6 +57,19 @@ program::Program aligned(program::Program program,
   return edit::align_products(std::move(program), products);
 }
 
+program::Program offloaded(const program::Program& program,
+                           const plan::Edit& edit,
+                           std::size_t position) {
+  if (const auto storage = edit::not_offloadable(program, edit.storages)) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} offloads storage {}, which is not an activation that can wait on the host",
+                position,
+                *storage)
+        .help(kSearchAgain);
+  }
+  return edit::offload(program, edit.storages, edit.window_bytes);
+}
+
 }  // namespace
 
 program::Program apply_edits(program::Program program, const std::vector<plan::Edit>& edits) {
@@ -69,6 +83,9 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
         break;
       case plan::Edit::Kind::kRecompute:
         program = recomputed(program, edits[i].storages, i);
+        break;
+      case plan::Edit::Kind::kOffload:
+        program = offloaded(program, edits[i], i);
         break;
     }
   }

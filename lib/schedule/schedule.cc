@@ -38,6 +38,10 @@ std::string_view name_of(TaskKind kind) {
       return "move_parameters";
     case TaskKind::kReadLoss:
       return "read_loss";
+    case TaskKind::kOffload:
+      return "offload";
+    case TaskKind::kReload:
+      return "reload";
   }
   return "unknown";
 }

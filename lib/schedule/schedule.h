@@ -54,6 +54,7 @@ enum class BufferRole : std::uint8_t {
   kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
+  kOffloaded,      ///< host, an activation that waits there; `chunk` is the storage id of its copy
   kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
               ///< id
 };
@@ -88,7 +89,10 @@ enum class TaskKind : std::uint8_t {
   kMoveParameters,  ///< h2d or d2h: updated parameters from `source` (staging; in fp32 the master)
                     ///< to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
-  // Places for later work: gather, reduce (collective), offload, reload (activations), disk.
+  kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
+             ///< end this in the program
+  kReload,   ///< h2d: back from there into the storage that backward reads, likewise
+  // Places for later work: gather, reduce (collective), disk.
 };
 [[nodiscard]] std::string_view name_of(TaskKind kind);
 
@@ -103,7 +107,8 @@ struct Task {
   std::int32_t chunk = -1;
   std::int32_t parameter = -1;  ///< position in Program::parameters: kStoreGradient, kAccumulate
   BufferId source = -1, destination = -1;
-  std::int64_t bytes = 0;  ///< moved over the stream, or touched by the pass
+  program::StorageId storage = -1;  ///< kOffload, kReload: the one on the device
+  std::int64_t bytes = 0;           ///< moved over the stream, or touched by the pass
   /// kCompute only: storages of `micro_batch` to release before the first operator of the range.
   std::vector<program::StorageId> releases;
 };

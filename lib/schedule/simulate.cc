@@ -41,6 +41,8 @@ Category category_of(BufferRole role) {
       return Category::kInput;
     case BufferRole::kConstant:
       return Category::kConstant;
+    case BufferRole::kOffloaded:
+      return Category::kActivation;
     case BufferRole::kDeviceStaging:
     case BufferRole::kHostStaging:
       break;
@@ -49,7 +51,8 @@ Category category_of(BufferRole role) {
 }
 
 DeviceChange change_of(const program::Storage& storage, int sign) {
-  return {sign * rounded_allocation(storage.bytes), storage.category};
+  const std::int64_t bytes = storage.on_host ? 0 : rounded_allocation(storage.bytes);
+  return {sign * bytes, storage.category};
 }
 
 /// Device bytes in issue order.
@@ -111,8 +114,10 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   switch (task.kind) {
     case TaskKind::kLoadInputs:
     case TaskKind::kFetch:
+    case TaskKind::kReload:
       return cost.host_to_device_ns(task.bytes);
     case TaskKind::kReadLoss:
+    case TaskKind::kOffload:
       return cost.device_to_host_ns(task.bytes);
     case TaskKind::kStoreGradient:
     case TaskKind::kMoveGradients:

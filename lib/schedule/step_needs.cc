@@ -70,6 +70,8 @@ ProgramNeeds program_needs(const program::Program& program,
   for (const program::Operator& op : program.operators) {
     const bool runs = training || op.phase == program::Phase::kForward;
     needs.runs.push_back(runs);
+    needs.movements.push_back(training ? operators::movement_of(op.name)
+                                       : operators::Movement::kNone);
     const bool reads = needs.executed[op.id] && runs && !lifetimes.parameters_used[op.id].empty();
     if (reads) needs.readers.push_back(op.id);
   }
@@ -77,8 +79,9 @@ ProgramNeeds program_needs(const program::Program& program,
   if (training) note_gradients(needs, program, lifetimes);
   note_left_over(needs, program, lifetimes);
   for (OperatorId op = 0; op < static_cast<OperatorId>(operators); ++op) {
-    const bool stops = needs.ends_gradients[op] || !needs.gradients_ready[op].empty() ||
-                       op == needs.loss_ready || !lifetimes.parameters_used[op].empty();
+    const bool stops =
+        needs.ends_gradients[op] || !needs.gradients_ready[op].empty() || op == needs.loss_ready ||
+        needs.movements[op] != operators::Movement::kNone || !lifetimes.parameters_used[op].empty();
     needs.stops.push_back(needs.executed[op] && needs.runs[op] && stops);
   }
   return needs;

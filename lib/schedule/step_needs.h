@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "operators/own.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "program/program.h"
@@ -20,7 +21,8 @@ struct ProgramNeeds {
   bool training = true;
   /// By operator: whether it is executed, and in a phase that runs.
   std::vector<bool> executed, runs;
-  /// By operator that runs: it uses parameters, completes or ends gradients, or makes the loss. Only
+  /// By operator that runs: it uses parameters, completes or ends gradients, makes the
+  /// loss, or begins or ends a copy of an activation. Only
   /// around such operators can a plan need more than the next operator.
   std::vector<bool> stops;
   std::vector<program::OperatorId> readers;  ///< that run and use parameters, ascending
@@ -33,6 +35,7 @@ struct ProgramNeeds {
   /// backward would have used. Ascending.
   std::vector<program::StorageId> left_over;
   program::OperatorId loss_ready = -1;
+  std::vector<operators::Movement> movements;  ///< by operator; none without training
 };
 
 /// With `training` false, only the forward phase runs and nothing is trained.

@@ -21,7 +21,8 @@ PlacementSpace::PlacementSpace(const Problem& problem)
     : problem_(problem), trains_(problem.request().optimizer != program::Optimizer::kNone) {
   std::vector<schedule::Buffer> tensors;
   schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
-  fixed_bytes_ = schedule::buffer_bytes(tensors, schedule::Arena::kDevice);
+  fixed_bytes_ = {.device = schedule::buffer_bytes(tensors, schedule::Arena::kDevice),
+                  .host = schedule::buffer_bytes(tensors, schedule::Arena::kHost)};
   make_packings();
   dynamic_bytes_ = dynamic_bytes_of(smallest(), 0);
 }
@@ -76,11 +77,11 @@ std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,
 }
 
 std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
-  return fixed_bytes_ + footprints_[placement.packing].bytes(placement).device;
+  return fixed_bytes_.device + footprints_[placement.packing].bytes(placement).device;
 }
 
 std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
-  return footprints_[placement.packing].bytes(placement).host;
+  return fixed_bytes_.host + footprints_[placement.packing].bytes(placement).host;
 }
 
 std::int64_t PlacementSpace::blocks(const Placement& placement) const {

@@ -53,7 +53,8 @@ class PlacementSpace {
 
   const Problem& problem_;
   bool trains_ = true;
-  std::int64_t fixed_bytes_ = 0, dynamic_bytes_ = 0;
+  ArenaBytes fixed_bytes_;  ///< of tensors that are where they are under every placement
+  std::int64_t dynamic_bytes_ = 0;
   std::vector<Packing> packings_;
   std::vector<Footprint> footprints_;  ///< by packing
 };

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/units.h"
 #include "edit/frontier.h"
 #include "hardware/operator_cost.h"
 #include "schedule/edited_program.h"
@@ -36,10 +37,11 @@ void check_request(const Request& request) {
   }
 }
 
-/// One way to choose what is recomputed.
+/// One way to choose what is recomputed, and what of the rest waits on the host.
 struct Recomputed {
   Recompute name = Recompute::kNone;
   std::vector<program::StorageId> storages;  ///< ascending; empty: everything is kept
+  double offloaded_share = 0;                ///< of the bytes that are kept, from 0 to 1
 };
 
 Recomputed chosen(const program::Program& program, Recompute name) {
@@ -53,6 +55,7 @@ Recomputed chosen(const program::Program& program, Recompute name) {
 struct Edited {
   Edits edits;
   program::Program program;
+  std::int64_t kept_bytes = 0;  ///< of activations, on the device or the host
 };
 /// The program before anything is recomputed: the captured one, fused where that is asked for.
 Edited started(const program::Program& captured,
@@ -68,17 +71,42 @@ Edited started(const program::Program& captured,
   return {.edits = std::move(edits), .program = std::move(fused.program)};
 }
 
+Edited edited(Edited before, const plan::Edit& edit) {
+  if (edit.storages.empty()) return before;
+  before.program = schedule::apply_edits(std::move(before.program), {edit});
+  before.edits.edits.push_back(edit);
+  return before;
+}
+
 Edited edited(const Edited& before, const Recomputed& choice) {
-  if (choice.storages.empty()) return before;
-  const plan::Edit edit{.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages};
-  Edited result{.edits = before.edits, .program = schedule::apply_edits(before.program, {edit})};
-  result.edits.edits.push_back(edit);
-  return result;
+  Edited result =
+      edited(before, {.kind = plan::Edit::Kind::kRecompute, .storages = choice.storages});
+  result.kept_bytes = edit::kept_bytes(result.program);
+  plan::Edit offload{.kind = plan::Edit::Kind::kOffload};
+  if (choice.offloaded_share > 0) {
+    offload.storages = edit::worth_offloading(result.program, choice.offloaded_share);
+  }
+  offload.window_bytes = edit::offload_window_bytes(result.program, offload.storages);
+  return edited(std::move(result), offload);
+}
+
+std::string description_of(const Recomputed& choice) {
+  const std::string recomputed = choice.storages.empty()
+                                     ? std::string("nothing")
+                                     : fmt::format("{} activations", choice.storages.size());
+  if (choice.offloaded_share == 0) return recomputed;
+  return fmt::format(
+      "{}, {:.0f} % of the others on the host", recomputed, 100 * choice.offloaded_share);
 }
 
 Candidate summary_of(const Found& found) {
+  const Recomputation& activations = found.recomputation;
+  const std::string offload =
+      activations.offloaded_bytes == 0
+          ? ""
+          : fmt::format(", offload {}", format_bytes(activations.offloaded_bytes));
   return {.description = fmt::format(
-              "recompute {}: {}", edit::name_of(found.recomputation.choice), found.description),
+              "recompute {}{}: {}", edit::name_of(activations.choice), offload, found.description),
           .step_ns = found.plan.predicted.step_ns,
           .peak_bytes = found.plan.predicted.peak_allocated_bytes,
           .host_bytes = found.plan.predicted.host_bytes};
@@ -106,7 +134,11 @@ Found better_of(Found first, Found second) {
 /// The one that lacks less, with the least GPU memory of both.
 Infeasible better_of(Infeasible first, Infeasible second) {
   if (second.shortfall_bytes < first.shortfall_bytes) std::swap(first, second);
-  if (second.minimum_gpu_memory_bytes < first.minimum_gpu_memory_bytes) {
+  const auto minimum = [](const Infeasible& no) {
+    return std::make_pair(no.minimum_needs_more_host, no.minimum_gpu_memory_bytes);
+  };
+  if (minimum(second) < minimum(first)) {
+    first.minimum_needs_more_host = second.minimum_needs_more_host;
     first.minimum_gpu_memory_bytes = second.minimum_gpu_memory_bytes;
     // Where host memory is short, the last remedy is more GPU memory.
     const bool both_of_host = first.binding_limit == BindingLimit::kHostMemory &&
@@ -143,13 +175,9 @@ class Searches {
     throw_if_interrupted();
     if (request_.on_progress) {
       // An estimate: how many searches there will be depends on what they find.
-      constexpr double kMostSearches = 9;
-      request_.on_progress(
-          std::min(static_cast<double>(done_++) / kMostSearches, 1.0),
-          fmt::format("searches a plan, recomputing {}",
-                      choice.storages.empty()
-                          ? std::string("nothing")
-                          : fmt::format("{} activations", choice.storages.size())));
+      constexpr double kMostSearches = 12;
+      request_.on_progress(std::min(static_cast<double>(done_++) / kMostSearches, 1.0),
+                           fmt::format("searches a plan, recomputing {}", description_of(choice)));
     }
     const Edited variant = edited(start_, choice);
     Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
@@ -162,45 +190,120 @@ class Searches {
               choice.storages.empty()
                   ? 0
                   : schedule::recompute_ns(variant.program, hardware::CostModel(hardware_)),
-          .kept_bytes = edit::kept_bytes(variant.program),
-          .kept_without_bytes = kept_without_bytes_};
+          .kept_bytes = variant.kept_bytes,
+          .kept_without_bytes = kept_without_bytes_,
+          .offloaded_bytes = edit::offloaded_bytes(variant.program)};
     }
     best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
     return step_ns;
   }
-  /// The search's own choice: whatever is fastest. Each point takes a search of its own, so only
-  /// some are tried: a few over the whole frontier, then some beside the fastest.
+  /// The choice with what the request says about the host: nothing on it, everything, or as much as
+  /// makes the step faster.
+  void add_with_host(Recomputed choice) {
+    if (request_.offload) {
+      choice.offloaded_share = *request_.offload == edit::Offload::kAll ? 1 : 0;
+      add(choice);
+      return;
+    }
+    add(choice);
+    if (request_.strategy == "optimal") add_on_host(choice, nullptr);
+  }
+  /// The search's own choice: whatever is fastest.
   void add_fastest() {
-    constexpr int kRounds = 2;
-    std::map<std::size_t, std::int64_t> step_ns{{0, add({}).value_or(kNoPlan)}};
-    // All of it fits: more work in a step cannot make it faster.
-    const auto* found = std::get_if<Found>(&*best_);
-    if (found != nullptr && !moves_anything(found->plan)) return;
+    const double share = request_.offload == edit::Offload::kAll ? 1 : 0;
+    add({.offloaded_share = share});
+    // More work in a step cannot make it faster.
+    if (moves_nothing()) return;
     const std::vector<edit::FrontierPoint> points = edit::frontier(
         start_.program, schedule::operator_ns(start_.program, hardware::CostModel(hardware_)));
-    const auto try_point = [&](std::size_t position) {
-      if (step_ns.count(position) > 0) return;
-      step_ns[position] = add({.name = Recompute::kFrontier, .storages = points[position].storages})
-                              .value_or(kNoPlan);
-    };
-    for (const std::size_t position : edit::spread_over(points)) try_point(position);
-    for (int round = 0; round < kRounds; ++round) {
-      const auto fastest =
-          std::min_element(step_ns.begin(), step_ns.end(), [](const auto& one, const auto& other) {
-            return one.second < other.second;
-          });
-      const std::size_t at = fastest->first;
-      const auto after = std::next(fastest);
-      const std::size_t left = fastest == step_ns.begin() ? at : std::prev(fastest)->first;
-      const std::size_t right = after == step_ns.end() ? at : after->first;
-      try_point(left + (at - left) / 2);
-      try_point(at + (right - at + 1) / 2);
+    std::vector<Recomputed> choices;
+    for (const edit::FrontierPoint& point : points) {
+      choices.push_back({.name = point.storages.empty() ? Recompute::kNone : Recompute::kFrontier,
+                         .storages = point.storages,
+                         .offloaded_share = share});
     }
+    const Tried tried = add_points(choices, edit::spread_over(points));
+    if (request_.offload) return;
+    add_on_host(choices[tried.best], tried.before_best ? &choices[*tried.before_best] : nullptr);
   }
   [[nodiscard]] Outcome take() { return std::move(*best_); }
 
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
+
+  /// Positions among the points of a frontier.
+  struct Tried {
+    std::size_t best = 0;                    ///< the last one where no plan fits
+    std::optional<std::size_t> before_best;  ///< keeps more
+  };
+
+  /// Each point takes a search of its own, so only some are tried: the first one, which is there
+  /// already, a few `spread` over the whole frontier, then some beside the fastest.
+  Tried add_points(const std::vector<Recomputed>& choices, const std::vector<std::size_t>& spread) {
+    constexpr int kRounds = 2;
+    std::map<std::size_t, std::int64_t> step_ns{{0, step_ns_of_best()}};
+    const auto try_point = [&](std::size_t position) {
+      if (step_ns.count(position) == 0)
+        step_ns[position] = add(choices[position]).value_or(kNoPlan);
+    };
+    const auto fastest = [&] {
+      return std::min_element(
+          step_ns.begin(), step_ns.end(), [](const auto& one, const auto& other) {
+            return one.second < other.second;
+          });
+    };
+    for (const std::size_t position : spread) try_point(position);
+    for (int round = 0; round < kRounds; ++round) {
+      const auto best = fastest();
+      const std::size_t at = best->first;
+      const auto after = std::next(best);
+      const std::size_t left = best == step_ns.begin() ? at : std::prev(best)->first;
+      const std::size_t right = after == step_ns.end() ? at : after->first;
+      try_point(left + (at - left) / 2);
+      try_point(at + (right - at + 1) / 2);
+    }
+    // Where nothing fits, what keeps least is nearest.
+    const auto best = fastest()->second == kNoPlan ? std::prev(step_ns.end()) : fastest();
+    Tried tried{.best = best->first};
+    if (best != step_ns.begin()) tried.before_best = std::prev(best)->first;
+    return tried;
+  }
+
+  /// More and less on the host of what `choice` keeps, or `keeps_more`, where that can matter.
+  void add_on_host(Recomputed choice, const Recomputed* keeps_more) {
+    if (moves_nothing() || host_would_gain_little()) return;
+    const auto step_ns = [&](Recomputed with, double share) {
+      with.offloaded_share = share;
+      return add(with).value_or(kNoPlan);
+    };
+    std::int64_t all_ns = step_ns(choice, 1);
+    if (keeps_more != nullptr) {
+      const std::int64_t more_ns = step_ns(*keeps_more, 1);
+      if (more_ns < all_ns) {
+        all_ns = more_ns;
+        choice = *keeps_more;
+      }
+    }
+    const std::int64_t half_ns = step_ns(choice, 0.5);
+    if (all_ns != half_ns) step_ns(choice, all_ns < half_ns ? 0.75 : 0.25);
+  }
+
+  /// The best plan so far leaves all that chunks hold on the device.
+  [[nodiscard]] bool moves_nothing() const {
+    const auto* found = std::get_if<Found>(&*best_);
+    return found != nullptr && !moves_anything(found->plan);
+  }
+  /// The device memory of its activations is little beside what the best plan has on the host.
+  [[nodiscard]] bool host_would_gain_little() const {
+    constexpr std::int64_t kLittle = 100;
+    const auto* found = std::get_if<Found>(&*best_);
+    return found != nullptr &&
+           found->recomputation.kept_bytes < found->plan.predicted.host_bytes / kLittle;
+  }
+  [[nodiscard]] std::int64_t step_ns_of_best() const {
+    const auto* found = std::get_if<Found>(&*best_);
+    return found != nullptr ? found->plan.predicted.step_ns : kNoPlan;
+  }
 
   const Edited& start_;
   const hardware::HardwareProfile& hardware_;
@@ -210,26 +313,25 @@ class Searches {
   int done_ = 0;
 };
 
-/// What is recomputed is as the request says, or else as suits its strategy.
+/// What is recomputed and what waits on the host is as the request says, or else as suits its
+/// strategy.
 Outcome searched(const Edited& start,
                  const hardware::HardwareProfile& hardware,
                  const Request& request) {
   Searches searches(start, hardware, request);
   if (request.recompute) {
-    searches.add(chosen(start.program, *request.recompute));
+    searches.add_with_host(chosen(start.program, *request.recompute));
   } else if (request.strategy == "optimal") {
     searches.add_fastest();
   } else {
-    searches.add(chosen(start.program, Recompute::kBlocks));
+    searches.add_with_host(chosen(start.program, Recompute::kBlocks));
   }
   return searches.take();
 }
 
-/// A plan exists that recomputes blocks.
-bool blocks_would_do(const Edited& start,
-                     const hardware::HardwareProfile& hardware,
-                     Request request) {
-  request.recompute = Recompute::kBlocks;
+bool would_do(const Edited& start,
+              const hardware::HardwareProfile& hardware,
+              const Request& request) {
   return std::holds_alternative<Found>(searched(start, hardware, request));
 }
 
@@ -259,11 +361,21 @@ Outcome search(const program::Program& program,
   Outcome outcome = searched(start, hardware, request);
   if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);
-  const bool may_recompute_more =
-      no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks;
-  if (may_recompute_more && blocks_would_do(start, hardware, request)) {
+  const auto suggest = [&](const char* flag, auto change) {
+    Request other = request;
+    change(other);
+    if (!would_do(start, hardware, other)) return;
     no->remedies.insert(no->remedies.begin(),
-                        {"--recompute blocks (finds a plan in these budgets)"});
+                        {fmt::format("{} (finds a plan in these budgets)", flag)});
+  };
+  if (no != nullptr && request.strategy != "optimal") {
+    suggest("--strategy optimal", [](Request& other) { other.strategy = "optimal"; });
+  }
+  if (no != nullptr && request.offload == edit::Offload::kNone) {
+    suggest("--offload all", [](Request& other) { other.offload = edit::Offload::kAll; });
+  }
+  if (no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks) {
+    suggest("--recompute blocks", [](Request& other) { other.recompute = Recompute::kBlocks; });
   }
   const bool may_fuse = no != nullptr && request.arithmetic == plan::Arithmetic::kAsEager;
   if (may_fuse && fused_would_do(program, hardware, request)) {

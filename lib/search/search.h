@@ -14,6 +14,7 @@
 
 #include "core/name_table.h"
 #include "edit/activations.h"
+#include "edit/offload.h"
 #include "hardware/hardware_profile.h"
 #include "plan/plan.h"
 #include "program/program.h"
@@ -31,6 +32,9 @@ struct Request {
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
+  /// Activations that are kept: none or all of them on the host. nullopt: for `optimal` as many as
+  /// make the step faster, or possible; for the other strategies none.
+  std::optional<edit::Offload> offload;
   plan::Arithmetic arithmetic = plan::Arithmetic::kFused;
   /// Called before each search with the part that is done, from 0 to 1, and what comes next.
   std::function<void(double, const std::string&)> on_progress;
@@ -53,8 +57,9 @@ struct DeviceNeed {
 struct Recomputation {
   edit::Recompute choice = edit::Recompute::kNone;
   std::int64_t recompute_ns = 0;        ///< of the operators that run a second time
-  std::int64_t kept_bytes = 0;          ///< under the plan
+  std::int64_t kept_bytes = 0;          ///< under the plan, on device and host
   std::int64_t kept_without_bytes = 0;  ///< if nothing were recomputed
+  std::int64_t offloaded_bytes = 0;     ///< of those kept, on the host
 };
 
 struct Found {
@@ -89,6 +94,7 @@ struct Infeasible {
   BindingLimit binding_limit = BindingLimit::kGpuMemory;
   std::int64_t shortfall_bytes = 0;
   std::int64_t minimum_gpu_memory_bytes = 0, minimum_host_memory_bytes = 0;
+  bool minimum_needs_more_host = false;            ///< no GPU memory is enough with the host budget
   std::optional<schedule::MemoryPeak> least_peak;  ///< of the plan that needs the least GPU memory
   std::vector<Remedy> remedies;
 };

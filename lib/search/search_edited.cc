@@ -128,6 +128,7 @@ Infeasible infeasible(const Problem& problem) {
   const Minima minima = find_minima(problem);
   Infeasible result;
   result.least_peak = minima.least_peak;
+  result.minimum_needs_more_host = !minima.gpu_memory_bytes;
   result.minimum_gpu_memory_bytes =
       minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host);
   result.minimum_host_memory_bytes = minima.host_memory_bytes.value_or(0);
@@ -193,9 +194,6 @@ Infeasible baseline_infeasible(const Problem& problem,
   const Minima minima = find_minima(problem);
   Infeasible result;
   result.minimum_host_memory_bytes = plan ? plan->simulation.host_bytes : 0;
-  if (minima.gpu_memory_bytes && *minima.gpu_memory_bytes <= problem.gpu_budget_bytes()) {
-    result.remedies.push_back({"--strategy optimal (finds a plan in these budgets)"});
-  }
   if (plan && plan->gpu_memory_bytes <= problem.gpu_budget_bytes()) {
     result.binding_limit = BindingLimit::kHostMemory;
     result.minimum_gpu_memory_bytes = plan->gpu_memory_bytes;

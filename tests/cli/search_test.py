@@ -143,6 +143,26 @@ class Found(SearchTest):
         self.assertRegex(result.out, r"recompute  blocks: .* of activations are kept for backward instead of ")
         self.fails(2, "EX0102", *self.inputs(), "--recompute", "everything", mentions="elementwise")
 
+    def test_keeps_activations_on_the_host_where_it_is_told_to(self):
+        inputs = [*self.inputs(), "--recompute", "blocks"]
+        documents = {}
+        for choice in ("none", "all"):
+            document = self.envelope(*inputs, "--offload", choice, "--force")["document"]
+            plan = json.loads((self.directory / document["plan"]).read_text(encoding="utf-8"))
+            schema("plan").validate(plan)
+            edits = [edit["edit"] for edit in plan["edits"]]
+            self.assertEqual(edits, ["recompute"] if choice == "none" else ["recompute", "offload"])
+            documents[choice] = document
+        self.assertEqual(documents["none"]["offloaded_bytes"], 0)
+        offloaded = documents["all"]["offloaded_bytes"]
+        self.assertGreater(offloaded, 0)
+        host = {choice: document["predicted"]["host_bytes"] for choice, document in documents.items()}
+        self.assertGreaterEqual(host["all"] - host["none"], offloaded)
+        result = self.succeeds(*inputs, "--offload", "all", "--force")
+        self.assertRegex(result.out, r"offload    .* of the activations that are kept wait on the host")
+        self.assertIn("all but some activations stay on the", result.out)
+        self.fails(2, "EX0102", *inputs, "--offload", "some", mentions="none")
+
     def test_a_program_without_cross_entropy_is_as_eager_without_a_warning(self):
         for more in ([], ["--arithmetic", "fused"], ["--arithmetic", "as-eager"]):
             result = self.succeeds(*self.inputs(), *more, "--force")

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "operators/own.h"
 #include "program/arguments/writes.h"
 #include "program/lifetimes.h"
 
@@ -53,10 +54,14 @@ class Machine {
   SymbolicResult run() {
     for (const Operator& op : program_.operators) {
       if (!lifetimes_.executed[op.id]) continue;
-      call(op);
+      if (operators::movement_of(op.name) == operators::Movement::kNone) {
+        call(op);
+      } else {
+        move(op);
+      }
       for (const program::StorageId s : lifetimes_.released_after[op.id]) {
         content_[s].reset();
-        live_ -= program_.storages[s].bytes;
+        if (!program_.storages[s].on_host) live_ -= program_.storages[s].bytes;
       }
     }
     result_.loss = read(program_.loss);
@@ -97,6 +102,25 @@ class Machine {
     return hash;
   }
 
+  /// An activation on its way: the same content in another storage.
+  void move(const Operator& op) {
+    program::for_each_tensor(op.arguments,
+                             [&](const TensorRef& tensor) { static_cast<void>(read(tensor)); });
+    program::for_each_tensor(op.outputs, [&](const TensorRef& made) {
+      const program::StorageId from = std::get<TensorRef>(op.arguments.at(0)).storage;
+      content_[made.storage] = content_[from];
+      version_[made.storage] = made.version;
+      add_live(made.storage);
+    });
+    ++result_.operators;
+  }
+
+  void add_live(program::StorageId storage) {
+    if (program_.storages[storage].on_host) return;
+    live_ += program_.storages[storage].bytes;
+    result_.peak_bytes = std::max(result_.peak_bytes, live_);
+  }
+
   void call(const Operator& op) {
     // In training, a batch norm's result does not depend on running statistics.
     const bool statistics =
@@ -130,10 +154,7 @@ class Machine {
       const bool fresh = use.origin == program::Origin::kProduced && use.producer == op.id;
       if (!fresh && !op.writes) return;
       const std::uint64_t before = fresh ? 0 : content_[tensor.storage].value();
-      if (fresh) {
-        live_ += program_.storages[tensor.storage].bytes;
-        result_.peak_bytes = std::max(result_.peak_bytes, live_);
-      }
+      if (fresh) add_live(tensor.storage);
       content_[tensor.storage] = mix(mix(before, key), mix(position, geometry(tensor)));
       version_[tensor.storage] = tensor.version;
     });

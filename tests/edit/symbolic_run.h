@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Runs a program without numbers: the content of a storage is a digest of the calls that made it.
-// Two programs with equal digests of loss, gradients and buffers compute the same. It knows nothing
-// about edits.
+// Two programs with equal digests of loss, gradients and buffers compute the same. Of edits it
+// knows only that what moves to the host and back stays the same.
 
 #include <cstdint>
 #include <map>

@@ -152,6 +152,30 @@ TEST_P(RuntimeOnGpu, RecomputedActivationsGiveTheBitsOfEagerLibTorch) {
   }
 }
 
+TEST_P(RuntimeOnGpu, OffloadedActivationsGiveTheBitsOfEagerLibTorch) {
+  const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
+  model_->offload(1, 1 << 16);
+  {
+    SCOPED_TRACE("all activations, nothing else");
+    expect_same(train(kAllOnDevice), eager);
+  }
+  {
+    SCOPED_TRACE("all activations and everything else");
+    expect_same(train(kAllOnHost), eager);
+  }
+}
+
+TEST_P(RuntimeOnGpu, ActivationsOnTheHostWithBlocksRecomputedAndFourMicroBatches) {
+  run_.optimizer.clip_norm = 0.5;
+  const Outcome eager = model_->eager(run_, 4, {"device=cuda", "deterministic=1"});
+  model_->recompute(edit::Recompute::kBlocks);
+  model_->offload(2, 0);
+  Placement placement = kOptimizerOnHost;
+  placement.accumulation_steps = 4;
+  placement.clips = true;
+  expect_same(train(placement), eager);
+}
+
 TEST_P(RuntimeOnGpu, AFusedLossAndAlignedProductsGiveTheSameBitsUnderEveryPlacement) {
   const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
   model_->fuse_loss();

@@ -163,6 +163,51 @@ TEST_P(BitwiseLaw, RecomputedActivations) {
   }
 }
 
+TEST_P(BitwiseLaw, OffloadedActivations) {
+  run_.steps = 4;
+  const std::int64_t kept_bytes = edit::kept_bytes(model_->program());
+  {
+    SCOPED_TRACE("all of them, all else on the device");
+    const std::int64_t peak_bytes = model_->plan(kAllOnDevice).predicted.peak_allocated_bytes;
+    model_->offload(1, 0);
+    expect_same(train(kAllOnDevice), model_->eager(run_, 1));
+    EXPECT_LT(predicted_.peak_allocated_bytes, peak_bytes);
+    EXPECT_GT(predicted_.traffic.device_to_host_bytes, kept_bytes / 2);
+    EXPECT_GT(predicted_.host_bytes, kept_bytes / 2);
+  }
+  model_ = load();
+  {
+    SCOPED_TRACE("some of what blocks keep, everything on the host, four micro-batches, clipped");
+    run_.optimizer.clip_norm = 0.5;
+    model_->recompute(edit::Recompute::kBlocks);
+    model_->offload(2, 1 << 14);
+    Placement placement = kAllOnHost;
+    placement.accumulation_steps = 4;
+    placement.clips = true;
+    expect_same(train(placement), model_->eager(run_, 4));
+  }
+}
+
+TEST_P(BitwiseLaw, AReloadLeftOutGivesNaN) {
+  model_->offload(1, 0);
+  Trainer trainer(model_->captured(), model_->plan(kAllOnDevice), options(), model_->weights());
+  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  schedule::Schedule broken = trainer.schedule();
+  const auto left = std::remove_if(broken.tasks.begin(), broken.tasks.end(), [](const auto& task) {
+    return task.kind == schedule::TaskKind::kReload;
+  });
+  ASSERT_NE(left, broken.tasks.end());
+  broken.tasks.erase(left, broken.tasks.end());
+  TrainerInternals::replace_schedule(trainer, broken);
+  // The loss is made before; the gradients are not finite.
+  EXPECT_THROW(
+      {
+        trainer.step(model_->batch(2, 1), run_.learning_rate);
+        trainer.step(model_->batch(3, 1), run_.learning_rate);
+      },
+      Error);
+}
+
 /// All plans with a fused loss give the same bits, with the memory predicted. They are close to
 /// those of eager LibTorch, which rounds differently.
 TEST_P(BitwiseLaw, AFusedLossGivesTheSameBitsUnderEveryPlacement) {

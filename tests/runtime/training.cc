@@ -21,7 +21,9 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "edit/aligned_products.h"
+#include "edit/offload.h"
 #include "fakes/hardware.h"
+#include "operators/own.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
 #include "schedule/edited_program.h"
@@ -91,6 +93,13 @@ void TestModel::recompute(edit::Recompute choice) {
   edit({.kind = plan::Edit::Kind::kRecompute, .storages = edit::choose(running_, choice)});
 }
 
+void TestModel::offload(std::size_t nth, std::int64_t window_bytes) {
+  const std::vector<program::StorageId> all = edit::offloadable(running_);
+  plan::Edit edit{.kind = plan::Edit::Kind::kOffload, .window_bytes = window_bytes};
+  for (std::size_t i = 0; i < all.size(); i += nth) edit.storages.push_back(all[i]);
+  this->edit(edit);
+}
+
 void TestModel::fuse_loss() {
   edit({.kind = plan::Edit::Kind::kFuseLoss});
 }
@@ -120,6 +129,14 @@ MicroBatches TestModel::batch(std::int64_t step, int micro_batches) const {
   return batch;
 }
 
+namespace {
+
+program::StorageId id_of(const program::Argument& tensor) {
+  return std::get<program::TensorRef>(tensor).storage;
+}
+
+}  // namespace
+
 void TestModel::measure_workspaces() const {
   if (measured_threads_ == at::get_num_threads()) return;
   measured_threads_ = at::get_num_threads();
@@ -141,6 +158,11 @@ void TestModel::measure_workspaces() const {
   const replay::ReplayScope replay;
   for (const program::Operator& op : program().operators) {
     if (!lifetimes_.executed[op.id]) continue;
+    if (operators::movement_of(op.name) != operators::Movement::kNone) {
+      for (const program::Argument& made : op.outputs)
+        storages[id_of(made)] = storages[id_of(op.arguments[0])];
+      continue;
+    }
     replay::ReplayCall call(program(), op.id);
     account.reset_peak();
     std::int64_t known = account.charged_bytes();

@@ -66,6 +66,8 @@ class TestModel {
   /// From now on plans make what `choice` says, and nothing else, a second time instead of keeping
   /// it.
   void recompute(edit::Recompute choice);
+  /// From now on every `nth` activation that can waits on the host, after what else was edited.
+  void offload(std::size_t nth, std::int64_t window_bytes);
   /// From now on plans fuse the loss. Before recompute(), which goes on from there.
   void fuse_loss();
   /// The same with all products aligned that can be, worth it or not.

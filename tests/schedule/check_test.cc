@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "edit/offload.h"
 #include "fakes/program_builder.h"
 #include "schedule/plans.h"
 #include "schedule/schedule.h"
@@ -24,11 +25,18 @@ struct Case {
   LoweringOptions lowering;
 };
 
-/// Any homes, window and number of micro-batches, with or without clipping, chunk by chunk.
+/// Any homes, windows and number of micro-batches, with or without clipping, chunk by chunk; any
+/// activations on the host.
 Case random_case(std::uint64_t seed) {
   std::mt19937_64 random(seed * 77 + 1);
   Case result;
   result.program = fakes::random_program(seed);
+  if (random() % 2 == 0) {
+    std::vector<program::StorageId> away = edit::offloadable(result.program);
+    std::erase_if(away, [&](program::StorageId) { return random() % 3 == 0; });
+    const auto window_bytes = static_cast<std::int64_t>(random() % 3 * 10'000);
+    result.program = edit::offload(result.program, away, window_bytes);
+  }
   LayoutOptions options;
   options.chunk_bytes = 256LL << (random() % 12);
   options.accumulation_steps = static_cast<int>(1 + random() % 3);
@@ -68,6 +76,7 @@ Schedule lower_case(const Case& c) {
 TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int fetches = 0;
   int evictions = 0;
+  int reloads = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
@@ -75,10 +84,12 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
     for (const Task& task : schedule.tasks) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
+      reloads += task.kind == TaskKind::kReload ? 1 : 0;
     }
   }
   EXPECT_GT(fetches, 1000);
   EXPECT_GT(evictions, 300);
+  EXPECT_GT(reloads, 300);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.
@@ -154,6 +165,7 @@ TEST(Check, FindsEveryDroppedDependencyThatNothingElseImplies) {
 Case offloaded() {
   Case c;
   c.program = fakes::mlp({64, 64, 64, 64}, 4);
+  c.program = edit::offload(c.program, edit::offloadable(c.program), 0);
   LayoutOptions options;
   options.parameters = options.gradients = options.optimizer = Home::kHost;
   options.blocks = 2;
@@ -227,6 +239,25 @@ TEST(Check, FindsAStoreIntoTheWrongBuffer) {
 }
 TEST(Check, FindsAnUpdateFromTheWrongPlace) {
   expect_found(TaskKind::kUpdate, [](Schedule&, Task& task) { task.source -= 1; });
+}
+TEST(Check, FindsAnActivationThatGoesToAnothersMemory) {
+  expect_found(TaskKind::kOffload, [](Schedule& schedule, Task& task) {
+    for (const Buffer& buffer : schedule.buffers) {
+      if (buffer.role == BufferRole::kOffloaded && buffer.id != task.destination) {
+        task.destination = buffer.id;
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsAPartOfAnActivation) {
+  expect_found(TaskKind::kOffload, [](Schedule&, Task& task) { task.bytes -= 4; });
+  expect_found(TaskKind::kReload, [](Schedule&, Task& task) { task.bytes -= 4; });
+}
+TEST(Check, FindsAnActivationWithoutMemoryOnTheHost) {
+  expect_found(TaskKind::kOffload, [](Schedule& schedule, const Task& task) {
+    schedule.buffers[task.destination].bytes -= 4;
+  });
 }
 TEST(Check, FindsATaskOnTheWrongStream) {
   expect_found(TaskKind::kAccumulate,

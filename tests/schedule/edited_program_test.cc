@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "edit/activations.h"
+#include "edit/offload.h"
 #include "fakes/error_of.h"
 #include "fakes/program_builder.h"
 #include "program/lifetimes.h"
@@ -82,6 +83,17 @@ TEST(EditedProgram, AnEditOfWhatIsNoActivationNamesIt) {
     EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
     EXPECT_THAT(error.message, testing::HasSubstr(std::to_string(storage)));
   }
+}
+
+TEST(EditedProgram, OffloadsWhatIsKeptAndNamesWhatIsNot) {
+  const program::Program program = captured();
+  plan::Edit edit{.kind = plan::Edit::Kind::kOffload, .storages = edit::offloadable(program)};
+  EXPECT_EQ(edit::kept_bytes(apply_edits(program, {edit})), 0);
+  const program::StorageId parameter = program.parameters[0].tensor.storage;
+  edit.storages.push_back(parameter);
+  const ErrorInfo error = tests::error_of([&] { (void)apply_edits(program, {edit}); });
+  EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
+  EXPECT_THAT(error.message, testing::HasSubstr("offloads storage " + std::to_string(parameter)));
 }
 
 /// Logits of 1,029 classes in bf16 and their loss without backward, so that no loss can be fused.

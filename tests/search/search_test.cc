@@ -21,6 +21,7 @@
 namespace elixir::search {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -97,6 +98,7 @@ TEST(Search, RecomputesWhereActivationsDoNotFit) {
   const hardware::HardwareProfile hardware = fakes::machine(false);
   Request request;
   request.gpu_memory_bytes = 0;
+  request.offload = edit::Offload::kNone;
   request.recompute = edit::Recompute::kNone;
   const auto keeping = std::get<Infeasible>(search(program, hardware, request));
   request.recompute = edit::Recompute::kBlocks;
@@ -120,6 +122,60 @@ TEST(Search, RecomputesWhereActivationsDoNotFit) {
   EXPECT_EQ(recomputing.recomputation.kept_bytes,
             kept_bytes(schedule::edited_program(program, recomputing.plan)));
   EXPECT_LT(recomputing.recomputation.kept_bytes, recomputing.recomputation.kept_without_bytes);
+}
+
+TEST(Search, OffloadsWhereActivationsDoNotFit) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  request.recompute = edit::Recompute::kNone;
+  request.gpu_memory_bytes = 0;
+  const auto with_host = std::get<Infeasible>(search(program, hardware, request));
+  request.offload = edit::Offload::kNone;
+  const auto without = std::get<Infeasible>(search(program, hardware, request));
+  ASSERT_LT(with_host.minimum_gpu_memory_bytes, without.minimum_gpu_memory_bytes);
+
+  request.gpu_memory_bytes = without.minimum_gpu_memory_bytes - 1;
+  const Outcome no = search(program, hardware, request);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(no));
+  std::vector<std::string> remedies;
+  for (const Remedy& remedy : std::get<Infeasible>(no).remedies) remedies.push_back(remedy.text);
+  EXPECT_THAT(remedies, Contains("--offload all (finds a plan in these budgets)"));
+
+  request.offload = std::nullopt;
+  const Outcome outcome = search(program, hardware, request);
+  const Found& offloading = found(outcome);
+  const program::Program edited = schedule::edited_program(program, offloading.plan);
+  expect_sound(offloading.plan, program, hardware, request);
+  EXPECT_EQ(offloading.recomputation.choice, edit::Recompute::kNone);
+  EXPECT_GT(offloading.recomputation.offloaded_bytes, 0);
+  EXPECT_EQ(offloading.recomputation.offloaded_bytes, edit::offloaded_bytes(edited));
+  EXPECT_EQ(offloading.recomputation.kept_bytes, kept_bytes(program));
+  EXPECT_LT(kept_bytes(edited), kept_bytes(program));
+}
+
+TEST(Search, TheHostNeverMakesThePlanSlower) {
+  const hardware::HardwareProfile hardware = fakes::machine(true);
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  Request request;
+  request.gpu_memory_bytes = 0;
+  const std::int64_t least =
+      std::get<Infeasible>(search(program, hardware, request)).minimum_gpu_memory_bytes;
+  int offloads = 0;
+  for (const std::int64_t more : {0_KiB, 256_KiB, 1_MiB, 2_MiB, 64_MiB}) {
+    request.gpu_memory_bytes = least + more;
+    request.offload = std::nullopt;
+    const Outcome outcome = search(program, hardware, request);
+    expect_sound(found(outcome).plan, program, hardware, request);
+    offloads += found(outcome).recomputation.offloaded_bytes > 0 ? 1 : 0;
+    request.offload = edit::Offload::kNone;
+    const Outcome without = search(program, hardware, request);
+    if (const auto* plan = std::get_if<Found>(&without)) {
+      EXPECT_LE(found(outcome).plan.predicted.step_ns, plan->plan.predicted.step_ns);
+    }
+  }
+  EXPECT_GT(offloads, 0);
+  EXPECT_LT(offloads, 5);
 }
 
 TEST(Search, SaysWhatItIsDoing) {
@@ -169,6 +225,7 @@ TEST(Search, OfAllThatMayBeRecomputedTakesTheFastest) {
   const hardware::HardwareProfile hardware = fakes::machine(true);
   const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
   Request request;
+  request.offload = edit::Offload::kNone;
   request.gpu_memory_bytes = 0;
   const std::int64_t least =
       std::get<Infeasible>(search(program, hardware, request)).minimum_gpu_memory_bytes;
@@ -248,10 +305,11 @@ TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
     request.gpu_memory_bytes = std::get<Infeasible>(none).minimum_gpu_memory_bytes;
     const Outcome outcome = search(program, hardware, request);
     const Found& plan = found(outcome);
-    const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
-    const schedule::Schedule schedule = schedule::lower(program, lifetimes, plan.plan, {});
+    const program::Program edited = schedule::edited_program(program, plan.plan);
+    const program::Lifetimes lifetimes = program::analyse_lifetimes(edited);
+    const schedule::Schedule schedule = schedule::lower(edited, lifetimes, plan.plan, {});
     const schedule::OperatorMemory memory = schedule::operator_memory(schedule::operator_events(
-        schedule, program, lifetimes, schedule::replay_scripts(program), 2));
+        schedule, edited, lifetimes, schedule::replay_scripts(edited), 2));
     const std::int64_t needed = plan.plan.budgets.gpu_context_bytes +
                                 schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
                                 memory.peak_reserved_bytes;

@@ -43,6 +43,10 @@ class Validator {
       }
     }
     for (const Operator& op : program_.operators) {
+      if (op.name.starts_with("elixir::")) {
+        fail(fmt::format("/operators/{}/name", op.id),
+             fmt::format("{} is Elixir's own: no captured program has it", op.name));
+      }
       check(fmt::format("/operators/{}/arguments", op.id), op.arguments);
       check(fmt::format("/operators/{}/outputs", op.id), op.outputs);
     }

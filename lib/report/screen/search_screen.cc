@@ -122,8 +122,7 @@ std::string arithmetic_text(const Plan& plan) {
 }
 
 /// Empty where every activation is kept.
-std::string recomputation_text(const Found& found) {
-  const search::Recomputation& recomputation = found.recomputation;
+std::string recomputation_text(const search::Recomputation& recomputation) {
   if (recomputation.choice == edit::Recompute::kNone) return "";
   return fmt::format(
       "recompute  {}: {} of activations are kept for backward instead of {}; {} of operators run "
@@ -132,6 +131,13 @@ std::string recomputation_text(const Found& found) {
       format_bytes(recomputation.kept_bytes),
       format_bytes(recomputation.kept_without_bytes),
       format_ns(static_cast<double>(recomputation.recompute_ns)));
+}
+
+/// Empty where no activation waits on the host.
+std::string offload_text(const search::Recomputation& recomputation) {
+  if (recomputation.offloaded_bytes == 0) return "";
+  return fmt::format("offload    {} of the activations that are kept wait on the host\n",
+                     format_bytes(recomputation.offloaded_bytes));
 }
 
 std::string time_text(const Plan& plan) {
@@ -303,7 +309,13 @@ std::string homes_of(const plan::Plan& plan) {
   if (optimizers > 0) {
     return fmt::format("{} {} {} optimizer state on the host", optimizers, of, keep(optimizers));
   }
-  return fmt::format("everything stays on the {}", device_word(plan));
+  const bool offloads =
+      std::any_of(plan.edits.begin(), plan.edits.end(), [](const plan::Edit& edit) {
+        return edit.kind == plan::Edit::Kind::kOffload;
+      });
+  return fmt::format("{} on the {}",
+                     offloads ? "all but some activations stay" : "everything stays",
+                     device_word(plan));
 }
 
 std::string search_screen(const search::Found& found,
@@ -318,7 +330,8 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += arithmetic_text(plan) + recomputation_text(found) + time_text(plan);
+  text += arithmetic_text(plan) + recomputation_text(found.recomputation) +
+          offload_text(found.recomputation) + time_text(plan);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",

@@ -7,7 +7,8 @@
 // are ordered by streams and `after`.
 //
 // One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
-// program and the plan require, tasks.cc operators and blocks, updates.cc gradients and updates.
+// program and the plan require, tasks.cc operators and blocks, offload.cc activations on the host,
+// updates.cc gradients and updates.
 
 #include <array>
 #include <cstddef>
@@ -108,6 +109,19 @@ class Checker {
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
 
+  // --- Activations on the host -------------------------------------------------------------------
+  /// The buffer and storages that belong together.
+  struct Trip {
+    program::StorageId leaves = -1, returns = -1;  ///< on the device
+    program::OperatorId begins = -1;               ///< the operator that begins its way out
+    std::int64_t bytes = 0;
+    int offloaded_in = -1;  ///< micro-batch
+  };
+  /// What an executed operator means for activations on the host.
+  void movement(const Task& task, const program::Operator& op);
+  void offload(const Task& task);
+  void reload(const Task& task);
+
   // --- End of the step ---------------------------------------------------------------------------
   void check_end();
 
@@ -125,7 +139,9 @@ class Checker {
   std::vector<bool> kept_, alive_;
   std::vector<program::OperatorId> last_use_;
   std::vector<std::int32_t> version_;
+  std::vector<bool> awaited_;  // memory that a copy has not filled yet
 
+  std::map<program::StorageId, Trip> trips_;           // by the storage of the copy on the host
   std::vector<bool> executed_;                         // by operator
   std::vector<std::int32_t> chunk_of_;                 // by parameter
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The requirements of program and plan, read again from the operators and chunks.
+#include "operators/own.h"
 #include "schedule/check/checker.h"
 
 namespace elixir::schedule {
@@ -21,6 +22,7 @@ void Checker::read_program() {
   last_use_.assign(storages, -1);
   alive_.assign(storages, false);
   version_.assign(storages, 0);
+  awaited_.assign(storages, false);
   for (const program::Storage& storage : program_.storages) {
     if (storage.category == program::Category::kConstant) fixed_[storage.id] = Fixed::kConstant;
   }
@@ -33,6 +35,18 @@ void Checker::read_program() {
     if (parameter.gradient) kept_[parameter.gradient->storage] = true;
   }
   if (program_.loss.storage >= 0) kept_[program_.loss.storage] = true;
+  for (const program::Operator& op : program_.operators) {
+    if (op.name == operators::kOffloadBegin) {
+      const auto& home = std::get<program::TensorRef>(op.arguments.at(0));
+      Trip& trip = trips_[std::get<program::TensorRef>(op.outputs.at(0)).storage];
+      trip.leaves = home.storage;
+      trip.begins = op.id;
+      trip.bytes = program_.storages[home.storage].bytes;
+    } else if (op.name == operators::kReloadBegin) {
+      trips_[std::get<program::TensorRef>(op.arguments.at(0)).storage].returns =
+          std::get<program::TensorRef>(op.outputs.at(0)).storage;
+    }
+  }
   std::vector<bool> made(storages, false);
   executed_.resize(program_.operators.size());
   for (const program::Operator& op : program_.operators) {
@@ -113,6 +127,13 @@ void Checker::expect(BufferRole role, std::int32_t chunk, Home home, std::int64_
 void Checker::check_buffers() {
   for (const Buffer& buffer : schedule_.buffers) {
     if (buffer.chunk >= 0) by_role_.emplace(std::make_pair(buffer.role, buffer.chunk), buffer.id);
+  }
+  for (const auto& [copy, trip] : trips_) {
+    const BufferId id = find(BufferRole::kOffloaded, copy);
+    const Buffer* buffer = id < 0 ? nullptr : &schedule_.buffers[id];
+    if (buffer == nullptr || buffer->arena != Arena::kHost || buffer->bytes < trip.bytes) {
+      problem("storage {} has no memory of {} bytes on the host", trip.leaves, trip.bytes);
+    }
   }
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     const Chunk& chunk = plan_.chunks[c];

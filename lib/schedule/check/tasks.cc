@@ -47,6 +47,10 @@ void Checker::visit(const Task& task) {
       return move_parameters(task);
     case TaskKind::kReadLoss:
       return read_loss(task);
+    case TaskKind::kOffload:
+      return offload(task);
+    case TaskKind::kReload:
+      return reload(task);
   }
 }
 
@@ -101,6 +105,7 @@ void Checker::compute(const Task& task) {
 }
 
 void Checker::execute(const Task& task, const program::Operator& op) {
+  movement(task, op);
   program::for_each_tensor(op.arguments,
                            [&](const program::TensorRef& tensor) { read(task, op, tensor); });
   program::for_each_tensor(op.outputs, [&](const program::TensorRef& tensor) {
@@ -147,6 +152,9 @@ void Checker::read(const Task& task,
     case Fixed::kNo:
       if (!alive_[tensor.storage]) {
         problem_at(task, "operator {} reads storage {}, which is gone", op.id, tensor.storage);
+      } else if (awaited_[tensor.storage]) {
+        problem_at(
+            task, "operator {} reads storage {} before it comes back", op.id, tensor.storage);
       } else {
         touch_storage(task, tensor.storage, false);
       }

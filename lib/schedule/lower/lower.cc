@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Program + plan -> tasks. One walk over the step's operators in order. Whatever must happen between
-// two operators (a chunk comes or goes, a gradient leaves, an update) ends the compute range before
+// two operators (a chunk, an activation or a gradient comes or goes, an update) ends the compute range before
 // it. What operators need (step_needs), the buffers and the loads of blocks are settled before.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 namespace elixir::schedule {
 namespace {
 
+using operators::Movement;
 using plan::Chunk;
 using plan::Home;
 using program::OperatorId;
@@ -56,17 +58,24 @@ struct MicroBatch {
   TaskId loss_read = -1;
 };
 
+/// An activation's memory on the host, and the latest tasks that used it.
+struct HostCopy {
+  BufferId buffer = -1;
+  TaskId written = -1, read = -1;
+};
+
 /// What happens once an operator has run, before the next one does.
 struct OperatorEnd {
   std::span<const std::int32_t> gradients_ready;
   bool frees_block = false;
   bool makes_loss = false;
   bool frees_gradients = false;
+  bool begins_copy = false;
   std::vector<std::int32_t> finished;  ///< chunks that may be updated now
 
   [[nodiscard]] bool nothing() const {
     return !frees_block && !makes_loss && gradients_ready.empty() && !frees_gradients &&
-           finished.empty();
+           !begins_copy && finished.empty();
   }
 };
 
@@ -80,6 +89,18 @@ StepBuffers step_buffers(const program::Program& program,
   StepBuffers buffers = chunk_buffers(plan, trained, micro_batches);
   add_tensor_buffers(buffers.all, program, lifetimes);
   return buffers;
+}
+
+std::map<StorageId, HostCopy> host_copies(const StepBuffers& buffers) {
+  std::map<StorageId, HostCopy> copies;
+  for (const Buffer& buffer : buffers.all) {
+    if (buffer.role == BufferRole::kOffloaded) copies[buffer.chunk] = {.buffer = buffer.id};
+  }
+  return copies;
+}
+
+StorageId storage_of(const std::vector<program::Argument>& tensors, std::size_t position) {
+  return std::get<program::TensorRef>(tensors.at(position)).storage;
 }
 
 std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
@@ -111,6 +132,7 @@ class Lowering {
         buffers_(step_buffers(program, lifetimes, plan, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_read_(program.parameters.size(), -1),
+        host_copies_(host_copies(buffers_)),
         loads_(
             choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
         updates_(plan, buffers_, chunk_tasks_, tasks_) {
@@ -168,6 +190,7 @@ class Lowering {
       }
       if (!program_needs_.stops[op]) continue;
       require_chunks(op);
+      await_copy(op);
       after_operator(op);
     }
     const bool ends_open = operator_count_ > 0 && program_needs_.runs[operator_count_ - 1] &&
@@ -241,11 +264,13 @@ class Lowering {
                           .frees_block = loads_.frees_at(position(op)),
                           .makes_loss = op == program_needs_.loss_ready,
                           .frees_gradients = program_needs_.ends_gradients[op],
+                          .begins_copy = begins_copy(program_needs_.movements[op]),
                           .finished = finished_chunks(op)};
     if (end.nothing()) return;
     close_range(op + 1);
     fetch_freed(position(op));
     if (end.makes_loss) read_loss();
+    if (end.begins_copy) begin_copy(program_.operators[op]);
     for (const std::int32_t parameter : end.gradients_ready) {
       const std::int32_t chunk = places_[parameter].chunk;
       if (needs_.chunks[chunk].trained) {
@@ -277,6 +302,39 @@ class Lowering {
                                  .micro_batch = now_.index,
                                  .bytes = program_.loss.bytes()},
                                 {last_compute_});
+  }
+
+  // --- Activations on the host ------------------------------------------------------------------
+
+  static bool begins_copy(Movement movement) {
+    return movement == Movement::kOffloadBegin || movement == Movement::kReloadBegin;
+  }
+
+  void begin_copy(const program::Operator& op) {
+    const bool leaves = program_needs_.movements[op.id] == Movement::kOffloadBegin;
+    const StorageId on_host = storage_of(leaves ? op.outputs : op.arguments, 0);
+    const StorageId on_device = storage_of(leaves ? op.arguments : op.outputs, 0);
+    HostCopy& copy = host_copies_.at(on_host);
+    const TaskId task =
+        tasks_.add({.kind = leaves ? TaskKind::kOffload : TaskKind::kReload,
+                    .stream = leaves ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                    .micro_batch = now_.index,
+                    .source = leaves ? -1 : copy.buffer,
+                    .destination = leaves ? copy.buffer : -1,
+                    .storage = on_device,
+                    .bytes = bytes_of(on_device)},
+                   {last_compute_, leaves ? copy.read : copy.written});
+    (leaves ? copy.written : copy.read) = task;
+  }
+
+  /// A range that begins with the end of a copy waits for it.
+  void await_copy(OperatorId op) {
+    const Movement movement = program_needs_.movements[op];
+    const bool leaves = movement == Movement::kOffloadEnd;
+    if (!leaves && movement != Movement::kReloadEnd) return;
+    close_range(op);
+    const HostCopy& copy = host_copies_.at(storage_of(program_.operators[op].arguments, 1));
+    now_.range.after.push_back(leaves ? copy.written : copy.read);
   }
 
   // --- Gradients ---------------------------------------------------------------------------------
@@ -383,8 +441,9 @@ class Lowering {
   TaskList tasks_;
   const StepBuffers buffers_;
 
-  std::vector<ChunkTasks> chunk_tasks_;  // by chunk
-  std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
+  std::vector<ChunkTasks> chunk_tasks_;        // by chunk
+  std::vector<TaskId> landing_read_;           // by parameter: who last read its landing place
+  std::map<StorageId, HostCopy> host_copies_;  // by the storage of the copy
   LoadQueue loads_;
   Updates updates_;
   MicroBatch now_;
