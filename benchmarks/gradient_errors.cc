@@ -4,7 +4,10 @@
 // are those of the loss and of each gradient against fp64, root mean square over elements and
 // batches. A ratio is fused over eager, ± its standard error over batches. gradient_errors.py
 // exports models and makes the table of docs/measured.md.
+//
+// usage: gradient_errors MODEL.pt [flags]   (--help)
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -109,6 +112,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return elixir::errors::run(argc, argv);
+  } catch (const c10::Error& error) {
+    std::cerr << "gradient_errors: " << error.what_without_backtrace() << '\n';
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "gradient_errors: " << error.what() << '\n';
     return 1;
