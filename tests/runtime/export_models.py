@@ -14,6 +14,9 @@ DEEP = {"model_type": "gpt2", "n_embd": 128, "n_layer": 12, "n_head": 4, "vocab_
 # A vocabulary that is no multiple of 8, and a last layer with bias.
 ODD = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 256,
        "vocab_size": 1029, "max_position_embeddings": 256}
+# To compare with fp64: dropout would draw other numbers there.
+SMALL = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 512, "n_positions": 64}
+NO_DROPOUT = ["--batch", "2", "--sequence", "32", "--dropout", "0"]
 
 exporter, directory = sys.argv[1], pathlib.Path(sys.argv[2])
 spec = importlib.util.spec_from_file_location("export_hf", exporter)
@@ -29,7 +32,11 @@ for name in MODELS:
         if export_hf.main() != 0:
             sys.exit(1)
 for name, model, flags in (("gpt2-deep", DEEP, ["--batch", "1", "--sequence", "16"]),
-                           ("bert-odd-bf16", ODD, ["--batch", "2", "--sequence", "32", "--dtype", "bfloat16"])):
+                           ("bert-odd-bf16", ODD, ["--batch", "2", "--sequence", "32", "--dtype", "bfloat16"]),
+                           ("gpt2-no-dropout", SMALL, NO_DROPOUT),
+                           ("gpt2-no-dropout-bf16", SMALL, [*NO_DROPOUT, "--dtype", "bfloat16"]),
+                           ("bert-no-dropout", ODD, NO_DROPOUT),
+                           ("bert-no-dropout-bf16", ODD, [*NO_DROPOUT, "--dtype", "bfloat16"])):
     config = directory / f"{name}.json"
     config.write_text(json.dumps(model), encoding="utf-8")
     sys.argv = ["export_hf.py", str(config), str(directory / f"{name}.pt"), "--force", "--seed", "1", *flags]
