@@ -15,12 +15,16 @@ namespace elixir::operators {
 struct ScriptRule {
   std::string_view name;  ///< "aten::sum"; every overload
   void (*write)(ScriptBuilder& script);
+  /// Some of its calls are exact only where calls of their form were recorded
+  /// (ScriptBuilder::was_recorded).
+  bool needs_record = false;
 };
 
 extern const std::vector<ScriptRule> kAttentionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
 extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;
+extern const std::vector<ScriptRule> kProductScripts;
 extern const std::vector<ScriptRule> kRecurrentScripts;
 extern const std::vector<ScriptRule> kReductionScripts;
 
