@@ -202,7 +202,7 @@ bool is_library_call(const Operator& op) {
 std::optional<ScriptRuleKind> rule_of(std::string_view name) {
   const auto found = rules().find(name);
   if (found == rules().end()) return std::nullopt;
-  return found->second->needs_record ? ScriptRuleKind::kNeedsRecord : ScriptRuleKind::kOfSource;
+  return found->second->kind;
 }
 
 std::vector<std::string_view> ruled_operators() {

@@ -47,9 +47,14 @@ struct CallScript {
 /// The names of such calls, sorted.
 [[nodiscard]] std::vector<std::string_view> library_calls();
 
-enum class ScriptRuleKind : std::uint8_t { kOfSource, kNeedsRecord };
-/// The kind of an operator's rule; nullopt without a rule. With kNeedsRecord, some calls are exact
-/// only where calls of their form were recorded.
+/// What the rule of an operator rests on at best. Each rule says which calls it is not sure of.
+enum class ScriptRuleKind : std::uint8_t {
+  kOfSource,     ///< LibTorch's source
+  kNeedsRecord,  ///< some calls are exact only where calls of their form were recorded
+  kMeasured,     ///< formulas that fit measurements
+  kEstimate,     ///< never recorded
+};
+/// nullopt without a rule.
 [[nodiscard]] std::optional<ScriptRuleKind> rule_of(std::string_view name);
 /// The names of all operators with a rule, sorted.
 [[nodiscard]] std::vector<std::string_view> ruled_operators();

@@ -159,7 +159,7 @@ const std::vector<ScriptRule> kEmbeddingScripts = {
     {"aten::_embedding_bag", &embedding_bag},
     {"aten::_embedding_bag_backward", &embedding_bag_backward},
     {"aten::embedding_dense_backward", &embedding_dense_backward},
-    {"aten::cumsum", &cumsum, true},
+    {"aten::cumsum", &cumsum, ScriptRuleKind::kNeedsRecord},
 };
 
 }  // namespace elixir::operators

@@ -15,9 +15,7 @@ namespace elixir::operators {
 struct ScriptRule {
   std::string_view name;  ///< "aten::sum"; every overload
   void (*write)(ScriptBuilder& script);
-  /// Some of its calls are exact only where calls of their form were recorded
-  /// (ScriptBuilder::was_recorded).
-  bool needs_record = false;
+  ScriptRuleKind kind = ScriptRuleKind::kOfSource;
 };
 
 extern const std::vector<ScriptRule> kAttentionScripts;
