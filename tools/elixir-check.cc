@@ -239,12 +239,10 @@ void declare(Flags& flags, Options& options) {
   for (const LimitFlag& limit : kLimitFlags) {
     declare_limit(flags, limit, options.limits[elixir::check::index_of(limit.quantity)]);
   }
-  flags
-      .choice("--require",
-              {"exact", "measured", "modelled"},
-              &options.require,
-              "how certain the peaks of profiles must be, at least")
-      .brief();
+  flags.choice("--require",
+               {"exact", "measured", "modelled"},
+               &options.require,
+               "how certain the peaks of profiles must be, at least");
   flags.exclusive({"--require", "--max-modelled-calls"});
   flags.exclusive({"--require", "--max-measured-calls"});
   flags.group("Baseline");

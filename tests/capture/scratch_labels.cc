@@ -55,10 +55,10 @@ std::string scratch_section() {
          "A call may ask the CUDA allocator for memory beside its results. The table says how that "
          "is known\n"
          "([design/memory.md](design/memory.md#where-a-number-comes-from)). Every operator that it "
-         "does not name is **modelled**: nobody\n"
-         "has looked at it, and 0 bytes are known. So are calls of a named operator that its rule "
-         "is not sure of, or whose form\n"
-         "was not recorded. A call whose tensors are all on the host is exact.\n\n"
+         "does not name is **modelled**:\n"
+         "nobody has looked at it, and 0 bytes are known. So are calls of a named operator that "
+         "its rule is not sure of, or whose\n"
+         "form was not recorded. A call whose tensors are all on the host is exact.\n\n"
          "| scratch memory | operators |\n"
          "| --- | --- |\n" +
          row("exact, by rule", ruled(ScriptRuleKind::kOfSource)) +

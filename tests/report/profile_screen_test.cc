@@ -99,8 +99,9 @@ TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
   EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
               ContainsRegex("exact but for [0-9]+ modelled calls: 0 known at the peak, may be"));
-  for (const program::ModelledOperator& op :
-       step_of(profile_of(program)).memory.certainty->modelled_operators) {
+  const auto labels = profile_of(program).memory.certainty;
+  ASSERT_TRUE(labels);
+  for (const program::ModelledOperator& op : labels->modelled_operators) {
     for (program::Operator& call : program.operators) {
       if (operators::full_name(call) == op.name) call.name = "aten::relu";
     }
