@@ -81,13 +81,14 @@ def main():
     device, libtorch = runs[0]["device"], runs[0]["libtorch"]
     text = f"""# Accuracy of predicted memory
 
-**What the rules were fitted on: {len(runs)} runs. {predicted_runs} are predicted; allocated memory is equal to the byte in
-{equal["allocated"]}, reserved memory in {equal["reserved"]}. What was predicted blind: 26 other model families, recorded on an H200 after the
-prediction. There, transformers were exact; convolution nets were off by up to 6 % (allocated) and 11 % (reserved),
-recurrent layers in fp32 by up to 9 %, and one segmentation net by 18 %.**
+**The rules were fitted on the {len(runs)} runs of this table: {predicted_runs} are predicted, allocated memory equal to the byte in {equal["allocated"]},
+reserved memory in {equal["reserved"]}. 26 other model families were predicted blind, and recorded on an H200: transformers were exact,
+convolution nets off by up to 6 % (allocated) and 11 % (reserved), recurrent layers in fp32 by up to 9 %, and one
+segmentation net by 18 %.**
 
-So the table below says that the rules describe these runs, and not how far off another model is. That is what a
-profile's labels say: its calls are exact, measured or modelled ([memory-report.md](memory-report.md#how-certain-the-peaks-are)).
+So the table shows that the rules describe these runs. It does not show how far off another model may be. For that, each
+profile says which of its calls are exact, measured and modelled
+([memory-report.md](memory-report.md#how-certain-the-peaks-are)).
 
 The table compares what `elixir-profile` predicts without a GPU with what training steps of the same files took on one
 {device} (LibTorch {libtorch}, default allocator settings). The steps ran with LibTorch's autograd, in a program
