@@ -118,6 +118,7 @@ struct Places {
   bool on_device = false;      ///< any on the device
   bool array_on_host = false;  ///< any on the host that has dimensions
   bool allocates_on_device = false;
+  bool complex = false;  ///< any of a complex dtype
 };
 
 Places places_of(const Operator& op, const Program& program) {
@@ -128,6 +129,8 @@ Places places_of(const Operator& op, const Program& program) {
     (storage.on_host ? places.on_host : places.on_device) = true;
     if (storage.on_host && !tensor.sizes.empty()) places.array_on_host = true;
     if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
+    places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
+                     tensor.dtype == program::DType::kComplex128;
   };
   program::for_each_tensor(op.arguments, look);
   program::for_each_tensor(op.outputs, look);
@@ -142,6 +145,9 @@ bool without_scratch_by_source(const Operator& op, const Program& program) {
   if (places.any && !places.on_device) return true;
   if (names(kViews, op.name)) return !places.allocates_on_device;
   if (names(kEmpty, op.name)) return true;
+  // A conjugated view is written out before most kernels (ConjugateFallback.cpp), and abs makes a
+  // complex result first (UnaryOps.cpp).
+  if (places.complex) return false;
   if (names(kCopiesAndFills, op.name)) return !places.on_host;
   const std::string full = full_name(op);
   // Kernels take numbers on the host as arguments.

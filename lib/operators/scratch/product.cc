@@ -40,8 +40,12 @@ void product(ScriptBuilder& script, const char* left, const char* right) {
     script.modelled();  // never recorded
     script.temporary(matrices->bytes());
   }
-  // With another dtype for the result: never recorded.
-  if (script.op().overload == "dtype") script.modelled();
+  // With another dtype for the result, or of complex numbers, which may be conjugated views: never
+  // recorded.
+  const auto* first = script.tensor(left);
+  const bool complex = first != nullptr && (first->dtype == program::DType::kComplex64 ||
+                                            first->dtype == program::DType::kComplex128);
+  if (script.op().overload == "dtype" || complex) script.modelled();
 }
 
 void mm(ScriptBuilder& script) {

@@ -56,6 +56,14 @@ TEST(KnownWithoutScratch, ElementwiseCallsOfAnyOrderAndDtype) {
             WithoutScratch::kBySource);
 }
 
+/// They may be conjugated views, which are written out first.
+TEST(KnownWithoutScratch, ComplexNumbersAreOtherKernels) {
+  const TensorRef complex = tensor({4, 4}, DType::kComplex64);
+  EXPECT_EQ(known(unary("aten::abs", complex)), WithoutScratch::kNotKnown);
+  EXPECT_EQ(known(unary("aten::mul", complex, "Tensor")), WithoutScratch::kNotKnown);
+  EXPECT_EQ(known(Call("aten::view").tensor_argument(complex)), WithoutScratch::kBySource);
+}
+
 /// A number on the host is an argument of the kernel; an array would have to be copied.
 TEST(KnownWithoutScratch, ArraysOnTheHostAreNotNumbers) {
   const auto product = [](const TensorRef& right) {
@@ -177,6 +185,8 @@ TEST(ProductScript, MatricesThatCublasCannotReadAreCopied) {
   EXPECT_NE(std::find(script.begin(), script.end(), "+128"), script.end());
   EXPECT_EQ(mm(with_strides(tensor({8, 4}), {0, 1}), right).source(), ScriptSource::kModelled)
       << "expanded rows";
+  const TensorRef complex = tensor({4, 4}, DType::kComplex64);
+  EXPECT_EQ(mm(complex, complex).source(), ScriptSource::kModelled);
 }
 
 TEST(CallForm, NamesWhatDecides) {
