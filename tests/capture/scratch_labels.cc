@@ -64,7 +64,8 @@ std::string scratch_section() {
          row("exact, by rule", ruled(ScriptRuleKind::kOfSource)) +
          row("exact by rule where the form was recorded, else modelled",
              ruled(ScriptRuleKind::kNeedsRecord)) +
-         row("exact: none, by LibTorch's source; views always, others but for complex numbers", {by_source.begin(), by_source.end()}) +
+         row("exact: none, by LibTorch's source; views always, others but for complex numbers",
+             {by_source.begin(), by_source.end()}) +
          row("exact: none, where the form was recorded, else modelled", recorded()) +
          row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
          row("measured: calls in `profiles/workspaces`, else modelled",
