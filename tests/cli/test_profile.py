@@ -206,7 +206,7 @@ class Sweeps(ProfileTest):
         result = self.succeeds(self.model, "--target", "cpu", "--batch", "1,2,8")
         names = [f"tiny.b{n}.profile.json" for n in (1, 2, 8)]
         self.assertEqual(self.files(), sorted(names))
-        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +-$", result.out, re.MULTILINE)
+        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +- +of tensors$", result.out, re.MULTILINE)
         self.assertEqual([row[0] for row in rows], ["1", "2", "8"])
         peaks = []
         for name, (batch, _, allocated) in zip(names, rows):
