@@ -38,6 +38,7 @@ struct Options {
   std::optional<elixir::check::Increase> max_increase;
   std::string format = "text";
   std::optional<std::string> junit;
+  std::optional<std::string> require;
   bool force = false;
 };
 
@@ -54,12 +55,21 @@ constexpr elixir::check::ByQuantity<LimitFlag> kLimitFlags{{
     {Quantity::kHost, "--max-host-memory", "host bytes of a plan"},
     {Quantity::kParameters, "--max-parameters", "parameters, tied ones once: 125M, 1.3B"},
     {Quantity::kStepTime, "--max-step-time", "predicted time of a plan's step: 250ms"},
+    {Quantity::kMeasuredCalls, "--max-measured-calls", "calls with measured scratch memory"},
+    {Quantity::kModelledCalls, "--max-modelled-calls", "calls with modelled scratch memory"},
 }};
 
 elixir::check::Origin from_flag(const char* flag) {
   elixir::check::Origin origin;
   origin.flag = flag;
   return origin;
+}
+
+/// What `--require` allows none of.
+std::vector<Quantity> forbidden_by(const std::string& required) {
+  if (required == "modelled") return {};
+  if (required == "measured") return {Quantity::kModelledCalls};
+  return {Quantity::kMeasuredCalls, Quantity::kModelledCalls};
 }
 
 /// The rules of the budget for this document. Flags override them.
@@ -72,12 +82,15 @@ elixir::check::Rules rules_of(const CheckedDocument& document,
     const std::size_t i = elixir::check::index_of(flag.quantity);
     if (options.limits[i]) rules.limits[i] = {*options.limits[i], from_flag(flag.name)};
   }
+  for (const Quantity quantity : forbidden_by(options.require.value_or("modelled"))) {
+    rules.limits[elixir::check::index_of(quantity)] = {0, from_flag("--require")};
+  }
   if (options.baseline) rules.baseline = options.baseline;
   if (options.max_increase) {
     rules.max_increase = options.max_increase;
     rules.max_increases = {};
   }
-  if (rules.empty()) {
+  if (rules.empty() && !options.require) {
     throw Error(ErrorCode::kMissingArgument, "there is no limit for `{}`", document.path)
         .help("give a budget document, or limits such as --max-peak-allocated 20GiB")
         .help("or --baseline OLD.profile.json --max-increase 2%");
@@ -226,6 +239,12 @@ void declare(Flags& flags, Options& options) {
   for (const LimitFlag& limit : kLimitFlags) {
     declare_limit(flags, limit, options.limits[elixir::check::index_of(limit.quantity)]);
   }
+  flags.choice("--require",
+               {"exact", "measured", "modelled"},
+               &options.require,
+               "how certain the peaks of profiles must be, at least");
+  flags.exclusive({"--require", "--max-modelled-calls"});
+  flags.exclusive({"--require", "--max-measured-calls"});
   flags.group("Baseline");
   flags
       .parsed(
@@ -270,6 +289,7 @@ int main(int argc, char** argv) {
   info.examples = {
       {"elixir-check budget.json gpt2.profile.json", "by a budget document"},
       {"elixir-check --max-peak-allocated 20GiB *.profile.json", "by a limit of every model"},
+      {"elixir-check --require exact *.profile.json", "no peak may rest on an estimate"},
       {"elixir-check --baseline main/ --max-increase 2% --format github --junit check.xml "
        "*.profile.json",
        "in continuous integration: nothing may grow by more than 2 %"}};
@@ -279,6 +299,10 @@ int main(int argc, char** argv) {
       "same "
       "program and checked in the same run, answers it: plans have step time and host memory, "
       "profiles parameters and activations.\n\n"
+      "--require exact allows no measured and no modelled call, --require measured no modelled "
+      "one; "
+      "the report lists modelled calls by operator. A profile that does not say how certain it is "
+      "fails. --require modelled, the default, accepts all.\n\n"
       "Exit code 1: over budget; the report names the modules and operators that are responsible. "
       "With "
       "--format github, a failed check is an annotation, and a table goes to the step's summary.";

@@ -22,6 +22,8 @@ constexpr ByQuantity<QuantityInfo> kQuantities{{
     {Quantity::kHost, "host_bytes", "host memory", Measure::kBytes},
     {Quantity::kParameters, "parameters", "parameters", Measure::kCount},
     {Quantity::kStepTime, "step_ns", "step time", Measure::kNanoseconds},
+    {Quantity::kMeasuredCalls, "measured_calls", "measured calls", Measure::kCount},
+    {Quantity::kModelledCalls, "modelled_calls", "modelled calls", Measure::kCount},
 }};
 
 std::vector<std::string> keys(std::string_view prefix) {

@@ -28,8 +28,10 @@ enum class Quantity : std::uint8_t {
   kHost,
   kParameters,
   kStepTime,
+  kMeasuredCalls,
+  kModelledCalls,
 };
-inline constexpr std::size_t kQuantityCount = 7;
+inline constexpr std::size_t kQuantityCount = 9;
 template <class T>
 using ByQuantity = std::array<T, kQuantityCount>;
 [[nodiscard]] constexpr std::size_t index_of(Quantity quantity) {
@@ -46,6 +48,11 @@ struct QuantityInfo {
 };
 [[nodiscard]] const ByQuantity<QuantityInfo>& quantities();
 [[nodiscard]] const QuantityInfo& info_of(Quantity quantity);
+/// Whether the quantity counts labels of calls. They grow with a model, so a limit of every increase
+/// leaves them out.
+[[nodiscard]] constexpr bool counts_labels(Quantity quantity) {
+  return quantity == Quantity::kMeasuredCalls || quantity == Quantity::kModelledCalls;
+}
 
 /// Parses text with a unit ("20GiB", "250ms", "1.3B") into base units; nullopt when it is invalid.
 [[nodiscard]] std::optional<std::int64_t> parse_value(Measure measure, std::string_view text);

@@ -20,6 +20,8 @@ std::optional<Kind> only_kind_with(Quantity quantity) {
   switch (quantity) {
     case Quantity::kActivations:
     case Quantity::kParameters:
+    case Quantity::kMeasuredCalls:
+    case Quantity::kModelledCalls:
       return Kind::kProfile;
     case Quantity::kHost:
     case Quantity::kStepTime:
@@ -62,6 +64,7 @@ class Checker {
     file.path = document_.path;
     file.kind = document_.kind;
     file.target = document_.target;
+    file.certainty = document_.certainty;
     if (subject_.baseline) file.baseline_path = subject_.baseline->path;
     for (const QuantityInfo& info : quantities()) {
       const auto& limit = subject_.rules.limits[index_of(info.quantity)];
@@ -105,6 +108,7 @@ class Checker {
                          name_of(*kind));
     }
     if (document_.kind == Kind::kPlan) return fmt::format("a plan has no {}", info.title);
+    if (counts_labels(quantity)) return why_no_certainty(document_.target);
     return fmt::format("the profile for target {} has no {}", document_.target, info.title);
   }
 
@@ -134,6 +138,7 @@ class Checker {
     const std::optional<Increase>& own = subject_.rules.max_increases[index_of(quantity)];
     const std::optional<Increase>& increase = own ? own : subject_.rules.max_increase;
     if (!increase) return std::nullopt;
+    if (!own && counts_labels(quantity)) return std::nullopt;
     Check check;
     check.quantity = quantity;
     check.value = value_of(quantity);
@@ -165,6 +170,13 @@ class Checker {
 };
 
 }  // namespace
+
+std::string why_no_certainty(std::string_view target) {
+  if (target.starts_with("cpu")) {
+    return "peaks on a CPU count tensors alone; what kernels take beside them is not predicted";
+  }
+  return "the profile does not say how certain its peaks are; make it again with elixir-profile";
+}
 
 std::string_view name_of(CheckedDocument::Kind kind) {
   return kind == Kind::kProfile ? "profile" : "plan";
@@ -199,6 +211,11 @@ CheckedDocument checked_document(std::string path, const program::Profile& profi
   set(Quantity::kProcess, profile.memory.process_peak_bytes);
   set(Quantity::kActivations, profile.memory.activations_peak_bytes);
   set(Quantity::kParameters, profile.program.parameter_count());
+  if (profile.memory.certainty) {
+    document.certainty = profile.memory.certainty;
+    set(Quantity::kMeasuredCalls, document.certainty->measured_calls);
+    set(Quantity::kModelledCalls, document.certainty->modelled_calls);
+  }
   return document;
 }
 

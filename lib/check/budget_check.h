@@ -32,12 +32,16 @@ struct CheckedDocument {
   std::string target;       ///< "cpu", "cuda:sm_90"
   ByQuantity<std::optional<std::int64_t>> values;
   std::optional<memory::Attribution> attribution;  ///< of a profile
+  std::optional<program::Certainty> certainty;     ///< of a profile; nullopt: it does not say
   std::vector<PlanPart> memory_parts, streams;     ///< of a plan
 };
 [[nodiscard]] CheckedDocument checked_document(std::string path, const program::Profile& profile);
 [[nodiscard]] CheckedDocument checked_document(std::string path, const plan::Plan& plan);
 /// "profile" or "plan".
 [[nodiscard]] std::string_view name_of(CheckedDocument::Kind kind);
+
+/// Why a profile for this target has no label: it is for a CPU, or an older version wrote it.
+[[nodiscard]] std::string why_no_certainty(std::string_view target);
 
 struct Subject {
   CheckedDocument document;
@@ -94,7 +98,8 @@ struct FileReport {
   std::string path;
   CheckedDocument::Kind kind = CheckedDocument::Kind::kProfile;
   std::string target;
-  std::string baseline_path;  ///< empty without a baseline
+  std::string baseline_path;                    ///< empty without a baseline
+  std::optional<program::Certainty> certainty;  ///< as in CheckedDocument
   std::vector<Check> checks;
   std::vector<Culprits> culprits;  ///< of exceeded limits
   [[nodiscard]] bool failed() const;

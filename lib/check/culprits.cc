@@ -36,6 +36,15 @@ Values operators(const CheckedDocument& document, Get get) {
   return values;
 }
 
+Values modelled_calls(const CheckedDocument& document) {
+  Values values;
+  if (!document.certainty) return values;
+  for (const program::ModelledOperator& op : document.certainty->modelled_operators) {
+    values[op.name] += op.calls;
+  }
+  return values;
+}
+
 Values parts(const std::vector<PlanPart>& parts) {
   Values values;
   for (const PlanPart& part : parts) values[part.name] += part.value;
@@ -142,7 +151,11 @@ void add_of_profile(Quantity quantity, Finder& finder) {
         return modules(document, [](const auto& module) { return module.parameters; });
       });
       break;
+    case Quantity::kModelledCalls:
+      finder.add("operators", Measure::kCount, "modelled calls", modelled_calls);
+      break;
     case Quantity::kHost:
+    case Quantity::kMeasuredCalls:
     case Quantity::kStepTime:
       break;
   }

@@ -11,6 +11,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
+#include "program/certainty.h"
 #include "program/program.h"
 
 namespace elixir::program {
@@ -22,6 +23,8 @@ struct MemorySummary {
   std::int64_t activations_peak_bytes = 0;
   std::int64_t peak_allocated_bytes = 0;
   std::optional<std::int64_t> peak_reserved_bytes, process_peak_bytes;
+  /// nullopt for a CPU, whose peak counts tensors alone, and in documents of version 1.0.
+  std::optional<Certainty> certainty;
 };
 
 struct Profile {

@@ -14,6 +14,7 @@
 
 #include "capture/meta/meta_kernels.h"
 #include "core/files.h"
+#include "scratch_labels.h"
 
 namespace elixir::capture {
 namespace {
@@ -293,7 +294,9 @@ std::string operator_page(const std::vector<OperatorRow>& rows) {
          "- **Meta kernel**: LibTorch's own, in C++.\n"
          "- **its parts**: LibTorch composes it below autograd. It is one call of the program, "
          "and its parts give the geometry.\n\n"
-         "How to add one: [adding-an-operator.md](adding-an-operator.md).\n\n"
+         "How to add one: [adding-an-operator.md](adding-an-operator.md).\n\n" +
+         scratch_section() +
+         "\n"
          "## With a derivative, not covered\n\n" +
          uncovered(rows, true) + "\n## Without a derivative, not covered\n\n" +
          uncovered(rows, false) + "\n## With a derivative\n\n" + table(rows, true) +

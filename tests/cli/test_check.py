@@ -27,6 +27,9 @@ class CheckTest(ToolTest):
         cls.cpu = cls.shared / "cpu.profile.json"
         cls.grown = cls.shared / "grown/gpt.profile.json"
         cls.batch = cls.shared / "batch/gpt.profile.json"
+        cls.measured = cls.shared / "measured.profile.json"
+        cls.modelled = cls.shared / "modelled.profile.json"
+        cls.old = cls.shared / "old.profile.json"
         cls.hostile = cls.shared / "hostile.profile.json"
         cls.memory = {path: json.loads(path.read_text(encoding="utf-8"))["memory"] for path in cls.shared.rglob("*.json")}
 
@@ -125,6 +128,70 @@ class Limits(CheckTest):
         first, second = (self.run_tool("--json", *arguments, "--junit", name) for name in ("a.xml", "b.xml"))
         self.assertEqual(first.out, second.out)
         self.assertEqual((self.directory / "a.xml").read_bytes(), (self.directory / "b.xml").read_bytes())
+
+
+class Labels(CheckTest):
+    def test_every_profile_says_how_certain_its_peaks_are(self):
+        out = self.succeeds(self.gpt, self.measured, self.modelled, self.cpu, "--max-parameters", "1B").out
+        self.assertIn("  peaks: exact, workspaces included\n", out)
+        self.assertIn("  peaks: exact, the workspaces of 2 calls as measured\n", out)
+        self.assertIn("  peaks: exact but for 3 modelled calls: about 4.00 KiB at the peak\n", out)
+        self.assertIn("  modelled: aten::sort.stable (2), aten::_fft_r2c\n", out)
+        self.assertIn("\n  peaks on a CPU count tensors alone; what kernels take", out)
+        document = self.envelope(self.gpt, self.modelled, self.cpu, "--max-parameters", "1B")["document"]
+        labels = [file["certainty"] for file in document["files"]]
+        self.assertEqual((labels[0]["modelled_calls"], labels[0]["modelled_operators"]), (0, []))
+        self.assertEqual((labels[1]["measured_calls"], labels[1]["modelled_calls"]), (2, 3))
+        self.assertIsNone(labels[2])
+
+    def test_require_exact_accepts_neither_measured_nor_modelled_calls(self):
+        self.succeeds(self.gpt, "--require", "exact")
+        document, checks = self.checks(self.measured, "--require", "exact", code=1)
+        self.assertEqual(checks[("measured.profile.json", "max_measured_calls")]["overshoot"], 2)
+        self.assertEqual(checks[("measured.profile.json", "max_modelled_calls")]["verdict"], "within")
+        result = self.succeeds(self.modelled, "--require", "exact", code=1)
+        self.assertIn("largest operators, modelled calls:", result.out)
+        self.assertRegex(result.out, r"\n +2  aten::sort\.stable\n +1  aten::_fft_r2c\n")
+
+    def test_require_measured_accepts_measured_calls(self):
+        self.succeeds(self.gpt, self.measured, "--require", "measured")
+        document, checks = self.checks(self.gpt, self.modelled, "--require", "measured", code=1)
+        self.assertEqual([file["failed"] for file in document["files"]], [False, True])
+        check = checks[("modelled.profile.json", "max_modelled_calls")]
+        self.assertEqual((check["value"], check["limit"], check["origin"]["flag"]), (3, 0, "--require"))
+
+    def test_require_modelled_accepts_all(self):
+        for path in (self.modelled, self.old, self.cpu):
+            self.succeeds(path, "--require", "modelled")
+        self.fails(2, "EX0102", self.gpt, "--require", "certain", mentions="exact")
+
+    def test_what_does_not_say_how_certain_it_is_fails(self):
+        result = self.succeeds(self.old, "--require", "measured", code=1)
+        self.assertIn("the profile does not say how certain its peaks are; make it again with elixir-profile", result.out)
+        document, checks = self.checks(self.cpu, "--require", "exact", code=1)
+        check = checks[("cpu.profile.json", "max_modelled_calls")]
+        self.assertEqual((check["verdict"], check["value"]), ("not_known", None))
+        self.assertIn("count tensors alone", check["reason"])
+
+    def test_a_budget_limits_modelled_calls_too(self):
+        budget = self.budget(limits={"max_modelled_calls": 2})
+        document, checks = self.checks(budget, self.modelled, self.gpt, code=1)
+        self.assertEqual(checks[("modelled.profile.json", "max_modelled_calls")]["overshoot"], 1)
+        self.assertEqual(checks[("gpt.profile.json", "max_modelled_calls")]["verdict"], "within")
+
+    def test_an_increase_of_everything_leaves_labels_out(self):
+        document, checks = self.checks(self.modelled, "--baseline", self.gpt, "--max-increase", "0%")
+        self.assertNotIn(("modelled.profile.json", "max_increase_percent/modelled_calls"), checks)
+        budget = self.budget(
+            baseline={"path": str(self.gpt), "max_increase_percent": {"modelled_calls": 0, "peak_allocated_bytes": 0}}
+        )
+        document, checks = self.checks(budget, self.modelled, code=1)
+        self.assertEqual(checks[("modelled.profile.json", "max_increase_percent/modelled_calls")]["overshoot"], 3)
+
+    def test_junit_and_annotations_name_the_calls(self):
+        result = self.succeeds(self.modelled, "--require", "exact", "--format", "github", "--junit", "out.xml", code=1)
+        self.assertIn("::error", result.out)
+        self.assertIn("aten::sort.stable", (self.directory / "out.xml").read_text(encoding="utf-8"))
 
 
 class Budgets(CheckTest):
@@ -477,7 +544,7 @@ class BadInput(CheckTest):
         self.fails(2, "EX0210", self.written("x.json", "[1]"), *self.LIMIT)
         self.fails(2, "EX0210", self.written("x.json", '{"schema": 3}'), *self.LIMIT)
         later = self.gpt.read_text(encoding="utf-8").replace('"schema_version": "1.', '"schema_version": "2.', 1)
-        self.fails(2, "EX0210", self.written("x.json", later), *self.LIMIT, mentions="2.0")
+        self.fails(2, "EX0210", self.written("x.json", later), *self.LIMIT, mentions="version `2.")
 
     def test_damaged_documents(self):
         text = self.gpt.read_text(encoding="utf-8")

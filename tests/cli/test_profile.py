@@ -206,7 +206,7 @@ class Sweeps(ProfileTest):
         result = self.succeeds(self.model, "--target", "cpu", "--batch", "1,2,8")
         names = [f"tiny.b{n}.profile.json" for n in (1, 2, 8)]
         self.assertEqual(self.files(), sorted(names))
-        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +-$", result.out, re.MULTILINE)
+        rows = re.findall(r"^ +(\d+) +([\d.,]+) +([\d.,]+) +- +- +of tensors$", result.out, re.MULTILINE)
         self.assertEqual([row[0] for row in rows], ["1", "2", "8"])
         peaks = []
         for name, (batch, _, allocated) in zip(names, rows):
@@ -242,6 +242,55 @@ class Sweeps(ProfileTest):
     def test_existing_profiles_are_refused_before_the_work(self):
         (self.directory / "tiny.b2.profile.json").write_bytes(b"old")
         self.fails(2, "EX0203", self.model, "--batch", "1,2", mentions="tiny.b2.profile.json")
+
+
+class Labels(ProfileTest):
+    """The tiny model has calls that were recorded alone; a sort was never recorded."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import torch
+
+        class Sorts(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.layer(torch.sort(x, -1)[0]).pow(2).sum()
+
+        cls.sorts = cls.shared / "sorts.pt"
+        torch.jit.trace(Sorts(), (torch.randn(4, 8),)).save(str(cls.sorts))
+
+    def labels(self, model, target):
+        document = self.envelope(model, "--target", target, "-o", "x", "--force")["document"]
+        return document["memory"]["certainty"]
+
+    def test_each_call_has_a_label_in_the_document(self):
+        labels = self.labels(self.sorts, "cuda:sm_90")
+        self.assertEqual(labels["modelled_operators"], [{"name": "aten::sort", "calls": 1, "known_bytes": 0}])
+        self.assertEqual((labels["modelled_calls"], labels["modelled_bytes_at_peak"]), (1, 0))
+        profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
+        schema("profile").validate(profile)
+        self.assertEqual(profile["memory"]["certainty"], labels)
+        self.assertEqual(labels["exact_calls"] + labels["modelled_calls"], len(profile["operators"]))
+        self.assertIsNone(self.labels(self.sorts, "cpu"))
+
+    def test_evidence_is_of_one_gpu(self):
+        recorded, other = (self.labels(self.model, target) for target in ("cuda:sm_90", "cuda:sm_80"))
+        self.assertLess(recorded["modelled_calls"], other["modelled_calls"])
+
+    def test_every_peak_on_the_screen_says_its_label(self):
+        result = self.run_tool(self.sorts, "--batch", "2,4", "--gpu-memory", "24GiB")
+        self.assertRegex(result.out, r"\n +2 .* modelled +[\d.,]+\n +4 .* modelled +")
+        self.assertRegex(result.out, r"peak process [\d.]+ MiB \(modelled\) leaves")
+        self.assertRegex(result.out, r"largest batch: [\d,]+ \([\d.]+ GiB, modelled; ")
+        self.assertIn("the scratch memory of one call is modelled: aten::sort; no such call was recorded", result.err)
+        document = self.envelope(self.sorts, "--gpu-memory", "24GiB")["document"]["gpu_memory"]
+        self.assertEqual((document["certainty"], document["largest_batch"]["certainty"]), ("modelled", "modelled"))
+        screen = self.run_tool(self.sorts, "--force").out
+        self.assertIn("exact but for one modelled call: 0 known at the peak, may be more", screen)
 
 
 class Reserved(ProfileTest):

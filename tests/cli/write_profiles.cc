@@ -7,6 +7,9 @@
 //   cpu.profile.json        for the CPU: no reserved memory
 //   grown/gpt.profile.json  as gpt, with a fourth layer
 //   batch/gpt.profile.json  as gpt, with twice the tokens
+//   modelled.profile.json   as gpt, with calls that nobody has looked at
+//   measured.profile.json   as gpt, with calls that a library was measured for
+//   old.profile.json        as gpt, of version 1.0, which did not say how certain its peaks are
 //   hostile.profile.json    as gpt, with names that contain markup and commands
 //   calling.profile.json    as cpu, and its last call opens a file
 #include <cstdio>
@@ -28,7 +31,27 @@ using elixir::program::Target;
 
 constexpr const char* kHostile = "h.0.\n::error::<&\"'>]]>\x1b[31m%0A,:|`*\xed\xa0\x80";
 
-void write(const std::string& path, Program program, bool cuda) {
+/// All calls exact, but for the first ones.
+elixir::program::Certainty certainty(const Program& program,
+                                     std::int64_t measured,
+                                     std::int64_t modelled) {
+  elixir::program::Certainty labels;
+  labels.measured_calls = measured;
+  labels.modelled_calls = modelled;
+  labels.exact_calls = static_cast<std::int64_t>(program.operators.size()) - measured - modelled;
+  if (modelled > 0) {
+    labels.modelled_operators = {{.name = "aten::sort.stable", .calls = modelled - 1},
+                                 {.name = "aten::_fft_r2c", .calls = 1, .known_bytes = 4096}};
+    labels.modelled_bytes_at_peak = 4096;
+  }
+  return labels;
+}
+
+void write(const std::string& path,
+           Program program,
+           bool cuda,
+           std::int64_t measured = 0,
+           std::int64_t modelled = 0) {
   elixir::program::Profile profile;
   profile.model_path = "model.pt";
   profile.program = std::move(program);
@@ -37,11 +60,26 @@ void write(const std::string& path, Program program, bool cuda) {
   if (cuda) {
     profile.memory.peak_reserved_bytes = profile.memory.peak_allocated_bytes + 2 * (1LL << 20);
     profile.memory.process_peak_bytes = *profile.memory.peak_reserved_bytes + 600 * (1LL << 20);
+    profile.memory.certainty = certainty(profile.program, measured, modelled);
   }
   profile.meta = elixir::Json::object();
   elixir::write_file_streamed(path, elixir::Overwrite::kAllow, [&](const elixir::Sink& sink) {
     elixir::program::write_profile(profile, sink);
   });
+}
+
+/// The document as builds wrote it that did not know of `memory.certainty`.
+void write_old(const std::string& path, const std::string& old_path) {
+  std::string text = elixir::read_file(path);
+  const auto replace = [&text](std::size_t begin, std::size_t end, const char* with) {
+    text.replace(begin, end - begin, with);
+  };
+  const std::size_t version = text.find("\"1.1\"");
+  replace(version, version + 5, "\"1.0\"");
+  const std::size_t begin = text.find(",\n    \"certainty\"");
+  const std::size_t end = text.find("\"modelled_bytes_at_peak\"", begin);
+  replace(begin, text.find('}', end) + 1, "");
+  elixir::write_file(old_path, text, elixir::Overwrite::kAllow);
 }
 
 TransformerOptions options(int layers, std::int64_t tokens) {
@@ -71,6 +109,9 @@ int main(int argc, char** argv) {
   write(at("cpu.profile.json"), gpt, false);
   write(at("grown/gpt.profile.json"), elixir::fakes::transformer(options(4, kTokens)), true);
   write(at("batch/gpt.profile.json"), elixir::fakes::transformer(options(3, 2 * kTokens)), true);
+  write(at("measured.profile.json"), gpt, true, 2);
+  write(at("modelled.profile.json"), gpt, true, 2, 3);
+  write_old(at("gpt.profile.json"), at("old.profile.json"));
   Program hostile = gpt;
   for (std::string& module : hostile.modules) {
     if (module == "h.0.mlp") module = kHostile;

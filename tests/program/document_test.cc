@@ -141,6 +141,47 @@ TEST_F(ProfileDocument, ReadsBackWhatItWrote) {
   EXPECT_EQ(fingerprint(read.program), fingerprint(profile_.program));
 }
 
+/// Two of the three calls are modelled.
+Certainty two_modelled() {
+  return {.exact_calls = 1,
+          .modelled_calls = 2,
+          .modelled_operators = {{.name = "aten::mm", .calls = 2, .known_bytes = 64}},
+          .modelled_bytes_at_peak = 64};
+}
+
+TEST_F(ProfileDocument, KeepsItsLabels) {
+  profile_.memory.certainty = two_modelled();
+  EXPECT_EQ(reload(text_of(profile_)).memory.certainty, two_modelled());
+  profile_.memory.certainty.reset();
+  EXPECT_EQ(reload(text_of(profile_)).memory.certainty, std::nullopt);
+}
+
+TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
+  const std::string label = ",\n    \"certainty\": null";
+  // A new one that lacks them is damaged.
+  EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
+  std::string old = text_of(profile_);
+  const std::string version = "\"schema_version\": \"1.1\"";
+  ASSERT_NE(old.find(version), std::string::npos);
+  old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
+  old.erase(old.find(label), label.size());
+  EXPECT_EQ(reload(old).memory.certainty, std::nullopt);
+}
+
+TEST_F(ProfileDocument, RefusesLabelsThatDoNotAddUp) {
+  profile_.memory.certainty = two_modelled();
+  const auto refuses = [this](const std::string& from, const std::string& to) {
+    const ErrorInfo info = error_of(from, to);
+    EXPECT_EQ(info.code, ErrorCode::kJsonBadValue) << to;
+    ASSERT_TRUE(info.where);
+    EXPECT_TRUE(info.where->pointer.starts_with("/memory/certainty")) << info.where->pointer;
+  };
+  refuses("\"exact_calls\": 1", "\"exact_calls\": 2");
+  refuses("\"exact_calls\": 1", "\"exact_calls\": 9000000000000000000");
+  refuses("\"calls\": 2", "\"calls\": 1");
+  refuses("\"modelled_calls\": 2", "\"modelled_calls\": 0");
+}
+
 TEST_F(ProfileDocument, RefusesAnotherSchema) {
   EXPECT_EQ(error_of("elixir.profile", "elixir.plan").code, ErrorCode::kWrongSchema);
 }

@@ -55,6 +55,7 @@ std::vector<std::string> lines(const std::string& text) {
 TEST(CheckScreen, EndsWithTheVerdict) {
   EXPECT_EQ(check_screen(sample()),
             "a.json  (profile for cpu)\n"
+            "  peaks on a CPU count tensors alone; what kernels take beside them is not predicted\n"
             "                     value     limit   used  result\n"
             "                                        (%)\n"
             "  peak allocated  1.50 KiB  1.00 KiB  150.0  over by 512 bytes (50 %)\n"

@@ -11,6 +11,7 @@
 
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
+#include "operators/scratch/call_form.h"
 #include "report/screen/byte_unit.h"
 
 namespace elixir::report {
@@ -96,13 +97,22 @@ TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {
   program::Program program = fakes::transformer({});
   EXPECT_THAT(screen_of(profile_of(program)), HasSubstr("without workspaces of libraries"));
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
+              ContainsRegex("exact but for [0-9]+ modelled calls: 0 known at the peak, may be"));
+  const auto labels = profile_of(program).memory.certainty;
+  ASSERT_TRUE(labels);
+  for (const program::ModelledOperator& op : labels->modelled_operators) {
+    for (program::Operator& call : program.operators) {
+      if (operators::full_name(call) == op.name) call.name = "aten::relu";
+    }
+  }
   const std::string screen = screen_of(profile_of(program));
   EXPECT_THAT(line_with(screen, "allocated "), HasSubstr("exact, workspaces included"));
   EXPECT_THAT(line_with(screen, "reserved"), HasSubstr("simulated allocator"));
   EXPECT_THAT(line_with(screen, "workspace  "), ContainsRegex("[0-9.]+ +[0-9.]+"));
   program.operators[3].name = "aten::_convolution";
   EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
-              HasSubstr("the workspaces of one call are estimated"));
+              HasSubstr("exact but for one modelled call: "));
 }
 
 TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {

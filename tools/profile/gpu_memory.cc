@@ -12,6 +12,20 @@
 
 namespace elixir::tools {
 
+namespace {
+
+/// "8.65 GiB (exact)"; without a label where there is none.
+std::string labelled(std::int64_t bytes, const std::optional<program::Basis>& basis) {
+  return basis ? fmt::format("{} ({})", format_bytes(bytes), program::name_of(*basis))
+               : format_bytes(bytes);
+}
+
+Json label_or_null(const std::optional<program::Basis>& basis) {
+  return basis ? Json(program::name_of(*basis)) : Json(nullptr);
+}
+
+}  // namespace
+
 LargestBatchAnswer find_largest_batch(Steps& steps,
                                       std::int64_t limit_bytes,
                                       const std::function<void(std::int64_t batch)>& progress) {
@@ -35,6 +49,7 @@ LargestBatchAnswer find_largest_batch(Steps& steps,
           if (steps.known_peaks().count(batch) == 0) progress(batch);
           return steps.peak_at(batch);
         });
+    answer.basis = steps.peak_at(std::max<std::int64_t>(answer.found->batch, 1)).basis;
   } catch (const Error& error) {
     if (error.info().code != ErrorCode::kModelRejectsInput) throw;
     answer.unknown_because = "the model rejects other batch sizes: " + error.info().message;
@@ -45,7 +60,7 @@ LargestBatchAnswer find_largest_batch(Steps& steps,
 std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes) {
   const std::int64_t margin = limit_bytes - peak.bytes;
   const std::string what =
-      fmt::format("peak {} {}", memory::name_of(peak.kind), format_bytes(peak.bytes));
+      fmt::format("peak {} {}", memory::name_of(peak.kind), labelled(peak.bytes, peak.basis));
   std::string text =
       margin >= 0
           ? fmt::format(
@@ -68,12 +83,15 @@ std::string largest_text(const LargestBatchAnswer& answer) {
   const memory::LargestBatch& found = *answer.found;
   if (found.batch == 0) {
     return fmt::format("largest batch: none; a batch of 1 takes {}\n{}",
-                       format_bytes(found.bytes),
+                       labelled(found.bytes, answer.basis),
                        memory::claim_of(found));
   }
-  return fmt::format("largest batch: {} ({}; {})\n{}",
+  const std::string label =
+      answer.basis ? fmt::format(", {}", program::name_of(*answer.basis)) : "";
+  return fmt::format("largest batch: {} ({}{}; {})\n{}",
                      format_count(found.batch),
                      format_bytes(found.bytes),
+                     label,
                      found.next_bytes ? fmt::format("{} would take {}",
                                                     format_count(found.batch + 1),
                                                     format_bytes(*found.next_bytes))
@@ -88,6 +106,7 @@ Json to_json(const memory::KnownPeak& peak,
   if (answer.found) {
     largest = {{"batch", answer.found->batch},
                {"peak_bytes", answer.found->bytes},
+               {"certainty", label_or_null(answer.basis)},
                {"next_peak_bytes",
                 answer.found->next_bytes ? Json(*answer.found->next_bytes) : Json(nullptr)},
                {"ceiling", answer.found->ceiling},
@@ -96,6 +115,7 @@ Json to_json(const memory::KnownPeak& peak,
   return {{"limit_bytes", limit_bytes},
           {"compared", memory::name_of(peak.kind)},
           {"peak_bytes", peak.bytes},
+          {"certainty", label_or_null(peak.basis)},
           {"fits", peak.bytes <= limit_bytes},
           {"margin_bytes", limit_bytes - peak.bytes},
           {"largest_batch", std::move(largest)}};

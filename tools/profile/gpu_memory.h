@@ -20,7 +20,8 @@ inline constexpr std::int64_t kMostBatch = 1 << 20;
 
 struct LargestBatchAnswer {
   std::optional<memory::LargestBatch> found;
-  std::string unknown_because;  ///< the reason when `found` is empty
+  std::optional<program::Basis> basis;  ///< of its peak; nullopt where it has no label
+  std::string unknown_because;          ///< the reason when `found` is empty
 };
 
 /// Calls `progress` before each capture. If the model rejects another batch size, that is an answer
@@ -30,11 +31,11 @@ struct LargestBatchAnswer {
     std::int64_t limit_bytes,
     const std::function<void(std::int64_t batch)>& progress);
 
-/// "fits 24.0 GiB: peak allocated 8.65 GiB leaves 15.4 GiB".
+/// "fits 24.0 GiB: peak allocated 8.65 GiB (exact) leaves 15.4 GiB".
 [[nodiscard]] std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes);
 [[nodiscard]] std::string largest_text(const LargestBatchAnswer& answer);
 
-/// The document's `gpu_memory`: {limit_bytes, compared, peak_bytes, fits, margin_bytes,
+/// The document's `gpu_memory`: {limit_bytes, compared, peak_bytes, certainty, fits, margin_bytes,
 /// largest_batch}. `peak` is that of the step in question.
 [[nodiscard]] Json to_json(const memory::KnownPeak& peak,
                            std::int64_t limit_bytes,

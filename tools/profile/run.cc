@@ -47,7 +47,14 @@ Json summary(const program::Profile& profile, const std::string& output) {
             {"activations_peak_bytes", memory.activations_peak_bytes},
             {"peak_allocated_bytes", memory.peak_allocated_bytes},
             {"peak_reserved_bytes", value_or_null(memory.peak_reserved_bytes)},
-            {"process_peak_bytes", value_or_null(memory.process_peak_bytes)}}}};
+            {"process_peak_bytes", value_or_null(memory.process_peak_bytes)},
+            {"certainty", memory.certainty ? to_json(*memory.certainty) : Json(nullptr)}}}};
+}
+
+/// How certain the allocated peak is. On a CPU it counts tensors alone.
+std::string label_of(const program::MemorySummary& memory) {
+  if (!memory.certainty) return "of tensors";
+  return std::string(program::name_of(memory.certainty->basis()));
 }
 
 class ProfileRun {
@@ -173,7 +180,8 @@ class ProfileRun {
                                         {"activations", name},
                                         {"allocated", name},
                                         {"reserved", name},
-                                        {"process", name}};
+                                        {"process", name},
+                                        {"allocated is", "", report::Align::kLeft}};
     if (options_.gpu_memory_bytes) columns.push_back({"left", name});
     report::Table table(columns);
     const auto figure = [&](const std::optional<std::int64_t>& bytes) {
@@ -184,7 +192,8 @@ class ProfileRun {
                                      figure(rows[i].activations_peak_bytes),
                                      figure(rows[i].peak_allocated_bytes),
                                      figure(rows[i].peak_reserved_bytes),
-                                     figure(rows[i].process_peak_bytes)};
+                                     figure(rows[i].process_peak_bytes),
+                                     label_of(rows[i])};
       if (options_.gpu_memory_bytes) {
         cells.push_back(
             figure(*options_.gpu_memory_bytes - memory::best_known_peak(rows[i]).bytes));

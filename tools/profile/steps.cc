@@ -8,22 +8,21 @@
 
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/units.h"
 #include "hardware/hardware_profile.h"
 
 namespace elixir::tools {
 namespace {
 
-std::string warning_of_estimates(const program::Program& program,
-                                 const memory::TrainingStep& prediction) {
-  const auto& first = program.operators[static_cast<std::size_t>(*prediction.first_modelled)];
+std::string warning_of_estimates(const program::Certainty& certainty) {
+  constexpr std::size_t kMostNamed = 4;
   return fmt::format(
-      "the scratch memory of {} is an estimate (the first: {}{}): no such call was recorded",
-      prediction.modelled_calls == 1 ? "one call"
-                                     : fmt::format("{} calls", prediction.modelled_calls),
-      first.name,
-      first.module < 0
-          ? ""
-          : fmt::format(" in '{}'", program.modules[static_cast<std::size_t>(first.module)]));
+      "the scratch memory of {} is modelled: {}; no such call was recorded, and the peak may be "
+      "more",
+      certainty.modelled_calls == 1
+          ? "one call"
+          : fmt::format("{} calls", format_count(certainty.modelled_calls)),
+      program::list_of(certainty.modelled_operators, kMostNamed));
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
     step.warnings.push_back(
         fmt::format("memory on {} is modelled after LibTorch's sources: recorded on sm_90 only",
                     profile.program.target.text()));
-  } else if (step.prediction.first_modelled) {
-    step.warnings.push_back(warning_of_estimates(profile.program, step.prediction));
+  } else if (profile.memory.certainty && profile.memory.certainty->modelled_calls > 0) {
+    step.warnings.push_back(warning_of_estimates(*profile.memory.certainty));
   }
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);

@@ -25,16 +25,21 @@ std::string_view name_of(PeakKind kind) {
 }
 
 KnownPeak best_known_peak(const program::MemorySummary& memory) {
-  if (memory.process_peak_bytes) return {PeakKind::kProcess, *memory.process_peak_bytes};
-  if (memory.peak_reserved_bytes) return {PeakKind::kReserved, *memory.peak_reserved_bytes};
-  return {PeakKind::kAllocated, memory.peak_allocated_bytes};
+  std::optional<program::Basis> basis;
+  if (memory.certainty) basis = memory.certainty->basis();
+  if (memory.process_peak_bytes) {
+    if (basis) basis = std::max(*basis, program::Basis::kMeasured);
+    return {PeakKind::kProcess, *memory.process_peak_bytes, basis};
+  }
+  if (memory.peak_reserved_bytes) return {PeakKind::kReserved, *memory.peak_reserved_bytes, basis};
+  return {PeakKind::kAllocated, memory.peak_allocated_bytes, basis};
 }
 
 BatchPeak batch_peak(const program::MemorySummary& memory) {
-  const std::int64_t bytes = best_known_peak(memory).bytes;
+  const KnownPeak peak = best_known_peak(memory);
   const std::int64_t held =
       memory.peak_reserved_bytes ? *memory.peak_reserved_bytes - memory.peak_allocated_bytes : 0;
-  return {bytes, bytes - std::max<std::int64_t>(held, 0)};
+  return {peak.bytes, peak.bytes - std::max<std::int64_t>(held, 0), peak.basis};
 }
 
 namespace {

@@ -20,6 +20,9 @@ enum class PeakKind : std::uint8_t { kAllocated, kReserved, kProcess };
 struct KnownPeak {
   PeakKind kind = PeakKind::kAllocated;
   std::int64_t bytes = 0;
+  /// nullopt where the profile does not say. Process memory is measured at best: of the context and
+  /// the libraries, nobody knows more.
+  std::optional<program::Basis> basis;
 };
 
 /// Process memory if known, else reserved, else allocated memory. A limit applies to the process,
@@ -42,6 +45,7 @@ struct BatchPeak {
   /// The part of it that never falls as the batch grows. It leaves out memory that is reserved but
   /// not allocated, which may go up or down.
   std::int64_t least_bytes = 0;
+  std::optional<program::Basis> basis;  ///< as KnownPeak::basis
 };
 /// From a profile: the best known peak, and the same with reserved memory equal to allocated
 /// memory.

@@ -134,14 +134,8 @@ TrainingMemory predict_training(const program::Program& program,
   constexpr int kDifferentSteps = 2;
   const auto scripts =
       operators::call_scripts(program, operators::cuda_traits(program.target), table);
-  TrainingMemory memory = simulate_training(
+  return simulate_training(
       training_events(program, optimizer, scripts, kDifferentSteps), config, limits);
-  for (std::size_t i = 0; i < scripts.size(); ++i) {
-    if (scripts[i].source != operators::ScriptSource::kModelled) continue;
-    ++memory.modelled_calls;
-    if (!memory.first_modelled) memory.first_modelled = static_cast<program::OperatorId>(i);
-  }
-  return memory;
 }
 
 DeviceLimits unlimited_device() {

@@ -41,10 +41,6 @@ struct TrainingMemory {
   bool settled = false;  ///< the last step changed nothing on the device
   std::optional<Shortage> shortage;
   std::vector<SegmentInfo> segments;  ///< after the last step
-  /// Calls whose scratch memory is an estimate: the first one and their number. Only
-  /// predict_training() sets them.
-  std::optional<program::OperatorId> first_modelled;
-  int modelled_calls = 0;
 };
 
 /// Callbacks of a simulation. Empty functions are not called.

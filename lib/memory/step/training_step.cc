@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "memory/step/certainty.h"
 #include "operators/scratch/call_script.h"
 #include "operators/scratch/cuda_traits.h"
 
@@ -171,16 +172,11 @@ TrainingStep predict_step(const Program& program,
   const std::vector<operators::CallScript> scripts =
       operators::call_scripts(program, traits, table);
   step.recorded = traits.recorded;
-  for (std::size_t i = 0; i < scripts.size(); ++i) {
-    if (scripts[i].source == operators::ScriptSource::kMeasured) ++step.measured_calls;
-    if (scripts[i].source != operators::ScriptSource::kModelled) continue;
-    ++step.modelled_calls;
-    if (!step.first_modelled) step.first_modelled = static_cast<OperatorId>(i);
-  }
   step.events = training_events(program, optimizer, scripts, kDifferentSteps);
   SimulatedStep simulated = place_in_caching_allocator(step.events, config);
   step.placed = std::move(simulated.placed);
   step.timeline = timeline_of(program, step.events, step.placed);
+  step.memory.certainty = certainty_of(program, scripts, step.timeline);
   step.memory.peak_allocated_bytes = simulated.training.peak_allocated_bytes;
   step.memory.peak_reserved_bytes = simulated.training.peak_reserved_bytes;
   step.gpus = gpus;

@@ -21,18 +21,15 @@
 namespace elixir::memory {
 
 struct TrainingStep {
-  /// Peaks over all simulated steps, including the first. The timeline is that of the last step
-  /// only.
+  /// Peaks over all simulated steps, including the first, and how certain they are. The timeline is
+  /// that of the last step only.
   program::MemorySummary memory;
   Timeline timeline;      ///< in the allocator's blocks
   TrainingEvents events;  ///< what `placed` refers to
   std::vector<PlacedEvent> placed;
-  bool recorded = true;             ///< predictions for such a device were compared with runs
-  bool with_scratch = false;        ///< includes scratch memory of kernels and libraries
-  std::int64_t measured_calls = 0;  ///< calls with measured scratch memory
-  std::int64_t modelled_calls = 0;  ///< calls with estimated scratch memory
-  std::optional<program::OperatorId> first_modelled;
-  std::int64_t gpus = 1;                   ///< that train together
+  bool recorded = true;       ///< predictions for such a device were compared with runs
+  bool with_scratch = false;  ///< includes scratch memory of kernels and libraries
+  std::int64_t gpus = 1;      ///< that train together
   std::optional<std::int64_t> nccl_bytes;  ///< included in process memory; nullopt: unknown
 };
 

@@ -12,8 +12,6 @@ namespace {
 
 /// cuDNN's attention adds this much when it rounds a request up (measured, cuDNN 9.19).
 constexpr std::int64_t kCudnnSlackBytes = 256;
-/// The widest heads that were recorded. Values of another width were not recorded either.
-constexpr std::int64_t kWidestRecorded = 128;
 
 /// The (batch, head, row, width) of a tensor with four dimensions.
 struct Heads {
@@ -39,8 +37,10 @@ std::optional<QueryAndKey> query_and_key(const ScriptBuilder& script) {
   return QueryAndKey{query->dtype, Heads(*query), Heads(*key)};
 }
 
-bool was_recorded(const Heads& query, const program::TensorRef* value) {
-  return query.width <= kWidestRecorded && (value == nullptr || Heads(*value).width == query.width);
+/// No source fixes what cuDNN and the fused kernels take for other widths, masks, dtypes or orders
+/// in memory.
+void exact_if_recorded(ScriptBuilder& script) {
+  if (!script.was_recorded()) script.modelled();
 }
 
 /// The mask is allocated before the result.
@@ -56,9 +56,7 @@ void cudnn_attention(ScriptBuilder& script) {
   for (std::size_t i = 2; i < count; ++i) script.output(i);
   script.outputs();
   script.temporary(kCudnnSlackBytes);
-  if (const auto* query = script.tensor("query")) {
-    if (!was_recorded(Heads(*query), script.tensor("value"))) script.modelled();
-  }
+  exact_if_recorded(script);
 }
 
 /// fp32 sums of the query's gradient, and one fp32 per row. With grouped queries also the gradients
@@ -69,7 +67,7 @@ void cudnn_attention_backward(ScriptBuilder& script) {
   if (!call) return;
   const auto& [dtype, q, k] = *call;
   const auto* value = script.tensor("value");
-  if (!was_recorded(q, value)) script.modelled();
+  exact_if_recorded(script);
   std::int64_t bytes = q.all_rows() * (q.width + 1) * kFloatBytes + kCudnnSlackBytes;
   if (q.heads != k.heads) {
     const std::int64_t widths = k.width + (value == nullptr ? k.width : Heads(*value).width);
@@ -78,12 +76,19 @@ void cudnn_attention_backward(ScriptBuilder& script) {
   script.temporary(bytes);
 }
 
+/// Output and statistics. Where values are wider than a tile, also sums of the output, whose
+/// condition was never recorded.
+void efficient_attention(ScriptBuilder& script) {
+  exact_if_recorded(script);
+}
+
 /// The dot products of gradient and output per row (one kernel in half precision, three operators
 /// in fp32), then the sums of the query's gradient in tiles of 64 x 64, with one lock each.
 void efficient_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kTile = 64;
   constexpr std::int64_t kLockBytes = 16;
   script.outputs();
+  exact_if_recorded(script);
   const auto call = query_and_key(script);
   if (!call) return;
   const auto& [dtype, q, k] = *call;
@@ -102,7 +107,6 @@ void efficient_attention_backward(ScriptBuilder& script) {
                        (kTile * kTile * kFloatBytes + kLockBytes);
   if (q.width > kTile) {
     // Other tile sizes. In half precision the gradients of key and value are summed in fp32.
-    script.modelled();
     if (program::element_bytes(dtype) < kFloatBytes) {
       bytes += 2 * k.all_rows() * tiles(k.width) * kTile * kFloatBytes;
     }
@@ -140,32 +144,47 @@ void flash_attention_backward(ScriptBuilder& script) {
   }
 }
 
-/// Fully masked rows become zeros: a mask of all elements, a mask of rows, and a zero.
+/// Fully masked rows become zeros: a mask of all elements, a mask of rows, and a zero. SoftMax.cu
+/// copies what is not contiguous; that was never recorded.
 void safe_softmax(ScriptBuilder& script) {
   script.outputs();
   const auto* scores = script.tensor("self");
   if (scores == nullptr || scores->sizes.empty()) return;
+  if (!is_contiguous(*scores)) script.modelled();
   const std::int64_t elements = scores->numel();
   script.temporary(elements);
   script.temporary(elements == 0 ? 0 : elements / scores->sizes.back());
   script.temporary(program::element_bytes(scores->dtype));
 }
 
-/// gradient * output.
+/// gradient * output. Both are copied if they are not contiguous, which was never recorded.
 void softmax_backward(ScriptBuilder& script) {
   script.outputs();
-  if (const auto* gradient = script.tensor("grad_output")) script.temporary(gradient->bytes());
+  const auto* gradient = script.tensor("grad_output");
+  const auto* output = script.tensor("output");
+  if (gradient == nullptr || output == nullptr) return;
+  if (!is_contiguous(*gradient) || !is_contiguous(*output)) script.modelled();
+  script.temporary(gradient->bytes());
 }
 
 }  // namespace
 
 const std::vector<ScriptRule> kAttentionScripts = {
     {"aten::native_dropout", &native_dropout},
-    {"aten::_scaled_dot_product_cudnn_attention", &cudnn_attention},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", &cudnn_attention_backward},
-    {"aten::_scaled_dot_product_efficient_attention_backward", &efficient_attention_backward},
-    {"aten::_scaled_dot_product_flash_attention", &flash_attention},
-    {"aten::_scaled_dot_product_flash_attention_backward", &flash_attention_backward},
+    {"aten::_scaled_dot_product_cudnn_attention", &cudnn_attention, ScriptRuleKind::kNeedsRecord},
+    {"aten::_scaled_dot_product_cudnn_attention_backward",
+     &cudnn_attention_backward,
+     ScriptRuleKind::kNeedsRecord},
+    {"aten::_scaled_dot_product_efficient_attention",
+     &efficient_attention,
+     ScriptRuleKind::kNeedsRecord},
+    {"aten::_scaled_dot_product_efficient_attention_backward",
+     &efficient_attention_backward,
+     ScriptRuleKind::kNeedsRecord},
+    {"aten::_scaled_dot_product_flash_attention", &flash_attention, ScriptRuleKind::kEstimate},
+    {"aten::_scaled_dot_product_flash_attention_backward",
+     &flash_attention_backward,
+     ScriptRuleKind::kEstimate},
     {"aten::_safe_softmax", &safe_softmax},
     {"aten::_softmax_backward_data", &softmax_backward},
 };

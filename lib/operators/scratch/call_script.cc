@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "operators/operator_key.h"
 #include "operators/own.h"
+#include "operators/scratch/known_without_scratch.h"
 #include "operators/scratch/rules.h"
 #include "operators/scratch/script_builder.h"
 
@@ -25,7 +26,7 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-using Rules = std::unordered_map<std::string_view, void (*)(ScriptBuilder&)>;
+using Rules = std::unordered_map<std::string_view, const ScriptRule*>;
 
 const Rules& rules() {
   static const Rules all = [] {
@@ -34,9 +35,10 @@ const Rules& rules() {
                               &kEmbeddingScripts,
                               &kLossScripts,
                               &kNormScripts,
+                              &kProductScripts,
                               &kRecurrentScripts,
                               &kReductionScripts}) {
-      for (const ScriptRule& rule : *topic) rules.emplace(rule.name, rule.write);
+      for (const ScriptRule& rule : *topic) rules.emplace(rule.name, &rule);
     }
     return rules;
   }();
@@ -106,6 +108,23 @@ bool takes_scratch(const CallScript& script) {
   });
 }
 
+/// Of a call without a rule, whose script is its outputs alone. Exact only where somebody has
+/// looked: LibTorch's source, or recorded runs on such a device.
+ScriptSource source_without_rule(const Operator& op,
+                                 const Program& program,
+                                 const CudaTraits& traits) {
+  if (is_own(op.name)) return ScriptSource::kExact;
+  switch (known_without_scratch(op, program)) {
+    case WithoutScratch::kBySource:
+      return ScriptSource::kExact;
+    case WithoutScratch::kByEvidence:
+      return traits.recorded ? ScriptSource::kExact : ScriptSource::kModelled;
+    case WithoutScratch::kNotKnown:
+      break;
+  }
+  return ScriptSource::kModelled;
+}
+
 /// Catches out-of-range accesses of a rule, because a document may contain a call that LibTorch
 /// would refuse.
 void write_by_rule(void (*rule)(ScriptBuilder&), ScriptBuilder& script) {
@@ -166,14 +185,31 @@ class ProcessWorkspaces {
 
 }  // namespace
 
+std::vector<std::string_view> library_calls() {
+  return {"aten::_convolution",
+          "aten::_thnn_fused_lstm_cell",
+          "aten::convolution",
+          "aten::convolution_backward",
+          "aten::cudnn_convolution",
+          "aten::cudnn_convolution_transpose"};
+}
+
 bool is_library_call(const Operator& op) {
-  constexpr std::array<std::string_view, 6> kNames = {"aten::_convolution",
-                                                      "aten::convolution",
-                                                      "aten::cudnn_convolution",
-                                                      "aten::cudnn_convolution_transpose",
-                                                      "aten::convolution_backward",
-                                                      "aten::_thnn_fused_lstm_cell"};
-  return std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+  static const std::vector<std::string_view> names = library_calls();
+  return std::find(names.begin(), names.end(), op.name) != names.end();
+}
+
+std::optional<ScriptRuleKind> rule_of(std::string_view name) {
+  const auto found = rules().find(name);
+  if (found == rules().end()) return std::nullopt;
+  return found->second->kind;
+}
+
+std::vector<std::string_view> ruled_operators() {
+  std::vector<std::string_view> names;
+  for (const auto& rule : rules()) names.push_back(rule.first);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::vector<CallScript> plain_scripts(const Program& program) {
@@ -222,10 +258,11 @@ std::vector<CallScript> call_scripts(const Program& program,
     if (library && !measured) {
       estimate_library_call(builder);
     } else if (!library && rule != rules().end()) {
-      write_by_rule(rule->second, builder);
+      write_by_rule(rule->second->write, builder);
     }
     CallScript script = builder.finish();
     if (measured) script.source = ScriptSource::kMeasured;
+    if (!library && rule == rules().end()) script.source = source_without_rule(op, program, traits);
     if (!traits.recorded && takes_scratch(script)) script.source = ScriptSource::kModelled;
     scripts.push_back(std::move(script));
   }

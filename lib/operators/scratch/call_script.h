@@ -4,9 +4,12 @@
 // The requests of one operator call to the CUDA allocator, step by step: its outputs, and scratch
 // memory that no shape shows, in the order of LibTorch 2.11's requests. Where LibTorch's sources
 // fix the sizes, rules give them (`rules.h`). Where only a library knows them, a measured table
-// does (`workspace_table.h`). Otherwise the script is an estimate and is marked as one.
+// does (`workspace_table.h`). Calls that are known to take none have their outputs alone
+// (`known_without_scratch.h`). Otherwise the script is an estimate and is marked as one.
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "operators/scratch/cuda_traits.h"
@@ -29,16 +32,32 @@ struct ScriptStep {
   bool once = false;  ///< in the first step only; persistent ones always are
 };
 
-/// Where a script comes from, most certain first.
+/// Where a script comes from, most certain first. kExact is earned: by a rule after LibTorch's
+/// source, or by recorded calls. A call that nobody has looked at is kModelled, also where its
+/// script has outputs alone.
 enum class ScriptSource : std::uint8_t { kExact, kMeasured, kModelled };
 
 struct CallScript {
   std::vector<ScriptStep> steps;
-  ScriptSource source = ScriptSource::kExact;
+  ScriptSource source = ScriptSource::kModelled;
 };
 
 /// Whether only a library (cuDNN) knows the scratch memory of the call.
 [[nodiscard]] bool is_library_call(const program::Operator& op);
+/// The names of such calls, sorted.
+[[nodiscard]] std::vector<std::string_view> library_calls();
+
+/// What the rule of an operator rests on at best. Each rule says which calls it is not sure of.
+enum class ScriptRuleKind : std::uint8_t {
+  kOfSource,     ///< LibTorch's source
+  kNeedsRecord,  ///< some calls are exact only where calls of their form were recorded
+  kMeasured,     ///< formulas that fit measurements
+  kEstimate,     ///< never recorded
+};
+/// nullopt without a rule.
+[[nodiscard]] std::optional<ScriptRuleKind> rule_of(std::string_view name);
+/// The names of all operators with a rule, sorted.
+[[nodiscard]] std::vector<std::string_view> ruled_operators();
 
 /// One script per operator, in order. A script allocates every storage with allocated_at == id and
 /// bytes > 0 exactly once, and releases every temporary. Persistent workspaces (cuBLAS has one for

@@ -136,7 +136,7 @@ void embedding_bag_backward(ScriptBuilder& script) {
   sum_into_table(script, *indices, *gradient);
 }
 
-/// Scans of one row use CUB.
+/// Scans of one row use CUB. What others take depends on the number of rows and their length.
 void cumsum(ScriptBuilder& script) {
   script.outputs();
   const auto* input = script.tensor("self");
@@ -146,6 +146,7 @@ void cumsum(ScriptBuilder& script) {
   if (dimension < 0) dimension += rank;
   if (dimension >= rank || !is_contiguous(*input) ||
       input->sizes[static_cast<std::size_t>(dimension)] != input->numel()) {
+    if (!script.was_recorded()) script.modelled();
     return;
   }
   script.temporary(scan_bytes(input->numel()) - kCubAlignment);
@@ -158,7 +159,7 @@ const std::vector<ScriptRule> kEmbeddingScripts = {
     {"aten::_embedding_bag", &embedding_bag},
     {"aten::_embedding_bag_backward", &embedding_bag_backward},
     {"aten::embedding_dense_backward", &embedding_dense_backward},
-    {"aten::cumsum", &cumsum},
+    {"aten::cumsum", &cumsum, ScriptRuleKind::kNeedsRecord},
 };
 
 }  // namespace elixir::operators

@@ -89,8 +89,8 @@ void ctc_loss_backward(ScriptBuilder& script) {
 }  // namespace
 
 const std::vector<ScriptRule> kLossScripts = {
-    {"aten::_ctc_loss", &ctc_loss},
-    {"aten::_ctc_loss_backward", &ctc_loss_backward},
+    {"aten::_ctc_loss", &ctc_loss, ScriptRuleKind::kEstimate},
+    {"aten::_ctc_loss_backward", &ctc_loss_backward, ScriptRuleKind::kEstimate},
     {"aten::binary_cross_entropy_with_logits", &binary_cross_entropy_with_logits},
 };
 

@@ -115,8 +115,8 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
 }  // namespace
 
 const std::vector<ScriptRule> kRecurrentScripts = {
-    {"aten::_cudnn_rnn", &cudnn_rnn},
-    {"aten::_cudnn_rnn_backward", &cudnn_rnn_backward},
+    {"aten::_cudnn_rnn", &cudnn_rnn, ScriptRuleKind::kMeasured},
+    {"aten::_cudnn_rnn_backward", &cudnn_rnn_backward, ScriptRuleKind::kMeasured},
 };
 
 }  // namespace elixir::operators

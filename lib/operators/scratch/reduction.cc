@@ -35,8 +35,14 @@ void sum(ScriptBuilder& script) {
   reduce(script, call.have("dim") ? call.integers("dim") : program::Ints{});
 }
 
-/// The sum of the weights is allocated before the loss.
+/// The sum of the weights is allocated before the loss. Tensors that are not contiguous are copied,
+/// which was never recorded.
 void nll_loss2d_forward(ScriptBuilder& script) {
+  bool contiguous = true;
+  program::for_each_tensor(script.op().arguments, [&contiguous](const program::TensorRef& tensor) {
+    contiguous = contiguous && is_contiguous(tensor);
+  });
+  if (!contiguous) script.modelled();
   script.output(1);
   script.output(0);
 }

@@ -15,12 +15,14 @@ namespace elixir::operators {
 struct ScriptRule {
   std::string_view name;  ///< "aten::sum"; every overload
   void (*write)(ScriptBuilder& script);
+  ScriptRuleKind kind = ScriptRuleKind::kOfSource;
 };
 
 extern const std::vector<ScriptRule> kAttentionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
 extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;
+extern const std::vector<ScriptRule> kProductScripts;
 extern const std::vector<ScriptRule> kRecurrentScripts;
 extern const std::vector<ScriptRule> kReductionScripts;
 

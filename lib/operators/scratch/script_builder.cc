@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "operators/scratch/call_form.h"
+#include "operators/scratch/known_without_scratch.h"
+
 namespace elixir::operators {
 
 using program::TensorRef;
@@ -22,6 +25,10 @@ ScriptBuilder::ScriptBuilder(const program::Operator& op,
 
 std::int64_t ScriptBuilder::output_bytes(std::size_t position) const {
   return program_.storages[static_cast<std::size_t>(fresh_.at(position))].bytes;
+}
+
+bool ScriptBuilder::was_recorded() const {
+  return traits_.recorded && is_recorded_form(call_form(op_, program_));
 }
 
 void ScriptBuilder::output(std::size_t position) {

@@ -40,6 +40,8 @@ class ScriptBuilder {
   [[nodiscard]] const CudaTraits& traits() const { return traits_; }
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }
   [[nodiscard]] std::int64_t output_bytes(std::size_t position) const;
+  /// Whether calls of this form were recorded on such a device, and asked for what was predicted.
+  [[nodiscard]] bool was_recorded() const;
 
   /// Allocates the `position`-th fresh output now. Does nothing if it does not exist or is already
   /// allocated.

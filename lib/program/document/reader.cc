@@ -181,7 +181,60 @@ void read_storage(const JsonCursor& cursor, std::vector<Storage>& into) {
   into.push_back(std::move(storage));
 }
 
-MemorySummary read_memory(const JsonCursor& cursor) {
+std::int64_t bytes_figure(const JsonCursor& value) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+  const std::int64_t read = value.non_negative();
+  if (read > kMostBytes) {
+    throw value.error(ErrorCode::kJsonBadValue, "{} bytes are more than any memory", read);
+  }
+  return read;
+}
+
+Certainty read_certainty(const JsonCursor& cursor, std::size_t calls) {
+  static const Keys kKeys{"exact_calls",
+                          "measured_calls",
+                          "modelled_calls",
+                          "modelled_operators",
+                          "modelled_bytes_at_peak"};
+  cursor.only_keys(kKeys);
+  const auto most = static_cast<std::int64_t>(calls);
+  const auto count = [most](const JsonCursor& value) {
+    const std::int64_t read = value.non_negative();
+    if (read > most) {
+      throw value.error(ErrorCode::kJsonBadValue, "{} calls, but the program has {}", read, most);
+    }
+    return read;
+  };
+  Certainty certainty{.exact_calls = count(cursor.at("exact_calls")),
+                      .measured_calls = count(cursor.at("measured_calls")),
+                      .modelled_calls = count(cursor.at("modelled_calls")),
+                      .modelled_operators = {},
+                      .modelled_bytes_at_peak = bytes_figure(cursor.at("modelled_bytes_at_peak"))};
+  std::int64_t named = 0;
+  for (const JsonCursor& item : cursor.at("modelled_operators").items()) {
+    item.only_keys({"name", "calls", "known_bytes"});
+    certainty.modelled_operators.push_back({.name = item.at("name").string(),
+                                            .calls = count(item.at("calls")),
+                                            .known_bytes = bytes_figure(item.at("known_bytes"))});
+    // Stops before a sum of hostile numbers overflows.
+    named = std::min(named + certainty.modelled_operators.back().calls, most + 1);
+  }
+  if (named != certainty.modelled_calls) {
+    throw cursor.at("modelled_operators")
+        .error(ErrorCode::kJsonBadValue,
+               "the operators do not add up to the {} modelled calls",
+               certainty.modelled_calls);
+  }
+  if (certainty.calls() != most) {
+    throw cursor.error(ErrorCode::kJsonBadValue,
+                       "labels of {} calls, but the program has {}",
+                       certainty.calls(),
+                       most);
+  }
+  return certainty;
+}
+
+MemorySummary read_memory(const JsonCursor& cursor, bool with_certainty, std::size_t calls) {
   static const Keys kKeys{"parameters_bytes",
                           "buffers_bytes",
                           "gradients_bytes",
@@ -189,20 +242,18 @@ MemorySummary read_memory(const JsonCursor& cursor) {
                           "activations_peak_bytes",
                           "peak_allocated_bytes",
                           "peak_reserved_bytes",
-                          "process_peak_bytes"};
+                          "process_peak_bytes",
+                          "certainty"};
   cursor.only_keys(kKeys);
-  const auto bytes = [](const JsonCursor& value) {
-    constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-    const std::int64_t read = value.non_negative();
-    if (read > kMostBytes) {
-      throw value.error(ErrorCode::kJsonBadValue, "{} bytes are more than any memory", read);
-    }
-    return read;
-  };
+  const auto bytes = [](const JsonCursor& value) { return bytes_figure(value); };
   const auto maybe = [&](std::string_view key) {
     const auto value = cursor.nullable(key);
     return value ? std::optional<std::int64_t>(bytes(*value)) : std::nullopt;
   };
+  std::optional<Certainty> certainty;
+  if (with_certainty) {
+    if (const auto value = cursor.nullable("certainty")) certainty = read_certainty(*value, calls);
+  }
   return {.parameters_bytes = bytes(cursor.at("parameters_bytes")),
           .buffers_bytes = bytes(cursor.at("buffers_bytes")),
           .gradients_bytes = bytes(cursor.at("gradients_bytes")),
@@ -210,7 +261,8 @@ MemorySummary read_memory(const JsonCursor& cursor) {
           .activations_peak_bytes = bytes(cursor.at("activations_peak_bytes")),
           .peak_allocated_bytes = bytes(cursor.at("peak_allocated_bytes")),
           .peak_reserved_bytes = maybe("peak_reserved_bytes"),
-          .process_peak_bytes = maybe("process_peak_bytes")};
+          .process_peak_bytes = maybe("process_peak_bytes"),
+          .certainty = std::move(certainty)};
 }
 
 void read_model(const JsonCursor& cursor, Profile& profile) {
@@ -327,7 +379,8 @@ Profile load_profile(const std::string& path) {
   program.precision = root.at("precision").choice(kPrecisions);
   program.mode = root.at("mode").choice(kModes);
   profile.optimizer = root.at("optimizer").choice(kOptimizers);
-  profile.memory = read_memory(root.at("memory"));
+  const bool with_certainty = root.at("schema_version").string() != kVersionWithoutCertainty;
+  profile.memory = read_memory(root.at("memory"), with_certainty, read.operators.size());
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
   check_all_read(root.at("operators"), read.operators.size());
   check_all_read(root.at("storages"), program.storages.size());

@@ -142,13 +142,13 @@ void print_lines(
   out.print("{}]", first ? "" : fmt::format("\n{}", indent));
 }
 
-std::string indented(const Json& value) {
+std::string indented(const Json& value, std::string_view by = "  ") {
   std::string text = dump(value);
   text.pop_back();  // final newline
   std::string out;
   for (const char c : text) {
     out += c;
-    if (c == '\n') out += "  ";
+    if (c == '\n') out += by;
   }
   return out;
 }
@@ -190,7 +190,8 @@ void print_memory(Stream& out, const MemorySummary& memory) {
       "  \"memory\": {{\n    \"parameters_bytes\": {},\n    \"buffers_bytes\": {},\n    "
       "\"gradients_bytes\": {},\n    \"optimizer_bytes\": {},\n"
       "    \"activations_peak_bytes\": {},\n    \"peak_allocated_bytes\": {},\n    "
-      "\"peak_reserved_bytes\": {},\n    \"process_peak_bytes\": {}\n  }},\n",
+      "\"peak_reserved_bytes\": {},\n    \"process_peak_bytes\": {},\n    \"certainty\": {}\n  "
+      "}},\n",
       memory.parameters_bytes,
       memory.buffers_bytes,
       memory.gradients_bytes,
@@ -198,7 +199,8 @@ void print_memory(Stream& out, const MemorySummary& memory) {
       memory.activations_peak_bytes,
       memory.peak_allocated_bytes,
       optional_json(memory.peak_reserved_bytes),
-      optional_json(memory.process_peak_bytes));
+      optional_json(memory.process_peak_bytes),
+      memory.certainty ? indented(to_json(*memory.certainty), "    ") : "null");
 }
 
 void print_storages(Stream& out, const std::vector<Storage>& storages) {
@@ -238,7 +240,7 @@ void write_profile(const Profile& profile, const Sink& sink) {
   Stream out(sink);
   out.print("{{\n  \"schema\": \"{}\",\n  \"schema_version\": \"{}\",\n  \"meta\": {},\n",
             kProfileSchema,
-            kSchemaVersion,
+            kProfileVersion,
             indented(profile.meta));
   print_model(out, profile.model_path, program);
   print_lines(out, "  ", "inputs", program.inputs, [](const Input& input) {

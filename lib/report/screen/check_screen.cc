@@ -62,6 +62,19 @@ std::string checks_table(const check::FileReport& file) {
   return table.text();
 }
 
+/// How certain a profile's peaks are.
+std::string label_line(const check::FileReport& file) {
+  constexpr std::size_t kMostNamed = 8;
+  if (file.kind != check::CheckedDocument::Kind::kProfile) return "";
+  if (!file.certainty) return fmt::format("  {}\n", check::why_no_certainty(file.target));
+  std::string text = "  peaks: " + text_of(*file.certainty);
+  if (file.certainty->modelled_calls > 0) {
+    text += fmt::format("\n  modelled: {}",
+                        one_line(program::list_of(file.certainty->modelled_operators, kMostNamed)));
+  }
+  return text + '\n';
+}
+
 /// "+28.7 %, at most +2 %" for a limit over the baseline; empty for other limits.
 std::string grown_by(const check::Check& check) {
   if (!check.is_increase() || !check.value || !check.baseline_value) return "";
@@ -242,7 +255,7 @@ std::string check_screen(const check::CheckReport& report) {
     if (!file.baseline_path.empty()) {
       text += fmt::format(", baseline {}", one_line(file.baseline_path));
     }
-    text += ")\n" + checks_table(file);
+    text += ")\n" + label_line(file) + checks_table(file);
     for (const check::Culprits& culprits : file.culprits) text += culprits_table(culprits);
     text += '\n';
   }
@@ -261,6 +274,7 @@ Json to_json(const check::CheckReport& report) {
                      {"kind", name_of(file.kind)},
                      {"target", file.target},
                      {"baseline", text_or_null(file.baseline_path)},
+                     {"certainty", file.certainty ? to_json(*file.certainty) : Json(nullptr)},
                      {"failed", file.failed()},
                      {"checks", std::move(checks)},
                      {"responsible", std::move(responsible)}});

@@ -11,16 +11,7 @@ namespace elixir::report {
 std::string basis_of_allocated(const memory::TrainingStep& step) {
   if (!step.with_scratch) return "exact for tensors; without workspaces of libraries";
   if (!step.recorded) return "modelled; recorded on sm_90 only";
-  const auto calls = [](std::int64_t count) {
-    return count == 1 ? std::string("one call") : format_count(count) + " calls";
-  };
-  if (step.modelled_calls > 0) {
-    return fmt::format("exact, but the workspaces of {} are estimated", calls(step.modelled_calls));
-  }
-  if (step.measured_calls > 0) {
-    return fmt::format("exact, the workspaces of {} as measured", calls(step.measured_calls));
-  }
-  return "exact, workspaces included";
+  return step.memory.certainty ? text_of(*step.memory.certainty) : "not said how certain";
 }
 
 std::string basis_of_process(const program::MemorySummary& memory,

@@ -27,6 +27,19 @@ TEST(BestKnownPeak, IsTheOneClosestToTheProcess) {
   EXPECT_EQ(name_of(best_known_peak(memory).kind), "process");
 }
 
+TEST(BestKnownPeak, HasTheLabelOfItsCallsAndOfAProcessIsMeasuredAtBest) {
+  program::MemorySummary memory;
+  memory.peak_allocated_bytes = 10;
+  EXPECT_EQ(best_known_peak(memory).basis, std::nullopt);
+  memory.certainty = program::Certainty{.exact_calls = 3};
+  EXPECT_EQ(best_known_peak(memory).basis, program::Basis::kExact);
+  EXPECT_EQ(batch_peak(memory).basis, program::Basis::kExact);
+  memory.process_peak_bytes = 30;
+  EXPECT_EQ(best_known_peak(memory).basis, program::Basis::kMeasured);
+  memory.certainty->modelled_calls = 1;
+  EXPECT_EQ(best_known_peak(memory).basis, program::Basis::kModelled);
+}
+
 constexpr std::int64_t kMost = 1 << 20;
 
 /// Memory without anything reserved beyond what is allocated.

@@ -95,10 +95,41 @@ TEST(TrainingStep, TellsEstimatesFromTheRest) {
   const auto weight = builder.parameter("weight", {8, 8});
   builder.call("aten::mm", {x, weight}, {8, 8});
   builder.call("aten::_convolution", {x, weight}, {8, 8});
+  builder.call("aten::sort", {x}, {1});
   const program::Program program = builder.build();
   const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
-  EXPECT_EQ(step.modelled_calls, 1);
-  EXPECT_EQ(step.measured_calls, 0);
+  ASSERT_TRUE(step.memory.certainty);
+  const program::Certainty& certainty = *step.memory.certainty;
+  EXPECT_EQ(certainty.basis(), program::Basis::kModelled);
+  EXPECT_EQ(certainty.exact_calls, 1);
+  EXPECT_EQ(certainty.measured_calls, 0);
+  EXPECT_EQ(certainty.modelled_calls, 2);
+  // The estimate of a convolution is what it reads. Of a sort, nothing is known.
+  const std::vector<program::ModelledOperator> expected{
+      {.name = "aten::_convolution", .calls = 1, .known_bytes = 512},
+      {.name = "aten::sort", .calls = 1, .known_bytes = 0}};
+  EXPECT_EQ(certainty.modelled_operators, expected);
+  EXPECT_EQ(certainty.modelled_bytes_at_peak, 512) << "the convolution makes the peak";
+}
+
+TEST(TrainingStep, IsExactWhereEveryCallIs) {
+  fakes::ProgramBuilder builder(program::DType::kFloat32,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const auto x = builder.input("x", {8, 8}, program::DType::kFloat32);
+  const auto weight = builder.parameter("weight", {8, 8});
+  builder.call("aten::relu", {builder.call("aten::mm", {x, weight}, {8, 8})}, {8, 8});
+  const TrainingStep step = predict_step(builder.build(), program::Optimizer::kNone, {}, {});
+  EXPECT_EQ(step.memory.certainty, (program::Certainty{.exact_calls = 2}));
+  EXPECT_EQ(step.memory.certainty->basis(), program::Basis::kExact);
+}
+
+/// Its figure counts tensors alone, so there is nothing to label.
+TEST(TrainingStep, OfACpuHasNoLabel) {
+  fakes::ProgramBuilder builder;
+  const auto x = builder.input("x", {8, 8}, program::DType::kFloat32);
+  builder.call("aten::relu", {x}, {8, 8});
+  EXPECT_EQ(predict_step(builder.build(), program::Optimizer::kNone, {}, {}).memory.certainty,
+            std::nullopt);
 }
 
 TEST(TrainingStep, OfNoOperatorsIsWhatIsThere) {

@@ -14,93 +14,10 @@
 #include "fakes/program_builder.h"
 #include "operators/operator_key.h"
 #include "operators/scratch/reduction_scratch.h"
+#include "single_call.h"
 
 namespace elixir::operators {
 namespace {
-
-using program::Bools;
-using program::DType;
-using program::Ints;
-using program::Program;
-using program::TensorRef;
-
-const program::Target kHopper{.kind = program::Target::Kind::kCuda, .sm = 90};
-
-TensorRef tensor(Ints sizes, DType dtype = DType::kFloat32) {
-  TensorRef ref;
-  ref.dtype = dtype;
-  ref.sizes = std::move(sizes);
-  ref.strides.assign(ref.sizes.size(), 1);
-  for (std::size_t i = ref.sizes.size(); i-- > 1;) {
-    ref.strides[i - 1] = ref.strides[i] * ref.sizes[i];
-  }
-  return ref;
-}
-
-/// A program of one call.
-class Call {
- public:
-  Call(std::string name, std::string overload = "") {
-    op_.id = 0;
-    op_.name = std::move(name);
-    op_.overload = std::move(overload);
-  }
-  Call& tensor_argument(TensorRef ref) {
-    ref.storage = add_storage(ref, -1);
-    op_.arguments.emplace_back(std::move(ref));
-    return *this;
-  }
-  Call& argument(program::Argument value) {
-    op_.arguments.push_back(std::move(value));
-    return *this;
-  }
-  Call& output(TensorRef ref) {
-    ref.storage = add_storage(ref, 0);
-    op_.outputs.emplace_back(std::move(ref));
-    return *this;
-  }
-  [[nodiscard]] Program program() const {
-    Program program = program_;
-    program.target = kHopper;
-    program.operators.push_back(op_);
-    return program;
-  }
-  /// "o3" for storage 3, "+bytes", "-n", "!bytes" for memory that stays.
-  [[nodiscard]] std::vector<std::string> script(const operators::WorkspaceTable& table = {}) const {
-    const Program whole = program();
-    std::vector<std::string> words;
-    const auto scripts = operators::call_scripts(whole, operators::cuda_traits(kHopper), table);
-    for (const operators::ScriptStep& step : scripts.at(0).steps) {
-      switch (step.kind) {
-        case operators::ScriptStep::Kind::kOutput:
-          words.push_back("o" + std::to_string(step.storage));
-          break;
-        case operators::ScriptStep::Kind::kTemporary:
-          words.push_back("+" + std::to_string(step.bytes));
-          break;
-        case operators::ScriptStep::Kind::kRelease:
-          words.push_back("-" + std::to_string(step.temporary));
-          break;
-        case operators::ScriptStep::Kind::kPersistent:
-          words.push_back("!" + std::to_string(step.bytes));
-          break;
-      }
-    }
-    return words;
-  }
-  [[nodiscard]] operators::ScriptSource source(const operators::WorkspaceTable& table = {}) const {
-    return operators::call_scripts(program(), operators::cuda_traits(kHopper), table).at(0).source;
-  }
-
- private:
-  program::StorageId add_storage(const TensorRef& ref, program::OperatorId at) {
-    const auto id = static_cast<program::StorageId>(program_.storages.size());
-    program_.storages.push_back({.id = id, .bytes = ref.bytes(), .allocated_at = at});
-    return id;
-  }
-  Program program_;
-  program::Operator op_;
-};
 
 using Words = std::vector<std::string>;
 
@@ -190,19 +107,41 @@ TEST(CallScript, CudnnAttentionBackwardSumsInFp32) {
             (Words{"o4", "o5", "o6", "+16908544", "-0"}));
 }
 
-TEST(CallScript, CudnnAttentionOfUnrecordedWidthsIsModelled) {
-  for (const auto& [width, source] :
-       {std::pair<std::int64_t, operators::ScriptSource>{128, operators::ScriptSource::kExact},
-        {160, operators::ScriptSource::kModelled}}) {
-    const Ints sizes{2, 4, 64, width};
-    EXPECT_EQ(cudnn_backward(sizes, sizes).source(), source) << width;
-    EXPECT_EQ(Call("aten::_scaled_dot_product_cudnn_attention")
-                  .tensor_argument(tensor(sizes, DType::kBFloat16))
-                  .output(tensor(sizes, DType::kBFloat16))
-                  .source(),
-              source)
-        << width;
+/// Attention as LLaMA's: (batch, head, row, width) in memory as (batch, row, head, width).
+TensorRef heads(std::int64_t width, DType dtype) {
+  TensorRef ref = tensor({2, 4, 64, width}, dtype);
+  ref.strides = {64 * 4 * width, width, 4 * width, 1};
+  return ref;
+}
+
+struct AttentionCall {
+  std::int64_t width = 64;
+  DType dtype = DType::kBFloat16;
+  bool mask = false;
+};
+
+Call cudnn_forward(const AttentionCall& wanted) {
+  const TensorRef of = heads(wanted.width, wanted.dtype);
+  Call call("aten::_scaled_dot_product_cudnn_attention");
+  for (int i = 0; i < 3; ++i) call.tensor_argument(of);
+  if (wanted.mask) {
+    call.tensor_argument(tensor({2, 4, 64, 64}, wanted.dtype));
+  } else {
+    call.argument(program::None{});
   }
+  call.argument(true).argument(0.0).argument(true).argument(false).argument(0.125);
+  call.output(of).output(tensor({2, 4, 64, 1})).argument_output(program::None{});
+  call.argument_output(program::None{}).argument_output(std::int64_t{64});
+  call.argument_output(std::int64_t{64}).output(tensor({}, DType::kInt64));
+  return call.output(tensor({}, DType::kInt64)).argument_output(program::None{});
+}
+
+TEST(CallScript, CudnnAttentionIsExactOnlyAsRecorded) {
+  EXPECT_EQ(cudnn_forward({}).source(), ScriptSource::kExact);
+  EXPECT_EQ(cudnn_forward({.width = 128}).source(), ScriptSource::kModelled);
+  EXPECT_EQ(cudnn_forward({.width = 32}).source(), ScriptSource::kModelled);
+  EXPECT_EQ(cudnn_forward({.dtype = DType::kFloat16}).source(), ScriptSource::kModelled);
+  EXPECT_EQ(cudnn_forward({.mask = true}).source(), ScriptSource::kModelled);
 }
 
 TensorRef channels_last(const Ints& sizes, DType dtype = DType::kBFloat16) {
@@ -487,14 +426,25 @@ TEST(CallScript, ScratchMemoryOfAGpuThatNobodyRecordedIsModelled) {
     fakes::ProgramBuilder builder(DType::kFloat32, target);
     const auto x = builder.input("x", {4, 4}, DType::kFloat32);
     const auto w = builder.parameter("w", {4, 4});
-    builder.call("aten::mm", {x, w}, {4, 4});   // makes cuBLAS's workspace
-    builder.call("aten::add", {x, w}, {4, 4});  // its output alone
+    builder.call("aten::mm", {x, w}, {4, 4});  // makes cuBLAS's workspace
+    builder.call("aten::relu", {x}, {4, 4});   // its output alone, by LibTorch's source
     const auto scripts =
         operators::call_scripts(builder.build(), operators::cuda_traits(target), {});
     EXPECT_EQ(scripts.at(0).source,
               sm == 90 ? operators::ScriptSource::kExact : operators::ScriptSource::kModelled);
     EXPECT_EQ(scripts.at(1).source, operators::ScriptSource::kExact);
   }
+}
+
+TEST(CallScript, EvidenceOfOneGpuSaysNothingOfAnother) {
+  const Program program = Call("aten::tril")
+                              .tensor_argument(tensor({8, 8}, DType::kBool))
+                              .argument(std::int64_t{0})
+                              .output(tensor({8, 8}, DType::kBool))
+                              .program();
+  EXPECT_EQ(call_scripts(program, cuda_traits(kHopper), {}).at(0).source, ScriptSource::kExact);
+  const CudaTraits ampere = cuda_traits({.kind = program::Target::Kind::kCuda, .sm = 80});
+  EXPECT_EQ(call_scripts(program, ampere, {}).at(0).source, ScriptSource::kModelled);
 }
 
 TEST(CudaTraits, AReplayNeedsNoLibrariesForAThreadOfBackward) {

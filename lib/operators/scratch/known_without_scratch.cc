@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "operators/scratch/known_without_scratch.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "operators/scratch/call_form.h"
+
+namespace elixir::operators {
+namespace {
+
+using program::Operator;
+using program::Program;
+using program::TensorRef;
+
+/// New geometry on the same storage: no kernel runs. Source: ATen/native/TensorShape.cpp,
+/// TensorConversions.cpp. Names without overloads, because all overloads are views.
+constexpr std::array<std::string_view, 37> kViews = {"aten::_conj",
+                                                     "aten::_neg_view",
+                                                     "aten::_reshape_alias",
+                                                     "aten::_unsafe_view",
+                                                     "aten::alias",
+                                                     "aten::as_strided",
+                                                     "aten::as_strided_",
+                                                     "aten::chunk",
+                                                     "aten::detach",
+                                                     "aten::detach_",
+                                                     "aten::diagonal",
+                                                     "aten::expand",
+                                                     "aten::imag",
+                                                     "aten::lift_fresh",
+                                                     "aten::movedim",
+                                                     "aten::narrow",
+                                                     "aten::permute",
+                                                     "aten::real",
+                                                     "aten::select",
+                                                     "aten::slice",
+                                                     "aten::split",
+                                                     "aten::split_with_sizes",
+                                                     "aten::squeeze",
+                                                     "aten::squeeze_",
+                                                     "aten::swapaxes",
+                                                     "aten::t",
+                                                     "aten::t_",
+                                                     "aten::transpose",
+                                                     "aten::transpose_",
+                                                     "aten::unbind",
+                                                     "aten::unfold",
+                                                     "aten::unsqueeze",
+                                                     "aten::unsqueeze_",
+                                                     "aten::view",
+                                                     "aten::view_as",
+                                                     "aten::view_as_complex",
+                                                     "aten::view_as_real"};
+
+/// Results that no kernel fills. Source: ATen/native/TensorFactories.cpp.
+constexpr std::array<std::string_view, 6> kEmpty = {"aten::empty",
+                                                    "aten::empty_like",
+                                                    "aten::empty_permuted",
+                                                    "aten::empty_strided",
+                                                    "aten::new_empty",
+                                                    "aten::new_empty_strided"};
+
+/// Elementwise operators that LibTorch writes with those of kElementwise: a number becomes a tensor
+/// on the host (ATen/native/BinaryOps.cpp), relu clamps (Activation.cpp). And kernels of one
+/// TensorIterator that are not structured (UnaryOps.cpp, Fill.cpp).
+constexpr std::array<std::string_view, 17> kWrittenWithElementwise = {"aten::abs",
+                                                                      "aten::abs_",
+                                                                      "aten::add.Scalar",
+                                                                      "aten::add_.Scalar",
+                                                                      "aten::div.Scalar",
+                                                                      "aten::div.Scalar_mode",
+                                                                      "aten::div_.Scalar",
+                                                                      "aten::div_.Scalar_mode",
+                                                                      "aten::fill_.Scalar",
+                                                                      "aten::mul.Scalar",
+                                                                      "aten::mul_.Scalar",
+                                                                      "aten::relu",
+                                                                      "aten::relu_",
+                                                                      "aten::square",
+                                                                      "aten::sub.Scalar",
+                                                                      "aten::sub_.Scalar",
+                                                                      "aten::zero_"};
+
+/// A result that is filled with a number, with a copy, or with both. A copy within one GPU needs no
+/// temporary memory: ATen/native/cuda/Copy.cu, copy_requires_temporaries. Source of the others:
+/// TensorFactories.cpp, TensorConversions.cpp, PadNd.cpp, TensorShape.cpp (`slice_backward`,
+/// `select_backward`).
+constexpr std::array<std::string_view, 16> kCopiesAndFills = {"aten::_to_copy",
+                                                              "aten::clone",
+                                                              "aten::constant_pad_nd",
+                                                              "aten::copy_",
+                                                              "aten::full",
+                                                              "aten::full_like",
+                                                              "aten::new_full",
+                                                              "aten::new_ones",
+                                                              "aten::new_zeros",
+                                                              "aten::ones",
+                                                              "aten::ones_like",
+                                                              "aten::scalar_tensor",
+                                                              "aten::select_backward",
+                                                              "aten::slice_backward",
+                                                              "aten::zeros",
+                                                              "aten::zeros_like"};
+
+template <class Names>
+bool names(const Names& list, std::string_view name) {
+  return std::binary_search(list.begin(), list.end(), name);
+}
+
+/// What kinds of tensors a call takes and gives.
+struct Places {
+  bool any = false;
+  bool on_host = false;        ///< any on the host
+  bool on_device = false;      ///< any on the device
+  bool array_on_host = false;  ///< any on the host that has dimensions
+  bool allocates_on_device = false;
+  bool complex = false;  ///< any of a complex dtype
+};
+
+Places places_of(const Operator& op, const Program& program) {
+  Places places;
+  const auto look = [&](const TensorRef& tensor) {
+    const auto& storage = program.storages.at(static_cast<std::size_t>(tensor.storage));
+    places.any = true;
+    (storage.on_host ? places.on_host : places.on_device) = true;
+    if (storage.on_host && !tensor.sizes.empty()) places.array_on_host = true;
+    if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
+    places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
+                     tensor.dtype == program::DType::kComplex128;
+  };
+  program::for_each_tensor(op.arguments, look);
+  program::for_each_tensor(op.outputs, look);
+  return places;
+}
+
+}  // namespace
+
+bool without_scratch_by_source(const Operator& op, const Program& program) {
+  const Places places = places_of(op, program);
+  // A call on the host alone does not know of the GPU.
+  if (places.any && !places.on_device) return true;
+  if (names(kViews, op.name)) return !places.allocates_on_device;
+  if (names(kEmpty, op.name)) return true;
+  // A conjugated view is written out before most kernels (ConjugateFallback.cpp), and abs makes a
+  // complex result first (UnaryOps.cpp).
+  if (places.complex) return false;
+  if (names(kCopiesAndFills, op.name)) return !places.on_host;
+  const std::string full = full_name(op);
+  // Kernels take numbers on the host as arguments.
+  return !places.array_on_host &&
+         (names(kElementwise, full) || names(kWrittenWithElementwise, full));
+}
+
+bool is_recorded_form(std::string_view form) {
+  return names(kRecordedForms, form);
+}
+
+WithoutScratch known_without_scratch(const Operator& op, const Program& program) {
+  if (without_scratch_by_source(op, program)) return WithoutScratch::kBySource;
+  return is_recorded_form(call_form(op, program)) ? WithoutScratch::kByEvidence
+                                                  : WithoutScratch::kNotKnown;
+}
+
+std::vector<std::string_view> names_without_scratch_by_source() {
+  std::vector<std::string_view> all(kElementwise);
+  all.insert(all.end(), kViews.begin(), kViews.end());
+  all.insert(all.end(), kEmpty.begin(), kEmpty.end());
+  all.insert(all.end(), kWrittenWithElementwise.begin(), kWrittenWithElementwise.end());
+  all.insert(all.end(), kCopiesAndFills.begin(), kCopiesAndFills.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace elixir::operators

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Calls without a rule that are known to ask the CUDA allocator for nothing beside their results.
+// Either LibTorch's source leaves no room for it, or calls of the same form were recorded and asked
+// for nothing. A call of neither kind is not known: nobody has looked at it.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+
+namespace elixir::operators {
+
+enum class WithoutScratch : std::uint8_t { kNotKnown, kBySource, kByEvidence };
+
+/// What is known of a call that allocates the storages in `program` with allocated_at == op.id.
+[[nodiscard]] WithoutScratch known_without_scratch(const program::Operator& op,
+                                                   const program::Program& program);
+
+/// Same for LibTorch's source alone.
+[[nodiscard]] bool without_scratch_by_source(const program::Operator& op,
+                                             const program::Program& program);
+
+/// Whether calls of this form (call_form.h) were recorded, and asked for what was predicted.
+[[nodiscard]] bool is_recorded_form(std::string_view form);
+
+/// The forms of recorded calls, sorted. Derived from recorded runs by
+/// tests/memory/recorded/recorded_forms_test.cc, which also writes the file.
+extern const std::vector<std::string_view> kRecordedForms;
+
+/// Names with overloads, sorted, for the documentation and for tests.
+[[nodiscard]] std::vector<std::string_view> names_without_scratch_by_source();
+
+/// LibTorch's elementwise operators whose kernels get one TensorIterator and nothing else, sorted.
+extern const std::vector<std::string_view> kElementwise;
+
+}  // namespace elixir::operators

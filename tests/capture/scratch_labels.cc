@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "scratch_labels.h"
+
+#include <set>
+#include <string_view>
+
+#include "operators/scratch/call_script.h"
+#include "operators/scratch/known_without_scratch.h"
+
+namespace elixir::capture {
+namespace {
+
+using operators::ScriptRuleKind;
+
+/// "`add.Tensor` `relu`": without LibTorch's namespace.
+std::string listed(const std::set<std::string_view>& names) {
+  constexpr std::string_view kNamespace = "aten::";
+  std::string text;
+  for (std::string_view name : names) {
+    if (name.starts_with(kNamespace)) name.remove_prefix(kNamespace.size());
+    text += (text.empty() ? "`" : " `") + std::string(name) + "`";
+  }
+  return text;
+}
+
+std::set<std::string_view> ruled(ScriptRuleKind kind) {
+  std::set<std::string_view> names;
+  for (const std::string_view name : operators::ruled_operators()) {
+    if (operators::rule_of(name) == kind) names.insert(name);
+  }
+  return names;
+}
+
+/// With an entry in the table of recorded forms, and without a rule.
+std::set<std::string_view> recorded() {
+  std::set<std::string_view> names;
+  for (const std::string_view form : operators::kRecordedForms) {
+    const std::string_view name = form.substr(0, form.find('('));
+    if (!operators::rule_of(name)) names.insert(name);
+  }
+  return names;
+}
+
+std::string row(std::string_view label, const std::set<std::string_view>& names) {
+  return "| " + std::string(label) + " | " + listed(names) + " |\n";
+}
+
+}  // namespace
+
+std::string scratch_section() {
+  const auto by_source = operators::names_without_scratch_by_source();
+  const auto of_library = operators::library_calls();
+  return "## Scratch memory\n\n"
+         "A call may ask the CUDA allocator for memory beside its results. The table says how that "
+         "is known\n"
+         "([design/memory.md](design/memory.md#where-a-number-comes-from)). Every operator that it "
+         "does not name is **modelled**:\n"
+         "nobody has looked at it, and 0 bytes are known. So are calls of a named operator that "
+         "its rule is not sure of, or whose\n"
+         "form was not recorded. A call whose tensors are all on the host is exact.\n\n"
+         "| scratch memory | operators |\n"
+         "| --- | --- |\n" +
+         row("exact, by rule", ruled(ScriptRuleKind::kOfSource)) +
+         row("exact by rule where the form was recorded, else modelled",
+             ruled(ScriptRuleKind::kNeedsRecord)) +
+         row("exact: none, by LibTorch's source; views always, others but for complex numbers",
+             {by_source.begin(), by_source.end()}) +
+         row("exact: none, where the form was recorded, else modelled", recorded()) +
+         row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
+         row("measured: calls in `profiles/workspaces`, else modelled",
+             {of_library.begin(), of_library.end()}) +
+         row("modelled, by rule", ruled(ScriptRuleKind::kEstimate));
+}
+
+}  // namespace elixir::capture
