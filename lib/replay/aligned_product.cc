@@ -6,6 +6,7 @@
 // product is split depends on its shape alone.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm.h>
@@ -45,6 +46,21 @@ void multiply(at::Tensor result, const at::Tensor& left, const at::Tensor& right
   }
 }
 
+/// For the few columns beside the aligned ones. cuBLAS's kernels for those count a result's elements
+/// in 32 bits, so rows that reach further come in groups.
+void multiply_in_row_groups(const at::Tensor& result,
+                            const at::Tensor& left,
+                            const at::Tensor& right,
+                            bool add) {
+  const std::int64_t rows = left.size(0);
+  const std::int64_t most_rows = std::max<std::int64_t>(
+      1, std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, result.stride(0)));
+  for (std::int64_t first = 0; first < rows; first += most_rows) {
+    const std::int64_t count = std::min(most_rows, rows - first);
+    multiply(result.narrow(0, first, count), left.narrow(0, first, count), right, add);
+  }
+}
+
 /// The same for rows and columns, each whole or split in two.
 void multiply_in_parts(const at::Tensor& result,
                        const at::Tensor& left,
@@ -59,10 +75,16 @@ void multiply_in_parts(const at::Tensor& result,
     for (int j = 0; j < 2; ++j) {
       const std::int64_t of_columns = column_parts[j + 1] - column_parts[j];
       if (of_columns == 0) continue;
-      multiply(result.narrow(0, row_parts[i], of_rows).narrow(1, column_parts[j], of_columns),
-               left.narrow(0, row_parts[i], of_rows),
-               right.narrow(1, column_parts[j], of_columns),
-               add);
+      const at::Tensor part =
+          result.narrow(0, row_parts[i], of_rows).narrow(1, column_parts[j], of_columns);
+      const bool is_rest = j > 0 && of_columns < columns;
+      const at::Tensor of_left = left.narrow(0, row_parts[i], of_rows);
+      const at::Tensor of_right = right.narrow(1, column_parts[j], of_columns);
+      if (is_rest) {
+        multiply_in_row_groups(part, of_left, of_right, add);
+      } else {
+        multiply(part, of_left, of_right, add);
+      }
     }
   }
 }
