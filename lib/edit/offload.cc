@@ -74,6 +74,12 @@ std::vector<Stay> stays_of(const Program& program, const Lifetimes& lifetimes) {
   return stays;
 }
 
+/// What a program says about its activations.
+struct Activations {
+  std::vector<Stay> stays;
+  std::vector<bool> may_leave;  ///< by storage
+};
+
 std::vector<bool> may_be_offloaded(const Program& program,
                                    const Lifetimes& lifetimes,
                                    const std::vector<Stay>& stays) {
@@ -86,6 +92,29 @@ std::vector<bool> may_be_offloaded(const Program& program,
              program.operators[lifetimes.storages[s].last_use].phase == Phase::kBackward;
   }
   return may;
+}
+
+Activations activations_of(const Program& program) {
+  const Lifetimes lifetimes = program::analyse_lifetimes(program);
+  std::vector<Stay> stays = stays_of(program, lifetimes);
+  std::vector<bool> may = may_be_offloaded(program, lifetimes, stays);
+  return {.stays = std::move(stays), .may_leave = std::move(may)};
+}
+
+/// The first that may not leave.
+std::optional<StorageId> first_that_stays(const Activations& activations,
+                                          const std::vector<StorageId>& storages) {
+  const auto found = std::find_if_not(storages.begin(), storages.end(), [&](StorageId s) {
+    return s >= 0 && static_cast<std::size_t>(s) < activations.may_leave.size() &&
+           activations.may_leave[s];
+  });
+  return found == storages.end() ? std::nullopt : std::optional(*found);
+}
+
+std::int64_t largest_of(const Program& program, const std::vector<StorageId>& storages) {
+  std::int64_t bytes = 0;
+  for (const StorageId s : storages) bytes = std::max(bytes, program.storages[s].bytes);
+  return bytes;
 }
 
 /// All bytes of a storage.
@@ -130,7 +159,6 @@ class OffloadRewriter {
     TensorRef home;  ///< where forward made it
     TensorRef on_host;
     TensorRef returned;  ///< what backward reads
-    bool left = false;   ///< its first memory is free
   };
 
   void add_trip(StorageId s) {
@@ -189,7 +217,6 @@ class OffloadRewriter {
 
   void end_offload(StorageId s, const Operator& beside) {
     add(operators::kOffloadEnd, {trips_[s].home, trips_[s].on_host}, {}, beside);
-    trips_[s].left = true;
     leaving_bytes_ -= bytes_of(s);
   }
 
@@ -253,15 +280,13 @@ class OffloadRewriter {
 }  // namespace
 
 std::vector<StorageId> offloadable(const Program& program) {
-  const Lifetimes lifetimes = program::analyse_lifetimes(program);
-  const std::vector<Stay> stays = stays_of(program, lifetimes);
-  const std::vector<bool> may = may_be_offloaded(program, lifetimes, stays);
+  const Activations activations = activations_of(program);
   std::vector<StorageId> found;
-  for (std::size_t s = 0; s < may.size(); ++s) {
-    if (may[s]) found.push_back(static_cast<StorageId>(s));
+  for (std::size_t s = 0; s < activations.may_leave.size(); ++s) {
+    if (activations.may_leave[s]) found.push_back(static_cast<StorageId>(s));
   }
   std::stable_sort(found.begin(), found.end(), [&](StorageId a, StorageId b) {
-    return stays[a].final_at < stays[b].final_at;
+    return activations.stays[a].final_at < activations.stays[b].final_at;
   });
   return found;
 }
@@ -270,8 +295,7 @@ std::vector<StorageId> worth_offloading(const Program& program, double share) {
   constexpr std::int64_t kSmallPart = 64;
   std::vector<StorageId> found = offloadable(program);
   const auto bytes_of = [&](StorageId s) { return program.storages[s].bytes; };
-  std::int64_t largest_bytes = 0;
-  for (const StorageId s : found) largest_bytes = std::max(largest_bytes, bytes_of(s));
+  const std::int64_t largest_bytes = largest_of(program, found);
   std::erase_if(found, [&](StorageId s) { return bytes_of(s) < largest_bytes / kSmallPart; });
   double left_bytes = 0;
   for (const StorageId s : found) left_bytes += share * static_cast<double>(bytes_of(s));
@@ -285,30 +309,21 @@ std::vector<StorageId> worth_offloading(const Program& program, double share) {
 
 std::optional<StorageId> not_offloadable(const Program& program,
                                          const std::vector<StorageId>& storages) {
-  const Lifetimes lifetimes = program::analyse_lifetimes(program);
-  const std::vector<bool> may = may_be_offloaded(program, lifetimes, stays_of(program, lifetimes));
-  const auto found = std::find_if_not(storages.begin(), storages.end(), [&](StorageId s) {
-    return s >= 0 && static_cast<std::size_t>(s) < may.size() && may[s];
-  });
-  return found == storages.end() ? std::nullopt : std::optional(*found);
+  return first_that_stays(activations_of(program), storages);
 }
 
 Program offload(const Program& program,
                 const std::vector<StorageId>& storages,
                 std::int64_t window_bytes) {
-  if (const auto other = not_offloadable(program, storages)) {
+  const Activations activations = activations_of(program);
+  if (const auto other = first_that_stays(activations, storages)) {
     throw Error(ErrorCode::kInternal, "storage {} cannot wait on the host", *other);
   }
-  const std::vector<Stay> stays = stays_of(program, program::analyse_lifetimes(program));
-  return OffloadRewriter(program, stays, window_bytes).run(program, storages);
+  return OffloadRewriter(program, activations.stays, window_bytes).run(program, storages);
 }
 
 std::int64_t offload_window_bytes(const Program& program, const std::vector<StorageId>& storages) {
-  std::int64_t largest_bytes = 0;
-  for (const StorageId s : storages) {
-    largest_bytes = std::max(largest_bytes, program.storages[s].bytes);
-  }
-  return 2 * largest_bytes;
+  return 2 * largest_of(program, storages);
 }
 
 std::int64_t offloaded_bytes(const Program& program) {

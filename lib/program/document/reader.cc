@@ -245,21 +245,20 @@ MemorySummary read_memory(const JsonCursor& cursor, bool with_certainty, std::si
                           "process_peak_bytes",
                           "certainty"};
   cursor.only_keys(kKeys);
-  const auto bytes = [](const JsonCursor& value) { return bytes_figure(value); };
   const auto maybe = [&](std::string_view key) {
     const auto value = cursor.nullable(key);
-    return value ? std::optional<std::int64_t>(bytes(*value)) : std::nullopt;
+    return value ? std::optional<std::int64_t>(bytes_figure(*value)) : std::nullopt;
   };
   std::optional<Certainty> certainty;
   if (with_certainty) {
     if (const auto value = cursor.nullable("certainty")) certainty = read_certainty(*value, calls);
   }
-  return {.parameters_bytes = bytes(cursor.at("parameters_bytes")),
-          .buffers_bytes = bytes(cursor.at("buffers_bytes")),
-          .gradients_bytes = bytes(cursor.at("gradients_bytes")),
-          .optimizer_bytes = bytes(cursor.at("optimizer_bytes")),
-          .activations_peak_bytes = bytes(cursor.at("activations_peak_bytes")),
-          .peak_allocated_bytes = bytes(cursor.at("peak_allocated_bytes")),
+  return {.parameters_bytes = bytes_figure(cursor.at("parameters_bytes")),
+          .buffers_bytes = bytes_figure(cursor.at("buffers_bytes")),
+          .gradients_bytes = bytes_figure(cursor.at("gradients_bytes")),
+          .optimizer_bytes = bytes_figure(cursor.at("optimizer_bytes")),
+          .activations_peak_bytes = bytes_figure(cursor.at("activations_peak_bytes")),
+          .peak_allocated_bytes = bytes_figure(cursor.at("peak_allocated_bytes")),
           .peak_reserved_bytes = maybe("peak_reserved_bytes"),
           .process_peak_bytes = maybe("process_peak_bytes"),
           .certainty = std::move(certainty)};

@@ -119,6 +119,9 @@ class Checker {
   };
   /// What an executed operator means for activations on the host.
   void movement(const Task& task, const program::Operator& op);
+  /// The activation whose storage on the device the task moves. nullptr, and a problem, when
+  /// `on_host` is not its buffer.
+  Trip* trip_of(const Task& task, program::StorageId Trip::*on_device, BufferId on_host);
   void offload(const Task& task);
   void reload(const Task& task);
 

@@ -9,6 +9,7 @@
 
 namespace elixir::schedule {
 
+using program::StorageId;
 using program::TensorRef;
 
 void Checker::movement(const Task& task, const program::Operator& op) {
@@ -36,50 +37,50 @@ void Checker::movement(const Task& task, const program::Operator& op) {
   }
 }
 
+Checker::Trip* Checker::trip_of(const Task& task, StorageId Trip::*on_device, BufferId on_host) {
+  const auto found = std::find_if(trips_.begin(), trips_.end(), [&](const auto& entry) {
+    return entry.second.*on_device == task.storage;
+  });
+  if (found == trips_.end() || on_host < 0 ||
+      on_host != find(BufferRole::kOffloaded, found->first)) {
+    problem_at(task,
+               "moves storage {} and buffer {}, which do not belong together",
+               task.storage,
+               on_host);
+    return nullptr;
+  }
+  if (task.bytes != found->second.bytes) {
+    problem_at(task,
+               "moves {} of the {} bytes of storage {}",
+               task.bytes,
+               found->second.bytes,
+               task.storage);
+  }
+  return &found->second;
+}
+
 void Checker::offload(const Task& task) {
   on_stream(task, Stream::kDeviceToHost);
-  const auto found = std::find_if(trips_.begin(), trips_.end(), [&](const auto& entry) {
-    return entry.second.leaves == task.storage;
-  });
-  if (found == trips_.end() || task.destination < 0 ||
-      task.destination != find(BufferRole::kOffloaded, found->first)) {
-    problem_at(task, "moves storage {} to buffer {}, not its own", task.storage, task.destination);
-    return;
-  }
-  Trip& trip = found->second;
-  if (!alive_[task.storage] || next_operator_[task.micro_batch] <= trip.begins ||
+  Trip* trip = trip_of(task, &Trip::leaves, task.destination);
+  if (trip == nullptr) return;
+  if (!alive_[task.storage] || next_operator_[task.micro_batch] <= trip->begins ||
       task.micro_batch != current_) {
     problem_at(task, "moves storage {}, which is not there or not final", task.storage);
     return;
   }
-  if (task.bytes != trip.bytes) {
-    problem_at(
-        task, "moves {} of the {} bytes of storage {}", task.bytes, trip.bytes, task.storage);
-  }
   touch_storage(task, task.storage, false);
   touch_buffer(task, task.destination, true);
-  trip.offloaded_in = task.micro_batch;
+  trip->offloaded_in = task.micro_batch;
 }
 
 void Checker::reload(const Task& task) {
   on_stream(task, Stream::kHostToDevice);
-  const auto found = std::find_if(trips_.begin(), trips_.end(), [&](const auto& entry) {
-    return entry.second.returns == task.storage;
-  });
-  if (found == trips_.end() || task.source < 0 ||
-      task.source != find(BufferRole::kOffloaded, found->first)) {
-    problem_at(task, "moves buffer {} to storage {}, not its own", task.source, task.storage);
-    return;
-  }
-  const Trip& trip = found->second;
-  if (!alive_[task.storage] || !awaited_[task.storage] || trip.offloaded_in != task.micro_batch ||
+  const Trip* trip = trip_of(task, &Trip::returns, task.source);
+  if (trip == nullptr) return;
+  if (!alive_[task.storage] || !awaited_[task.storage] || trip->offloaded_in != task.micro_batch ||
       task.micro_batch != current_) {
     problem_at(task, "moves a storage that is not on the host to storage {}", task.storage);
     return;
-  }
-  if (task.bytes != trip.bytes) {
-    problem_at(
-        task, "moves {} of the {} bytes of storage {}", task.bytes, trip.bytes, task.storage);
   }
   touch_buffer(task, task.source, false);
   touch_storage(task, task.storage, true);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "core/error.h"
 #include "schedule/buffers.h"
 #include "schedule/loads.h"
+#include "schedule/lower/activation_copies.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/lower/updates.h"
 #include "schedule/schedule.h"
@@ -26,7 +26,6 @@
 namespace elixir::schedule {
 namespace {
 
-using operators::Movement;
 using plan::Chunk;
 using plan::Home;
 using program::OperatorId;
@@ -58,12 +57,6 @@ struct MicroBatch {
   TaskId loss_read = -1;
 };
 
-/// An activation's memory on the host, and the latest tasks that used it.
-struct HostCopy {
-  BufferId buffer = -1;
-  TaskId written = -1, read = -1;
-};
-
 /// What happens once an operator has run, before the next one does.
 struct OperatorEnd {
   std::span<const std::int32_t> gradients_ready;
@@ -89,18 +82,6 @@ StepBuffers step_buffers(const program::Program& program,
   StepBuffers buffers = chunk_buffers(plan, trained, micro_batches);
   add_tensor_buffers(buffers.all, program, lifetimes);
   return buffers;
-}
-
-std::map<StorageId, HostCopy> host_copies(const StepBuffers& buffers) {
-  std::map<StorageId, HostCopy> copies;
-  for (const Buffer& buffer : buffers.all) {
-    if (buffer.role == BufferRole::kOffloaded) copies[buffer.chunk] = {.buffer = buffer.id};
-  }
-  return copies;
-}
-
-StorageId storage_of(const std::vector<program::Argument>& tensors, std::size_t position) {
-  return std::get<program::TensorRef>(tensors.at(position)).storage;
 }
 
 std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
@@ -132,7 +113,7 @@ class Lowering {
         buffers_(step_buffers(program, lifetimes, plan, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_read_(program.parameters.size(), -1),
-        host_copies_(host_copies(buffers_)),
+        copies_(program, program_needs.movements, buffers_, tasks_),
         loads_(
             choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
         updates_(plan, buffers_, chunk_tasks_, tasks_) {
@@ -221,6 +202,14 @@ class Lowering {
     }
   }
 
+  /// A range that begins with the end of a copy waits for it.
+  void await_copy(OperatorId op) {
+    const TaskId copy = copies_.awaited_by(op);
+    if (copy < 0) return;
+    close_range(op);
+    now_.range.after.push_back(copy);
+  }
+
   /// Issues the fetches whose block is free once position `here` has run.
   void fetch_freed(std::int64_t here) {
     while (loads_.frees_at(here)) {
@@ -264,13 +253,13 @@ class Lowering {
                           .frees_block = loads_.frees_at(position(op)),
                           .makes_loss = op == program_needs_.loss_ready,
                           .frees_gradients = program_needs_.ends_gradients[op],
-                          .begins_copy = begins_copy(program_needs_.movements[op]),
+                          .begins_copy = copies_.begins(op),
                           .finished = finished_chunks(op)};
     if (end.nothing()) return;
     close_range(op + 1);
     fetch_freed(position(op));
     if (end.makes_loss) read_loss();
-    if (end.begins_copy) begin_copy(program_.operators[op]);
+    if (end.begins_copy) copies_.begin(op, now_.index, last_compute_);
     for (const std::int32_t parameter : end.gradients_ready) {
       const std::int32_t chunk = places_[parameter].chunk;
       if (needs_.chunks[chunk].trained) {
@@ -302,39 +291,6 @@ class Lowering {
                                  .micro_batch = now_.index,
                                  .bytes = program_.loss.bytes()},
                                 {last_compute_});
-  }
-
-  // --- Activations on the host ------------------------------------------------------------------
-
-  static bool begins_copy(Movement movement) {
-    return movement == Movement::kOffloadBegin || movement == Movement::kReloadBegin;
-  }
-
-  void begin_copy(const program::Operator& op) {
-    const bool leaves = program_needs_.movements[op.id] == Movement::kOffloadBegin;
-    const StorageId on_host = storage_of(leaves ? op.outputs : op.arguments, 0);
-    const StorageId on_device = storage_of(leaves ? op.arguments : op.outputs, 0);
-    HostCopy& copy = host_copies_.at(on_host);
-    const TaskId task =
-        tasks_.add({.kind = leaves ? TaskKind::kOffload : TaskKind::kReload,
-                    .stream = leaves ? Stream::kDeviceToHost : Stream::kHostToDevice,
-                    .micro_batch = now_.index,
-                    .source = leaves ? -1 : copy.buffer,
-                    .destination = leaves ? copy.buffer : -1,
-                    .storage = on_device,
-                    .bytes = bytes_of(on_device)},
-                   {last_compute_, leaves ? copy.read : copy.written});
-    (leaves ? copy.written : copy.read) = task;
-  }
-
-  /// A range that begins with the end of a copy waits for it.
-  void await_copy(OperatorId op) {
-    const Movement movement = program_needs_.movements[op];
-    const bool leaves = movement == Movement::kOffloadEnd;
-    if (!leaves && movement != Movement::kReloadEnd) return;
-    close_range(op);
-    const HostCopy& copy = host_copies_.at(storage_of(program_.operators[op].arguments, 1));
-    now_.range.after.push_back(leaves ? copy.written : copy.read);
   }
 
   // --- Gradients ---------------------------------------------------------------------------------
@@ -441,9 +397,9 @@ class Lowering {
   TaskList tasks_;
   const StepBuffers buffers_;
 
-  std::vector<ChunkTasks> chunk_tasks_;        // by chunk
-  std::vector<TaskId> landing_read_;           // by parameter: who last read its landing place
-  std::map<StorageId, HostCopy> host_copies_;  // by the storage of the copy
+  std::vector<ChunkTasks> chunk_tasks_;  // by chunk
+  std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
+  ActivationCopies copies_;
   LoadQueue loads_;
   Updates updates_;
   MicroBatch now_;

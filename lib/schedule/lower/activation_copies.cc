@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/lower/activation_copies.h"
+
+#include <cstddef>
+#include <variant>
+
+namespace elixir::schedule {
+namespace {
+
+using operators::Movement;
+using program::OperatorId;
+using program::StorageId;
+
+StorageId storage_of(const std::vector<program::Argument>& tensors, std::size_t position) {
+  return std::get<program::TensorRef>(tensors.at(position)).storage;
+}
+
+}  // namespace
+
+ActivationCopies::ActivationCopies(const program::Program& program,
+                                   const std::vector<Movement>& movements,
+                                   const StepBuffers& buffers,
+                                   TaskList& tasks)
+    : program_(program), movements_(movements), tasks_(tasks) {
+  for (const Buffer& buffer : buffers.all) {
+    if (buffer.role == BufferRole::kOffloaded) copies_[buffer.chunk] = {.buffer = buffer.id};
+  }
+}
+
+bool ActivationCopies::begins(OperatorId op) const {
+  return movements_[op] == Movement::kOffloadBegin || movements_[op] == Movement::kReloadBegin;
+}
+
+void ActivationCopies::begin(OperatorId op, int micro_batch, TaskId range) {
+  const program::Operator& call = program_.operators[op];
+  const bool leaves = movements_[op] == Movement::kOffloadBegin;
+  const StorageId on_host = storage_of(leaves ? call.outputs : call.arguments, 0);
+  const StorageId on_device = storage_of(leaves ? call.arguments : call.outputs, 0);
+  HostCopy& copy = copies_.at(on_host);
+  const TaskId task = tasks_.add({.kind = leaves ? TaskKind::kOffload : TaskKind::kReload,
+                                  .stream = leaves ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                                  .micro_batch = micro_batch,
+                                  .source = leaves ? -1 : copy.buffer,
+                                  .destination = leaves ? copy.buffer : -1,
+                                  .storage = on_device,
+                                  .bytes = program_.storages[on_device].bytes},
+                                 {range, leaves ? copy.read : copy.written});
+  (leaves ? copy.written : copy.read) = task;
+}
+
+TaskId ActivationCopies::awaited_by(OperatorId op) const {
+  const bool leaves = movements_[op] == Movement::kOffloadEnd;
+  if (!leaves && movements_[op] != Movement::kReloadEnd) return -1;
+  const HostCopy& copy = copies_.at(storage_of(program_.operators[op].arguments, 1));
+  return leaves ? copy.written : copy.read;
+}
+
+}  // namespace elixir::schedule
