@@ -3,7 +3,6 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -29,6 +28,21 @@ constexpr std::int64_t kLossSlotBytes = 16;
 
 char* advance(void* memory, std::int64_t bytes) {
   return static_cast<char*>(memory) + bytes;
+}
+
+/// Whether the step before must be settled before a task of this kind (schedule.h).
+bool needs_settled_step(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kLoadInputs:
+    case TaskKind::kFetch:
+    case TaskKind::kEvict:
+    case TaskKind::kCompute:
+    case TaskKind::kOffload:
+    case TaskKind::kReload:
+      return false;
+    default:
+      return true;
+  }
 }
 
 /// `tensor` with the layout that the program requires.
@@ -125,14 +139,14 @@ void Executor::unbind_chunk(std::int32_t chunk) {
   }
 }
 
-void Executor::begin(const MicroBatches& batch) {
+std::vector<std::vector<at::Tensor>> Executor::conforming(const MicroBatches& batch) const {
   if (batch.size() != tables_.size()) {
     throw Error(ErrorCode::kDataMismatch,
                 "{} micro-batches given, the plan has {}",
                 batch.size(),
                 tables_.size());
   }
-  inputs_.clear();
+  std::vector<std::vector<at::Tensor>> inputs;
   for (const std::vector<at::Tensor>& micro_batch : batch) {
     if (micro_batch.size() != program_.inputs.size()) {
       throw Error(ErrorCode::kDataMismatch,
@@ -140,13 +154,12 @@ void Executor::begin(const MicroBatches& batch) {
                   micro_batch.size(),
                   program_.inputs.size());
     }
-    std::vector<at::Tensor>& conforming = inputs_.emplace_back();
+    std::vector<at::Tensor>& conforming = inputs.emplace_back();
     for (std::size_t i = 0; i < micro_batch.size(); ++i) {
       conforming.push_back(conform(micro_batch[i], program_.inputs[i]));
     }
   }
-  seeded_.assign(tables_.size(), false);
-  traffic_ = {};
+  return inputs;
 }
 
 void Executor::release_everything() {
@@ -156,23 +169,18 @@ void Executor::release_everything() {
       unbind_chunk(static_cast<std::int32_t>(c));
     }
   }
-  inputs_.clear();
 }
 
-StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int64_t step) {
-  begin(batch);
-  seed_ = seed;
-  step_ = step;
-  StepReport report;
-  const auto start = std::chrono::steady_clock::now();
-  parts_.device.begin_step(schedule_.tasks.empty() ? 0 : schedule_.tasks.back().id + 1);
-  const auto abandon = [this] {
-    parts_.device.abandon_step();
-    release_everything();
-  };
+void Executor::abandon() noexcept {
+  parts_.device.abandon_steps();
+  release_everything();
+  under_way_.clear();
+}
+
+template <class Work>
+void Executor::guarded(Work work) {
   try {
-    for (const Task& task : schedule_.tasks) issue(task);
-    report.tasks = parts_.device.end_step();
+    work();
   } catch (const c10::OutOfMemoryError& error) {
     const std::string what = error.what_without_backtrace();
     abandon();
@@ -187,8 +195,43 @@ StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int
     abandon();
     throw;
   }
-  report.step_ns =
-      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+void Executor::issue(const MicroBatches& batch,
+                     std::uint64_t seed,
+                     std::int64_t step,
+                     const std::function<void()>& settle) {
+  std::vector<std::vector<at::Tensor>> inputs = conforming(batch);
+  seed_ = seed;
+  step_ = step;
+  seeded_.assign(tables_.size(), false);
+  guarded([&] {
+    parts_.device.begin_step(schedule_.tasks.empty() ? 0 : schedule_.tasks.back().id + 1);
+    under_way_.push_back({.inputs = std::move(inputs)});
+    bool settled = false;
+    for (const Task& task : schedule_.tasks) {
+      if (!settled && needs_settled_step(task.kind)) {
+        settle();
+        settled = true;
+      }
+      issue(task);
+    }
+    if (!settled) settle();
+    // Operators' memory comes and goes in issue order, so the step's peak is known.
+    under_way_.back().peak_device_bytes = parts_.device.peak_bytes();
+    parts_.device.end_issue();
+  });
+  release_everything();
+}
+
+StepReport Executor::finish() {
+  StepReport report;
+  guarded([&] {
+    StepTimes times = parts_.device.end_step();
+    report.step_ns = times.end_ns - std::max(times.begin_ns, last_end_ns_);
+    last_end_ns_ = times.end_ns;
+    report.tasks = std::move(times.tasks);
+  });
   report.micro_losses = losses();
   for (const float loss : report.micro_losses) report.loss += loss;
   report.loss /= static_cast<double>(report.micro_losses.size());
@@ -196,10 +239,19 @@ StepReport Executor::run(const MicroBatches& batch, std::uint64_t seed, std::int
     const schedule::TaskTime& time = report.tasks[task.id];
     report.busy_ns[static_cast<std::size_t>(task.stream)] += time.end_ns - time.start_ns;
   }
-  report.memory = {parts_.device.peak_bytes(), parts_.buffers.host_bytes()};
-  report.traffic = traffic_;
-  release_everything();
+  const StepUnderWay& step = under_way_.front();
+  report.memory = {step.peak_device_bytes, parts_.buffers.host_bytes()};
+  report.traffic = step.traffic;
+  under_way_.pop_front();
   return report;
+}
+
+void Executor::wait_for_losses() {
+  guarded([&] {
+    for (const Task& task : schedule_.tasks) {
+      if (task.kind == TaskKind::kReadLoss) parts_.device.wait_for(task.id);
+    }
+  });
 }
 
 void Executor::fail_out_of_memory(const std::string& what) {
@@ -242,14 +294,14 @@ void Executor::issue(const Task& task) {
     case TaskKind::kCompute:
       return issue_compute(task);
     case TaskKind::kFetch:
-      ++traffic_.fetches;
+      ++under_way_.back().traffic.fetches;
       issue_copy(task,
                  parts_.buffers.at(task.destination),
                  parts_.buffers.find(BufferRole::kParameters, task.chunk),
                  parts_.plan.chunks[task.chunk].bytes);
       return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
     case TaskKind::kEvict: {
-      ++traffic_.evictions;
+      ++under_way_.back().traffic.evictions;
       unbind_chunk(task.chunk);
       void* block = parts_.buffers.at(task.source);
       const std::int64_t bytes = parts_.poison ? schedule_.buffers[task.source].bytes : 0;
@@ -264,8 +316,11 @@ void Executor::issue(const Task& task) {
     case TaskKind::kGradientNorm:
       return issue_norm(task);
     case TaskKind::kClip:
-      return parts_.device.issue(
-          task, [optimizer = parts_.optimizer](StreamOperations&) { optimizer->clip(); });
+      return parts_.device.issue(task, [optimizer = parts_.optimizer](StreamOperations&) {
+        optimizer->clip();
+        // No later task may run: the gradients are still needed, to tell which of them it is.
+        if (optimizer->norm_overflowed()) throw NormNotFinite();
+      });
     case TaskKind::kMoveGradients:
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
@@ -290,8 +345,11 @@ void Executor::issue(const Task& task) {
 }
 
 void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
-  if (stream == schedule::Stream::kHostToDevice) traffic_.host_to_device_bytes += bytes;
-  if (stream == schedule::Stream::kDeviceToHost) traffic_.device_to_host_bytes += bytes;
+  plan::Traffic& traffic = under_way_.back().traffic;
+  if (stream == schedule::Stream::kHostToDevice || stream == schedule::Stream::kDeviceUpdate) {
+    traffic.host_to_device_bytes += bytes;
+  }
+  if (stream == schedule::Stream::kDeviceToHost) traffic.device_to_host_bytes += bytes;
 }
 
 void Executor::issue_copy(const Task& task, void* to, const void* from, std::int64_t bytes) {
@@ -311,7 +369,7 @@ void Executor::issue_inputs(const Task& task) {
     const program::TensorRef& ref = program_.inputs[i].tensor;
     void* memory = parts_.buffers.find(BufferRole::kInput, static_cast<std::int32_t>(i));
     copies.push_back({advance(memory, ref.offset * program::element_bytes(ref.dtype)),
-                      inputs_[task.micro_batch][i].const_data_ptr(),
+                      under_way_.back().inputs[task.micro_batch][i].const_data_ptr(),
                       ref.bytes()});
     count_copy(task.stream, ref.bytes());
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Runs one schedule on one device. Issues its tasks in order, binds chunks to blocks, and keeps
-// operators' storages per micro-batch. Its effects on memory are those that schedule.h defines,
-// task by task. It owns no weights.
+// Runs one schedule on one device, step after step. Issues its tasks in order, binds chunks to
+// blocks, and keeps operators' storages per micro-batch. Its effects on memory are those that
+// schedule.h defines, task by task. It owns no weights.
+//
+// The caller must finish() every step, in order. It may issue() one step while the step before is
+// under way.
 
-#include <array>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -42,11 +46,23 @@ class Executor {
  public:
   Executor(const ExecutorParts& parts, schedule::Schedule schedule);
 
-  /// Runs the schedule once. `step` counts from 1. Fills the whole report except what only the
-  /// optimizer knows. Throws kDataMismatch before anything runs. Throws kOutOfMemory or
-  /// kDeviceFailure during the run: then storages are released, but parameters may be partly
-  /// updated.
-  StepReport run(const MicroBatches& batch, std::uint64_t seed, std::int64_t step);
+  /// Issues a step; `step` counts from 1. Calls `settle` once, before the first task that may only
+  /// run when the step before is settled (schedule.h). Throws kDataMismatch before anything runs.
+  /// Throws kOutOfMemory, kDeviceFailure or what a task has thrown, of this step or the one before:
+  /// then the steps under way are discarded, but parameters may be partly updated.
+  void issue(const MicroBatches& batch,
+             std::uint64_t seed,
+             std::int64_t step,
+             const std::function<void()>& settle);
+  /// Waits until the oldest step under way has ended. Fills its whole report except what only the
+  /// optimizer knows. Throws as issue() does.
+  [[nodiscard]] StepReport finish();
+  /// Waits for the losses of the newest step, which is under way.
+  void wait_for_losses();
+  /// Those read last, one per micro-batch.
+  [[nodiscard]] std::vector<float> losses() const;
+  /// Waits for running work and discards the steps under way.
+  void abandon() noexcept;
 
   [[nodiscard]] const schedule::Schedule& schedule() const { return schedule_; }
   void replace_schedule(schedule::Schedule schedule) { schedule_ = std::move(schedule); }
@@ -57,7 +73,16 @@ class Executor {
   void bind_statics();
   void bind_chunk(std::int32_t chunk, void* memory);
   void unbind_chunk(std::int32_t chunk);
-  void begin(const MicroBatches& batch);
+  /// What a step needs until it has ended.
+  struct StepUnderWay {
+    std::vector<std::vector<at::Tensor>> inputs;
+    std::int64_t peak_device_bytes = 0;
+    plan::Traffic traffic;
+  };
+  [[nodiscard]] std::vector<std::vector<at::Tensor>> conforming(const MicroBatches& batch) const;
+  /// Runs `work`. When it fails, abandons the steps under way.
+  template <class Work>
+  void guarded(Work work);
   void release_everything();
   void issue(const schedule::Task& task);
   void issue_compute(const schedule::Task& task);
@@ -73,7 +98,6 @@ class Executor {
   void count_copy(schedule::Stream stream, std::int64_t bytes);
   [[nodiscard]] void* gradients_of(std::int32_t chunk) const;
   [[noreturn]] void fail_out_of_memory(const std::string& what);
-  [[nodiscard]] std::vector<float> losses() const;
 
   ExecutorParts parts_;
   const program::Program& program_;
@@ -81,12 +105,12 @@ class Executor {
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
   char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch
-  // State of the current run:
-  std::vector<std::vector<at::Tensor>> inputs_;
+  std::deque<StepUnderWay> under_way_;        ///< oldest first
+  double last_end_ns_ = 0;                    ///< of the last step that has ended
+  // Of the step that is being issued:
   std::vector<bool> seeded_;
   std::uint64_t seed_ = 0;
   std::int64_t step_ = 0;
-  plan::Traffic traffic_;
 };
 
 }  // namespace elixir::runtime

@@ -19,6 +19,9 @@
 
 namespace elixir::runtime {
 
+/// Thrown by a step's clip task, so that no later task runs.
+struct NormNotFinite {};
+
 class OptimizerPass {
  public:
   /// The arrays of one chunk, each from its element 0. `parameters` may be the master itself.
@@ -56,6 +59,8 @@ class OptimizerPass {
   void clip();
   void update(std::int32_t index, const Chunk& chunk, StreamOperations& operations) const;
 
+  /// The step that begin_step() began; 0 before the first.
+  [[nodiscard]] std::int64_t step() const { return step_; }
   /// Of this step, after clip().
   [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
   /// Whether gradients and updates of this step were finite. Call it when all tasks are done.

@@ -150,6 +150,7 @@ struct Trainer::State {
   std::unique_ptr<Executor> executor;
   std::map<std::string, std::unique_ptr<Evaluation>> evaluations;  ///< by fingerprint
   std::int64_t steps_done = 0;
+  std::shared_ptr<PendingStep::Outcome> under_way;  ///< the step that is not settled yet
 
   State(capture::Captured captured, plan::Plan wanted, TrainerOptions trainer_options)
       : plan(std::move(wanted)),
@@ -159,6 +160,12 @@ struct Trainer::State {
         layouts(lay_out_parameters(replay.program(), plan, options.optimizer.no_decay)),
         optimizer(replay.program(), plan, options.optimizer, layouts) {}
 
+  ~State() {
+    if (device) device->abandon_steps();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   [[nodiscard]] const program::Program& program() const { return replay.program(); }
 
   void build();
@@ -166,6 +173,11 @@ struct Trainer::State {
   void write_buffer(const program::Buffer& buffer, const at::Tensor& value);
   [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
+  PendingStep start_step(const MicroBatches& batch, double learning_rate);
+  /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
+  void settle();
+  /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
+  [[nodiscard]] Error not_finite(std::int64_t step) const;
 };
 
 void Trainer::State::build() {
@@ -298,36 +310,87 @@ Trainer::Trainer(capture::Captured captured,
 
 Trainer::~Trainer() = default;
 
-StepReport Trainer::step(const MicroBatches& batch, double learning_rate) {
-  State& state = *state_;
-  const std::int64_t step = state.steps_done + 1;
-  state.optimizer.begin_step(step, learning_rate, state.plan.accumulation_steps);
-  StepReport report = state.executor->run(batch, state.options.seed, step);
-  report.gradient_norm = state.optimizer.gradient_norm();
-  if (!state.options.keep_task_times) report.tasks.clear();
-  for (std::size_t m = 0; m < report.micro_losses.size(); ++m) {
-    if (std::isfinite(report.micro_losses[m])) continue;
-    throw Error(
-        ErrorCode::kLossNotFinite, "the loss of step {} is {}", step, report.micro_losses[m])
+Error Trainer::State::not_finite(std::int64_t step) const {
+  const std::vector<float> losses = executor->losses();
+  for (std::size_t m = 0; m < losses.size(); ++m) {
+    if (std::isfinite(losses[m])) continue;
+    return Error(ErrorCode::kLossNotFinite, "the loss of step {} is {}", step, losses[m])
         .help("lower the learning rate, clip gradients (--clip-norm), or check the data")
-        .note(fmt::format("micro-batch {} of {}", m, report.micro_losses.size()));
+        .note(fmt::format("micro-batch {} of {}", m, losses.size()));
   }
-  if (!state.optimizer.finite()) {
-    throw not_finite_error(
-        step, state.program(), state.layouts, *state.parameters, state.optimizer);
+  return not_finite_error(step, program(), layouts, *parameters, optimizer);
+}
+
+void Trainer::State::settle() {
+  if (!under_way) return;
+  const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
+  try {
+    StepReport report;
+    try {
+      report = executor->finish();
+    } catch (const NormNotFinite&) {
+      throw not_finite(step->number);
+    }
+    const bool finite_losses = std::all_of(report.micro_losses.begin(),
+                                           report.micro_losses.end(),
+                                           [](float loss) { return std::isfinite(loss); });
+    if (!finite_losses || !optimizer.finite()) {
+      executor->abandon();  // the next step may be under way
+      throw not_finite(step->number);
+    }
+    report.gradient_norm = optimizer.gradient_norm();
+    if (!options.keep_task_times) report.tasks.clear();
+    steps_done = step->number;
+    step->report = std::move(report);
+  } catch (...) {
+    step->failure = std::current_exception();
+    throw;
   }
-  state.steps_done = step;
-  return report;
+}
+
+PendingStep Trainer::State::start_step(const MicroBatches& batch, double learning_rate) {
+  auto outcome = std::make_shared<PendingStep::Outcome>();
+  outcome->number = steps_done + (under_way ? 2 : 1);
+  outcome->wait_for_losses = [this] {
+    executor->wait_for_losses();
+    return executor->losses();
+  };
+  outcome->settle = [this] { settle(); };
+  try {
+    executor->issue(batch, options.seed, outcome->number, [&] {
+      settle();
+      optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps);
+    });
+  } catch (const NormNotFinite&) {
+    // Of the step before, if that was still under way; then this one did not get to its norm.
+    const std::shared_ptr<PendingStep::Outcome> failed = std::exchange(under_way, nullptr);
+    const Error error = not_finite(failed ? failed->number : outcome->number);
+    if (failed) failed->failure = std::make_exception_ptr(error);
+    throw error;
+  } catch (...) {
+    // All steps under way are discarded.
+    if (under_way) std::exchange(under_way, nullptr)->failure = std::current_exception();
+    throw;
+  }
+  under_way = outcome;
+  return PendingStep(std::move(outcome));
+}
+
+PendingStep Trainer::step(const MicroBatches& batch, double learning_rate) {
+  return state_->start_step(batch, learning_rate);
 }
 
 void Trainer::prepare_evaluation(const capture::Captured& evaluation) {
+  state_->settle();
   state_->evaluation_of(evaluation);
 }
 
 double Trainer::evaluate(const capture::Captured& evaluation,
                          const std::vector<at::Tensor>& inputs) {
+  state_->settle();
   Evaluation& program = state_->evaluation_of(evaluation);
-  return program.executor->run({inputs}, state_->options.seed, 0).loss;
+  program.executor->issue({inputs}, state_->options.seed, 0, [] {});
+  return program.executor->finish().loss;
 }
 
 std::int64_t Trainer::steps_done() const {
@@ -344,25 +407,32 @@ const schedule::Schedule& Trainer::schedule() const {
 }
 
 at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
+  state_->settle();
   return state_->parameters->get(parameter, part);
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
+  state_->settle();
   return state_->read_buffer(buffer_named(state_->program(), name));
 }
 void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
+  state_->settle();
   state_->parameters->set(parameter, part, value);
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
+  state_->settle();
   state_->write_buffer(buffer_named(state_->program(), name), value);
 }
 void Trainer::set_steps_done(std::int64_t steps) {
+  state_->settle();
   state_->steps_done = steps;
 }
 
 void TrainerInternals::replace_schedule(Trainer& trainer, schedule::Schedule schedule) {
+  trainer.state_->settle();
   trainer.state_->executor->replace_schedule(std::move(schedule));
 }
 void TrainerInternals::set_device_limit(Trainer& trainer, std::int64_t bytes) {
+  trainer.state_->settle();
   trainer.state_->device->set_memory_limit(bytes);
 }
 

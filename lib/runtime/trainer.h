@@ -6,6 +6,9 @@
 // it replaces LibTorch's CPU allocator while operators run. Placement never changes the numbers:
 // any two plans of a program, on one kind of device and with one CPU thread count, give the same
 // losses and weights, bit for bit.
+//
+// Steps overlap: the optimizer updates of a step run beside the forward pass of the next. Whatever
+// looks at weights or state waits for the last update first.
 
 #include <cstdint>
 #include <memory>
@@ -16,6 +19,7 @@
 
 #include "capture/capture.h"
 #include "plan/plan.h"
+#include "runtime/pending_step.h"
 #include "runtime/state_part.h"
 #include "runtime/step_report.h"
 #include "runtime/trainer_options.h"
@@ -34,11 +38,12 @@ class Trainer {
           const TensorSource& source);
   ~Trainer();
 
-  /// Runs one optimizer step (steps count from 1) with this learning rate. Throws kDataMismatch
-  /// before anything runs. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or kNotFinite (a
-  /// gradient or an update) during the step: then the step is not counted, but some updates may
-  /// have been applied, so the caller must continue from a checkpoint.
-  StepReport step(const MicroBatches& batch, double learning_rate);
+  /// Starts one optimizer step (steps count from 1) with this learning rate, and returns when its
+  /// operators are issued; its updates may still run. Pinned tensors of `batch` must not change
+  /// before the step has ended. Throws kDataMismatch before anything runs, and as
+  /// PendingStep::report() does, also for the step before: a failure is thrown one step later at the
+  /// latest.
+  [[nodiscard]] PendingStep step(const MicroBatches& batch, double learning_rate);
   /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
   /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
@@ -46,6 +51,7 @@ class Trainer {
   /// so that every step runs with the same free memory. Throws kOutOfMemory.
   void prepare_evaluation(const capture::Captured& evaluation);
 
+  /// Steps that have ended without a failure. Does not wait for the one under way.
   [[nodiscard]] std::int64_t steps_done() const;
   [[nodiscard]] const plan::Plan& plan() const;
   [[nodiscard]] const program::Program& program() const;
@@ -53,10 +59,11 @@ class Trainer {
 
   /// State by any of a parameter's names, copied to CPU with the program's strides. Undefined
   /// for optimizer state of a parameter that has none (frozen, without gradient, optimizer none).
+  /// Here and below: waits for the step under way, and throws as its report() does.
   [[nodiscard]] at::Tensor state(const std::string& parameter, StatePart part) const;
   [[nodiscard]] at::Tensor buffer(const std::string& name) const;
   /// Restores exactly what state()/buffer() gave. A master sets the parameter too (rounded to its
-  /// dtype), and a parameter the master (widened). Between steps only.
+  /// dtype), and a parameter the master (widened).
   void set_state(const std::string& parameter, StatePart part, const at::Tensor& value);
   void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);

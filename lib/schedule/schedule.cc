@@ -8,7 +8,7 @@ namespace elixir::schedule {
 
 std::string_view name_of(Stream stream) {
   constexpr std::array<std::string_view, kStreamCount> kNames{
-      "compute", "host_to_device", "device_to_host", "collective", "cpu"};
+      "compute", "device_update", "host_to_device", "device_to_host", "collective", "cpu"};
   return kNames[static_cast<std::size_t>(stream)];
 }
 

@@ -17,7 +17,15 @@
 //    kEvict. There is a kEvict only when the block goes to another chunk. At the end of a step
 //    every block is given up, because an update may have changed the chunks at home. So at the
 //    start of the next step no block holds anything.
-//  - A step starts when the previous step has ended on every stream.
+//  - Steps overlap: the tasks of a step are issued as soon as those of the step before are. Each
+//    stream still runs its tasks in issue order, step after step. `after_previous` lists tasks of
+//    the step before, of other streams, that must finish first; the first step has none to wait
+//    for. So the optimizer updates chunks in the order in which the next forward needs them, while
+//    that forward runs.
+//  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
+//    before the next one issues anything but loads, fetches, and compute up to its first loss or
+//    gradient. So at most two steps are under way, and a gradient that is not finite is still there
+//    when it is found.
 
 #include <cstdint>
 #include <string>
@@ -33,8 +41,16 @@ namespace elixir::schedule {
 using TaskId = std::int32_t;
 using BufferId = std::int32_t;
 
-enum class Stream : std::uint8_t { kCompute, kHostToDevice, kDeviceToHost, kCollective, kCpu };
-inline constexpr int kStreamCount = 5;
+enum class Stream : std::uint8_t {
+  kCompute,
+  kDeviceUpdate,  ///< copies to the device that belong to updates: apart from those of the next
+                  ///< step, which must not queue behind them
+  kHostToDevice,
+  kDeviceToHost,
+  kCollective,
+  kCpu
+};
+inline constexpr int kStreamCount = 6;
 [[nodiscard]] std::string_view name_of(Stream stream);
 
 enum class Arena : std::uint8_t { kDevice, kHost };
@@ -82,12 +98,12 @@ enum class TaskKind : std::uint8_t {
   kGradientNorm,   ///< block sums of squares of a chunk's gradients, where they live (compute or
                    ///< cpu)
   kClip,           ///< cpu: all block sums -> global norm and clip factor
-  kMoveGradients,  ///< h2d or d2h: a chunk's gradients between home and staging, for an update
-                   ///< elsewhere
+  kMoveGradients,  ///< device-update or d2h: a chunk's gradients between home and staging, for an
+                   ///< update elsewhere
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
             ///< parameters `destination` (their home, staging, or in fp32 the master itself)
-  kMoveParameters,  ///< h2d or d2h: updated parameters from `source` (staging; in fp32 the master)
-                    ///< to their home `destination`
+  kMoveParameters,  ///< device-update or d2h: updated parameters from `source` (staging; in fp32
+                    ///< the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
              ///< end this in the program
@@ -101,7 +117,8 @@ struct Task {
   TaskKind kind = TaskKind::kCompute;
   Stream stream = Stream::kCompute;
   std::vector<TaskId> after;
-  std::int32_t program = 0;  ///< position in Plan::programs
+  std::vector<TaskId> after_previous;  ///< of the step before; any ids
+  std::int32_t program = 0;            ///< position in Plan::programs
   std::int32_t micro_batch = -1;
   program::OperatorId first = -1, last = -1;  ///< kCompute
   std::int32_t chunk = -1;
@@ -135,8 +152,8 @@ struct LoweringOptions {
                              const plan::Plan& plan,
                              const LoweringOptions& options);
 
-/// Checks a schedule without any code of lower(). Walks the tasks and returns every broken rule;
-/// empty when there is none. Examples: a parameter read before its fetch or after its eviction, a
+/// Checks a schedule without any code of lower(). Walks the tasks of two steps in a row and returns
+/// every broken rule; empty when there is none. Examples: a parameter read before its fetch or after its eviction, a
 /// storage read before it exists or after its release, an update before its gradient is complete, a
 /// race between streams not ordered by `after`, a gradient never applied, an operator missing or
 /// run twice, a forward-only schedule that writes.

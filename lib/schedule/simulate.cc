@@ -14,6 +14,7 @@
 #include "schedule/operator_memory.h"
 #include "schedule/simulate_plans.h"
 #include "schedule/task_sink.h"
+#include "schedule/timeline.h"
 
 namespace elixir::schedule {
 namespace {
@@ -122,7 +123,7 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kStoreGradient:
     case TaskKind::kMoveGradients:
     case TaskKind::kMoveParameters:
-      if (task.stream == Stream::kHostToDevice) return cost.host_to_device_ns(task.bytes);
+      if (task.stream == Stream::kDeviceUpdate) return cost.host_to_device_ns(task.bytes);
       if (task.stream == Stream::kDeviceToHost) return cost.device_to_host_ns(task.bytes);
       return touched_ns(task.stream, task.bytes);
     case TaskKind::kAccumulate:
@@ -155,7 +156,8 @@ class Simulator : public TaskSink {
         changes_(changes),
         plan_(plan),
         cost_(cost),
-        operators_(operators) {}
+        operators_(operators),
+        timeline_(cost.streams_serialize()) {}
 
   void begin(const std::vector<Buffer>& buffers) override {
     memory_.emplace(buffers, program_, changes_);
@@ -168,20 +170,21 @@ class Simulator : public TaskSink {
   void run(const Task& task, std::span<const TaskId> after) {
     const double duration_ns =
         task.kind == TaskKind::kCompute ? compute(task) : task_ns(task, plan_, cost_);
-    const auto stream = static_cast<std::size_t>(task.stream);
-    double start_ns = cost_.streams_serialize() ? result_.step_ns : stream_free_ns_[stream];
-    for (const TaskId before : after) start_ns = std::max(start_ns, result_.tasks[before].end_ns);
-    result_.tasks.push_back({start_ns, start_ns + duration_ns});
-    stream_free_ns_[stream] = start_ns + duration_ns;
-    result_.busy_ns[stream] += duration_ns;
-    result_.step_ns = std::max(result_.step_ns, start_ns + duration_ns);
-    if (task.stream == Stream::kHostToDevice) result_.traffic.host_to_device_bytes += task.bytes;
+    timeline_.add(task.stream, duration_ns, after);
+    result_.busy_ns[static_cast<std::size_t>(task.stream)] += duration_ns;
+    if (task.stream == Stream::kHostToDevice || task.stream == Stream::kDeviceUpdate) {
+      result_.traffic.host_to_device_bytes += task.bytes;
+    }
     if (task.stream == Stream::kDeviceToHost) result_.traffic.device_to_host_bytes += task.bytes;
     if (task.kind == TaskKind::kFetch) ++result_.traffic.fetches;
     if (task.kind == TaskKind::kEvict) ++result_.traffic.evictions;
   }
 
+  void end(std::span<const StepLink> links) override { links_.assign(links.begin(), links.end()); }
+
   Simulation finish() {
+    result_.step_ns = timeline_.steady_step_ns(links_);
+    result_.tasks = timeline_.times();
     // Half of the range of 64 bits in nanoseconds: 146 years.
     constexpr double kLongestStepNs = 0x1p62;
     if (!(result_.step_ns < kLongestStepNs)) {
@@ -216,7 +219,8 @@ class Simulator : public TaskSink {
   const hardware::CostModel& cost_;
   const OperatorCosts& operators_;
   std::optional<Memory> memory_;
-  std::array<double, kStreamCount> stream_free_ns_{};
+  Timeline timeline_;
+  std::vector<StepLink> links_;
   Simulation result_;
 };
 
@@ -274,7 +278,12 @@ Simulation simulate(const Schedule& schedule,
   const DeviceChanges changes(program, lifetimes);
   Simulator simulator(program, lifetimes, changes, plan, cost, operators);
   simulator.begin(schedule.buffers);
-  for (const Task& task : schedule.tasks) simulator.run(task, task.after);
+  std::vector<StepLink> links;
+  for (const Task& task : schedule.tasks) {
+    simulator.run(task, task.after);
+    for (const TaskId previous : task.after_previous) links.push_back({task.id, previous});
+  }
+  simulator.end(links);
   return simulator.finish();
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 // Discrete-event simulation of a schedule: time per stream and per task, and device and host memory
 // in issue order. On the CPU device the streams share the cores, so tasks run one after another. On
-// CUDA they overlap.
+// CUDA they overlap, and so do steps: the times are those of a step in the middle of a long run.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,8 @@
 namespace elixir::schedule {
 
 struct TaskTime {
-  double start_ns = 0, end_ns = 0;
+  double start_ns = 0,
+         end_ns = 0;  ///< from the end of the compute stream's part of the step before
 };
 
 struct MemoryPeak {
@@ -28,7 +29,7 @@ struct MemoryPeak {
 };
 
 struct Simulation {
-  double step_ns = 0;
+  double step_ns = 0;  ///< from the end of a step to the end of the next; tasks may end later
   std::array<double, kStreamCount> busy_ns{};
   std::vector<TaskTime> tasks;  ///< by task id
   MemoryPeak device;

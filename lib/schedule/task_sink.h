@@ -4,6 +4,7 @@
 // Lowering without a schedule in memory: each task goes to a sink as soon as it is made. lower()
 // collects them; a search simulates them at once, thousands of plans one after the other.
 
+#include <compare>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,13 @@
 
 namespace elixir::schedule {
 
+/// `task` waits for `previous` of the step before.
+struct StepLink {
+  TaskId task = -1, previous = -1;
+  // clang-tidy 14 takes the 0 that this compares with for a pointer.
+  auto operator<=>(const StepLink&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 class TaskSink {
  public:
   virtual ~TaskSink() = default;
@@ -22,6 +30,8 @@ class TaskSink {
   virtual void begin(const std::vector<Buffer>& buffers) = 0;
   /// In issue order. `after` is what belongs into `task.after`, which is empty.
   virtual void take(Task&& task, std::span<const TaskId> after) = 0;
+  /// Comes last: what belongs into the tasks' `after_previous`, ascending.
+  virtual void end(std::span<const StepLink> links) = 0;
 };
 
 /// Like lower(). `needs` are those of `options.training`, `places` those of the plan's parameters:

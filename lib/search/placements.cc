@@ -3,6 +3,7 @@
 #include "search/placements.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -103,7 +104,11 @@ Placement PlacementSpace::smallest() const {
 }
 
 void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
-  for (Members& chunk : private_chunks(problem_.items())) layout.push_back(std::move(chunk));
+  // The first chunks become resident first. Private chunks take device memory in any case, and most
+  // are needed at the start of the next forward (tied embeddings), so they come first.
+  Layout tied = private_chunks(problem_.items());
+  layout.insert(
+      layout.begin(), std::make_move_iterator(tied.begin()), std::make_move_iterator(tied.end()));
   Packing packing;
   packing.capacity_bytes = capacity_bytes;
   packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);

@@ -223,6 +223,10 @@ class Searches {
                          .offloaded_share = share});
     }
     const Tried tried = add_points(choices, edit::spread_over(points));
+    // What can be asked for by name must not be faster. Blocks are the last point.
+    Recomputed elementwise = chosen(start_.program, Recompute::kElementwise);
+    elementwise.offloaded_share = share;
+    if (!elementwise.storages.empty()) add(elementwise);
     if (request_.offload) return;
     add_on_host(choices[tried.best], tried.before_best ? &choices[*tried.before_best] : nullptr);
   }

@@ -5,6 +5,7 @@
 // within one bf16 unit in the last place. Copies and updates really happen, and memory stays below
 // the limit. Skipped without a GPU.
 #include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "../capture/equality.h"
 #include "core/error.h"
@@ -71,31 +74,46 @@ class RuntimeOnGpu : public testing::TestWithParam<std::string> {
     return options;
   }
 
+  static void expect_predicted(const StepReport& report,
+                               const Trainer& trainer,
+                               const plan::Plan& plan,
+                               const Placement& placement,
+                               Outcome& outcome) {
+    for (const float loss : report.micro_losses) outcome.losses.push_back(bits_of(loss));
+    EXPECT_LE(report.memory.peak_device_bytes, plan.budgets.gpu_memory_bytes);
+    EXPECT_EQ(report.memory.host_bytes, plan.predicted.host_bytes);
+    EXPECT_EQ(report.traffic.host_to_device_bytes, plan.predicted.traffic.host_to_device_bytes);
+    EXPECT_EQ(report.traffic.device_to_host_bytes, plan.predicted.traffic.device_to_host_bytes);
+    EXPECT_EQ(report.traffic.evictions, plan.predicted.traffic.evictions);
+    if (placement.parameters == plan::Home::kHost) {
+      EXPECT_GT(report.traffic.evictions, 0);
+    }
+    for (const schedule::Task& task : trainer.schedule().tasks) {
+      const schedule::TaskTime& time = report.tasks[task.id];
+      EXPECT_LE(time.start_ns, time.end_ns);
+      for (const schedule::TaskId before : task.after) {
+        // Allows a millisecond of difference between host and GPU clocks.
+        EXPECT_LE(report.tasks[before].end_ns, time.start_ns + 1e6) << "task " << task.id;
+      }
+    }
+  }
+
+  /// Each step is started before the last one has ended.
   Outcome train(const Placement& placement) {
     const plan::Plan wanted = plan(placement);
     Trainer trainer(model_->captured(), wanted, options(), model_->weights());
     Outcome outcome;
+    std::optional<PendingStep> before;
+    const auto finish = [&] {
+      if (before) expect_predicted(before->report(), trainer, wanted, placement, outcome);
+    };
     for (std::int64_t step = 1; step <= run_.steps; ++step) {
-      const StepReport report =
+      PendingStep next =
           trainer.step(model_->batch(step, placement.accumulation_steps), run_.learning_rate);
-      for (const float loss : report.micro_losses) outcome.losses.push_back(bits_of(loss));
-      EXPECT_LE(report.memory.peak_device_bytes, wanted.budgets.gpu_memory_bytes);
-      EXPECT_EQ(report.memory.host_bytes, wanted.predicted.host_bytes);
-      EXPECT_EQ(report.traffic.host_to_device_bytes, wanted.predicted.traffic.host_to_device_bytes);
-      EXPECT_EQ(report.traffic.device_to_host_bytes, wanted.predicted.traffic.device_to_host_bytes);
-      EXPECT_EQ(report.traffic.evictions, wanted.predicted.traffic.evictions);
-      if (placement.parameters == plan::Home::kHost) {
-        EXPECT_GT(report.traffic.evictions, 0);
-      }
-      for (const schedule::Task& task : trainer.schedule().tasks) {
-        const schedule::TaskTime& time = report.tasks[task.id];
-        EXPECT_LE(time.start_ns, time.end_ns);
-        for (const schedule::TaskId before : task.after) {
-          // Allows a millisecond of difference between host and GPU clocks.
-          EXPECT_LE(report.tasks[before].end_ns, time.start_ns + 1e6) << "task " << task.id;
-        }
-      }
+      finish();
+      before = std::move(next);
     }
+    finish();
     outcome.weights = weights_of(trainer);
     return outcome;
   }
@@ -222,7 +240,7 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
     TrainerOptions free = options();
     free.deterministic = false;
     Trainer trainer(model_->captured(), plan(placement), free, model_->weights());
-    trainer.step(model_->batch(1, 1), run_.learning_rate);
+    trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
     const Gradients ours = gradients_of(trainer);
     ASSERT_EQ(ours.size(), eager.size());
     double worst_units = 0;
@@ -254,9 +272,30 @@ TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager
   }
 }
 
+TEST_P(RuntimeOnGpu, AFailureIsThrownByTheNextStepAndNamesItsOwn) {
+  for (const bool clips : {false, true}) {
+    Placement placement = kAllOnHost;
+    placement.clips = clips;
+    run_.optimizer.clip_norm = clips ? 1.0 : 0.0;
+    Trainer trainer(model_->captured(), plan(placement), options(), model_->weights());
+    const PendingStep first = trainer.step(model_->batch(1, 1), run_.learning_rate);
+    const PendingStep bad = trainer.step(model_->batch(2, 1), 1e38);
+    try {
+      (void)trainer.step(model_->batch(3, 1), run_.learning_rate);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
+      EXPECT_THAT(error.info().message, testing::HasSubstr("in step 2 is not finite"));
+    }
+    EXPECT_THROW(bad.wait(), Error);
+    EXPECT_GT(first.report().loss, 0.0);
+    EXPECT_EQ(trainer.steps_done(), 1);
+  }
+}
+
 TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
   Trainer trainer(model_->captured(), plan(kAllOnHost), options(), model_->weights());
-  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
   schedule::Schedule broken = trainer.schedule();
   const auto fetch = std::find_if(broken.tasks.begin(), broken.tasks.end(), [](const auto& task) {
     return task.kind == schedule::TaskKind::kFetch;
@@ -267,7 +306,7 @@ TEST_P(RuntimeOnGpu, AFetchLeftOutGivesNaN) {
   fetch->micro_batch = 0;
   TrainerInternals::replace_schedule(trainer, broken);
   try {
-    trainer.step(model_->batch(2, 1), run_.learning_rate);
+    trainer.step(model_->batch(2, 1), run_.learning_rate).wait();
     ADD_FAILURE() << "the loss is finite";
   } catch (const Error& error) {
     EXPECT_EQ(error.info().code, ErrorCode::kLossNotFinite);
@@ -283,18 +322,18 @@ TEST_P(RuntimeOnGpu, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   plan::Plan plan = model.plan(kAllOnDevice);
   plan.budgets.gpu_memory_bytes = 8_GiB;
   Trainer trainer(model.captured(), plan, options(), model.weights());
-  trainer.step(model.batch(1, 1), run_.learning_rate);
+  trainer.step(model.batch(1, 1), run_.learning_rate).wait();
   TrainerInternals::set_device_limit(trainer, 1);
   const MicroBatches batch = model.batch(2, 1);
   try {
-    trainer.step(batch, run_.learning_rate);
+    trainer.step(batch, run_.learning_rate).wait();
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
   }
   EXPECT_EQ(trainer.steps_done(), 1);
   TrainerInternals::set_device_limit(trainer, 8_GiB);
-  EXPECT_GT(trainer.step(batch, run_.learning_rate).loss, 0.0);
+  EXPECT_GT(trainer.step(batch, run_.learning_rate).report().loss, 0.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models,

@@ -12,7 +12,9 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "operators/own.h"
@@ -65,26 +67,36 @@ class BitwiseLaw : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Trains under `placement`. Every step must use exactly the memory and move exactly the bytes
+  /// Trains under `placement`, each step started before the last one has ended. Every step must use exactly the memory and move exactly the bytes
   /// predicted.
   Outcome train(const Placement& placement) {
     const plan::Plan plan = model_->plan(placement);
     predicted_ = plan.predicted;
     Trainer trainer(model_->captured(), plan, options(), model_->weights());
     Outcome outcome;
+    std::optional<PendingStep> before;
+    const auto finish = [&] {
+      if (before) expect_predicted(before->report(), outcome);
+    };
     for (std::int64_t step = 1; step <= run_.steps; ++step) {
-      const StepReport report =
+      PendingStep next =
           trainer.step(model_->batch(step, placement.accumulation_steps), run_.learning_rate);
-      for (const float loss : report.micro_losses) outcome.losses.push_back(bits_of(loss));
-      EXPECT_EQ(report.memory.peak_device_bytes, predicted_.peak_allocated_bytes);
-      EXPECT_EQ(report.memory.host_bytes, predicted_.host_bytes);
-      EXPECT_EQ(report.traffic.host_to_device_bytes, predicted_.traffic.host_to_device_bytes);
-      EXPECT_EQ(report.traffic.device_to_host_bytes, predicted_.traffic.device_to_host_bytes);
-      EXPECT_EQ(report.traffic.fetches, predicted_.traffic.fetches);
-      EXPECT_EQ(report.traffic.evictions, predicted_.traffic.evictions);
+      finish();
+      before = std::move(next);
     }
+    finish();
     outcome.weights = weights_of(trainer);
     return outcome;
+  }
+
+  void expect_predicted(const StepReport& report, Outcome& outcome) const {
+    for (const float loss : report.micro_losses) outcome.losses.push_back(bits_of(loss));
+    EXPECT_EQ(report.memory.peak_device_bytes, predicted_.peak_allocated_bytes);
+    EXPECT_EQ(report.memory.host_bytes, predicted_.host_bytes);
+    EXPECT_EQ(report.traffic.host_to_device_bytes, predicted_.traffic.host_to_device_bytes);
+    EXPECT_EQ(report.traffic.device_to_host_bytes, predicted_.traffic.device_to_host_bytes);
+    EXPECT_EQ(report.traffic.fetches, predicted_.traffic.fetches);
+    EXPECT_EQ(report.traffic.evictions, predicted_.traffic.evictions);
   }
 
   static void expect_same(const Outcome& ours, const Outcome& eager) {
@@ -191,7 +203,7 @@ TEST_P(BitwiseLaw, OffloadedActivations) {
 TEST_P(BitwiseLaw, AReloadLeftOutGivesNaN) {
   model_->offload(1, 0);
   Trainer trainer(model_->captured(), model_->plan(kAllOnDevice), options(), model_->weights());
-  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
   schedule::Schedule broken = trainer.schedule();
   const auto left = std::remove_if(broken.tasks.begin(), broken.tasks.end(), [](const auto& task) {
     return task.kind == schedule::TaskKind::kReload;
@@ -202,8 +214,8 @@ TEST_P(BitwiseLaw, AReloadLeftOutGivesNaN) {
   // The loss is made before; the gradients are not finite.
   EXPECT_THROW(
       {
-        trainer.step(model_->batch(2, 1), run_.learning_rate);
-        trainer.step(model_->batch(3, 1), run_.learning_rate);
+        trainer.step(model_->batch(2, 1), run_.learning_rate).wait();
+        trainer.step(model_->batch(3, 1), run_.learning_rate).wait();
       },
       Error);
 }
@@ -252,7 +264,7 @@ TEST_P(BitwiseLaw, GradientsOfAFusedLossAreCloseToThoseOfEagerAutograd) {
   const Gradients eager = model_->eager_gradients(run_);
   model_->fuse_loss();
   Trainer trainer(model_->captured(), model_->plan(kAllOnDevice), options(), model_->weights());
-  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
   const Gradients fused = gradients_of(trainer);
   ASSERT_EQ(fused.size(), eager.size());
   const double tolerance = GetParam().model.find("bf16") != std::string::npos ? 2e-2 : 1e-4;
@@ -274,14 +286,14 @@ TEST_P(BitwiseLaw, GradientsOfTheFirstStepAreThoseOfEagerAutograd) {
   const Gradients eager = model_->eager_gradients(run_);
   EXPECT_FALSE(eager.empty());
   Trainer trainer(model_->captured(), model_->plan(kAllOnHost), options(), model_->weights());
-  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
   EXPECT_EQ(gradients_of(trainer), eager);
 }
 
 TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
   const plan::Plan plan = model_->plan(kAllOnHost);
   Trainer trainer(model_->captured(), plan, options(), model_->weights());
-  trainer.step(model_->batch(1, 1), run_.learning_rate);
+  trainer.step(model_->batch(1, 1), run_.learning_rate).wait();
   schedule::Schedule broken = trainer.schedule();
   const auto fetch = std::find_if(broken.tasks.begin(), broken.tasks.end(), [](const auto& task) {
     return task.kind == schedule::TaskKind::kFetch;
@@ -290,7 +302,7 @@ TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
   broken.tasks.erase(fetch);
   TrainerInternals::replace_schedule(trainer, broken);
   try {
-    trainer.step(model_->batch(2, 1), run_.learning_rate);
+    trainer.step(model_->batch(2, 1), run_.learning_rate).wait();
     ADD_FAILURE() << "the loss is finite";
   } catch (const Error& error) {
     EXPECT_EQ(error.info().code, ErrorCode::kLossNotFinite);

@@ -57,7 +57,8 @@ class TrainerTest : public testing::Test {
   }
   StepReport step(Trainer& trainer) const {
     const std::int64_t next = trainer.steps_done() + 1;
-    return trainer.step(model_.batch(next, trainer.plan().accumulation_steps), kLearningRate);
+    return trainer.step(model_.batch(next, trainer.plan().accumulation_steps), kLearningRate)
+        .report();
   }
 
   TrainingRun run_;
@@ -72,7 +73,7 @@ TEST_F(TrainerTest, TrainsAModelWhoseStateIsFourTimesTheBudget) {
   Trainer trainer(deep.captured(), plan, options_with(run_), deep.weights());
   double first = 0, last = 0;
   for (std::int64_t step = 1; step <= 8; ++step) {
-    const StepReport report = trainer.step(deep.batch(1, 1), kLearningRate);
+    const StepReport report = trainer.step(deep.batch(1, 1), kLearningRate).report();
     EXPECT_LE(report.memory.peak_device_bytes, plan.budgets.gpu_memory_bytes);
     EXPECT_GT(report.traffic.evictions, 0);
     (step == 1 ? first : last) = report.loss;
@@ -129,6 +130,63 @@ TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   EXPECT_TRUE(weights_of(*troubled) == weights);
 }
 
+TEST_F(TrainerTest, AStepMayStartBeforeTheLastOneHasEnded) {
+  const plan::Plan plan = model_.plan(kAllOnHost);
+  auto waits = make(plan);
+  std::vector<StepReport> expected;
+  for (int i = 0; i < 3; ++i) expected.push_back(step(*waits));
+  const auto weights = weights_of(*waits);
+  waits.reset();  // the limit is that of the process
+  const auto rolls = make(plan);
+  std::vector<runtime::PendingStep> steps;
+  for (std::int64_t i = 1; i <= 3; ++i) {
+    steps.push_back(rolls->step(model_.batch(i, 1), kLearningRate));
+    EXPECT_EQ(steps.back().number(), i);
+    EXPECT_EQ(rolls->steps_done(), i - 1);
+    EXPECT_EQ(steps.back().loss(), expected[static_cast<std::size_t>(i) - 1].loss);
+  }
+  // Whatever looks at weights waits for the last update.
+  EXPECT_TRUE(weights_of(*rolls) == weights);
+  EXPECT_EQ(rolls->steps_done(), 3);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(steps[i].report().loss, expected[i].loss);
+}
+
+TEST_F(TrainerTest, AFailureIsThrownByTheNextStepAndNamesItsOwn) {
+  for (const bool clips : {false, true}) {
+    Placement placement = kAllOnHost;
+    placement.clips = clips;
+    run_.optimizer.clip_norm = clips ? 1.0 : 0.0;
+    const auto trainer = make(model_.plan(placement));
+    const runtime::PendingStep first = trainer->step(model_.batch(1, 1), kLearningRate);
+    const runtime::PendingStep bad = trainer->step(model_.batch(2, 1), 1e38);
+    const std::string expected =
+        "the update of `" + model_.program().parameters.front().name + "` in step 2 is not finite";
+    const auto expect_failure = [&](const std::function<void()>& act) {
+      try {
+        act();
+        ADD_FAILURE() << "no error";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
+        EXPECT_EQ(error.info().message, expected);
+      }
+    };
+    expect_failure([&] { (void)trainer->step(model_.batch(3, 1), kLearningRate); });
+    expect_failure([&] { bad.wait(); });
+    EXPECT_GT(first.report().loss, 0.0);
+    EXPECT_EQ(trainer->steps_done(), 1);
+  }
+}
+
+TEST_F(TrainerTest, NothingIsReadFromAStepThatFailed) {
+  const auto trainer = make(model_.plan(kAllOnHost));
+  const runtime::PendingStep bad = trainer->step(model_.batch(1, 1), 1e38);
+  const std::string& name = model_.program().parameters.front().name;
+  EXPECT_EQ(code_of([&] { (void)trainer->state(name, runtime::StatePart::kParameter); }),
+            ErrorCode::kNotFinite);
+  EXPECT_EQ(code_of([&] { bad.wait(); }), ErrorCode::kNotFinite);
+  EXPECT_EQ(trainer->steps_done(), 0);
+}
+
 TEST_F(TrainerTest, AnUpdateThatIsNotFiniteFailsTheStepUnderEveryPlacement) {
   for (Placement placement : {kAllOnDevice, kOptimizerOnHost, kAllOnHost}) {
     for (const bool clips : {false, true}) {
@@ -137,7 +195,7 @@ TEST_F(TrainerTest, AnUpdateThatIsNotFiniteFailsTheStepUnderEveryPlacement) {
       const auto trainer = make(model_.plan(placement));
       step(*trainer);
       try {
-        trainer->step(model_.batch(2, 1), 1e38);
+        trainer->step(model_.batch(2, 1), 1e38).wait();
         ADD_FAILURE() << "no error";
       } catch (const Error& error) {
         EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
@@ -322,7 +380,7 @@ TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {
     return values;
   };
   const auto initial = buffers();
-  trainer.step(resnet.batch(1, 1), kLearningRate);
+  trainer.step(resnet.batch(1, 1), kLearningRate).wait();
   const auto trained = buffers();
   EXPECT_GT(trainer.evaluate(captured, resnet.batch(2, 1)[0]), 0.0);
   const auto evaluated = buffers();
@@ -337,14 +395,15 @@ TEST_F(TrainerTest, EvaluationReadsRunningStatisticsAndLeavesThemAlone) {
 
 TEST_F(TrainerTest, RefusesBatchesOfAnotherShapeAndGoesOn) {
   const auto trainer = make(model_.plan(kAllOnDevice));
-  EXPECT_EQ(code_of([&] { trainer->step({}, kLearningRate); }), ErrorCode::kDataMismatch);
-  EXPECT_EQ(code_of([&] { trainer->step({{}}, kLearningRate); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(code_of([&] { trainer->step({}, kLearningRate).wait(); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(code_of([&] { trainer->step({{}}, kLearningRate).wait(); }), ErrorCode::kDataMismatch);
   MicroBatches wide = model_.batch(1, 1);
   wide[0][0] = wide[0][0].repeat({2, 1});
-  EXPECT_EQ(code_of([&] { trainer->step(wide, kLearningRate); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(code_of([&] { trainer->step(wide, kLearningRate).wait(); }), ErrorCode::kDataMismatch);
   MicroBatches floats = model_.batch(1, 1);
   floats[0][0] = floats[0][0].to(c10::kFloat);
-  EXPECT_EQ(code_of([&] { trainer->step(floats, kLearningRate); }), ErrorCode::kDataMismatch);
+  EXPECT_EQ(code_of([&] { trainer->step(floats, kLearningRate).wait(); }),
+            ErrorCode::kDataMismatch);
   EXPECT_EQ(trainer->steps_done(), 0);
   EXPECT_GT(step(*trainer).loss, 0.0);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "core/error.h"
@@ -98,12 +99,10 @@ Schedule without(const Schedule& schedule, TaskId gone) {
   result.tasks.erase(result.tasks.begin() + gone);
   for (Task& task : result.tasks) {
     if (task.id > gone) --task.id;
-    std::vector<TaskId> after;
-    for (const TaskId before : task.after) {
-      if (before == gone) continue;
-      after.push_back(before > gone ? before - 1 : before);
+    for (std::vector<TaskId>* others : {&task.after, &task.after_previous}) {
+      std::erase(*others, gone);
+      for (TaskId& other : *others) other -= other > gone ? 1 : 0;
     }
-    task.after = after;
   }
   return result;
 }
@@ -126,40 +125,55 @@ TEST(Check, FindsEveryRemovedTask) {
   EXPECT_GT(removed, 1000);
 }
 
-/// Whether `after` without one entry still orders the two tasks through other tasks.
+/// Whether the schedule lets `before`, of the first of two steps, end before `task` starts; tasks of
+/// the second step are counted on.
 bool implied(const Schedule& schedule, TaskId before, TaskId task) {
-  std::vector<bool> reached(schedule.tasks.size(), false);
+  const auto tasks = static_cast<TaskId>(schedule.tasks.size());
+  std::vector<bool> reached(static_cast<std::size_t>(task) + 1, false);
+  std::array<bool, kStreamCount> on_stream{};  // some task of the stream is reached
   reached[before] = true;
+  on_stream[static_cast<std::size_t>(schedule.tasks[before].stream)] = true;
   for (TaskId t = before + 1; t <= task; ++t) {
-    for (TaskId earlier = before; earlier < t; ++earlier) {
-      if (!reached[earlier]) continue;
-      const auto& after = schedule.tasks[t].after;
-      const bool waits = std::find(after.begin(), after.end(), earlier) != after.end();
-      if (waits || schedule.tasks[t].stream == schedule.tasks[earlier].stream) reached[t] = true;
+    const bool second = t >= tasks;
+    const Task& here = schedule.tasks[second ? t - tasks : t];
+    bool waits = on_stream[static_cast<std::size_t>(here.stream)];
+    for (const TaskId other : here.after) waits = waits || reached[second ? other + tasks : other];
+    if (second) {
+      for (const TaskId other : here.after_previous) waits = waits || reached[other];
     }
+    reached[t] = waits;
+    if (waits) on_stream[static_cast<std::size_t>(here.stream)] = true;
   }
   return reached[task];
 }
 
 TEST(Check, FindsEveryDroppedDependencyThatNothingElseImplies) {
   int dropped = 0;
+  int dropped_between_steps = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
+    const auto tasks = static_cast<TaskId>(schedule.tasks.size());
     for (const Task& task : schedule.tasks) {
-      for (std::size_t i = 0; i < task.after.size(); ++i) {
-        Schedule broken = schedule;
-        auto& after = broken.tasks[task.id].after;
-        after.erase(after.begin() + static_cast<std::ptrdiff_t>(i));
-        if (implied(broken, task.after[i], task.id)) continue;
-        EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty()))
-            << "seed " << seed << ", task " << task.id << " " << name_of(task.kind) << " after "
-            << task.after[i] << " " << name_of(schedule.tasks[task.after[i]].kind);
-        ++dropped;
+      for (const bool previous : {false, true}) {
+        const std::vector<TaskId> others = previous ? task.after_previous : task.after;
+        for (std::size_t i = 0; i < others.size(); ++i) {
+          Schedule broken = schedule;
+          Task& there = broken.tasks[task.id];
+          auto& waits = previous ? there.after_previous : there.after;
+          waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(i));
+          if (implied(broken, others[i], previous ? task.id + tasks : task.id)) continue;
+          EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty()))
+              << "seed " << seed << ", task " << task.id << " " << name_of(task.kind) << " after "
+              << others[i] << " " << name_of(schedule.tasks[others[i]].kind)
+              << (previous ? " of the step before" : "");
+          ++(previous ? dropped_between_steps : dropped);
+        }
       }
     }
   }
   EXPECT_GT(dropped, 500);
+  EXPECT_GT(dropped_between_steps, 100);
 }
 
 Case offloaded() {

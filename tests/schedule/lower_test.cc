@@ -250,7 +250,7 @@ TEST(Lower, UpdatesElsewhereMoveGradientsThereAndParametersBack) {
       EXPECT_EQ(role(task.destination), BufferRole::kHostStaging);
     }
     if (task.kind == TaskKind::kMoveParameters) {
-      EXPECT_EQ(task.stream, Stream::kHostToDevice);
+      EXPECT_EQ(task.stream, Stream::kDeviceUpdate);
       EXPECT_EQ(role(task.destination), BufferRole::kParameters);
     }
   }

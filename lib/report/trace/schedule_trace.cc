@@ -16,6 +16,7 @@ namespace elixir::report {
 namespace {
 
 constexpr schedule::Stream kStreams[] = {schedule::Stream::kCompute,
+                                         schedule::Stream::kDeviceUpdate,
                                          schedule::Stream::kHostToDevice,
                                          schedule::Stream::kDeviceToHost,
                                          schedule::Stream::kCollective,
@@ -101,6 +102,11 @@ void write_schedule_trace(const schedule::Schedule& schedule,
           static_cast<int>(stream),
           static_cast<int>(stream)));
     }
+    // What the next step needs may come before the compute stream's part of this one has ended.
+    double origin_ns = 0;
+    for (const schedule::TaskTime& time : timeline.tasks) {
+      origin_ns = std::min(origin_ns, time.start_ns);
+    }
     for (std::size_t id = 0; id < schedule.tasks.size(); ++id) {
       const schedule::Task& task = schedule.tasks[id];
       const schedule::TaskTime& time = timeline.tasks[id];
@@ -110,7 +116,7 @@ void write_schedule_trace(const schedule::Schedule& schedule,
           static_cast<int>(task.stream),
           quoted(label_of(task, program)),
           quoted(std::string(schedule::name_of(task.kind))),
-          microseconds(time.start_ns),
+          microseconds(time.start_ns - origin_ns),
           microseconds(time.end_ns - time.start_ns),
           id,
           task.micro_batch,

@@ -4,6 +4,7 @@
 // charged to the counting allocator's account of the process: static buffers when they are
 // allocated, operators' memory while they run. So its peak is exact and its limit is hard.
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -91,10 +92,12 @@ class CpuDevice final : public Device {
 
   void begin_step(std::size_t tasks) override {
     account().reset_peak();
-    times_.assign(tasks, {});
-    start_ = Clock::now();
+    StepTimes& step = under_way_.emplace_back();
+    step.tasks.assign(tasks, {});
+    step.begin_ns = step.end_ns = now_ns();
   }
   void issue(const schedule::Task& task, Body body) override {
+    StepTimes& step = under_way_.back();
     const double start_ns = now_ns();
     if (task.kind == schedule::TaskKind::kCompute) {
       const replay::ChargeScope charge;
@@ -103,10 +106,17 @@ class CpuDevice final : public Device {
     } else {
       body(*operations_);
     }
-    times_.at(task.id) = {start_ns, now_ns()};
+    step.end_ns = now_ns();
+    step.tasks.at(task.id) = {start_ns - step.begin_ns, step.end_ns - step.begin_ns};
   }
-  std::vector<schedule::TaskTime> end_step() override { return std::move(times_); }
-  void abandon_step() noexcept override { times_.clear(); }
+  void end_issue() override {}
+  void wait_for(schedule::TaskId /*task*/) override {}
+  StepTimes end_step() override {
+    StepTimes times = std::move(under_way_.front());
+    under_way_.pop_front();
+    return times;
+  }
+  void abandon_steps() noexcept override { under_way_.clear(); }
 
  private:
   static replay::DeviceAccount& account() { return replay::DeviceAccount::instance(); }
@@ -117,8 +127,8 @@ class CpuDevice final : public Device {
   std::unique_ptr<StreamOperations> operations_;
   std::vector<kernels::HostArena> slabs_;
   std::int64_t static_bytes_ = 0, host_bytes_ = 0;
-  Clock::time_point start_;
-  std::vector<schedule::TaskTime> times_;
+  const Clock::time_point start_ = Clock::now();
+  std::deque<StepTimes> under_way_;  ///< their tasks have all run
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The CUDA device. The calling thread issues compute tasks on their own stream. One thread per
-// direction issues copies, and a fourth thread runs cpu tasks. A lane waits for other lanes only
+// The CUDA device. The calling thread issues compute tasks on their own stream. One thread for each
+// stream of copies issues these, and another thread runs cpu tasks. A lane waits for other lanes only
 // where a task says so (on the GPU through events), so copies, AdamW on the CPU and compute
-// overlap.
+// overlap, and two steps do.
 //
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
 // Operators use LibTorch's caching allocator, which gets the rest of the limit.
@@ -84,29 +84,50 @@ struct TaskEvents {
   cudaEvent_t begin = nullptr, end = nullptr;
 };
 
+/// A task of the cpu stream, by the host's clock.
+struct HostTime {
+  double ready_ns = 0;  ///< what it waits for had ended
+  double start_ns = 0, end_ns = 0;
+};
+
+/// A step between begin_step() and end_step().
+struct RunningStep {
+  TaskBoard board;
+  std::vector<TaskEvents> events;  ///< by task id, at least
+  std::vector<const schedule::Task*> issued;
+  std::vector<Stream> streams;       ///< by task id; written before the task goes to its lane
+  std::vector<HostTime> host_times;  ///< by task id
+  cudaEvent_t begin = nullptr;       ///< on the compute stream
+  double begin_ns = 0;               ///< `begin` by the host's clock, as far as it is known
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(const DeviceOptions& options)
       : limit_bytes_(options.memory_limit_bytes),
         cpu_threads_(options.cpu_threads),
         compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
+        device_update_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         host_to_device_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         device_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         compute_operations_(compute_.stream()),
+        device_update_operations_(device_update_.stream()),
         host_to_device_operations_(host_to_device_.stream()),
         device_to_host_operations_(device_to_host_.stream()),
         cpu_operations_(make_host_operations(options.cpu_threads)),
         copies_(options.cpu_threads) {
-    check_cuda(cudaEventCreate(&step_begin_), "creating an event");
+    for (RunningStep& step : steps_) check_cuda(cudaEventCreate(&step.begin), "creating an event");
     limit_operators();
   }
   ~CudaDevice() override {
-    abandon_step();
-    for (const TaskEvents& events : events_) {
-      static_cast<void>(cudaEventDestroy(events.begin));
-      static_cast<void>(cudaEventDestroy(events.end));
+    abandon_steps();
+    for (const RunningStep& step : steps_) {
+      for (const TaskEvents& events : step.events) {
+        static_cast<void>(cudaEventDestroy(events.begin));
+        static_cast<void>(cudaEventDestroy(events.end));
+      }
+      static_cast<void>(cudaEventDestroy(step.begin));
     }
-    static_cast<void>(cudaEventDestroy(step_begin_));
     for (void* slab : device_slabs_) static_cast<void>(cudaFree(slab));
     c10::cuda::CUDACachingAllocator::setMemoryFraction(1.0, kDevice);
   }
@@ -172,27 +193,44 @@ class CudaDevice final : public Device {
   }
 
   void begin_step(std::size_t tasks) override {
-    while (events_.size() < tasks) {
+    require(under_way_ < steps_.size(), "more steps under way than there may be");
+    if (under_way_ > 0) {
+      std::swap(newest_, before_);
+    } else {
+      before_->board.reset(0);  // it may hold an old failure
+    }
+    ++under_way_;
+    RunningStep& step = *newest_;
+    while (step.events.size() < tasks) {
       TaskEvents events;
       check_cuda(cudaEventCreate(&events.begin), "creating an event");
       check_cuda(cudaEventCreate(&events.end), "creating an event");
-      events_.push_back(events);
+      step.events.push_back(events);
     }
-    board_.reset(tasks);
-    streams_.assign(tasks, Stream::kCompute);
-    host_times_.assign(tasks, {});
+    step.board.reset(tasks);
+    step.issued.clear();
+    step.streams.assign(tasks, Stream::kCompute);
+    step.host_times.assign(tasks, {});
     c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
     guard_.emplace(compute_);
     below_.emplace();
-    check_cuda(cudaEventRecord(step_begin_, compute_.stream()), "beginning a step");
-    start_ = Clock::now();
+    check_cuda(cudaEventRecord(step.begin, compute_.stream()), "beginning a step");
+    step.begin_ns = now_ns();
   }
 
   void issue(const schedule::Task& task, Body body) override {
-    streams_[task.id] = task.stream;
-    // The reference stays valid, because the task is part of the schedule and outlives the step.
-    const auto job = [this, &task, body = std::move(body)]() noexcept { run(task, body); };
+    RunningStep& step = *newest_;
+    step.streams[task.id] = task.stream;
+    step.issued.push_back(&task);
+    // end_step() waits until every lane is idle. So no job runs later than the step that it waits
+    // for, although that step's memory is used again.
+    RunningStep* const before = under_way_ > 1 ? before_ : nullptr;
+    const auto job = [this, &task, &step, before, body = std::move(body)]() noexcept {
+      run(task, step, before, body);
+    };
     switch (task.stream) {
+      case Stream::kDeviceUpdate:
+        return device_update_lane_.push(job);
       case Stream::kHostToDevice:
         return host_to_device_lane_.push(job);
       case Stream::kDeviceToHost:
@@ -205,38 +243,53 @@ class CudaDevice final : public Device {
     }
     require(task.stream == Stream::kCompute, "a collective task on one GPU");
     job();
-    if (board_.failed()) rethrow_failure();
+    rethrow_failures();
   }
 
-  std::vector<schedule::TaskTime> end_step() override {
+  void end_issue() override {
+    below_.reset();
+    guard_.reset();
+  }
+
+  void wait_for(schedule::TaskId task) override {
+    try {
+      newest_->board.wait(static_cast<std::size_t>(task));
+    } catch (const TaskBoard::Abandoned&) {
+      rethrow_failures();
+    }
+    if (newest_->streams[task] == Stream::kCpu) return;
+    check_cuda(cudaEventSynchronize(newest_->events[task].end), "waiting for the GPU");
+  }
+
+  StepTimes end_step() override {
+    require(under_way_ > 0, "no step is under way");
     wait_idle();
-    if (board_.failed()) rethrow_failure();
-    synchronize();
-    leave_step();
-    std::vector<schedule::TaskTime> times(streams_.size());
-    for (std::size_t id = 0; id < streams_.size(); ++id) {
-      if (streams_[id] == Stream::kCpu) {
-        times[id] = host_times_[id];
-        continue;
-      }
-      float begin_ms = 0, end_ms = 0;
-      // An edited schedule may lack a task. Its events were never recorded.
-      if (cudaEventElapsedTime(&begin_ms, step_begin_, events_[id].begin) != cudaSuccess ||
-          cudaEventElapsedTime(&end_ms, step_begin_, events_[id].end) != cudaSuccess) {
+    rethrow_failures();
+    RunningStep& step = under_way_ > 1 ? *before_ : *newest_;
+    for (const schedule::Task* task : step.issued) {
+      if (task->stream == Stream::kCpu) continue;
+      check_cuda(cudaEventSynchronize(step.events[task->id].end), "finishing a step");
+    }
+    StepTimes times = times_of(step);
+    if (--under_way_ > 0) {
+      // From one step to the next the GPU's clock counts.
+      float ms = 0;
+      if (cudaEventElapsedTime(&ms, step.begin, newest_->begin) == cudaSuccess) {
+        newest_->begin_ns = times.begin_ns + 1e6 * static_cast<double>(ms);
+      } else {
         static_cast<void>(cudaGetLastError());
-        continue;
       }
-      times[id] = {1e6 * static_cast<double>(begin_ms), 1e6 * static_cast<double>(end_ms)};
     }
     return times;
   }
 
-  void abandon_step() noexcept override {
-    board_.fail(nullptr);
+  void abandon_steps() noexcept override {
+    for (RunningStep& step : steps_) step.board.fail(nullptr);
     wait_idle();
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaGetLastError());
-    leave_step();
+    under_way_ = 0;
+    end_issue();
   }
 
  private:
@@ -255,6 +308,8 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] cudaStream_t stream_of(Stream stream) const {
     switch (stream) {
+      case Stream::kDeviceUpdate:
+        return device_update_.stream();
       case Stream::kHostToDevice:
         return host_to_device_.stream();
       case Stream::kDeviceToHost:
@@ -265,6 +320,8 @@ class CudaDevice final : public Device {
   }
   StreamOperations& operations_of(Stream stream) {
     switch (stream) {
+      case Stream::kDeviceUpdate:
+        return device_update_operations_;
       case Stream::kHostToDevice:
         return host_to_device_operations_;
       case Stream::kDeviceToHost:
@@ -276,56 +333,101 @@ class CudaDevice final : public Device {
     }
   }
 
-  /// Runs on the task's lane. Failures go to the board.
-  void run(const schedule::Task& task, const Body& body) noexcept {
-    try {
-      const bool on_host = task.stream == Stream::kCpu;
-      for (const schedule::TaskId id : task.after) {
-        if (streams_[id] == task.stream) continue;  // lanes keep their own order
-        board_.wait(id);
-        if (streams_[id] == Stream::kCpu) continue;  // a settled cpu task has finished
-        if (on_host) {
-          check_cuda(cudaEventSynchronize(events_[id].end), "waiting for the GPU");
-        } else {
-          check_cuda(cudaStreamWaitEvent(stream_of(task.stream), events_[id].end),
-                     "ordering streams");
-        }
-      }
-      if (board_.failed()) return;
-      if (on_host) {
-        const double start_ns = now_ns();
-        body(*cpu_operations_);
-        host_times_[task.id] = {start_ns, now_ns()};
-      } else {
-        check_cuda(cudaEventRecord(events_[task.id].begin, stream_of(task.stream)),
-                   "starting a task");
-        replay::with_launch_errors([&] { body(operations_of(task.stream)); });
-        check_cuda(cudaEventRecord(events_[task.id].end, stream_of(task.stream)), "ending a task");
-      }
-      board_.settle(task.id);
-    } catch (const TaskBoard::Abandoned&) {  // another lane has reported the failure
-    } catch (...) {
-      board_.fail(std::current_exception());
+  /// Lets the task's lane or stream wait for a task of another one.
+  void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
+    const Stream stream = other_step.streams[other];
+    if (stream == task.stream) return;  // lanes keep their own order
+    other_step.board.wait(static_cast<std::size_t>(other));
+    if (stream == Stream::kCpu) return;  // a settled cpu task has finished
+    if (task.stream == Stream::kCpu) {
+      check_cuda(cudaEventSynchronize(other_step.events[other].end), "waiting for the GPU");
+    } else {
+      check_cuda(cudaStreamWaitEvent(stream_of(task.stream), other_step.events[other].end),
+                 "ordering streams");
     }
   }
 
-  [[noreturn]] void rethrow_failure() {
-    if (const std::exception_ptr failure = board_.failure()) std::rethrow_exception(failure);
+  /// Runs on the task's lane. Failures go to the step's board. `before` is the step before, while it
+  /// is under way.
+  void run(const schedule::Task& task,
+           RunningStep& step,
+           RunningStep* before,
+           const Body& body) noexcept {
+    try {
+      for (const schedule::TaskId id : task.after) await(task, step, id);
+      if (before != nullptr) {
+        for (const schedule::TaskId id : task.after_previous) await(task, *before, id);
+      }
+      if (failed()) return;
+      if (task.stream == Stream::kCpu) {
+        HostTime& time = step.host_times[task.id];
+        time.ready_ns = time.start_ns = now_ns();
+        body(*cpu_operations_);
+        time.end_ns = now_ns();
+      } else {
+        const TaskEvents& events = step.events[task.id];
+        check_cuda(cudaEventRecord(events.begin, stream_of(task.stream)), "starting a task");
+        replay::with_launch_errors([&] { body(operations_of(task.stream)); });
+        check_cuda(cudaEventRecord(events.end, stream_of(task.stream)), "ending a task");
+      }
+      step.board.settle(task.id);
+    } catch (const TaskBoard::Abandoned&) {  // another lane has reported the failure
+    } catch (...) {
+      // A failure ends every step under way.
+      step.board.fail(std::current_exception());
+      for (RunningStep& other : steps_) other.board.fail(nullptr);
+    }
+  }
+
+  /// Sets `begin_ns` too: the host cannot have seen a task of the GPU end before it did.
+  [[nodiscard]] StepTimes times_of(RunningStep& step) const {
+    StepTimes times;
+    times.tasks.resize(step.streams.size());
+    for (const schedule::Task* task : step.issued) {
+      if (task->stream == Stream::kCpu) continue;
+      const TaskEvents& events = step.events[task->id];
+      float begin_ms = 0, end_ms = 0;
+      check_cuda(cudaEventElapsedTime(&begin_ms, step.begin, events.begin), "timing a task");
+      check_cuda(cudaEventElapsedTime(&end_ms, step.begin, events.end), "timing a task");
+      times.tasks[task->id] = {1e6 * static_cast<double>(begin_ms),
+                               1e6 * static_cast<double>(end_ms)};
+    }
+    for (const schedule::Task* task : step.issued) {
+      if (task->stream != Stream::kCpu) continue;
+      for (const schedule::TaskId id : task->after) {
+        if (step.streams[id] == Stream::kCpu) continue;
+        step.begin_ns =
+            std::min(step.begin_ns, step.host_times[task->id].ready_ns - times.tasks[id].end_ns);
+      }
+    }
+    times.begin_ns = times.end_ns = step.begin_ns;
+    for (const schedule::Task* task : step.issued) {
+      schedule::TaskTime& time = times.tasks[task->id];
+      if (task->stream == Stream::kCpu) {
+        const HostTime& by_host = step.host_times[task->id];
+        time = {by_host.start_ns - step.begin_ns, by_host.end_ns - step.begin_ns};
+      }
+      times.end_ns = std::max(times.end_ns, step.begin_ns + time.end_ns);
+    }
+    return times;
+  }
+
+  [[nodiscard]] bool failed() const {
+    return std::any_of(
+        steps_.begin(), steps_.end(), [](const RunningStep& step) { return step.board.failed(); });
+  }
+  void rethrow_failures() const {
+    if (!failed()) return;
+    for (const RunningStep& step : steps_) {
+      if (const std::exception_ptr failure = step.board.failure()) std::rethrow_exception(failure);
+    }
     throw Error(ErrorCode::kInternal, "a step was abandoned without a reason");
   }
   void wait_idle() {
+    device_update_lane_.wait_idle();
     host_to_device_lane_.wait_idle();
     device_to_host_lane_.wait_idle();
     cpu_lane_.wait_idle();
-  }
-  void synchronize() {
-    for (const auto& stream : {compute_, host_to_device_, device_to_host_}) {
-      check_cuda(cudaStreamSynchronize(stream.stream()), "finishing a step");
-    }
-  }
-  void leave_step() noexcept {
-    below_.reset();
-    guard_.reset();
   }
   [[nodiscard]] double now_ns() const {
     return std::chrono::duration<double, std::nano>(Clock::now() - start_).count();
@@ -336,18 +438,18 @@ class CudaDevice final : public Device {
   int cpu_threads_;
   std::vector<void*> device_slabs_;
   std::vector<PinnedMemory> pinned_;
-  c10::cuda::CUDAStream compute_, host_to_device_, device_to_host_;
-  CudaOperations compute_operations_, host_to_device_operations_, device_to_host_operations_;
+  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_;
+  CudaOperations compute_operations_, device_update_operations_, host_to_device_operations_,
+      device_to_host_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
-  std::vector<TaskEvents> events_;
-  cudaEvent_t step_begin_ = nullptr;
-  TaskBoard board_;
-  std::vector<Stream> streams_;  ///< by task id; written before the task goes to its lane
-  std::vector<schedule::TaskTime> host_times_;
-  Clock::time_point start_;
+  std::array<RunningStep, 2> steps_;
+  RunningStep *newest_ = steps_.data(), *before_ = steps_.data() + 1;
+  std::size_t under_way_ = 0;
+  const Clock::time_point start_ = Clock::now();
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
+  Lane device_update_lane_{use_device};
   Lane host_to_device_lane_{use_device};
   Lane device_to_host_lane_{use_device};
   Lane cpu_lane_{use_device};

@@ -30,6 +30,13 @@ struct DeviceOptions {
   bool deterministic = false;  ///< use only deterministic operators
 };
 
+/// When the tasks of a step ran.
+struct StepTimes {
+  std::vector<schedule::TaskTime> tasks;  ///< by task id, from `begin_ns`
+  double begin_ns = 0;  ///< by one clock for all steps: the compute stream could begin
+  double end_ns = 0;    ///< likewise: the last task ended
+};
+
 class Device {
  public:
   using Body = std::function<void(StreamOperations&)>;
@@ -57,16 +64,22 @@ class Device {
   /// Seeds the generator that operators use.
   virtual void seed(std::uint64_t seed) = 0;
 
+  /// Begins a step with tasks of ids below `tasks`. At most one earlier step may be under way, which
+  /// means that end_step() has not returned for it yet.
   virtual void begin_step(std::size_t tasks) = 0;
-  /// Runs `body` on the task's stream, after everything in `task.after`. Bodies of compute tasks
-  /// run before issue() returns and may call LibTorch. Other bodies may run later on another
-  /// thread, and must hold only pointers.
+  /// Runs `body` on the task's stream, after everything in `task.after`, and while the step before
+  /// is under way after everything in `task.after_previous`. Bodies of compute tasks run before
+  /// issue() returns and may call LibTorch. Other bodies may run later on another thread, and must
+  /// hold only pointers. `task` must outlive the step. Rethrows a failure of any step under way.
   virtual void issue(const schedule::Task& task, Body body) = 0;
-  /// Waits for all tasks and rethrows the first failure. Returns times by task id, counted from
-  /// begin_step().
-  virtual std::vector<schedule::TaskTime> end_step() = 0;
-  /// After a failure: waits for running work and discards the step.
-  virtual void abandon_step() noexcept = 0;
+  /// All tasks of the newest step have been issued.
+  virtual void end_issue() = 0;
+  /// Waits until the task of the newest step has finished.
+  virtual void wait_for(schedule::TaskId task) = 0;
+  /// Waits for all tasks of the oldest step under way and rethrows the first failure.
+  [[nodiscard]] virtual StepTimes end_step() = 0;
+  /// After a failure: waits for running work and discards the steps under way.
+  virtual void abandon_steps() noexcept = 0;
 };
 
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device(const DeviceOptions& options);

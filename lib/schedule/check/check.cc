@@ -10,11 +10,14 @@ std::vector<std::string> Checker::run() {
   read_program();
   read_plan();
   check_buffers();
-  for (const Task& task : schedule_.tasks) {
-    if (problems_.size() >= kMostProblems) break;
-    visit(task);
+  for (step_ = 0; step_ < kSteps && problems_.empty(); ++step_) {
+    begin_step();
+    for (const Task& task : schedule_.tasks) {
+      if (problems_.size() >= kMostProblems) break;
+      visit(task);
+    }
+    check_end();
   }
-  check_end();
   return std::move(problems_);
 }
 

@@ -2,9 +2,9 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The state of the independent checker. It shares no code with lower() and trusts nothing that
-// lower() computed. It walks the tasks in issue order and tracks the content of every buffer. With
-// vector clocks it proves that two tasks that touch the same bytes, at least one of them writing,
-// are ordered by streams and `after`.
+// lower() computed. It walks the tasks of two steps in issue order and tracks the content of every
+// buffer. With vector clocks it proves that two tasks that touch the same bytes, at least one of
+// them writing, are ordered by streams, `after` and `after_previous`.
 //
 // One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
 // program and the plan require, tasks.cc operators and blocks, offload.cc activations on the host,
@@ -26,6 +26,8 @@
 namespace elixir::schedule {
 
 inline constexpr std::size_t kMostProblems = 50;
+/// Tasks wait for the step before and no earlier one, so two steps show every order.
+inline constexpr int kSteps = 2;
 
 /// The content of a buffer that several chunks share in turn.
 struct Content {
@@ -33,10 +35,10 @@ struct Content {
   enum class What : std::uint8_t { kNothing, kParameters, kGradients } what = What::kNothing;
 };
 
-/// The latest tasks that touched some bytes.
+/// The latest tasks that touched some bytes, as Checker::now() counts.
 struct Touched {
   TaskId write = -1;
-  std::array<TaskId, kStreamCount> reads{-1, -1, -1, -1, -1};
+  std::array<TaskId, kStreamCount> reads{-1, -1, -1, -1, -1, -1};
 };
 
 class Checker {
@@ -67,7 +69,10 @@ class Checker {
   // --- Structure and order -----------------------------------------------------------------------
   bool structure_is_sound();
   void make_clocks();
-  /// Whether `before` has finished when `task` starts.
+  /// The task in this step, counted from the first task of the first step.
+  [[nodiscard]] TaskId now(const Task& task) const;
+  [[nodiscard]] const Task& task_of(TaskId in_run) const;
+  /// Whether `before` has finished when `task` starts. Both are counted as now() does.
   [[nodiscard]] bool ordered(TaskId before, TaskId task) const;
   void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
@@ -79,6 +84,7 @@ class Checker {
   [[nodiscard]] bool runs(const program::Operator& op) const;
   void read_program();
   void read_plan();
+  void begin_step();
 
   // --- Buffers -----------------------------------------------------------------------------------
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
@@ -133,7 +139,8 @@ class Checker {
   const plan::Plan& plan_;
   std::vector<std::string> problems_;
 
-  std::vector<std::array<TaskId, kStreamCount>> clocks_;  // latest finished task, by stream
+  // By task, as now() counts: the latest finished task of each stream.
+  std::vector<std::array<TaskId, kStreamCount>> clocks_;
   std::unordered_map<std::int64_t, Touched> touched_;
 
   // By storage.
@@ -157,7 +164,8 @@ class Checker {
   std::vector<int> losses_read_;                       // by micro-batch
   std::vector<Content> content_;                       // by buffer
   std::map<std::pair<BufferRole, std::int32_t>, BufferId> by_role_;
-  TaskId clip_ = -1;
+  const Task* clip_ = nullptr;
+  int step_ = 0;
   int current_ = -1;
   int inputs_of_ = -1;
 };

@@ -20,9 +20,6 @@ void Checker::read_program() {
   parameter_of_.assign(storages, -1);
   kept_.assign(storages, false);
   last_use_.assign(storages, -1);
-  alive_.assign(storages, false);
-  version_.assign(storages, 0);
-  awaited_.assign(storages, false);
   for (const program::Storage& storage : program_.storages) {
     if (storage.category == program::Category::kConstant) fixed_[storage.id] = Fixed::kConstant;
   }
@@ -89,6 +86,15 @@ void Checker::read_plan() {
       trained_in_[found->second].push_back(static_cast<std::int32_t>(i));
     }
   }
+  for (const Task& task : schedule_.tasks) {
+    if (task.kind == TaskKind::kClip) clip_ = &task;
+  }
+}
+
+void Checker::begin_step() {
+  alive_.assign(program_.storages.size(), false);
+  version_.assign(program_.storages.size(), 0);
+  awaited_.assign(program_.storages.size(), false);
   stored_.assign(program_.parameters.size(), 0);
   summed_.assign(program_.parameters.size(), 0);
   landed_.assign(program_.parameters.size(), false);
@@ -98,10 +104,9 @@ void Checker::read_plan() {
   next_operator_.assign(schedule_.micro_batches, 0);
   closed_.assign(schedule_.micro_batches, false);
   losses_read_.assign(schedule_.micro_batches, 0);
-  content_.resize(schedule_.buffers.size());
-  for (const Task& task : schedule_.tasks) {
-    if (task.kind == TaskKind::kClip) clip_ = task.id;
-  }
+  content_.assign(schedule_.buffers.size(), {});
+  for (auto& [storage, trip] : trips_) trip.offloaded_in = -1;
+  current_ = inputs_of_ = -1;
 }
 
 BufferId Checker::find(BufferRole role, std::int32_t chunk) const {

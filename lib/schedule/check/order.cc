@@ -28,6 +28,11 @@ bool Checker::structure_is_sound() {
         problem("task {} waits for task {}, which is not before it", i, before);
       }
     }
+    for (const TaskId previous : task.after_previous) {
+      if (!in(previous, 0, static_cast<TaskId>(schedule_.tasks.size()))) {
+        problem("task {} waits for task {} of the step before, which does not exist", i, previous);
+      }
+    }
     if (!in(task.source, -1, buffers) || !in(task.destination, -1, buffers) ||
         !in(task.chunk, -1, chunks) ||
         !in(task.parameter, -1, static_cast<std::int32_t>(program_.parameters.size())) ||
@@ -54,49 +59,63 @@ bool Checker::structure_is_sound() {
 }
 
 void Checker::make_clocks() {
-  clocks_.resize(schedule_.tasks.size());
-  std::array<TaskId, kStreamCount> latest{-1, -1, -1, -1, -1};
-  for (const Task& task : schedule_.tasks) {
-    auto& clock = clocks_[task.id];
-    clock.fill(-1);
-    const auto stream = static_cast<std::size_t>(task.stream);
-    const auto merge = [&](TaskId before) {
-      for (std::size_t s = 0; s < kStreamCount; ++s) {
-        clock[s] = std::max(clock[s], clocks_[before][s]);
+  const auto tasks = static_cast<TaskId>(schedule_.tasks.size());
+  std::array<TaskId, kStreamCount> latest{-1, -1, -1, -1, -1, -1};
+  for (int step = 0; step < kSteps; ++step) {
+    for (const Task& task : schedule_.tasks) {
+      std::array<TaskId, kStreamCount> clock{-1, -1, -1, -1, -1, -1};
+      const auto stream = static_cast<std::size_t>(task.stream);
+      const auto merge = [&](TaskId before) {
+        for (std::size_t s = 0; s < kStreamCount; ++s) {
+          clock[s] = std::max(clock[s], clocks_[before][s]);
+        }
+      };
+      if (latest[stream] >= 0) merge(latest[stream]);
+      for (const TaskId before : task.after) merge(step * tasks + before);
+      if (step > 0) {
+        for (const TaskId previous : task.after_previous) merge((step - 1) * tasks + previous);
       }
-    };
-    if (latest[stream] >= 0) merge(latest[stream]);
-    for (const TaskId before : task.after) merge(before);
-    clock[stream] = task.id;
-    latest[stream] = task.id;
+      clock[stream] = latest[stream] = step * tasks + task.id;
+      clocks_.push_back(clock);
+    }
   }
 }
 
+TaskId Checker::now(const Task& task) const {
+  return step_ * static_cast<TaskId>(schedule_.tasks.size()) + task.id;
+}
+
+const Task& Checker::task_of(TaskId in_run) const {
+  return schedule_.tasks[static_cast<std::size_t>(in_run) % schedule_.tasks.size()];
+}
+
 bool Checker::ordered(TaskId before, TaskId task) const {
-  const auto stream = static_cast<std::size_t>(schedule_.tasks[before].stream);
+  const auto stream = static_cast<std::size_t>(task_of(before).stream);
   return before == task || clocks_[task][stream] >= before;
 }
 
 void Checker::touch(const Task& task, std::int64_t what, bool writes, const std::string& name) {
   Touched& touched = touched_[what];
   const auto require_order = [&](TaskId before) {
-    if (before >= 0 && !ordered(before, task.id)) {
+    if (before >= 0 && !ordered(before, now(task))) {
+      const Task& other = task_of(before);
       problem_at(task,
-                 "{} {} without waiting for task {} ({})",
+                 "{} {} without waiting for task {} ({}){}",
                  writes ? "writes" : "reads",
                  name,
-                 before,
-                 name_of(schedule_.tasks[before].kind));
+                 other.id,
+                 name_of(other.kind),
+                 now(other) == before ? "" : " of the step before");
     }
   };
   require_order(touched.write);
   if (!writes) {
-    touched.reads[static_cast<std::size_t>(task.stream)] = task.id;
+    touched.reads[static_cast<std::size_t>(task.stream)] = now(task);
     return;
   }
   for (const TaskId reader : touched.reads) require_order(reader);
   touched = Touched{};
-  touched.write = task.id;
+  touched.write = now(task);
 }
 
 void Checker::touch_buffer(const Task& task, BufferId buffer, bool writes) {

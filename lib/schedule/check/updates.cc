@@ -91,7 +91,7 @@ void Checker::norm(const Task& task) {
     return;
   }
   if (normed_[task.chunk] >= 0) problem_at(task, "counts chunk {} twice", task.chunk);
-  normed_[task.chunk] = task.id;
+  normed_[task.chunk] = now(task);
   read_gradients(task, gradients);
 }
 
@@ -99,7 +99,7 @@ void Checker::clip(const Task& task) {
   on_stream(task, Stream::kCpu);
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     if (trained_in_[c].empty()) continue;
-    if (normed_[c] < 0 || !ordered(normed_[c], task.id)) {
+    if (normed_[c] < 0 || !ordered(normed_[c], now(task))) {
       problem_at(task, "does not wait for the norm of chunk {}", c);
     }
   }
@@ -109,7 +109,7 @@ void Checker::move_gradients(const Task& task) {
   if (!needs_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool to_device = chunk.optimizer_home == Home::kDevice;
-  on_stream(task, to_device ? Stream::kHostToDevice : Stream::kDeviceToHost);
+  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost);
   const BufferId gradients = find(BufferRole::kGradients, task.chunk);
   if (task.source != gradients || gradients < 0 || task.destination < 0 ||
       schedule_.buffers[task.destination].role !=
@@ -133,7 +133,8 @@ void Checker::update(const Task& task) {
     problem_at(task, "updates chunk {} twice or without gradients", task.chunk);
     return;
   }
-  if (clip_ >= 0 && !ordered(clip_, task.id)) problem_at(task, "does not wait for the clip");
+  if (clip_ != nullptr && !ordered(now(*clip_), now(task)))
+    problem_at(task, "does not wait for the clip");
   const BufferId gradients = find(BufferRole::kGradients, task.chunk);
   if (chunk.gradient_home == chunk.optimizer_home) {
     if (task.source != gradients) problem_at(task, "does not read the chunk's gradients");
@@ -174,7 +175,7 @@ void Checker::move_parameters(const Task& task) {
   if (!needs_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool to_device = chunk.parameter_home == Home::kDevice;
-  on_stream(task, to_device ? Stream::kHostToDevice : Stream::kDeviceToHost);
+  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost);
   const BufferId home = find(BufferRole::kParameters, task.chunk);
   const BufferId master = find(BufferRole::kMaster, task.chunk);
   const bool from_master = chunk.dtype == DType::kFloat32 && master >= 0 && task.source == master;

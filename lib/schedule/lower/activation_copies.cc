@@ -46,7 +46,12 @@ void ActivationCopies::begin(OperatorId op, int micro_batch, TaskId range) {
                                   .storage = on_device,
                                   .bytes = program_.storages[on_device].bytes},
                                  {range, leaves ? copy.read : copy.written});
+  if (leaves && copy.first_written < 0) copy.first_written = task;
   (leaves ? copy.written : copy.read) = task;
+}
+
+void ActivationCopies::link_steps() const {
+  for (const auto& [storage, copy] : copies_) tasks_.link(copy.first_written, copy.read);
 }
 
 TaskId ActivationCopies::awaited_by(OperatorId op) const {

@@ -29,12 +29,14 @@ class ActivationCopies {
   void begin(program::OperatorId op, int micro_batch, TaskId range);
   /// The copy that must have ended before `op` runs; -1: none.
   [[nodiscard]] TaskId awaited_by(program::OperatorId op) const;
+  /// The first copy of a step to the host waits for the last copy of the step before from there.
+  void link_steps() const;
 
  private:
-  /// An activation's memory on the host, and the latest tasks that used it.
+  /// An activation's memory on the host, the first task of a step that used it, and the latest.
   struct HostCopy {
     BufferId buffer = -1;
-    TaskId written = -1, read = -1;
+    TaskId first_written = -1, written = -1, read = -1;
   };
 
   const program::Program& program_;

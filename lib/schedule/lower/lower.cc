@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ struct OpenRange {
   OperatorId first = 0;
   std::vector<TaskId> after;
   std::vector<StorageId> releases;
+  /// Chunks that it reads at home, where another stream brought the updated parameters.
+  std::vector<std::int32_t> first_reads;
 };
 
 /// What one micro-batch has under way.
@@ -55,6 +58,12 @@ struct MicroBatch {
   std::vector<StorageId> copying;  ///< on their way to the host
   std::int64_t copying_bytes = 0;
   TaskId loss_read = -1;
+};
+
+/// A block of the cache, or of a private chunk, in one step.
+struct BlockUse {
+  TaskId first_fetch = -1;
+  std::int32_t holds = -1;  ///< the chunk that came last
 };
 
 /// What happens once an operator has run, before the next one does.
@@ -122,7 +131,9 @@ class Lowering {
 
   void run() {
     for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
-    if (options_.training && options_.clip_gradients) updates_.clip_and_update();
+    if (options_.training && options_.clip_gradients) updates_.clip_and_update(needs_.chunks);
+    link_steps();
+    tasks_.end();
   }
 
  private:
@@ -153,6 +164,10 @@ class Lowering {
     while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
       chunk_tasks_[needs_.last_uses[next_last_use_++].chunk].reader = last_compute_;
     }
+    for (const std::int32_t chunk : range.first_reads) {
+      chunk_tasks_[chunk].first_reader = last_compute_;
+    }
+    range.first_reads.clear();
   }
 
   void lower_micro_batch(int m) {
@@ -171,6 +186,7 @@ class Lowering {
       }
       if (!program_needs_.stops[op]) continue;
       require_chunks(op);
+      await_updates(op);
       await_copy(op);
       after_operator(op);
     }
@@ -183,11 +199,13 @@ class Lowering {
   void load_inputs() {
     std::int64_t bytes = 0;
     for (const program::Input& input : program_.inputs) bytes += input.tensor.bytes();
-    now_.range.after.push_back(tasks_.add({.kind = TaskKind::kLoadInputs,
-                                           .stream = Stream::kHostToDevice,
-                                           .micro_batch = now_.index,
-                                           .bytes = bytes},
-                                          {last_compute_}));
+    const TaskId load = tasks_.add({.kind = TaskKind::kLoadInputs,
+                                    .stream = Stream::kHostToDevice,
+                                    .micro_batch = now_.index,
+                                    .bytes = bytes},
+                                   {last_compute_});
+    now_.range.after.push_back(load);
+    if (now_.index == 0) first_load_ = load;
   }
 
   /// A range that uses a chunk fetched since its last use starts here and waits for the fetch.
@@ -199,6 +217,20 @@ class Lowering {
       const Load& load = loads_.next_needed();
       require(load.fetch >= 0, "a chunk is needed before its fetch is issued");
       now_.range.after.push_back(load.fetch);
+    }
+  }
+
+  /// The first range of a step that reads a chunk at home, where another stream brought it, starts
+  /// here: it waits for the step before.
+  void await_updates(OperatorId op) {
+    if (!options_.training || now_.index > 0) return;
+    for (const std::int32_t parameter : lifetimes_.parameters_used[op]) {
+      const std::int32_t c = places_[parameter].chunk;
+      const Chunk& chunk = plan_.chunks[c];
+      if (needs_.chunks[c].first_use != op || !needs_.chunks[c].trained) continue;
+      if (chunk.parameter_home != Home::kDevice || chunk.optimizer_home != Home::kHost) continue;
+      close_range(op);
+      now_.range.first_reads.push_back(c);
     }
   }
 
@@ -231,8 +263,33 @@ class Lowering {
                                .destination = load.block,
                                .bytes = plan_.chunks[load.chunk].bytes},
                               {evicted});
-      chunk_tasks_[load.chunk].fetch = load.fetch;
+      ChunkTasks& tasks = chunk_tasks_[load.chunk];
+      tasks.fetch = load.fetch;
+      if (tasks.first_fetch < 0) tasks.first_fetch = load.fetch;
+      BlockUse& block = block_uses_[load.block];
+      if (block.first_fetch < 0) block.first_fetch = load.fetch;
+      block.holds = load.chunk;
     }
+  }
+
+  /// What the first tasks of a step that use something owe to the last ones of the step before.
+  void link_steps() {
+    tasks_.link(first_load_, last_compute_);
+    for (const ChunkTasks& chunk : chunk_tasks_) {
+      tasks_.link(chunk.first_fetch, chunk.updated);
+      tasks_.link(chunk.first_reader, chunk.updated);
+      if (chunk.first_sum < 0) {
+        tasks_.link(chunk.first_store, chunk.gradients_read);
+      } else {
+        tasks_.link(chunk.first_store, chunk.gradients_done);
+        tasks_.link(chunk.first_sum, chunk.gradients_read);
+      }
+    }
+    for (const auto& [block, use] : block_uses_) {
+      tasks_.link(use.first_fetch, chunk_tasks_[use.holds].reader);
+    }
+    copies_.link_steps();
+    updates_.link_steps();
   }
 
   /// Without clipping, chunks that the step needs no more after `op` may be updated at once.
@@ -316,6 +373,8 @@ class Lowering {
                               .destination = lands ? mine.landing : mine.gradients,
                               .bytes = gradient_bytes + (to_host ? 0 : sum_bytes)},
                              {last_compute_, landing_read_[parameter]});
+    ChunkTasks& tasks = chunk_tasks_[c];
+    if (tasks.first_store < 0) tasks.first_store = done;
     if (to_host) now_.storages[gradient.storage].copy = done;
     if (lands) {
       done = tasks_.add({.kind = TaskKind::kAccumulate,
@@ -328,8 +387,9 @@ class Lowering {
                          .bytes = gradient_bytes + sum_bytes},
                         {done});
       landing_read_[parameter] = done;
+      if (tasks.first_sum < 0) tasks.first_sum = done;
     }
-    chunk_tasks_[c].gradients_done = done;
+    tasks.gradients_done = done;
   }
 
   void await_release(StorageId storage) {
@@ -405,6 +465,8 @@ class Lowering {
   MicroBatch now_;
   std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
+  TaskId first_load_ = -1;                   // of inputs
+  std::map<BufferId, BlockUse> block_uses_;  // those that were fetched into
 };
 
 /// Tasks, loads and their bookkeeping grow with the calls of a whole step.
@@ -429,6 +491,11 @@ class Collector : public TaskSink {
   void take(Task&& task, std::span<const TaskId> after) override {
     schedule_.tasks.push_back(std::move(task));
     schedule_.tasks.back().after.assign(after.begin(), after.end());
+  }
+  void end(std::span<const StepLink> links) override {
+    for (const StepLink& link : links) {
+      schedule_.tasks[link.task].after_previous.push_back(link.previous);
+    }
   }
 
  private:

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // In this folder: a program and a plan become tasks (`lower` of schedule/schedule.h).
-// Here: the tasks made so far, and the latest of them that concern a chunk.
+// Here: the tasks made so far, and those that concern a chunk.
 
 #include <algorithm>
 #include <initializer_list>
@@ -27,11 +27,22 @@ class TaskList {
     return add(std::move(task), after.begin(), after.end());
   }
 
+  /// `task` waits for `previous` of the step before. Both are in the list; -1: there is none.
+  void link(TaskId task, TaskId previous) {
+    if (task < 0 || previous < 0 || streams_[task] == streams_[previous]) return;
+    links_.push_back({.task = task, .previous = previous});
+  }
+  void end() {
+    std::sort(links_.begin(), links_.end());
+    links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
+    sink_.end(links_);
+  }
+
  private:
   TaskId add(Task&& task, const TaskId* first, const TaskId* last) {
     after_.clear();
     for (; first != last; ++first) {
-      // A stream keeps its own order.
+      // A stream keeps its own order, in a step and from step to step.
       if (*first >= 0 && streams_[*first] != task.stream) after_.push_back(*first);
     }
     std::sort(after_.begin(), after_.end());
@@ -45,14 +56,23 @@ class TaskList {
   TaskSink& sink_;
   std::vector<Stream> streams_;  ///< by task
   std::vector<TaskId> after_;    ///< of the task that is being added
+  std::vector<StepLink> links_;
 };
 
-/// The latest tasks that concern a chunk; -1: none yet.
+/// The tasks that concern a chunk; -1: none yet.
 struct ChunkTasks {
+  // The latest.
   TaskId fetch = -1;
   TaskId reader = -1;  ///< the compute task with its last use
   TaskId gradients_done = -1;
-  int gradients_left = 0;  ///< of the last micro-batch
+  TaskId gradients_read = -1;  ///< for the update
+  TaskId updated = -1;         ///< its parameters are home again
+  int gradients_left = 0;      ///< of the last micro-batch
+  // The first of a step, which wait for the latest of the step before.
+  TaskId first_fetch = -1;
+  TaskId first_reader = -1;  ///< where it reads the parameters at home
+  TaskId first_store = -1;   ///< a gradient into `gradients` or the landing buffer
+  TaskId first_sum = -1;     ///< a gradient from the landing buffer into `gradients`
 };
 
 }  // namespace elixir::schedule

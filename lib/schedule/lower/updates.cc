@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/lower/updates.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "program/program.h"
@@ -15,7 +16,9 @@ using plan::Home;
 }  // namespace
 
 BufferRing::BufferRing(std::vector<BufferId> buffers)
-    : buffers_(std::move(buffers)), busy_until_(buffers_.size(), -1) {}
+    : buffers_(std::move(buffers)),
+      first_user_(buffers_.size(), -1),
+      busy_until_(buffers_.size(), -1) {}
 
 BufferRing::Slot BufferRing::take() {
   const std::size_t index = next_;
@@ -23,13 +26,18 @@ BufferRing::Slot BufferRing::take() {
   return {.index = index, .buffer = buffers_[index], .free_after = busy_until_[index]};
 }
 
-void BufferRing::give_back(const Slot& slot, TaskId last_user) {
+void BufferRing::give_back(const Slot& slot, TaskId first_user, TaskId last_user) {
+  if (first_user_[slot.index] < 0) first_user_[slot.index] = first_user;
   busy_until_[slot.index] = last_user;
+}
+
+void BufferRing::link_steps(TaskList& tasks) const {
+  for (std::size_t i = 0; i < buffers_.size(); ++i) tasks.link(first_user_[i], busy_until_[i]);
 }
 
 Updates::Updates(const plan::Plan& plan,
                  const StepBuffers& buffers,
-                 const std::vector<ChunkTasks>& chunk_tasks,
+                 std::vector<ChunkTasks>& chunk_tasks,
                  TaskList& tasks)
     : plan_(plan), buffers_(buffers), chunk_tasks_(chunk_tasks), tasks_(tasks) {
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -51,15 +59,25 @@ void Updates::measure(std::int32_t chunk, int micro_batch) {
   measured_.push_back(chunk);
 }
 
-void Updates::clip_and_update() {
+void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
   clip_ = tasks_.add({.kind = TaskKind::kClip, .stream = Stream::kCpu}, norms_);
+  std::stable_sort(measured_.begin(), measured_.end(), [&](std::int32_t a, std::int32_t b) {
+    return needs[a].first_use < needs[b].first_use;
+  });
   for (const std::int32_t chunk : measured_) update(chunk);
+}
+
+void Updates::link_steps() const {
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    gradient_staging_[side].link_steps(tasks_);
+    parameter_staging_[side].link_steps(tasks_);
+  }
 }
 
 void Updates::update(std::int32_t chunk) {
   const Chunk& it = plan_.chunks[chunk];
   const ChunkBuffers& mine = buffers_.of_chunk[chunk];
-  const ChunkTasks& before = chunk_tasks_[chunk];
+  ChunkTasks& before = chunk_tasks_[chunk];
   const bool on_device = it.optimizer_home == Home::kDevice;
   const auto side = static_cast<std::size_t>(it.optimizer_home);
   const std::int64_t gradient_bytes = plan::bytes_as(it, it.gradient_dtype);
@@ -73,13 +91,15 @@ void Updates::update(std::int32_t chunk) {
   BufferRing::Slot gradients, parameters;
   if (moves_gradients) {
     gradients = gradient_staging_[side].take();
-    after.push_back(tasks_.add({.kind = TaskKind::kMoveGradients,
-                                .stream = on_device ? Stream::kHostToDevice : Stream::kDeviceToHost,
-                                .chunk = chunk,
-                                .source = mine.gradients,
-                                .destination = gradients.buffer,
-                                .bytes = gradient_bytes},
-                               {before.gradients_done, gradients.free_after}));
+    before.gradients_read =
+        tasks_.add({.kind = TaskKind::kMoveGradients,
+                    .stream = on_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost,
+                    .chunk = chunk,
+                    .source = mine.gradients,
+                    .destination = gradients.buffer,
+                    .bytes = gradient_bytes},
+                   {before.gradients_done, gradients.free_after});
+    after.push_back(before.gradients_read);
   }
   BufferId updated_parameters = moves_parameters ? mine.master : mine.parameters;
   if (stages_parameters) {
@@ -99,17 +119,21 @@ void Updates::update(std::int32_t chunk) {
                                      .destination = updated_parameters,
                                      .bytes = state_bytes + gradient_bytes + parameter_bytes},
                                     std::move(after));
-  if (moves_gradients) gradient_staging_[side].give_back(gradients, updated);
+  before.updated = updated;
+  if (moves_gradients) {
+    gradient_staging_[side].give_back(gradients, before.gradients_read, updated);
+  } else {
+    before.gradients_read = updated;
+  }
   if (!moves_parameters) return;
-  const TaskId moved =
-      tasks_.add({.kind = TaskKind::kMoveParameters,
-                  .stream = on_device ? Stream::kDeviceToHost : Stream::kHostToDevice,
-                  .chunk = chunk,
-                  .source = updated_parameters,
-                  .destination = mine.parameters,
-                  .bytes = it.bytes},
-                 {updated, readers});
-  if (stages_parameters) parameter_staging_[side].give_back(parameters, moved);
+  before.updated = tasks_.add({.kind = TaskKind::kMoveParameters,
+                               .stream = on_device ? Stream::kDeviceToHost : Stream::kDeviceUpdate,
+                               .chunk = chunk,
+                               .source = updated_parameters,
+                               .destination = mine.parameters,
+                               .bytes = it.bytes},
+                              {updated, readers});
+  if (stages_parameters) parameter_staging_[side].give_back(parameters, updated, before.updated);
 }
 
 }  // namespace elixir::schedule

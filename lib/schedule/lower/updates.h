@@ -13,6 +13,7 @@
 #include "schedule/buffers.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -28,11 +29,13 @@ class BufferRing {
     TaskId free_after = -1;
   };
   [[nodiscard]] Slot take();
-  void give_back(const Slot& slot, TaskId last_user);
+  void give_back(const Slot& slot, TaskId first_user, TaskId last_user);
+  /// The first user of a step waits for the last one of the step before.
+  void link_steps(TaskList& tasks) const;
 
  private:
   std::vector<BufferId> buffers_;
-  std::vector<TaskId> busy_until_;
+  std::vector<TaskId> first_user_, busy_until_;
   std::size_t next_ = 0;
 };
 
@@ -41,21 +44,24 @@ class Updates {
  public:
   Updates(const plan::Plan& plan,
           const StepBuffers& buffers,
-          const std::vector<ChunkTasks>& chunk_tasks,
+          std::vector<ChunkTasks>& chunk_tasks,
           TaskList& tasks);
 
   /// Before clipping: the chunk's share of the global norm, taken as its gradients are complete.
   void measure(std::int32_t chunk, int micro_batch);
-  /// The global norm out of all shares, then every chunk of which one was measured.
-  void clip_and_update();
+  /// The global norm out of all shares, then every chunk of which one was measured, in the order in
+  /// which the next step needs them.
+  void clip_and_update(const std::vector<ChunkNeeds>& needs);
   /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
   /// parameters to theirs.
   void update(std::int32_t chunk);
+  /// What takes turns in a step must do so from step to step.
+  void link_steps() const;
 
  private:
   const plan::Plan& plan_;
   const StepBuffers& buffers_;
-  const std::vector<ChunkTasks>& chunk_tasks_;
+  std::vector<ChunkTasks>& chunk_tasks_;
   TaskList& tasks_;
 
   std::array<BufferRing, 2> gradient_staging_, parameter_staging_;  // by optimizer home

@@ -268,7 +268,11 @@ void RunDirectory::check_present() const {
   };
   if (!is_directory(path_)) fail_gone(path_, "was removed");
   if (status.st_dev != device_ || status.st_ino != inode_) fail_gone(path_, "was replaced");
-  if (!is_directory(checkpoints())) fail_gone(checkpoints(), "was removed or replaced");
+  if (!is_directory(checkpoints())) {
+    // The run may have gone since the first question.
+    if (!is_directory(path_)) fail_gone(path_, "was removed");
+    fail_gone(checkpoints(), "was removed or replaced");
+  }
   if (metrics_ >= 0 && (::fstat(metrics_, &status) != 0 || status.st_nlink == 0)) {
     fail_gone(file(kMetrics), "was removed");
   }

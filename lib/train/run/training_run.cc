@@ -72,28 +72,41 @@ RunResult TrainingRun::train() {
 }
 
 void TrainingRun::train_steps() {
-  while (trainer_->steps_done() < options_.steps && !interrupted()) {
-    const std::int64_t step = trainer_->steps_done() + 1;
-    one_step(step);
-    if (checkpoints_->due_after(step)) write_checkpoint();
+  std::int64_t started = trainer_->steps_done();
+  std::optional<StartedStep> under_way;
+  const auto finish = [&] {
+    if (under_way) finish_step(*std::exchange(under_way, std::nullopt));
+  };
+  while (started < options_.steps && !interrupted()) {
+    StartedStep next = start_step(++started);
+    finish();  // the one before; its updates ran beside the forward pass of this one
+    under_way = std::move(next);
+    if (evaluates_after(started) || checkpoints_->due_after(started)) finish();
+    if (checkpoints_->due_after(started)) write_checkpoint();
   }
+  finish();
   result_.all_steps_done = trainer_->steps_done() >= options_.steps;
   if (!result_.all_steps_done) observer_.stopping(trainer_->steps_done());
   if (checkpoints_->due_at_end(result_.all_steps_done)) write_checkpoint();
 }
 
-void TrainingRun::one_step(std::int64_t step) {
+TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
   runtime::MicroBatches batch;
   for (int micro = 0; micro < inputs_.plan.accumulation_steps; ++micro) {
     batch.push_back(inputs_.data->training(options_.seed, step, micro));
   }
+  const double learning_rate = options_.learning_rate.at(step);
+  return {learning_rate, trainer_->step(batch, learning_rate)};
+}
+
+void TrainingRun::finish_step(const StartedStep& started) {
   StepRecord record;
-  record.step = step;
-  record.learning_rate = options_.learning_rate.at(step);
-  record.report = trainer_->step(batch, record.learning_rate);
+  record.step = started.pending.number();
+  record.learning_rate = started.learning_rate;
+  record.report = started.pending.report();
   result_.last_loss = record.report.loss;
   if (!result_.first_loss) result_.first_loss = record.report.loss;
-  if (evaluates_after(step)) {
+  if (evaluates_after(record.step)) {
     record.held_out_loss = evaluate();
     if (record.held_out_loss) result_.held_out_loss = record.held_out_loss;
   }

@@ -62,8 +62,13 @@ class TrainingRun {
 
  private:
   void fill(const std::optional<FoundCheckpoint>& from);
+  struct StartedStep {
+    double learning_rate = 0;
+    runtime::PendingStep pending;
+  };
   void train_steps();
-  void one_step(std::int64_t step);
+  StartedStep start_step(std::int64_t step);
+  void finish_step(const StartedStep& started);
   void write_checkpoint();
   [[nodiscard]] bool evaluates_after(std::int64_t step) const;
 

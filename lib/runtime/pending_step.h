@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A step that Trainer::step() has started. Its optimizer updates may still run, beside the forward
+// pass of the next step.
+//
+// The trainer must outlive it. Use it on the trainer's thread.
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/step_report.h"
+
+namespace elixir::runtime {
+
+class PendingStep {
+ public:
+  /// The outcome, shared with the trainer.
+  struct Outcome {
+    std::int64_t number = 0;
+    std::optional<StepReport> report;  ///< once the step is settled
+    std::exception_ptr failure;        ///< or this
+    /// Waits until the step's losses are known.
+    std::function<std::vector<float>()> wait_for_losses;
+    /// Waits until the step has ended, and sets `report` or `failure`.
+    std::function<void()> settle;
+  };
+  explicit PendingStep(std::shared_ptr<Outcome> outcome) : outcome_(std::move(outcome)) {}
+
+  /// From 1.
+  [[nodiscard]] std::int64_t number() const { return outcome_->number; }
+  /// The mean loss over micro-batches, finite or not. Waits for the forward passes alone. Throws
+  /// what the step has thrown.
+  [[nodiscard]] double loss() const;
+  /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or
+  /// kNotFinite (a gradient or an update): then the step is not counted, but some updates may have
+  /// been applied, so the caller must continue from a checkpoint.
+  void wait() const;
+  /// As wait(), and returns what was measured.
+  [[nodiscard]] StepReport report() const;
+
+ private:
+  std::shared_ptr<Outcome> outcome_;
+};
+
+}  // namespace elixir::runtime
