@@ -159,6 +159,29 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
   return bytes + (on_cuda ? 0 : threads * kCpuScratchBytesPerThread);
 }
 
+namespace {
+
+HostContention contention_of(const HardwareProfile& profile) {
+  const auto slowdown = [&](const std::string& work, const std::string& beside) {
+    for (const Contention& cell : profile.contention) {
+      if (cell.work == work && cell.beside == beside) return std::max(1.0, cell.slowdown.median);
+    }
+    return 1.0;
+  };
+  const auto beside = [&](const char* work, const char* first, const char* second) {
+    HostContention::Beside found{.first = slowdown(work, first), .second = slowdown(work, second)};
+    const std::string both = fmt::format("{}+{}", first, second);
+    // Older documents lack it.
+    found.both = std::max({slowdown(work, both), found.first, found.second});
+    return found;
+  };
+  return {.to_device = beside("host_to_device", "device_to_host", "adam_cpu"),
+          .to_host = beside("device_to_host", "host_to_device", "adam_cpu"),
+          .cpu = beside("adam_cpu", "host_to_device", "device_to_host")};
+}
+
+}  // namespace
+
 CostModel::CostModel(const HardwareProfile& profile)
     : name_(profile.name),
       device_kind_(profile.device_kind),
@@ -169,6 +192,7 @@ CostModel::CostModel(const HardwareProfile& profile)
     }
     return std::nullopt;
   };
+  host_contention_ = contention_of(profile);
   host_to_device_ = link(profile.links.host_to_device);
   device_to_host_ = link(profile.links.device_to_host);
   if (profile.device_copy_bytes_per_s) {

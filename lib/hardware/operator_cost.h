@@ -39,6 +39,17 @@ struct OperatorCost {
   enum class Source { kMeasured, kInterpolated, kRoofline } source = Source::kRoofline;
 };
 
+/// How much longer work takes while other work uses the host's memory or the other direction of the
+/// link; 1: not at all, or not measured. By what runs beside it: one other, or both.
+struct HostContention {
+  struct Beside {
+    double first = 1, second = 1, both = 1;
+  };
+  Beside to_device;  ///< beside copies to the host, and AdamW on the CPU
+  Beside to_host;    ///< beside copies to the device, and AdamW on the CPU
+  Beside cpu;        ///< AdamW beside copies to the device, and to the host
+};
+
 /// Copies what it needs, so the profile need not outlive it. If the profile lacks a figure (waived
 /// or not measured), the first call that needs it throws kJsonMissingKey, naming the measurement.
 class CostModel {
@@ -53,6 +64,7 @@ class CostModel {
   [[nodiscard]] double host_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, program::DType gradient) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, program::DType gradient) const;
+  [[nodiscard]] const HostContention& host_contention() const { return host_contention_; }
   /// On the CPU device, all streams share the same cores, so their tasks run one after another.
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
 
@@ -74,6 +86,7 @@ class CostModel {
   std::optional<LinkLine> host_to_device_, device_to_host_;
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;
   double launch_ns_ = 0;
+  HostContention host_contention_;
   std::map<std::string, double> adam_cpu_params_per_s_,
       adam_gpu_params_per_s_;                               ///< by dtype, one rank
   std::map<std::string, double> matmul_flop_per_s_;         ///< by dtype

@@ -50,6 +50,19 @@ int read_int(const JsonCursor& cursor,
   return static_cast<int>(value);
 }
 
+/// Missing in older plans.
+std::int64_t read_piece(const JsonCursor& cache) {
+  if (!cache.has("update_piece_elements")) return 0;
+  const JsonCursor cursor = cache.at("update_piece_elements");
+  const std::int64_t elements = read_bytes(cursor);
+  if (elements % kPieceUnitElements != 0) {
+    throw cursor
+        .error(ErrorCode::kJsonBadValue, "{} is no multiple of {}", elements, kPieceUnitElements)
+        .help("0, or a multiple of {}", kPieceUnitElements);
+  }
+  return elements;
+}
+
 Json write_chunk(const Chunk& chunk) {
   Json parameters = Json::array();
   for (const ChunkParameter& parameter : chunk.parameters) {
@@ -63,6 +76,7 @@ Json write_chunk(const Chunk& chunk) {
       {"gradient_home", name_of_home(chunk.gradient_home)},
       {"gradient_dtype", name_of(chunk.gradient_dtype)},
       {"optimizer_home", name_of_home(chunk.optimizer_home)},
+      {"update_on", name_of_home(chunk.streams_update ? Home::kDevice : chunk.optimizer_home)},
       {"parameters", std::move(parameters)},
   };
 }
@@ -75,6 +89,7 @@ Chunk read_chunk(const JsonCursor& cursor) {
                     "gradient_home",
                     "gradient_dtype",
                     "optimizer_home",
+                    "update_on",
                     "parameters"});
   Chunk chunk;
   chunk.bytes = read_bytes(cursor.at("bytes"));
@@ -85,6 +100,15 @@ Chunk read_chunk(const JsonCursor& cursor) {
   chunk.gradient_home = read_home(cursor.at("gradient_home"));
   chunk.gradient_dtype = read_dtype(cursor.at("gradient_dtype"));
   chunk.optimizer_home = read_home(cursor.at("optimizer_home"));
+  if (cursor.has("update_on")) {  // missing in older plans
+    const Home update_on = read_home(cursor.at("update_on"));
+    if (update_on == Home::kHost && chunk.optimizer_home == Home::kDevice) {
+      throw cursor.at("update_on")
+          .error(ErrorCode::kJsonBadValue, "state that lives on the device is updated there")
+          .help("\"device\"");
+    }
+    chunk.streams_update = update_on != chunk.optimizer_home;
+  }
   for (const JsonCursor& entry : cursor.at("parameters").items()) {
     entry.only_keys({"name", "offset_bytes"});
     chunk.parameters.push_back(
@@ -289,6 +313,7 @@ Json to_json(const Plan& plan) {
       {"blocks", plan.cache.blocks},
       {"block_bytes", plan.cache.block_bytes},
       {"gradient_window_bytes", plan.cache.gradient_window_bytes},
+      {"update_piece_elements", plan.cache.update_piece_elements},
   };
   Json edits = Json::array();
   for (const Edit& edit : plan.edits) edits.push_back(write_edit(edit));
@@ -354,11 +379,12 @@ Plan parse_plan(const JsonDocument& document) {
     plan.chunks.push_back(read_chunk(entry));
   }
   const JsonCursor cache = root.at("cache");
-  cache.only_keys({"blocks", "block_bytes", "gradient_window_bytes"});
+  cache.only_keys({"blocks", "block_bytes", "gradient_window_bytes", "update_piece_elements"});
   plan.cache = {
       .blocks = read_int(cache.at("blocks"), 0, kMostBlocks),
       .block_bytes = read_bytes(cache.at("block_bytes")),
       .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
+      .update_piece_elements = read_piece(cache),
   };
   read_edits_into(plan, root);
   plan.predicted = read_predicted(root.at("predicted"));

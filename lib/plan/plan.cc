@@ -174,6 +174,12 @@ void check_against(const Plan& plan, const program::Program& program) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     check_chunk(plan, c, program, positions, seen);
   }
+  const bool streams = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
+    return chunk.streams_update;
+  });
+  if (streams && plan.cache.update_piece_elements == 0) {
+    inconsistent("optimizer state goes through the device, but update_piece_elements is 0");
+  }
   (void)locate_parameters(plan, program);
 }
 

@@ -23,6 +23,9 @@ namespace elixir::plan {
 /// Parameters, gradients and shards start at multiples of this.
 inline constexpr std::int64_t kAlignmentBytes = 256;
 
+/// Pieces of optimizer state are multiples of this.
+inline constexpr std::int64_t kPieceUnitElements = 65'536;
+
 enum class Home : std::uint8_t { kDevice, kHost };
 
 struct ChunkParameter {
@@ -41,7 +44,10 @@ struct Chunk {
   Home gradient_home = Home::kDevice;
   program::DType gradient_dtype =
       program::DType::kFloat32;         ///< parameters' own with one micro-batch, otherwise fp32
-  Home optimizer_home = Home::kDevice;  ///< where fp32 master, moments and AdamW are
+  Home optimizer_home = Home::kDevice;  ///< where fp32 master and moments are, and AdamW runs
+  /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
+  /// and back.
+  bool streams_update = false;
 };
 
 struct Cache {
@@ -50,6 +56,8 @@ struct Cache {
   /// Limit for gradients that wait for their copy to the host, beyond the one being computed. 0:
   /// compute waits for each copy.
   std::int64_t gradient_window_bytes = 0;
+  /// Elements of a piece of optimizer state on its way through the device. 0: no chunk's state goes.
+  std::int64_t update_piece_elements = 0;
 };
 
 /// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.

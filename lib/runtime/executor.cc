@@ -68,7 +68,8 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
     : parts_(parts),
       program_(parts.replay.program()),
       schedule_(std::move(schedule)),
-      parameters_of_chunk_(parts.plan.chunks.size()) {
+      parameters_of_chunk_(parts.plan.chunks.size()),
+      piece_layout_(schedule::update_piece_layout(parts.plan)) {
   for (std::size_t i = 0; i < parts_.layouts.size(); ++i) {
     parameters_of_chunk_[parts_.layouts[i].chunk].push_back(static_cast<std::int32_t>(i));
   }
@@ -328,7 +329,11 @@ void Executor::issue(const Task& task) {
                         plan::bytes_as(parts_.plan.chunks[task.chunk],
                                        parts_.plan.chunks[task.chunk].gradient_dtype));
     case TaskKind::kUpdate:
-      return issue_update(task);
+      return task.elements > 0 ? issue_update_of_piece(task) : issue_update(task);
+    case TaskKind::kLoadState:
+      return issue_load_state(task);
+    case TaskKind::kStoreState:
+      return issue_store_state(task);
     case TaskKind::kMoveParameters:
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
@@ -442,20 +447,103 @@ void Executor::issue_norm(const Task& task) {
                       });
 }
 
-void Executor::issue_update(const Task& task) {
+OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
   const BufferRole master =
       plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
-  const auto floats = [&](BufferRole role) {
-    return static_cast<float*>(parts_.buffers.find(role, task.chunk));
+  const auto at = [&](BufferRole role, std::int64_t width) {
+    return advance(parts_.buffers.find(role, task.chunk), task.first_element * width);
   };
-  const OptimizerPass::Chunk arrays{floats(master),
-                                    floats(BufferRole::kMoment1),
-                                    floats(BufferRole::kMoment2),
-                                    parts_.buffers.at(task.source),
-                                    chunk.gradient_dtype,
-                                    parts_.buffers.at(task.destination),
-                                    chunk.dtype};
+  const auto floats = [&](BufferRole role) {
+    return static_cast<float*>(static_cast<void*>(at(role, sizeof(float))));
+  };
+  return {.master = floats(master),
+          .moment1 = floats(BufferRole::kMoment1),
+          .moment2 = floats(BufferRole::kMoment2),
+          .gradients = at(BufferRole::kGradients, program::element_bytes(chunk.gradient_dtype)),
+          .gradient_type = chunk.gradient_dtype,
+          .parameters = at(BufferRole::kParameters, program::element_bytes(chunk.dtype)),
+          .parameter_type = chunk.dtype,
+          .first_element = task.first_element,
+          .elements = task.elements};
+}
+
+OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::BufferId piece) const {
+  void* memory = parts_.buffers.at(piece);
+  const auto floats = [&](std::int64_t offset_bytes) {
+    return static_cast<float*>(static_cast<void*>(advance(memory, offset_bytes)));
+  };
+  OptimizerPass::Chunk arrays = arrays_at_home(task);
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  arrays.master = floats(piece_layout_.master);
+  arrays.moment1 = floats(piece_layout_.moment1);
+  arrays.moment2 = floats(piece_layout_.moment2);
+  if (chunk.gradient_home == plan::Home::kHost) {
+    arrays.gradients = advance(memory, piece_layout_.gradients);
+  }
+  if (chunk.parameter_home == plan::Home::kHost) {
+    arrays.parameters = floats(piece_layout_.parameters);
+    if (chunk.dtype == program::DType::kFloat32) arrays.parameters = arrays.master;
+  }
+  return arrays;
+}
+
+void Executor::issue_load_state(const Task& task) {
+  const OptimizerPass::Chunk from = arrays_at_home(task);
+  const OptimizerPass::Chunk to = arrays_of_piece(task, task.destination);
+  const std::int64_t state_bytes = task.elements * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t gradient_bytes =
+      task.elements * schedule::piece_gradient_bytes(parts_.plan.chunks[task.chunk]);
+  count_copy(task.stream, 3 * state_bytes + gradient_bytes);
+  // The gradients' place in the piece is written here and nowhere else.
+  void* gradients = const_cast<void*>(to.gradients);
+  parts_.device.issue(
+      task, [from, to, gradients, state_bytes, gradient_bytes](StreamOperations& operations) {
+        operations.copy(to.master, from.master, state_bytes);
+        operations.copy(to.moment1, from.moment1, state_bytes);
+        operations.copy(to.moment2, from.moment2, state_bytes);
+        if (gradient_bytes > 0) operations.copy(gradients, from.gradients, gradient_bytes);
+      });
+}
+
+void Executor::issue_update_of_piece(const Task& task) {
+  const OptimizerPass::Chunk arrays = arrays_of_piece(task, task.source);
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  // In fp32, parameters that live on the device are a copy of the master.
+  const bool copies =
+      chunk.dtype == program::DType::kFloat32 && chunk.parameter_home == plan::Home::kDevice;
+  OptimizerPass::Chunk updated = arrays;
+  if (copies) updated.parameters = updated.master;
+  parts_.device.issue(task,
+                      [optimizer = parts_.optimizer, index = task.chunk, arrays, updated, copies](
+                          StreamOperations& operations) {
+                        optimizer->update(index, updated, operations);
+                        if (!copies) return;
+                        operations.copy(arrays.parameters,
+                                        updated.master,
+                                        arrays.elements * static_cast<std::int64_t>(sizeof(float)));
+                      });
+}
+
+void Executor::issue_store_state(const Task& task) {
+  const OptimizerPass::Chunk from = arrays_of_piece(task, task.source);
+  const OptimizerPass::Chunk to = arrays_at_home(task);
+  const std::int64_t state_bytes = task.elements * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t parameter_bytes =
+      task.elements * schedule::piece_parameter_bytes(parts_.plan.chunks[task.chunk]);
+  count_copy(task.stream, 3 * state_bytes + parameter_bytes);
+  parts_.device.issue(task, [from, to, state_bytes, parameter_bytes](StreamOperations& operations) {
+    operations.copy(to.master, from.master, state_bytes);
+    operations.copy(to.moment1, from.moment1, state_bytes);
+    operations.copy(to.moment2, from.moment2, state_bytes);
+    if (parameter_bytes > 0) operations.copy(to.parameters, from.parameters, parameter_bytes);
+  });
+}
+
+void Executor::issue_update(const Task& task) {
+  OptimizerPass::Chunk arrays = arrays_at_home(task);
+  arrays.gradients = parts_.buffers.at(task.source);
+  arrays.parameters = parts_.buffers.at(task.destination);
   parts_.device.issue(
       task,
       [optimizer = parts_.optimizer, index = task.chunk, arrays](StreamOperations& operations) {

@@ -24,6 +24,7 @@
 #include "runtime/state/parameter_layout.h"
 #include "runtime/step_report.h"
 #include "schedule/schedule.h"
+#include "schedule/update_piece.h"
 
 namespace elixir::runtime {
 
@@ -91,6 +92,14 @@ class Executor {
   void issue_accumulate(const schedule::Task& task);
   void issue_norm(const schedule::Task& task);
   void issue_update(const schedule::Task& task);
+  void issue_load_state(const schedule::Task& task);
+  void issue_update_of_piece(const schedule::Task& task);
+  void issue_store_state(const schedule::Task& task);
+  /// The chunk's arrays at home, from the task's first element on.
+  [[nodiscard]] OptimizerPass::Chunk arrays_at_home(const schedule::Task& task) const;
+  /// The arrays of a piece in an update piece.
+  [[nodiscard]] OptimizerPass::Chunk arrays_of_piece(const schedule::Task& task,
+                                                     schedule::BufferId piece) const;
   void issue_read_loss(const schedule::Task& task);
   void issue_offload(const schedule::Task& task);
   void issue_reload(const schedule::Task& task);
@@ -103,6 +112,7 @@ class Executor {
   const program::Program& program_;
   schedule::Schedule schedule_;
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
+  schedule::UpdatePieceLayout piece_layout_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
   char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch
   std::deque<StepUnderWay> under_way_;        ///< oldest first

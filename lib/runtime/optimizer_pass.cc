@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "core/error.h"
@@ -104,8 +105,13 @@ void OptimizerPass::update(std::int32_t index,
   const std::int64_t gradient_width = program::element_bytes(chunk.gradient_type);
   const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
   const bool is_master = chunk.parameters == chunk.master;
+  const std::int64_t end = chunk.elements > 0 ? chunk.first_element + chunk.elements
+                                              : std::numeric_limits<std::int64_t>::max();
   for (const Range& range : ranges_[index]) {
-    const std::int64_t at = range.first_element;
+    const std::int64_t first = std::max(range.first_element, chunk.first_element);
+    const std::int64_t elements = std::min(range.first_element + range.elements, end) - first;
+    if (elements <= 0) continue;
+    const std::int64_t at = first - chunk.first_element;
     operations.adam(
         {chunk.master + at,
          chunk.moment1 + at,
@@ -114,7 +120,7 @@ void OptimizerPass::update(std::int32_t index,
          element_of(chunk.gradient_type),
          is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
          element_of(chunk.parameter_type),
-         static_cast<std::size_t>(range.elements)},
+         static_cast<std::size_t>(elements)},
         range.decays ? decaying : plain,
         &marks_[index]);
   }

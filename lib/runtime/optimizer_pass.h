@@ -24,7 +24,8 @@ struct NormNotFinite {};
 
 class OptimizerPass {
  public:
-  /// The arrays of one chunk, each from its element 0. `parameters` may be the master itself.
+  /// The arrays of one chunk, or of a piece of it, each from the first element on. `parameters` may
+  /// be the master itself.
   struct Chunk {
     float* master;
     float* moment1;
@@ -33,6 +34,8 @@ class OptimizerPass {
     program::DType gradient_type;
     void* parameters;
     program::DType parameter_type;
+    std::int64_t first_element = 0;  ///< of a piece: in the chunk
+    std::int64_t elements = 0;       ///< of a piece; 0: the whole chunk
   };
 
   OptimizerPass(const program::Program& program,

@@ -7,6 +7,7 @@
 
 #include "core/allocation_unit.h"
 #include "operators/own.h"
+#include "schedule/update_piece.h"
 
 namespace elixir::schedule {
 namespace {
@@ -56,6 +57,13 @@ class ChunkBufferMaker {
       const auto side = static_cast<std::size_t>(home);
       buffers_.gradient_staging[side] = add_staging(home, largest_gradients_[side]);
       buffers_.parameter_staging[side] = add_staging(home, largest_parameters_[side]);
+    }
+  }
+
+  void add_update_pieces() {
+    const std::int64_t bytes = update_piece_layout(plan_).bytes;
+    for (int i = 0; bytes > 0 && i < kUpdatePieces; ++i) {
+      buffers_.update_pieces.push_back(add(Arena::kDevice, BufferRole::kUpdatePiece, -1, bytes));
     }
   }
 
@@ -132,7 +140,25 @@ StepBuffers chunk_buffers(const plan::Plan& plan,
   maker.add_chunks();
   maker.add_blocks();
   maker.add_staging();
+  maker.add_update_pieces();
   return maker.take();
+}
+
+UpdatePieceLayout update_piece_layout(std::int64_t elements, const std::vector<Chunk>& chunks) {
+  std::int64_t gradient_bytes = 0, parameter_bytes = 0;
+  for (const Chunk& chunk : chunks) {
+    gradient_bytes = std::max(gradient_bytes, program::element_bytes(chunk.gradient_dtype));
+    if (chunk.dtype == DType::kFloat32) continue;
+    parameter_bytes = std::max(parameter_bytes, program::element_bytes(chunk.dtype));
+  }
+  return update_piece_layout(elements, gradient_bytes, parameter_bytes);
+}
+
+UpdatePieceLayout update_piece_layout(const plan::Plan& plan) {
+  const bool any = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
+    return chunk.streams_update;
+  });
+  return update_piece_layout(any ? plan.cache.update_piece_elements : 0, plan.chunks);
 }
 
 void add_tensor_buffers(std::vector<Buffer>& buffers,

@@ -29,6 +29,7 @@ struct StepBuffers {
   /// update, and updated parameters that live elsewhere wait here after it. Empty when there are
   /// none.
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
+  std::vector<BufferId> update_pieces;  ///< empty when no optimizer state goes through the device
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has

@@ -34,6 +34,10 @@ std::string_view name_of(TaskKind kind) {
       return "move_gradients";
     case TaskKind::kUpdate:
       return "update";
+    case TaskKind::kLoadState:
+      return "load_state";
+    case TaskKind::kStoreState:
+      return "store_state";
     case TaskKind::kMoveParameters:
       return "move_parameters";
     case TaskKind::kReadLoss:

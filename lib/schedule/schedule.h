@@ -67,6 +67,8 @@ enum class BufferRole : std::uint8_t {
   kMoment2,        ///< fp32, at optimizer_home
   kDeviceStaging,  ///< device: gradients or parameters on their way from or to a device update;
                    ///< `chunk` is -1
+  kUpdatePiece,    ///< device: a piece of optimizer state, gradients and parameters of a chunk that
+                   ///< lives on the host (update_piece.h); `chunk` is -1; several take turns
   kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
@@ -101,7 +103,12 @@ enum class TaskKind : std::uint8_t {
   kMoveGradients,  ///< device-update or d2h: a chunk's gradients between home and staging, for an
                    ///< update elsewhere
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
-            ///< parameters `destination` (their home, staging, or in fp32 the master itself)
+            ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
+            ///< piece (device-update): in `source`; parameters that live on the device go home
+  kLoadState,   ///< device-update: a piece of a chunk's master, moments and, where they live on the
+                ///< host, gradients to `destination`
+  kStoreState,  ///< d2h: a piece of master, moments and, where they live on the host, parameters
+                ///< from `source` to their homes
   kMoveParameters,  ///< device-update or d2h: updated parameters from `source` (staging; in fp32
                     ///< the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
@@ -124,6 +131,8 @@ struct Task {
   std::int32_t chunk = -1;
   std::int32_t parameter = -1;  ///< position in Program::parameters: kStoreGradient, kAccumulate
   BufferId source = -1, destination = -1;
+  std::int64_t first_element = 0;   ///< of a piece: in the chunk
+  std::int64_t elements = 0;        ///< of a piece; 0: the task is about the whole chunk
   program::StorageId storage = -1;  ///< kOffload, kReload: the one on the device
   std::int64_t bytes = 0;           ///< moved over the stream, or touched by the pass
   /// kCompute only: storages of `micro_batch` to release before the first operator of the range.

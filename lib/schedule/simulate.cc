@@ -45,6 +45,7 @@ Category category_of(BufferRole role) {
     case BufferRole::kOffloaded:
       return Category::kActivation;
     case BufferRole::kDeviceStaging:
+    case BufferRole::kUpdatePiece:
     case BufferRole::kHostStaging:
       break;
   }
@@ -105,6 +106,7 @@ class Memory {
 double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const auto elements = [&] {
     const plan::Chunk& chunk = plan.chunks[task.chunk];
+    if (task.elements > 0) return task.elements;
     return chunk.bytes / program::element_bytes(chunk.dtype);
   };
   // A copy's rate counts a byte read and a byte written for each of `bytes`. These passes state the
@@ -116,9 +118,11 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kLoadInputs:
     case TaskKind::kFetch:
     case TaskKind::kReload:
+    case TaskKind::kLoadState:
       return cost.host_to_device_ns(task.bytes);
     case TaskKind::kReadLoss:
     case TaskKind::kOffload:
+    case TaskKind::kStoreState:
       return cost.device_to_host_ns(task.bytes);
     case TaskKind::kStoreGradient:
     case TaskKind::kMoveGradients:
@@ -142,7 +146,24 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   return 0;
 }
 
-/// Runs each task as it comes.
+Timeline::Use use_of(const Task& task) {
+  switch (task.stream) {
+    case Stream::kDeviceUpdate:
+      return task.kind == TaskKind::kUpdate ? Timeline::Use::kNothing : Timeline::Use::kToDevice;
+    case Stream::kHostToDevice:
+      return Timeline::Use::kToDevice;
+    case Stream::kDeviceToHost:
+      return Timeline::Use::kToHost;
+    case Stream::kCpu:
+      return Timeline::Use::kHostMemory;
+    case Stream::kCompute:
+    case Stream::kCollective:
+      break;
+  }
+  return Timeline::Use::kNothing;
+}
+
+/// Takes each task as it comes.
 class Simulator : public TaskSink {
  public:
   Simulator(const program::Program& program,
@@ -157,7 +178,7 @@ class Simulator : public TaskSink {
         plan_(plan),
         cost_(cost),
         operators_(operators),
-        timeline_(cost.streams_serialize()) {}
+        timeline_(cost.streams_serialize(), cost.host_contention()) {}
 
   void begin(const std::vector<Buffer>& buffers) override {
     memory_.emplace(buffers, program_, changes_);
@@ -170,9 +191,11 @@ class Simulator : public TaskSink {
   void run(const Task& task, std::span<const TaskId> after) {
     const double duration_ns =
         task.kind == TaskKind::kCompute ? compute(task) : task_ns(task, plan_, cost_);
-    timeline_.add(task.stream, duration_ns, after);
+    timeline_.add(task.stream, use_of(task), duration_ns, after);
     result_.busy_ns[static_cast<std::size_t>(task.stream)] += duration_ns;
-    if (task.stream == Stream::kHostToDevice || task.stream == Stream::kDeviceUpdate) {
+    const bool to_device = task.stream == Stream::kHostToDevice ||
+                           (task.stream == Stream::kDeviceUpdate && task.kind != TaskKind::kUpdate);
+    if (to_device) {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
     if (task.stream == Stream::kDeviceToHost) result_.traffic.device_to_host_bytes += task.bytes;

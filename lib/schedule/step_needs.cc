@@ -55,6 +55,20 @@ OperatorId loss_ready(const ProgramNeeds& needs, const program::Program& program
   return ready;
 }
 
+/// The last call that reads an input.
+OperatorId inputs_last_read(const ProgramNeeds& needs, const program::Program& program) {
+  std::vector<bool> is_input(program.storages.size(), false);
+  for (const program::Input& input : program.inputs) is_input[input.tensor.storage] = true;
+  OperatorId last = -1;
+  for (const program::Operator& op : program.operators) {
+    if (!needs.executed[op.id] || !needs.runs[op.id]) continue;
+    program::for_each_tensor(op.arguments, [&](const program::TensorRef& tensor) {
+      if (is_input[tensor.storage]) last = op.id;
+    });
+  }
+  return last;
+}
+
 }  // namespace
 
 ProgramNeeds program_needs(const program::Program& program,
@@ -76,6 +90,7 @@ ProgramNeeds program_needs(const program::Program& program,
     if (reads) needs.readers.push_back(op.id);
   }
   needs.loss_ready = loss_ready(needs, program);
+  needs.inputs_last_read = inputs_last_read(needs, program);
   if (training) note_gradients(needs, program, lifetimes);
   note_left_over(needs, program, lifetimes);
   for (OperatorId op = 0; op < static_cast<OperatorId>(operators); ++op) {

@@ -35,6 +35,7 @@ struct ProgramNeeds {
   /// backward would have used. Ascending.
   std::vector<program::StorageId> left_over;
   program::OperatorId loss_ready = -1;
+  program::OperatorId inputs_last_read = -1;
   std::vector<operators::Movement> movements;  ///< by operator; none without training
 };
 

@@ -4,65 +4,210 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "core/error.h"
 
 namespace elixir::schedule {
-namespace {
 
-/// The steps of a run settle within a few; some alternate between two durations for ever.
-constexpr int kMostSteps = 10;
-constexpr double kSameShare = 1e-9;
+/// Runs the tasks of two steps in the order of time.
+class SteadyRun {
+ public:
+  SteadyRun(const Timeline& timeline, std::span<const StepLink> links)
+      : timeline_(timeline), links_(links), link_begin_(timeline.tasks_.size() + 1) {
+    for (std::size_t i = 0; i < timeline.tasks_.size(); ++i) {
+      lanes_[static_cast<std::size_t>(timeline.tasks_[i].stream)].tasks.push_back(
+          static_cast<TaskId>(i));
+    }
+    for (Step& step : steps_) step.times.assign(timeline.tasks_.size(), {0, kNotYet});
+    std::size_t link = 0;
+    for (std::size_t i = 0; i < link_begin_.size(); ++i) {
+      while (link < links.size() && links[link].task < static_cast<TaskId>(i)) ++link;
+      link_begin_[i] = static_cast<std::uint32_t>(link);
+    }
+  }
 
-}  // namespace
+  /// The time from the end of the first step to the end of the second. Since a step waits for the
+  /// updates of the one before, nothing piles up from step to step: later ones take as long.
+  double steady_ns() {
+    for (;;) {
+      while (start_what_can()) {
+      }
+      if (finish_ns_.size() == kSteps) return finish_ns_[1] - finish_ns_[0];
+      advance();
+    }
+  }
 
-void Timeline::add(Stream stream, double duration_ns, std::span<const TaskId> after) {
-  tasks_.push_back({stream, duration_ns, static_cast<std::uint32_t>(after_.size())});
+  /// Of the second step.
+  [[nodiscard]] std::vector<TaskTime> times() const {
+    double origin_ns = 0;
+    for (const TaskId task : lanes_[static_cast<std::size_t>(Stream::kCompute)].tasks) {
+      origin_ns = std::max(origin_ns, steps_[0].times[task].end_ns);
+    }
+    std::vector<TaskTime> times = steps_[1].times;
+    for (TaskTime& time : times) {
+      time.start_ns -= origin_ns;
+      time.end_ns -= origin_ns;
+    }
+    return times;
+  }
+
+ private:
+  static constexpr std::size_t kSteps = 2;
+  static constexpr double kNotYet = std::numeric_limits<double>::infinity();
+
+  struct Step {
+    std::vector<TaskTime> times;
+    std::size_t ended = 0;
+  };
+  /// A stream: the task that runs, or else the one that is next.
+  struct Lane {
+    std::vector<TaskId> tasks;
+    std::size_t step = 0, position = 0;
+    std::size_t waits_for = 0;  ///< of the task's dependencies: the first that may not have ended
+    bool runs = false;
+    double remaining_ns = 0;
+  };
+
+  /// Starts tasks; ends those that take no time. Whether any ended, so that others may start.
+  bool start_what_can() {
+    bool ended = false;
+    for (Lane& lane : lanes_) {
+      while (!lane.runs && ready(lane)) {
+        const TaskId task = lane.tasks[lane.position];
+        Step& step = steps_[lane.step];
+        step.times[task].start_ns = now_ns_;
+        lane.remaining_ns = timeline_.tasks_[task].duration_ns;
+        lane.runs = lane.remaining_ns > 0;
+        if (lane.runs) break;
+        end(lane);
+        ended = true;
+      }
+    }
+    return ended;
+  }
+
+  /// Whether the lane's next task may start.
+  bool ready(Lane& lane) {
+    if (lane.tasks.empty() || lane.step >= kSteps) return false;
+    const TaskId task = lane.tasks[lane.position];
+    const std::size_t after_begin = timeline_.tasks_[task].after_begin;
+    const std::size_t after_end = static_cast<std::size_t>(task) + 1 < timeline_.tasks_.size()
+                                      ? timeline_.tasks_[task + 1].after_begin
+                                      : timeline_.after_.size();
+    const std::size_t waits = after_end - after_begin;
+    const std::size_t links = lane.step > 0 ? link_begin_[task + 1] - link_begin_[task] : 0;
+    for (; lane.waits_for < waits + links; ++lane.waits_for) {
+      const bool here = lane.waits_for < waits;
+      const TaskId other = here ? timeline_.after_[after_begin + lane.waits_for]
+                                : links_[link_begin_[task] + lane.waits_for - waits].previous;
+      const Step& step = steps_[here ? lane.step : lane.step - 1];
+      if (step.times[other].end_ns == kNotYet) return false;
+    }
+    return true;
+  }
+
+  void end(Lane& lane) {
+    Step& step = steps_[lane.step];
+    step.times[lane.tasks[lane.position]].end_ns = now_ns_;
+    if (++step.ended == timeline_.tasks_.size()) finish_ns_.push_back(now_ns_);
+    lane.runs = false;
+    lane.waits_for = 0;
+    if (++lane.position == lane.tasks.size()) {
+      lane.position = 0;
+      ++lane.step;
+    }
+  }
+
+  /// How much longer a task takes beside the others that run now.
+  [[nodiscard]] double slowdown(Timeline::Use use, const std::array<int, 4>& users) const {
+    const hardware::HostContention& contention = timeline_.contention_;
+    const auto count = [&](Timeline::Use of) { return users[static_cast<std::size_t>(of)]; };
+    const auto beside = [](const hardware::HostContention::Beside& by, int first, int second) {
+      if (first > 0 && second > 0) return by.both;
+      if (first > 0) return by.first;
+      return second > 0 ? by.second : 1.0;
+    };
+    const int to_device = count(Timeline::Use::kToDevice);
+    const int to_host = count(Timeline::Use::kToHost);
+    const int cpu = count(Timeline::Use::kHostMemory);
+    switch (use) {
+      case Timeline::Use::kNothing:
+        return 1;
+      case Timeline::Use::kToDevice:  // several share the link
+        return to_device * beside(contention.to_device, to_host, cpu);
+      case Timeline::Use::kToHost:
+        return to_host * beside(contention.to_host, to_device, cpu);
+      case Timeline::Use::kHostMemory:
+        return beside(contention.cpu, to_device, to_host);
+    }
+    return 1;
+  }
+
+  [[nodiscard]] Timeline::Use use_of(const Lane& lane) const {
+    return timeline_.tasks_[lane.tasks[lane.position]].use;
+  }
+
+  /// To the next end of a task.
+  void advance() {
+    std::array<int, 4> users{};
+    for (const Lane& lane : lanes_) {
+      if (lane.runs) ++users[static_cast<std::size_t>(use_of(lane))];
+    }
+    std::array<double, kStreamCount> left_ns{};
+    double soonest_ns = kNotYet;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (!lanes_[i].runs) continue;
+      left_ns[i] = lanes_[i].remaining_ns * slowdown(use_of(lanes_[i]), users);
+      soonest_ns = std::min(soonest_ns, left_ns[i]);
+    }
+    require(soonest_ns < kNotYet, "no task of a schedule can run");
+    now_ns_ += soonest_ns;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      Lane& lane = lanes_[i];
+      if (!lane.runs) continue;
+      if (left_ns[i] == soonest_ns) {
+        end(lane);
+      } else {
+        lane.remaining_ns *= 1 - soonest_ns / left_ns[i];
+      }
+    }
+  }
+
+  const Timeline& timeline_;
+  std::span<const StepLink> links_;
+  std::vector<std::uint32_t> link_begin_;  // by task, and one more
+  std::array<Lane, kStreamCount> lanes_;
+  std::array<Step, kSteps> steps_;
+  std::vector<double> finish_ns_;  // of the steps that have ended
+  double now_ns_ = 0;
+};
+
+void Timeline::add(Stream stream, Use use, double duration_ns, std::span<const TaskId> after) {
+  constexpr double kForEver = 0x1p80;  // finite, so that steps end; simulate() refuses it
+  tasks_.push_back({.stream = stream,
+                    .use = use,
+                    .duration_ns = std::min(duration_ns, kForEver),
+                    .after_begin = static_cast<std::uint32_t>(after_.size())});
   after_.insert(after_.end(), after.begin(), after.end());
 }
 
-void Timeline::run_step(std::span<const StepLink> links) {
-  previous_.swap(times_);
-  times_.resize(tasks_.size());
-  origin_ns_ = free_ns_[static_cast<std::size_t>(Stream::kCompute)];
-  auto link = links.begin();
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const Entry& task = tasks_[i];
-    double& free_ns = free_ns_[static_cast<std::size_t>(task.stream)];
-    double start_ns = serial_ ? finish_ns_ : free_ns;
-    const std::size_t after_end = i + 1 < tasks_.size() ? tasks_[i + 1].after_begin : after_.size();
-    for (std::size_t a = task.after_begin; a < after_end; ++a) {
-      start_ns = std::max(start_ns, times_[after_[a]].end_ns);
-    }
-    for (; link != links.end() && link->task == static_cast<TaskId>(i); ++link) {
-      if (!previous_.empty()) start_ns = std::max(start_ns, previous_[link->previous].end_ns);
-    }
-    times_[i] = {start_ns, start_ns + task.duration_ns};
-    free_ns = times_[i].end_ns;
-    finish_ns_ = std::max(finish_ns_, free_ns);
+double Timeline::serial_step_ns() {
+  double end_ns = 0;
+  for (const Entry& task : tasks_) {
+    times_.push_back({end_ns, end_ns + task.duration_ns});
+    end_ns = times_.back().end_ns;
   }
+  return end_ns;
 }
 
 double Timeline::steady_step_ns(std::span<const StepLink> links) {
-  run_step(links);
-  double step_ns = finish_ns_;
-  if (links.empty() || serial_) return step_ns;
-  double before_ns = 0;
-  for (int step = 2; step <= kMostSteps; ++step) {
-    const double begin_ns = finish_ns_;
-    run_step(links);
-    before_ns = step_ns;
-    step_ns = finish_ns_ - begin_ns;
-    if (std::abs(step_ns - before_ns) <= kSameShare * step_ns) return step_ns;
-  }
-  return (step_ns + before_ns) / 2;
-}
-
-std::vector<TaskTime> Timeline::times() const {
-  std::vector<TaskTime> times = times_;
-  for (TaskTime& time : times) {
-    time.start_ns -= origin_ns_;
-    time.end_ns -= origin_ns_;
-  }
-  return times;
+  if (tasks_.empty()) return 0;
+  if (serial_) return serial_step_ns();
+  SteadyRun run(*this, links);
+  const double step_ns = run.steady_ns();
+  times_ = run.times();
+  return step_ns;
 }
 
 }  // namespace elixir::schedule

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// When tasks run, given what each of them takes. Steps follow each other without a pause: a task of
-// the next step starts as soon as its stream and the tasks that it waits for allow.
+// When tasks run, given what each of them takes alone. Steps follow each other without a pause: a
+// task of the next step starts as soon as its stream and the tasks that it waits for allow. While
+// tasks share the host's memory or a link, each of them progresses more slowly, as measured.
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "hardware/operator_cost.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
 #include "schedule/task_sink.h"
@@ -17,33 +19,39 @@ namespace elixir::schedule {
 
 class Timeline {
  public:
+  /// What a task uses besides its stream.
+  enum class Use : std::uint8_t { kNothing, kToDevice, kToHost, kHostMemory };
+
   /// `serial`: only one task runs at a time, in issue order.
-  explicit Timeline(bool serial) : serial_(serial) {}
+  Timeline(bool serial, const hardware::HostContention& contention)
+      : serial_(serial), contention_(contention) {}
 
   /// The next task of the step, in issue order. `after` are tasks of this step.
-  void add(Stream stream, double duration_ns, std::span<const TaskId> after);
+  void add(Stream stream, Use use, double duration_ns, std::span<const TaskId> after);
 
-  /// Runs steps until two in a row take the same time, and returns that time: from the end of the
-  /// last task of a step to that of the next. `links` ascend by task.
+  /// Runs two steps, and returns the time from the end of the first to the end of the second. `links`
+  /// ascend by task.
   double steady_step_ns(std::span<const StepLink> links);
-  /// By task, of the last of these steps, from the end of the compute stream's part of the step
+  /// By task, of the second step, from the end of the compute stream's part of the step
   /// before.
-  [[nodiscard]] std::vector<TaskTime> times() const;
+  [[nodiscard]] const std::vector<TaskTime>& times() const { return times_; }
 
  private:
   struct Entry {
     Stream stream;
+    Use use;
     double duration_ns;
     std::uint32_t after_begin;  ///< in after_
   };
-  void run_step(std::span<const StepLink> links);
+  double serial_step_ns();
 
   bool serial_;
+  hardware::HostContention contention_;
   std::vector<Entry> tasks_;
   std::vector<TaskId> after_;
-  std::vector<TaskTime> times_, previous_;
-  std::array<double, kStreamCount> free_ns_{};  ///< when each stream has run what it was given
-  double finish_ns_ = 0, origin_ns_ = 0;
+  std::vector<TaskTime> times_;
+
+  friend class SteadyRun;
 };
 
 }  // namespace elixir::schedule

@@ -6,7 +6,9 @@
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
+#include "core/units.h"
 #include "schedule/buffers.h"
+#include "schedule/update_piece.h"
 
 namespace elixir::search {
 namespace {
@@ -83,6 +85,21 @@ Footprint::Footprint(const Packing& packing,
     staging_.push_back(chunks[c].staging);
   }
   add_tails(packing, chunks, use_sets);
+  // Large enough for the links' full rate; larger where a step would have thousands of pieces; no
+  // larger than the largest chunk.
+  constexpr std::int64_t kFewestElements = 4 << 20, kMostElements = 32 << 20, kPieces = 2048;
+  std::int64_t largest = 0, total = 0;
+  for (const Chunk& chunk : packing.chunks) {
+    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
+    largest = std::max(largest, elements);
+    total += elements;
+  }
+  piece_elements_ =
+      round_up(std::min(std::clamp(total / kPieces, kFewestElements, kMostElements), largest),
+               plan::kPieceUnitElements);
+  pieces_bytes_ =
+      schedule::kUpdatePieces *
+      rounded_allocation(schedule::update_piece_layout(piece_elements_, packing.chunks).bytes);
 }
 
 void Footprint::add_tails(const Packing& packing,
@@ -128,6 +145,11 @@ std::int64_t Footprint::block_bytes(const Placement& placement) const {
   return tails_[held(placement)].largest_bytes;
 }
 
+std::int64_t Footprint::update_piece_elements(const Placement& placement) const {
+  const bool any = placement.streamed_updates > 0 && placement.resident < staging_.size();
+  return any ? piece_elements_ : 0;
+}
+
 ArenaBytes Footprint::bytes(const Placement& placement) const {
   const std::size_t first = placement.resident;
   const std::size_t second = held(placement);
@@ -136,6 +158,7 @@ ArenaBytes Footprint::bytes(const Placement& placement) const {
   bytes = sum(bytes, difference(rest_.back(), rest_[second]));
   const Tail& tail = tails_[second];
   bytes.device += blocks(placement) * rounded_allocation(tail.largest_bytes);
+  if (update_piece_elements(placement) > 0) bytes.device += pieces_bytes_;
   std::int64_t staging = tail.staging;
   for (std::size_t c = first; c < second; ++c) staging = std::max(staging, staging_[c]);
   bytes.host += staging;

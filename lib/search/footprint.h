@@ -31,12 +31,16 @@ struct Packing {
   std::int64_t capacity_bytes = 0;
 };
 
+inline constexpr int kUpdateShares = 8;
+
 struct Placement {
   std::size_t packing = 0;
   std::size_t resident = 0;            ///< number of chunks, from the front
   std::size_t streamed_optimizer = 0;  ///< number of chunks after them
   std::int64_t blocks = 0;
   std::int64_t gradient_window_bytes = 0;
+  /// Of kUpdateShares chunks with optimizer state on the host, so many are updated on the device.
+  int streamed_updates = 0;
   auto operator<=>(const Placement&) const = default;
 };
 
@@ -70,6 +74,8 @@ class Footprint {
   /// As Problem::set_cache() sets them.
   [[nodiscard]] std::int64_t blocks(const Placement& placement) const;
   [[nodiscard]] std::int64_t block_bytes(const Placement& placement) const;
+  /// Of optimizer state on its way through the device; 0 where none goes.
+  [[nodiscard]] std::int64_t update_piece_elements(const Placement& placement) const;
 
  private:
   /// The chunks from some position on, when all of them are at home on the host.
@@ -88,7 +94,8 @@ class Footprint {
   // Sums over the first n chunks.
   std::vector<ArenaBytes> resident_, streamed_optimizer_, rest_;
   std::vector<std::int64_t> staging_;  ///< by chunk
-  std::vector<Tail> tails_;            ///< by position of the first chunk
+  std::int64_t piece_elements_ = 0, pieces_bytes_ = 0;
+  std::vector<Tail> tails_;  ///< by position of the first chunk
 };
 
 }  // namespace elixir::search

@@ -60,14 +60,15 @@ class Ranking {
     Evaluated evaluated;
   };
   /// Placements with the same plan share a key.
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t, int>;
   [[nodiscard]] Key key(const Placement& placement) const {
     const std::size_t chunks = space_.packings()[placement.packing].chunks.size();
     return {placement.packing,
             placement.resident,
             std::min(placement.streamed_optimizer, chunks - placement.resident),
             space_.blocks(placement),
-            placement.gradient_window_bytes};
+            placement.gradient_window_bytes,
+            placement.streamed_updates};
   }
 
   void keep(const Placement& placement, Evaluated evaluated) {
@@ -207,6 +208,31 @@ std::vector<Placement> filled_packings(const Problem& problem,
   return placements;
 }
 
+/// The best placement so far, with the updates of some chunks on the device and the rest of the budget
+/// filled again.
+std::vector<Placement> with_streamed_updates(const Problem& problem,
+                                             const PlacementSpace& space,
+                                             const Placement& best) {
+  const std::int64_t dynamic_bytes =
+      space.dynamic_bytes_of(space.smallest(), best.gradient_window_bytes);
+  std::vector<Placement> placements;
+  for (const int shares : {2, 3, 4, 5}) {
+    const Placement base{.packing = best.packing,
+                         .blocks = best.blocks,
+                         .gradient_window_bytes = best.gradient_window_bytes,
+                         .streamed_updates = shares};
+    if (space.gpu_memory_of(base, dynamic_bytes) > problem.gpu_budget_bytes()) continue;
+    for (const Prefer prefer : {Prefer::kResident,
+                                Prefer::kParameters,
+                                Prefer::kHalf,
+                                Prefer::kQuarter,
+                                Prefer::kThreeQuarters}) {
+      placements.push_back(fill(space, base, prefer, problem.gpu_budget_bytes(), dynamic_bytes));
+    }
+  }
+  return placements;
+}
+
 /// The placements that differ by one small step.
 std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& from) {
   std::vector<Placement> near;
@@ -231,6 +257,12 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
   for (const std::int64_t window :
        {from.gradient_window_bytes / 2, from.gradient_window_bytes * 2}) {
     add([&](Placement& to) { to.gradient_window_bytes = window; });
+  }
+  if (!space.may_stream_updates()) return near;
+  for (const int shares : {from.streamed_updates - 1, from.streamed_updates + 1}) {
+    if (shares >= 0 && shares <= kUpdateShares) {
+      add([&](Placement& to) { to.streamed_updates = shares; });
+    }
   }
   return near;
 }
@@ -286,6 +318,8 @@ BestPlans best_plans(const Problem& problem) {
   for (const auto& [window_bytes, dynamic_bytes] : gradient_windows(problem, space)) {
     ranking.run(filled_packings(problem, space, window_bytes, dynamic_bytes));
   }
+  if (space.may_stream_updates())
+    ranking.run(with_streamed_updates(problem, space, ranking.best()));
   improve(space, ranking);
   return {.plans = ranking.take(), .candidates = ranking.candidates()};
 }

@@ -39,13 +39,21 @@ Evaluated PlacementSpace::outline(const Placement& placement) const {
   const Packing& packing = packings_[placement.packing];
   plan::Plan plan = problem_.blank_plan("optimal");
   plan.chunks = packing.chunks;
+  int on_host = 0;
+  bool streams = false;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     set_homes(plan.chunks[c], state_of(placement, c));
+    if (plan.chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
+    // Evenly, so that cores and device update side by side what the next forward needs first.
+    const int before = on_host++ * placement.streamed_updates / kUpdateShares;
+    plan.chunks[c].streams_update = on_host * placement.streamed_updates / kUpdateShares > before;
+    streams = streams || plan.chunks[c].streams_update;
   }
   const Footprint& footprint = footprints_[placement.packing];
   plan.cache = {.blocks = footprint.blocks(placement),
                 .block_bytes = footprint.block_bytes(placement),
-                .gradient_window_bytes = placement.gradient_window_bytes};
+                .gradient_window_bytes = placement.gradient_window_bytes,
+                .update_piece_elements = streams ? footprint.update_piece_elements(placement) : 0};
   std::string description = describe(plan);
   return problem_.evaluate(std::move(plan), packing.places, std::move(description));
 }
@@ -185,13 +193,15 @@ void PlacementSpace::make_packings() {
 std::string PlacementSpace::describe(const plan::Plan& plan) const {
   std::int64_t resident = 0;
   std::int64_t streamed = 0;
+  std::int64_t updated = 0;
   std::int64_t largest = 0;
   for (const Chunk& chunk : plan.chunks) {
     largest = std::max(largest, chunk.bytes);
     if (chunk.optimizer_home == Home::kDevice) ++resident;
+    if (chunk.streams_update) ++updated;
     if (chunk.parameter_home == Home::kHost) ++streamed;
   }
-  return fmt::format(
+  std::string text = fmt::format(
       "{} chunks of up to {}: {} stay on the device whole, {} come from the host through {} "
       "blocks, {} of gradients on their way",
       plan.chunks.size(),
@@ -200,6 +210,8 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
       streamed,
       plan.cache.blocks,
       format_bytes(plan.cache.gradient_window_bytes));
+  if (updated > 0) text += fmt::format(", {} are updated on the device though", updated);
+  return text;
 }
 
 std::vector<ChainMember> chain_of(const PlacementSpace& space) {

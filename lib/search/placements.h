@@ -40,6 +40,8 @@ class PlacementSpace {
   /// that needs the least.
   [[nodiscard]] Placement smallest() const;
   [[nodiscard]] std::int64_t dynamic_bytes() const { return dynamic_bytes_; }
+  /// Whether optimizer state on the host can be worth sending through the device.
+  [[nodiscard]] bool may_stream_updates() const { return trains_ && problem_.on_cuda(); }
 
  private:
   void add_packing(Layout layout, std::int64_t capacity_bytes);

@@ -299,7 +299,7 @@ class Searches {
   }
   /// The device memory of its activations is little beside what the best plan has on the host.
   [[nodiscard]] bool host_would_gain_little() const {
-    constexpr std::int64_t kLittle = 100;
+    constexpr std::int64_t kLittle = 50;
     const auto* found = std::get_if<Found>(&*best_);
     return found != nullptr &&
            found->recomputation.kept_bytes < found->plan.predicted.host_bytes / kLittle;

@@ -113,8 +113,8 @@ TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
 TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
   const auto up = make_link_work(Direction::kHostToDevice, 64_MiB);
   const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB);
-  const double alone = median(unit_seconds(*up, nullptr, kFew));
-  const double beside = median(unit_seconds(*up, down.get(), kFew));
+  const double alone = median(unit_seconds(*up, {}, kFew));
+  const double beside = median(unit_seconds(*up, {down.get()}, kFew));
   EXPECT_GT(beside / alone, 0.9);
   EXPECT_LT(beside / alone, 4);
   const double expected =

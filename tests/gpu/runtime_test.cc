@@ -226,6 +226,19 @@ TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {
   }
 }
 
+TEST_P(RuntimeOnGpu, OptimizerStateThatGoesThroughTheDevice) {
+  run_.optimizer.clip_norm = 0.5;
+  const Outcome expected = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
+  for (const plan::Home home : {plan::Home::kHost, plan::Home::kDevice}) {
+    SCOPED_TRACE(home == plan::Home::kHost ? "parameters on the host" : "on the device");
+    Placement placement = kStreamedUpdates;
+    placement.parameters = home;
+    expect_same(train(placement), expected);
+    placement.gradients = plan::Home::kDevice;
+    expect_same(train(placement), expected);
+  }
+}
+
 TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager) {
   run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});

@@ -51,12 +51,12 @@ TEST(UnitSeconds, RunsTheOtherWorkFromBeforeToAfter) {
     if (seen_first < 0) seen_first = other.units;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   });
-  EXPECT_EQ(unit_seconds(work, nullptr, kSix).size(), 6U);
+  EXPECT_EQ(unit_seconds(work, {}, kSix).size(), 6U);
   EXPECT_EQ(other.units, 0) << "alone means alone";
   // Samples that other work disturbed are repeated.
   EXPECT_GE(work.units, 8) << "two of warm-up";
   seen_first = -1;
-  const std::vector<double> beside = unit_seconds(work, &other, kSix);
+  const std::vector<double> beside = unit_seconds(work, {&other}, kSix);
   EXPECT_EQ(beside.size(), 6U);
   EXPECT_GE(seen_first, 1) << "the other was under way when the first unit began";
   EXPECT_GE(other.units, 6);
@@ -68,17 +68,17 @@ TEST(UnitSeconds, RunsTheOtherWorkFromBeforeToAfter) {
 
 TEST(UnitSeconds, FailsWhenTheOtherWorkDoes) {
   Counting work, broken([] { throw std::runtime_error("gone"); });
-  EXPECT_THROW((void)unit_seconds(work, &broken, kSix), std::runtime_error);
+  EXPECT_THROW((void)unit_seconds(work, {&broken}, kSix), std::runtime_error);
   Counting sound;
   Counting throws([] { throw std::runtime_error("mine"); });
-  EXPECT_THROW((void)unit_seconds(throws, &sound, kSix), std::runtime_error);
+  EXPECT_THROW((void)unit_seconds(throws, {&sound}, kSix), std::runtime_error);
 }
 
 TEST(HostWorks, DoTheirUnits) {
   EXPECT_EQ(make_host_copy_work(1 << 20, 1)->name(), "host_copy");
   const auto adam = make_adam_cpu_work(1 << 16, 2);
   EXPECT_EQ(adam->name(), "adam_cpu");
-  for (const double seconds : unit_seconds(*adam, nullptr, kSix)) EXPECT_GT(seconds, 0);
+  for (const double seconds : unit_seconds(*adam, {}, kSix)) EXPECT_GT(seconds, 0);
 }
 
 TEST(Contention, OnTheCpuIsBetweenMemoryWorks) {

@@ -59,6 +59,22 @@ TEST(Plan, WrittenAndReadIsTheSameDocument) {
   check_against(again, program);
 }
 
+TEST(Plan, SaysWhoUpdatesAChunk) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  plan.chunks[0].optimizer_home = Home::kHost;
+  plan.chunks[0].streams_update = true;
+  plan.cache.update_piece_elements = 2 * kPieceUnitElements;
+  Json document = to_json(plan);
+  EXPECT_EQ(document["chunks"][0]["update_on"], "device");
+  const Plan again = parsed(dump(document));
+  EXPECT_TRUE(again.chunks[0].streams_update);
+  EXPECT_EQ(again.cache.update_piece_elements, 2 * kPieceUnitElements);
+  // An older plan updates where the state lives.
+  document["chunks"][0].erase("update_on");
+  document["cache"].erase("update_piece_elements");
+  EXPECT_FALSE(parsed(dump(document)).chunks[0].streams_update);
+}
+
 TEST(Plan, OfCudaNamesItsComputeCapability) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   plan.hardware = {
@@ -113,6 +129,9 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/chunks/0/bytes", 1LL << 60, ErrorCode::kJsonBadValue},
            Case{"/chunks/0/parameter_home", "disk", ErrorCode::kJsonBadValue},
            Case{"/chunks/0/extra", 1, ErrorCode::kJsonUnknownKey},
+           Case{"/chunks/0/update_on", "host", ErrorCode::kJsonBadValue},
+           Case{"/cache/update_piece_elements", 1000, ErrorCode::kJsonBadValue},
+           Case{"/cache/update_piece_elements", -65536, ErrorCode::kJsonBadValue},
            Case{"/cache/blocks", 1.5, ErrorCode::kJsonType},
            Case{"/hardware/sm", 90, ErrorCode::kJsonBadValue},
            Case{"/optimizer", "lion", ErrorCode::kJsonBadValue},
@@ -167,6 +186,7 @@ TEST(Plan, ThatContradictsItsProgramIsRefused) {
       [](Plan& p) { p.chunks[0].bytes += 4; },
       [](Plan& p) { p.chunks[0].dtype = program::DType::kBFloat16; },
       [](Plan& p) { p.chunks[0].gradient_dtype = program::DType::kBFloat16; },
+      [](Plan& p) { p.chunks[0].streams_update = true; },
       [](Plan& p) { p.cache.blocks = 0; },
       [](Plan& p) { p.cache.block_bytes -= 256; },
   };

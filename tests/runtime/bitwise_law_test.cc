@@ -138,6 +138,21 @@ TEST_P(BitwiseLaw, OneMicroBatchOnTheDeviceAndOnTheHost) {
   }
 }
 
+TEST_P(BitwiseLaw, OptimizerStateThatGoesThroughTheDevice) {
+  run_.steps = 4;
+  run_.optimizer.clip_norm = 0.5;
+  for (const int micro_batches : {1, 2}) {
+    const Outcome eager = model_->eager(run_, micro_batches);
+    for (const plan::Home home : {plan::Home::kHost, plan::Home::kDevice}) {
+      SCOPED_TRACE(home == plan::Home::kHost ? "parameters on the host" : "on the device");
+      Placement placement = kStreamedUpdates;
+      placement.parameters = home;
+      placement.accumulation_steps = micro_batches;
+      expect_same(train(placement), eager);
+    }
+  }
+}
+
 TEST_P(BitwiseLaw, FourMicroBatchesWithAGlobalNorm) {
   run_.optimizer.clip_norm = 0.5;
   const Outcome eager = model_->eager(run_, 4);

@@ -26,10 +26,14 @@ struct Placement {
   plan::Home optimizer = plan::Home::kDevice;
   int accumulation_steps = 1;
   bool clips = false;
+  /// Optimizer state on the host goes through the device, in every chunk but each third.
+  bool streams_updates = false;
 };
 inline constexpr Placement kAllOnDevice{};
 inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
 inline constexpr Placement kAllOnHost{plan::Home::kHost, plan::Home::kHost, plan::Home::kHost};
+inline constexpr Placement kStreamedUpdates{
+    plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true};
 
 /// The losses of every micro-batch, in order, as bits, and the final weights by name.
 struct Outcome {

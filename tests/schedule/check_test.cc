@@ -50,7 +50,9 @@ Case random_case(std::uint64_t seed) {
     chunk.parameter_home = home();
     chunk.gradient_home = home();
     chunk.optimizer_home = home();
+    chunk.streams_update = chunk.optimizer_home == Home::kHost && random() % 2 == 0;
   }
+  result.plan.cache.update_piece_elements = 1024LL << (random() % 10);
   if (random() % 16 == 0) result.plan.optimizer = program::Optimizer::kNone;
   result.lowering.clip_gradients = random() % 2 == 0;
   // A forward pass that changes running statistics may not run for evaluation. That has a separate
@@ -78,6 +80,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int fetches = 0;
   int evictions = 0;
   int reloads = 0;
+  int pieces = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
@@ -86,11 +89,13 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
       reloads += task.kind == TaskKind::kReload ? 1 : 0;
+      pieces += task.kind == TaskKind::kStoreState ? 1 : 0;
     }
   }
   EXPECT_GT(fetches, 1000);
   EXPECT_GT(evictions, 300);
   EXPECT_GT(reloads, 300);
+  EXPECT_GT(pieces, 500);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.

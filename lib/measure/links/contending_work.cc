@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <thread>
 
 #include "core/error.h"
@@ -114,17 +115,20 @@ std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters, int t
 }
 
 std::vector<double> unit_seconds(ContendingWork& work,
-                                 ContendingWork* other,
+                                 const std::vector<ContendingWork*>& others,
                                  const Sampling& sampling) {
   const auto once = [&] { return seconds_of([&] { work.run_unit(); }); };
   std::vector<double> seconds;
-  if (other == nullptr) {
+  if (others.empty()) {
     seconds = sample(sampling, once);
   } else {
-    Background background(*other);
+    std::vector<std::unique_ptr<Background>> backgrounds;
+    for (ContendingWork* other : others) {
+      backgrounds.push_back(std::make_unique<Background>(*other));
+    }
     NoWatch contended_on_purpose;
     seconds = sample(sampling, once, contended_on_purpose);
-    background.check();
+    for (const auto& background : backgrounds) background->check();
   }
   work.finish();
   return seconds;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hardware/hardware_profile.h"
 #include "kernels/thread_pool.h"
@@ -39,10 +40,10 @@ class ContendingWork {
                                                              std::size_t bytes);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
 
-/// Seconds of each unit of `work`. If there is an `other`, another thread runs its units from
-/// before the first to after the last sample. Both are warmed up first.
+/// Seconds of each unit of `work`. A thread for each of `others` runs its units from before the first
+/// to after the last sample. All are warmed up first.
 [[nodiscard]] std::vector<double> unit_seconds(ContendingWork& work,
-                                               ContendingWork* other,
+                                               const std::vector<ContendingWork*>& others,
                                                const Sampling& sampling);
 
 }  // namespace elixir::measure

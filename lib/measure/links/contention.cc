@@ -3,9 +3,11 @@
 // Measures how much works slow each other down when they run at once.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/units.h"
 #include "measure/collectives/collectives.h"
@@ -17,17 +19,24 @@ namespace {
 
 using Works = std::vector<std::unique_ptr<ContendingWork>>;
 
-constexpr std::int64_t kAdamBytesPerParameter = 16;  // of its arrays
+// Of its arrays. All of them together are larger than any cache.
+constexpr std::int64_t kAdamBytesPerParameter = 16;
+
+std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
+  return static_cast<std::size_t>(
+      std::max<std::int64_t>(1_MiB, std::min(wanted, bench.memory_bytes / 16)));
+}
+
+std::size_t copied_bytes(const Bench& bench) {
+  return at_most_a_share(bench, bench.by_effort<std::int64_t>(128_MiB, 64_MiB));
+}
 
 Works works_for(const Bench& bench) {
   Works works;
-  const std::int64_t share = bench.memory_bytes / 16;
-  const auto at_most = [&](std::int64_t wanted) {
-    return static_cast<std::size_t>(std::max<std::int64_t>(1_MiB, std::min(wanted, share)));
-  };
+  const auto at_most = [&](std::int64_t wanted) { return at_most_a_share(bench, wanted); };
   const int threads = bench.pool->threads();
   const std::size_t parameters =
-      at_most(bench.by_effort<std::int64_t>(1_GiB, 256_MiB)) / kAdamBytesPerParameter;
+      at_most(bench.by_effort<std::int64_t>(2_GiB, 1_GiB)) / kAdamBytesPerParameter;
   if (!bench.on_cuda()) {
     // The works share out the cores, so they contend only for memory.
     const int half = std::max(1, threads / 2);
@@ -36,7 +45,7 @@ Works works_for(const Bench& bench) {
                                         std::max(1, threads - half)));
     return works;
   }
-  const std::size_t bytes = at_most(bench.by_effort<std::int64_t>(128_MiB, 64_MiB));
+  const std::size_t bytes = copied_bytes(bench);
   works.push_back(make_link_work(hardware::Direction::kHostToDevice, bytes));
   works.push_back(make_link_work(hardware::Direction::kDeviceToHost, bytes));
   works.push_back(make_adam_cpu_work(parameters, threads));
@@ -46,6 +55,39 @@ Works works_for(const Bench& bench) {
         make_collective_work(bench.gpus, bench.by_effort<std::size_t>(128_MiB, 32_MiB)));
   }
   return works;
+}
+
+hardware::Contention slowdown_of(ContendingWork& work,
+                                 const std::vector<ContendingWork*>& others,
+                                 double alone_s,
+                                 const Sampling& sampling) {
+  std::vector<double> ratios = unit_seconds(work, others, sampling);
+  for (double& ratio : ratios) ratio /= alone_s;
+  std::vector<std::string> names;
+  for (const ContendingWork* other : others) names.push_back(other->name());
+  const std::string beside = fmt::format("{}", fmt::join(names, "+"));
+  return {work.name(),
+          beside,
+          summarise(ratios,
+                    fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock",
+                                work.name(),
+                                beside,
+                                alone_s * 1e3))};
+}
+
+/// Whether a training step does this work on the host's memory.
+bool uses_host_memory(const ContendingWork& work) {
+  return work.name() == "host_to_device" || work.name() == "device_to_host" ||
+         work.name() == "adam_cpu";
+}
+
+/// The others of those three works, in the order of `works`.
+std::vector<ContendingWork*> other_users(const Works& works, const ContendingWork& work) {
+  std::vector<ContendingWork*> others;
+  for (const auto& other : works) {
+    if (other.get() != &work && uses_host_memory(*other)) others.push_back(other.get());
+  }
+  return others;
 }
 
 const Registration kContention({
@@ -68,19 +110,14 @@ const Registration kContention({
       const Works works = works_for(bench);
       std::vector<hardware::Contention> found;
       for (const auto& work : works) {
-        const double alone = quantile(unit_seconds(*work, nullptr, sampling), 0.5);
+        const double alone = quantile(unit_seconds(*work, {}, sampling), 0.5);
         for (const auto& other : works) {
-          if (other == work) continue;
-          std::vector<double> ratios = unit_seconds(*work, other.get(), sampling);
-          for (double& ratio : ratios) ratio /= alone;
-          found.push_back(
-              {work->name(),
-               other->name(),
-               summarise(ratios,
-                         fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock",
-                                     work->name(),
-                                     other->name(),
-                                     alone * 1e3))});
+          if (other != work) found.push_back(slowdown_of(*work, {other.get()}, alone, sampling));
+        }
+        // A step does all three at once.
+        const std::vector<ContendingWork*> others = other_users(works, *work);
+        if (uses_host_memory(*work) && others.size() > 1) {
+          found.push_back(slowdown_of(*work, others, alone, sampling));
         }
       }
       profile.contention = std::move(found);

@@ -296,18 +296,26 @@ std::string homes_of(const plan::Plan& plan) {
   const std::string of =
       fmt::format("of {} chunk{}", plan.chunks.size(), plan.chunks.size() == 1 ? "" : "s");
   const auto keep = [](auto count) { return count == 1 ? "keeps its" : "keep their"; };
+  const auto streamed =
+      std::count_if(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
+        return chunk.streams_update;
+      });
+  const std::string updated =
+      streamed > 0 ? fmt::format(" ({} of them updated on the device)", streamed) : "";
   if (parameters > 0 && optimizers > 0) {
-    return fmt::format("{} {} {} parameters on the host, {} their optimizer state",
+    return fmt::format("{} {} {} parameters on the host, {} their optimizer state{}",
                        parameters,
                        of,
                        keep(parameters),
-                       optimizers);
+                       optimizers,
+                       updated);
   }
   if (parameters > 0) {
     return fmt::format("{} {} {} parameters on the host", parameters, of, keep(parameters));
   }
   if (optimizers > 0) {
-    return fmt::format("{} {} {} optimizer state on the host", optimizers, of, keep(optimizers));
+    return fmt::format(
+        "{} {} {} optimizer state on the host{}", optimizers, of, keep(optimizers), updated);
   }
   const bool offloads =
       std::any_of(plan.edits.begin(), plan.edits.end(), [](const plan::Edit& edit) {

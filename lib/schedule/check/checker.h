@@ -8,7 +8,7 @@
 //
 // One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
 // program and the plan require, tasks.cc operators and blocks, offload.cc activations on the host,
-// updates.cc gradients and updates.
+// updates.cc gradients and updates, pieces.cc optimizer state that goes through the device.
 
 #include <array>
 #include <cstddef>
@@ -32,7 +32,14 @@ inline constexpr int kSteps = 2;
 /// The content of a buffer that several chunks share in turn.
 struct Content {
   std::int32_t chunk = -1;
-  enum class What : std::uint8_t { kNothing, kParameters, kGradients } what = What::kNothing;
+  enum class What : std::uint8_t {
+    kNothing,
+    kParameters,
+    kGradients,
+    kState,        ///< a piece of optimizer state from the host
+    kUpdatedState  ///< likewise, after AdamW
+  } what = What::kNothing;
+  std::int64_t first_element = 0, elements = 0;  ///< of a piece
 };
 
 /// The latest tasks that touched some bytes, as Checker::now() counts.
@@ -115,6 +122,17 @@ class Checker {
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
 
+  // --- Optimizer state that goes through the device in pieces ------------------------------------
+  void touch_piece(const Task& task, BufferId buffer, bool writes);
+  /// Whether the task is about the part of a streamed chunk that begins at `next`.
+  bool is_next_piece(const Task& task, std::int64_t next);
+  /// Whether the buffer holds this piece.
+  bool holds_piece(const Task& task, BufferId buffer, Content::What what);
+  void load_state(const Task& task);
+  void update_piece(const Task& task);
+  void store_state(const Task& task);
+  [[nodiscard]] std::int64_t elements_of(std::int32_t chunk) const;
+
   // --- Activations on the host -------------------------------------------------------------------
   /// The buffer and storages that belong together.
   struct Trip {
@@ -159,10 +177,12 @@ class Checker {
   std::vector<bool> landed_;                           // by parameter
   std::vector<TaskId> normed_;                         // by chunk
   std::vector<bool> updated_, home_again_;             // by chunk
-  std::vector<program::OperatorId> next_operator_;     // by micro-batch
-  std::vector<bool> closed_;                           // by micro-batch
-  std::vector<int> losses_read_;                       // by micro-batch
-  std::vector<Content> content_;                       // by buffer
+  // By chunk: elements of its state whose pieces have been loaded, updated and stored.
+  std::vector<std::int64_t> pieces_loaded_, pieces_updated_, pieces_stored_;
+  std::vector<program::OperatorId> next_operator_;  // by micro-batch
+  std::vector<bool> closed_;                        // by micro-batch
+  std::vector<int> losses_read_;                    // by micro-batch
+  std::vector<Content> content_;                    // by buffer
   std::map<std::pair<BufferRole, std::int32_t>, BufferId> by_role_;
   const Task* clip_ = nullptr;
   int step_ = 0;

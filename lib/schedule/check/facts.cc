@@ -101,6 +101,8 @@ void Checker::begin_step() {
   normed_.assign(plan_.chunks.size(), -1);
   updated_.assign(plan_.chunks.size(), false);
   home_again_.assign(plan_.chunks.size(), false);
+  pieces_loaded_.assign(plan_.chunks.size(), 0);
+  pieces_updated_ = pieces_stored_ = pieces_loaded_;
   next_operator_.assign(schedule_.micro_batches, 0);
   closed_.assign(schedule_.micro_batches, false);
   losses_read_.assign(schedule_.micro_batches, 0);

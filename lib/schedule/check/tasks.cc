@@ -18,7 +18,8 @@ void Checker::visit(const Task& task) {
       (task.kind == TaskKind::kStoreGradient || task.kind == TaskKind::kAccumulate ||
        task.kind == TaskKind::kGradientNorm || task.kind == TaskKind::kClip ||
        task.kind == TaskKind::kMoveGradients || task.kind == TaskKind::kUpdate ||
-       task.kind == TaskKind::kMoveParameters)) {
+       task.kind == TaskKind::kMoveParameters || task.kind == TaskKind::kLoadState ||
+       task.kind == TaskKind::kStoreState)) {
     problem_at(task, "writes in a forward-only schedule");
     return;
   }
@@ -45,6 +46,10 @@ void Checker::visit(const Task& task) {
       return update(task);
     case TaskKind::kMoveParameters:
       return move_parameters(task);
+    case TaskKind::kLoadState:
+      return load_state(task);
+    case TaskKind::kStoreState:
+      return store_state(task);
     case TaskKind::kReadLoss:
       return read_loss(task);
     case TaskKind::kOffload:

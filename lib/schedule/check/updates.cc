@@ -127,6 +127,7 @@ void Checker::move_gradients(const Task& task) {
 void Checker::update(const Task& task) {
   if (!needs_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
+  if (chunk.streams_update) return update_piece(task);
   const bool on_device = chunk.optimizer_home == Home::kDevice;
   on_stream(task, on_device ? Stream::kCompute : Stream::kCpu);
   if (trained_in_[task.chunk].empty() || updated_[task.chunk]) {

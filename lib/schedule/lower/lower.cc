@@ -132,6 +132,7 @@ class Lowering {
   void run() {
     for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
     if (options_.training && options_.clip_gradients) updates_.clip_and_update(needs_.chunks);
+    updates_.finish();
     link_steps();
     tasks_.end();
   }
@@ -159,6 +160,8 @@ class Lowering {
                                 .last = end,
                                 .releases = std::exchange(range.releases, {})},
                                range.after);
+    const OperatorId read = program_needs_.inputs_last_read;
+    if (range.first <= read && read < end) last_input_reader_ = last_compute_;
     range.first = end;
     range.after.clear();
     while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
@@ -203,7 +206,7 @@ class Lowering {
                                     .stream = Stream::kHostToDevice,
                                     .micro_batch = now_.index,
                                     .bytes = bytes},
-                                   {last_compute_});
+                                   {last_input_reader_});
     now_.range.after.push_back(load);
     if (now_.index == 0) first_load_ = load;
   }
@@ -228,6 +231,7 @@ class Lowering {
       const std::int32_t c = places_[parameter].chunk;
       const Chunk& chunk = plan_.chunks[c];
       if (needs_.chunks[c].first_use != op || !needs_.chunks[c].trained) continue;
+      // State that goes through the device is updated on a stream of its own, too.
       if (chunk.parameter_home != Home::kDevice || chunk.optimizer_home != Home::kHost) continue;
       close_range(op);
       now_.range.first_reads.push_back(c);
@@ -274,7 +278,7 @@ class Lowering {
 
   /// What the first tasks of a step that use something owe to the last ones of the step before.
   void link_steps() {
-    tasks_.link(first_load_, last_compute_);
+    tasks_.link(first_load_, last_input_reader_);
     for (const ChunkTasks& chunk : chunk_tasks_) {
       tasks_.link(chunk.first_fetch, chunk.updated);
       tasks_.link(chunk.first_reader, chunk.updated);
@@ -289,7 +293,6 @@ class Lowering {
       tasks_.link(use.first_fetch, chunk_tasks_[use.holds].reader);
     }
     copies_.link_steps();
-    updates_.link_steps();
   }
 
   /// Without clipping, chunks that the step needs no more after `op` may be updated at once.
@@ -465,7 +468,7 @@ class Lowering {
   MicroBatch now_;
   std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
-  TaskId first_load_ = -1;                   // of inputs
+  TaskId first_load_ = -1, last_input_reader_ = -1;  // of inputs
   std::map<BufferId, BlockUse> block_uses_;  // those that were fetched into
 };
 

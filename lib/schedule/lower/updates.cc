@@ -15,31 +15,15 @@ using plan::Home;
 
 }  // namespace
 
-BufferRing::BufferRing(std::vector<BufferId> buffers)
-    : buffers_(std::move(buffers)),
-      first_user_(buffers_.size(), -1),
-      busy_until_(buffers_.size(), -1) {}
-
-BufferRing::Slot BufferRing::take() {
-  const std::size_t index = next_;
-  next_ = (next_ + 1) % buffers_.size();
-  return {.index = index, .buffer = buffers_[index], .free_after = busy_until_[index]};
-}
-
-void BufferRing::give_back(const Slot& slot, TaskId first_user, TaskId last_user) {
-  if (first_user_[slot.index] < 0) first_user_[slot.index] = first_user;
-  busy_until_[slot.index] = last_user;
-}
-
-void BufferRing::link_steps(TaskList& tasks) const {
-  for (std::size_t i = 0; i < buffers_.size(); ++i) tasks.link(first_user_[i], busy_until_[i]);
-}
-
 Updates::Updates(const plan::Plan& plan,
                  const StepBuffers& buffers,
                  std::vector<ChunkTasks>& chunk_tasks,
                  TaskList& tasks)
-    : plan_(plan), buffers_(buffers), chunk_tasks_(chunk_tasks), tasks_(tasks) {
+    : plan_(plan),
+      buffers_(buffers),
+      chunk_tasks_(chunk_tasks),
+      tasks_(tasks),
+      streamed_(plan, buffers, chunk_tasks, tasks) {
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side] = BufferRing(buffers.gradient_staging[side]);
     parameter_staging_[side] = BufferRing(buffers.parameter_staging[side]);
@@ -67,7 +51,9 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
   for (const std::int32_t chunk : measured_) update(chunk);
 }
 
-void Updates::link_steps() const {
+void Updates::finish() {
+  streamed_.finish();
+  streamed_.link_steps();
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side].link_steps(tasks_);
     parameter_staging_[side].link_steps(tasks_);
@@ -76,6 +62,7 @@ void Updates::link_steps() const {
 
 void Updates::update(std::int32_t chunk) {
   const Chunk& it = plan_.chunks[chunk];
+  if (it.streams_update) return streamed_.update(chunk, clip_);
   const ChunkBuffers& mine = buffers_.of_chunk[chunk];
   ChunkTasks& before = chunk_tasks_[chunk];
   const bool on_device = it.optimizer_home == Home::kDevice;

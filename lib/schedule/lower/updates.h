@@ -5,39 +5,18 @@
 // clipping each chunk is updated alone; with it, all of them once the global norm is known.
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "plan/plan.h"
 #include "schedule/buffers.h"
+#include "schedule/lower/buffer_ring.h"
+#include "schedule/lower/streamed_updates.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
 #include "schedule/step_needs.h"
 
 namespace elixir::schedule {
-
-/// Buffers that take turns. A buffer is free again when its last user has finished.
-class BufferRing {
- public:
-  BufferRing() = default;
-  explicit BufferRing(std::vector<BufferId> buffers);
-
-  struct Slot {
-    std::size_t index = 0;
-    BufferId buffer = -1;
-    TaskId free_after = -1;
-  };
-  [[nodiscard]] Slot take();
-  void give_back(const Slot& slot, TaskId first_user, TaskId last_user);
-  /// The first user of a step waits for the last one of the step before.
-  void link_steps(TaskList& tasks) const;
-
- private:
-  std::vector<BufferId> buffers_;
-  std::vector<TaskId> first_user_, busy_until_;
-  std::size_t next_ = 0;
-};
 
 /// Adds to `tasks`; everything that it is given must outlive it.
 class Updates {
@@ -55,8 +34,8 @@ class Updates {
   /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
   /// parameters to theirs.
   void update(std::int32_t chunk);
-  /// What takes turns in a step must do so from step to step.
-  void link_steps() const;
+  /// After the last update of the step.
+  void finish();
 
  private:
   const plan::Plan& plan_;
@@ -67,6 +46,7 @@ class Updates {
   std::array<BufferRing, 2> gradient_staging_, parameter_staging_;  // by optimizer home
   std::vector<std::int32_t> measured_;                              // in the order of `measure`
   std::vector<TaskId> norms_;                                       // of `measured_`
+  StreamedUpdates streamed_;
   TaskId clip_ = -1;
 };
 

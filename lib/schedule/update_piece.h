@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A piece of optimizer state on its way through the device: where its arrays are in a buffer of role
+// kUpdatePiece. All pieces are cut and laid out alike, whatever chunk they are of.
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace elixir::schedule {
+
+/// One comes in, one is updated, one goes back.
+inline constexpr int kUpdatePieces = 3;
+
+/// Bytes from the start of the buffer.
+struct UpdatePieceLayout {
+  std::int64_t master = 0, moment1 = 0, moment2 = 0, gradients = 0, parameters = 0;
+  std::int64_t bytes = 0;
+};
+
+/// `gradient_bytes` and `parameter_bytes` are those of an element.
+[[nodiscard]] constexpr UpdatePieceLayout update_piece_layout(std::int64_t elements,
+                                                              std::int64_t gradient_bytes,
+                                                              std::int64_t parameter_bytes) {
+  constexpr std::int64_t kState = 4;  // fp32
+  UpdatePieceLayout layout;
+  layout.moment1 = kState * elements;
+  layout.moment2 = 2 * kState * elements;
+  layout.gradients = 3 * kState * elements;
+  layout.parameters = layout.gradients + gradient_bytes * elements;
+  layout.bytes = layout.parameters + parameter_bytes * elements;
+  return layout;
+}
+
+/// What of a chunk goes with its pieces, in bytes of an element.
+[[nodiscard]] inline std::int64_t piece_gradient_bytes(const plan::Chunk& chunk) {
+  return chunk.gradient_home == plan::Home::kHost ? program::element_bytes(chunk.gradient_dtype)
+                                                  : 0;
+}
+/// In fp32 the master holds the parameters.
+[[nodiscard]] inline std::int64_t piece_parameter_bytes(const plan::Chunk& chunk) {
+  const bool own =
+      chunk.parameter_home == plan::Home::kHost && chunk.dtype != program::DType::kFloat32;
+  return own ? program::element_bytes(chunk.dtype) : 0;
+}
+
+/// With room for the pieces of any of these chunks.
+[[nodiscard]] UpdatePieceLayout update_piece_layout(std::int64_t elements,
+                                                    const std::vector<plan::Chunk>& chunks);
+/// The layout of a plan's pieces. No bytes when there are none.
+[[nodiscard]] UpdatePieceLayout update_piece_layout(const plan::Plan& plan);
+
+}  // namespace elixir::schedule
