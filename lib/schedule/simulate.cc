@@ -192,7 +192,6 @@ class Simulator : public TaskSink {
     const double duration_ns =
         task.kind == TaskKind::kCompute ? compute(task) : task_ns(task, plan_, cost_);
     timeline_.add(task.stream, use_of(task), duration_ns, after);
-    result_.busy_ns[static_cast<std::size_t>(task.stream)] += duration_ns;
     const bool to_device = task.stream == Stream::kHostToDevice ||
                            (task.stream == Stream::kDeviceUpdate && task.kind != TaskKind::kUpdate);
     if (to_device) {
@@ -208,6 +207,7 @@ class Simulator : public TaskSink {
   Simulation finish() {
     result_.step_ns = timeline_.steady_step_ns(links_);
     result_.tasks = timeline_.times();
+    result_.busy_ns = timeline_.busy_ns();
     // Half of the range of 64 bits in nanoseconds: 146 years.
     constexpr double kLongestStepNs = 0x1p62;
     if (!(result_.step_ns < kLongestStepNs)) {

@@ -30,8 +30,8 @@ struct MemoryPeak {
 
 struct Simulation {
   double step_ns = 0;  ///< from the end of a step to the end of the next; tasks may end later
-  std::array<double, kStreamCount> busy_ns{};
-  std::vector<TaskTime> tasks;  ///< by task id
+  std::array<double, kStreamCount> busy_ns{};  ///< longer where streams slow each other down
+  std::vector<TaskTime> tasks;                 ///< by task id
   MemoryPeak device;
   std::int64_t host_bytes = 0;           ///< static host buffers, each rounded up to 512
   std::int64_t device_buffer_bytes = 0;  ///< likewise on the device; included in `device`

@@ -201,6 +201,14 @@ double Timeline::serial_step_ns() {
   return end_ns;
 }
 
+std::array<double, kStreamCount> Timeline::busy_ns() const {
+  std::array<double, kStreamCount> busy{};
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    busy[static_cast<std::size_t>(tasks_[i].stream)] += times_[i].end_ns - times_[i].start_ns;
+  }
+  return busy;
+}
+
 double Timeline::steady_step_ns(std::span<const StepLink> links) {
   if (tasks_.empty()) return 0;
   if (serial_) return serial_step_ns();

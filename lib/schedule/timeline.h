@@ -35,6 +35,8 @@ class Timeline {
   /// By task, of the second step, from the end of the compute stream's part of the step
   /// before.
   [[nodiscard]] const std::vector<TaskTime>& times() const { return times_; }
+  /// By stream: how long its tasks take in that step, beside the others.
+  [[nodiscard]] std::array<double, kStreamCount> busy_ns() const;
 
  private:
   struct Entry {

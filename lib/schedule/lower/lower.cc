@@ -469,7 +469,7 @@ class Lowering {
   std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
   TaskId first_load_ = -1, last_input_reader_ = -1;  // of inputs
-  std::map<BufferId, BlockUse> block_uses_;  // those that were fetched into
+  std::map<BufferId, BlockUse> block_uses_;          // those that were fetched into
 };
 
 /// Tasks, loads and their bookkeeping grow with the calls of a whole step.

@@ -70,9 +70,9 @@ struct ChunkTasks {
   int gradients_left = 0;      ///< of the last micro-batch
   // The first of a step, which wait for the latest of the step before.
   TaskId first_fetch = -1;
-  TaskId first_reader = -1;      ///< where it reads the parameters at home
-  TaskId first_store = -1;       ///< a gradient into `gradients` or the landing buffer
-  TaskId first_sum = -1;  ///< a gradient from the landing buffer into `gradients`
+  TaskId first_reader = -1;  ///< where it reads the parameters at home
+  TaskId first_store = -1;   ///< a gradient into `gradients` or the landing buffer
+  TaskId first_sum = -1;     ///< a gradient from the landing buffer into `gradients`
 };
 
 }  // namespace elixir::schedule

@@ -143,9 +143,10 @@ TEST_F(TrainingRunTest, AnInterruptedRunGoesOnAsIfItHadNotBeen) {
     RunDirectory directory = create("run");
     const RunResult result = train(directory, first);
     EXPECT_FALSE(result.all_steps_done);
-    EXPECT_EQ(result.steps_done, 3);
-    EXPECT_EQ(result.checkpoint_step, 3);
-    EXPECT_EQ(first.stopped_after, 3);
+    // The step that had started is finished.
+    EXPECT_EQ(result.steps_done, 4);
+    EXPECT_EQ(result.checkpoint_step, 4);
+    EXPECT_EQ(first.stopped_after, 4);
   }
   clear_interrupt();
   RunDirectory directory = RunDirectory::open(directory_.file("run"));
