@@ -31,7 +31,7 @@ struct Packing {
   std::int64_t capacity_bytes = 0;
 };
 
-inline constexpr int kUpdateShares = 8;
+inline constexpr int kUpdateShares = 32;
 
 struct Placement {
   std::size_t packing = 0;

@@ -216,7 +216,7 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
   const std::int64_t dynamic_bytes =
       space.dynamic_bytes_of(space.smallest(), best.gradient_window_bytes);
   std::vector<Placement> placements;
-  for (const int shares : {2, 3, 4, 5}) {
+  for (const int shares : {8, 12, 16, 20}) {
     const Placement base{.packing = best.packing,
                          .blocks = best.blocks,
                          .gradient_window_bytes = best.gradient_window_bytes,
@@ -259,7 +259,8 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
     add([&](Placement& to) { to.gradient_window_bytes = window; });
   }
   if (!space.may_stream_updates()) return near;
-  for (const int shares : {from.streamed_updates - 1, from.streamed_updates + 1}) {
+  for (const int shift : {-4, -1, 1, 4}) {
+    const int shares = from.streamed_updates + shift;
     if (shares >= 0 && shares <= kUpdateShares) {
       add([&](Placement& to) { to.streamed_updates = shares; });
     }
