@@ -44,6 +44,11 @@ class Ranking {
   [[nodiscard]] double time(const Placement& placement) const { return times_.at(key(placement)); }
   [[nodiscard]] bool any() const { return !kept_.empty(); }
   [[nodiscard]] const Placement& best() const { return kept_.front().placement; }
+  [[nodiscard]] std::vector<Placement> leaders() const {
+    std::vector<Placement> placements;
+    for (const Kept& kept : kept_) placements.push_back(kept.placement);
+    return placements;
+  }
   [[nodiscard]] std::int64_t candidates() const { return candidates_; }
   [[nodiscard]] std::vector<Evaluated> take() {
     std::vector<Evaluated> plans;
@@ -160,7 +165,7 @@ Placement fill(const PlacementSpace& space,
 
 std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most) {
   std::set<std::int64_t> counts;
-  for (const std::int64_t more : {0, 1, 2, 4, 8, 16}) counts.insert(std::min(fewest + more, most));
+  for (const std::int64_t more : {0, 1, 4, 12}) counts.insert(std::min(fewest + more, most));
   return {counts.begin(), counts.end()};
 }
 
@@ -168,8 +173,9 @@ std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most) {
 /// helps where copies overlap with compute.
 std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Problem& problem,
                                                                     const PlacementSpace& space) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> windows = {{0, space.dynamic_bytes()}};
-  if (!problem.on_cuda()) return windows;
+  const std::pair<std::int64_t, std::int64_t> none = {0, space.dynamic_bytes()};
+  if (!problem.on_cuda()) return {none};
+  std::vector<std::pair<std::int64_t, std::int64_t>> windows;
   std::int64_t largest = 0;
   std::int64_t total = 0;
   for (const Item& item : problem.items()) {
@@ -179,7 +185,25 @@ std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Proble
   for (const std::int64_t window : {2 * largest, total / 8, total}) {
     windows.emplace_back(window, space.dynamic_bytes_of(space.smallest(), window));
   }
+  windows.push_back(none);
   return windows;
+}
+
+/// `base`, which keeps no chunk on the device, with the budget filled in every way. Nothing when even
+/// `base` does not fit.
+void add_filled(std::vector<Placement>& placements,
+                const Problem& problem,
+                const PlacementSpace& space,
+                const Placement& base,
+                std::int64_t dynamic_bytes) {
+  if (space.gpu_memory_of(base, dynamic_bytes) > problem.gpu_budget_bytes()) return;
+  for (const Prefer prefer : {Prefer::kResident,
+                              Prefer::kParameters,
+                              Prefer::kHalf,
+                              Prefer::kQuarter,
+                              Prefer::kThreeQuarters}) {
+    placements.push_back(fill(space, base, prefer, problem.gpu_budget_bytes(), dynamic_bytes));
+  }
 }
 
 /// Every packing with several numbers of blocks, and the rest of the budget filled in several ways.
@@ -187,7 +211,6 @@ std::vector<Placement> filled_packings(const Problem& problem,
                                        const PlacementSpace& space,
                                        std::int64_t window_bytes,
                                        std::int64_t dynamic_bytes) {
-  const std::int64_t budget_bytes = problem.gpu_budget_bytes();
   std::vector<Placement> placements;
   for (std::size_t p = 0; p < space.packings().size(); ++p) {
     throw_if_interrupted();
@@ -195,15 +218,23 @@ std::vector<Placement> filled_packings(const Problem& problem,
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
     for (const std::int64_t blocks : block_counts(space.blocks(base), chunks)) {
       base.blocks = blocks;
-      if (space.gpu_memory_of(base, dynamic_bytes) > budget_bytes) continue;
-      for (const Prefer prefer : {Prefer::kResident,
-                                  Prefer::kParameters,
-                                  Prefer::kHalf,
-                                  Prefer::kQuarter,
-                                  Prefer::kThreeQuarters}) {
-        placements.push_back(fill(space, base, prefer, budget_bytes, dynamic_bytes));
-      }
+      add_filled(placements, problem, space, base, dynamic_bytes);
     }
+  }
+  return placements;
+}
+
+/// `leaders`, with another window and the budget filled again.
+std::vector<Placement> with_window(const Problem& problem,
+                                   const PlacementSpace& space,
+                                   const std::vector<Placement>& leaders,
+                                   std::int64_t window_bytes,
+                                   std::int64_t dynamic_bytes) {
+  std::vector<Placement> placements;
+  for (const Placement& leader : leaders) {
+    const Placement base{
+        .packing = leader.packing, .blocks = leader.blocks, .gradient_window_bytes = window_bytes};
+    add_filled(placements, problem, space, base, dynamic_bytes);
   }
   return placements;
 }
@@ -221,14 +252,7 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
                          .blocks = best.blocks,
                          .gradient_window_bytes = best.gradient_window_bytes,
                          .streamed_updates = shares};
-    if (space.gpu_memory_of(base, dynamic_bytes) > problem.gpu_budget_bytes()) continue;
-    for (const Prefer prefer : {Prefer::kResident,
-                                Prefer::kParameters,
-                                Prefer::kHalf,
-                                Prefer::kQuarter,
-                                Prefer::kThreeQuarters}) {
-      placements.push_back(fill(space, base, prefer, problem.gpu_budget_bytes(), dynamic_bytes));
-    }
+    add_filled(placements, problem, space, base, dynamic_bytes);
   }
   return placements;
 }
@@ -268,15 +292,17 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
   return near;
 }
 
-/// Starts from the best placement and takes small steps while they make it faster.
+/// Starts from the best placement and takes small steps while they make it faster, by more than
+/// predictions are good for.
 void improve(const PlacementSpace& space, Ranking& ranking) {
+  constexpr double kWorthAStep = 1 - 1e-3;
   for (bool better = true; better;) {
     better = false;
     const Placement from = ranking.best();
     const std::vector<Placement> near = neighbours(space, from);
     ranking.run(near);
     for (const Placement& to : near) {
-      better = ranking.time(to) < ranking.time(from) || better;
+      better = ranking.time(to) < ranking.time(from) * kWorthAStep || better;
     }
   }
 }
@@ -316,8 +342,14 @@ BestPlans best_plans(const Problem& problem) {
     }
     ranking.run({least->placement});
   }
+  bool filled = false;
   for (const auto& [window_bytes, dynamic_bytes] : gradient_windows(problem, space)) {
-    ranking.run(filled_packings(problem, space, window_bytes, dynamic_bytes));
+    // The window matters less than the packing: the others are tried on the leaders alone.
+    const std::vector<Placement> placements =
+        filled ? with_window(problem, space, ranking.leaders(), window_bytes, dynamic_bytes)
+               : filled_packings(problem, space, window_bytes, dynamic_bytes);
+    ranking.run(placements);
+    filled = filled || !placements.empty();
   }
   if (space.may_stream_updates())
     ranking.run(with_streamed_updates(problem, space, ranking.best()));
