@@ -71,8 +71,10 @@ int train() {
   for (int step = 1; step <= 30; ++step) {
     const at::Tensor x = at::randn({32, 512});
     const at::Tensor label = x.sum(1).gt(0).to(at::kLong);
-    const runtime::StepReport report = trainer.step({{x, label}}, /*learning_rate=*/1e-3).report();
+    const runtime::PendingStep started = trainer.step({{x, label}}, /*learning_rate=*/1e-3);
+    // Without a question to it, a step's updates run beside the next step.
     if (step == 1 || step % 10 == 0) {
+      const runtime::StepReport report = started.report();
       std::printf("step %2d  loss %.4f  device peak %s, %lld chunks fetched\n",
                   step,
                   report.loss,

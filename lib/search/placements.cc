@@ -210,7 +210,7 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
       streamed,
       plan.cache.blocks,
       format_bytes(plan.cache.gradient_window_bytes));
-  if (updated > 0) text += fmt::format(", {} are updated on the device though", updated);
+  if (updated > 0) text += fmt::format(", {} of them updated on the device", updated);
   return text;
 }
 

@@ -123,6 +123,7 @@ std::vector<double> unit_seconds(ContendingWork& work,
     seconds = sample(sampling, once);
   } else {
     std::vector<std::unique_ptr<Background>> backgrounds;
+    backgrounds.reserve(others.size());
     for (ContendingWork* other : others) {
       backgrounds.push_back(std::make_unique<Background>(*other));
     }

@@ -64,6 +64,7 @@ hardware::Contention slowdown_of(ContendingWork& work,
   std::vector<double> ratios = unit_seconds(work, others, sampling);
   for (double& ratio : ratios) ratio /= alone_s;
   std::vector<std::string> names;
+  names.reserve(others.size());
   for (const ContendingWork* other : others) names.push_back(other->name());
   const std::string beside = fmt::format("{}", fmt::join(names, "+"));
   return {work.name(),

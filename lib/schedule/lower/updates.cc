@@ -105,7 +105,7 @@ void Updates::update(std::int32_t chunk) {
                                      .source = moves_gradients ? gradients.buffer : mine.gradients,
                                      .destination = updated_parameters,
                                      .bytes = state_bytes + gradient_bytes + parameter_bytes},
-                                    std::move(after));
+                                    after);
   before.updated = updated;
   if (moves_gradients) {
     gradient_staging_[side].give_back(gradients, before.gradients_read, updated);
