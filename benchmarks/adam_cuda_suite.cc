@@ -33,14 +33,13 @@ class CudaSuite final : public Suite {
   explicit CudaSuite(std::size_t parameters)
       : arrays_(parameters, gpu()),
         lead_(at::empty({kLeadBytes}, at::TensorOptions().device(gpu()).dtype(at::kByte))),
-        device_scalars_(at::empty({static_cast<std::int64_t>(sizeof(kernels::AdamScalars))},
-                                  at::TensorOptions().device(gpu()).dtype(at::kByte))),
+        device_clip_(at::empty({static_cast<std::int64_t>(sizeof(kernels::Clip))},
+                               at::TensorOptions().device(gpu()).dtype(at::kByte))),
         n_(parameters) {
     check_cuda(cudaEventCreate(&begin_));
     check_cuda(cudaEventCreate(&end_));
-    const kernels::AdamScalars values = scalars();
-    check_cuda(
-        cudaMemcpy(device_scalars_.data_ptr(), &values, sizeof values, cudaMemcpyHostToDevice));
+    const kernels::Clip clip{.norm = 2.0F, .factor = 0.5F, .held_back = 0};
+    check_cuda(cudaMemcpy(device_clip_.data_ptr(), &clip, sizeof clip, cudaMemcpyHostToDevice));
   }
   CudaSuite(const CudaSuite&) = delete;
   CudaSuite& operator=(const CudaSuite&) = delete;
@@ -88,12 +87,14 @@ class CudaSuite final : public Suite {
                            [&] { adam_cuda_eight_bytes(chosen, scalars(), stream()); });
                      }});
     }
-    all.push_back({"separate, scalars on the device", 28.0, [this] {
+    all.push_back({"separate, clip factor on the device", 28.0, [this] {
                      return seconds_of([this] {
                        kernels::adam_cuda(
                            arrays_.separate(),
-                           static_cast<const kernels::AdamScalars*>(device_scalars_.data_ptr()),
-                           stream());
+                           scalars(),
+                           stream(),
+                           {},
+                           static_cast<const kernels::Clip*>(device_clip_.data_ptr()));
                      });
                    }});
     all.push_back({"separate, unscaled and clipped", 28.0, [this] {
@@ -171,7 +172,7 @@ class CudaSuite final : public Suite {
   }
 
   AdamTensors arrays_;
-  at::Tensor lead_, device_scalars_;
+  at::Tensor lead_, device_clip_;
   std::size_t n_;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "kernels/gradient.h"
 #include "kernels/kernel_table.h"
 #include "kernels/thread_pool.h"
 
@@ -16,6 +17,12 @@ constexpr std::size_t kAdamGrainElements = 8192;
 
 bool skipped(const FoundInfinity& found) {
   return found.skip != nullptr && *found.skip != 0;
+}
+
+/// As after an update that changes nothing.
+void write_parameter(const AdamArrays& arrays, ThreadPool& pool) {
+  if (arrays.master == nullptr || arrays.parameter == nullptr) return;
+  convert_cpu(arrays.parameter, arrays.parameter_type, arrays.master, arrays.n, pool);
 }
 
 }  // namespace
@@ -74,11 +81,17 @@ void adam_cpu(const AdamArrays& arrays,
               const AdamScalars& scalars,
               Isa isa,
               ThreadPool& pool,
-              const FoundInfinity& found) {
+              const FoundInfinity& found,
+              const Clip* clip) {
   if (skipped(found)) return;
+  AdamScalars clipped = scalars;
+  if (clip != nullptr) {
+    if (clip->held_back != 0) return write_parameter(arrays, pool);
+    clipped.clip = clip->factor;
+  }
   const KernelTable& table = kernel_table(isa);
   pool.parallel_for(arrays.n, kAdamGrainElements, [&](std::size_t begin, std::size_t end) {
-    table.adam(slice(arrays, begin, end), scalars, found.report);
+    table.adam(slice(arrays, begin, end), clipped, found.report);
   });
 }
 

@@ -18,8 +18,7 @@
 
 namespace elixir::kernels {
 
-/// The scalars of one step, computed in double and rounded once (make_adam_scalars). They are plain
-/// fp32 words, so that the GPU can read a copy in device memory.
+/// The scalars of one step, computed in double and rounded once (make_adam_scalars).
 struct AdamScalars {
   float beta1, one_minus_beta1, beta2, one_minus_beta2;
   float inverse_sqrt_bias2;  ///< 1/sqrt(1-b2^t)
@@ -79,12 +78,17 @@ void adam_cpu(const AdamArrays& arrays,
               Isa isa,
               const FoundInfinity& found = {});
 /// Splits the range statically over the pool (thread_pool.h). Same bits for any thread count.
+/// `clip` (gradient.h), if given, is read when the pass runs: its factor replaces that of the
+/// scalars. When it holds updates back, states keep their values and nothing is reported. A separate
+/// parameter is still written from its master, because it may be a place on the way to its home.
 class ThreadPool;
+struct Clip;
 void adam_cpu(const AdamArrays& arrays,
               const AdamScalars& scalars,
               Isa isa,
               ThreadPool& pool,
-              const FoundInfinity& found = {});
+              const FoundInfinity& found = {},
+              const Clip* clip = nullptr);
 
 /// Only the memory accesses of an AdamW pass over `arrays`: reads and writes every array as
 /// adam_cpu() would. States keep their values; a parameter of the separate form gets the gradient's

@@ -60,15 +60,9 @@ void launch_any(const cuda::AdamLaunch& launch, CudaStream stream) {
 void adam_cuda(const AdamArrays& arrays,
                const AdamScalars& scalars,
                CudaStream stream,
-               const FoundInfinity& found) {
-  launch_any({arrays, scalars, nullptr, found, cuda::aligned_to_16(arrays)}, stream);
-}
-
-void adam_cuda(const AdamArrays& arrays,
-               const AdamScalars* scalars,
-               CudaStream stream,
-               const FoundInfinity& found) {
-  launch_any({arrays, {}, scalars, found, cuda::aligned_to_16(arrays)}, stream);
+               const FoundInfinity& found,
+               const Clip* clip) {
+  launch_any({arrays, scalars, clip, found, cuda::aligned_to_16(arrays)}, stream);
 }
 
 }  // namespace elixir::kernels

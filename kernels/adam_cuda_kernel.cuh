@@ -15,11 +15,11 @@
 
 namespace elixir::kernels::cuda {
 
-/// The arguments of one launch. Scalars come from device memory when `from_device` is set.
+/// The arguments of one launch.
 struct AdamLaunch {
   AdamArrays arrays;
   AdamScalars scalars;
-  const AdamScalars* from_device;
+  const Clip* clip;
   FoundInfinity found;
   bool aligned;  ///< every array is aligned to 16 bytes
 };
@@ -145,17 +145,31 @@ __device__ __forceinline__ void adam_single(const AdamArrays& arrays,
   if constexpr (kForm != Form::kMasterOnly) store<kParameterType<kForm>>(arrays.parameter, i, p);
 }
 
+/// What an update that is held back leaves: a separate parameter made from its master.
+template <Form kForm>
+__device__ void write_parameter(const AdamArrays& arrays, std::size_t thread, std::size_t threads) {
+  if constexpr (kForm != Form::kMasterOnly && kForm != Form::kSplit) {
+    for (std::size_t i = thread; i < arrays.n; i += threads) {
+      store<kParameterType<kForm>>(arrays.parameter, i, arrays.master[i]);
+    }
+  }
+}
+
 // AdamW over n elements (adam.h). Memory bound: moved_bytes() per element. A warp strides over
 // tiles of 256 elements, with any grid. The rest after the last whole tile goes element by element;
 // so does everything when an array is not aligned.
 template <Element kGradient, Form kForm, Element kMoment, Access kAccess>
 __global__ void __launch_bounds__(kThreadsOfEight) adam_kernel(const AdamLaunch launch) {
   if (launch.found.skip != nullptr && *launch.found.skip != 0) return;
-  const AdamStep step =
-      make_step(launch.from_device != nullptr ? *launch.from_device : launch.scalars);
   const AdamArrays& arrays = launch.arrays;
   const std::size_t thread = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
   const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  AdamScalars scalars = launch.scalars;
+  if (launch.clip != nullptr) {
+    if (launch.clip->held_back != 0) return write_parameter<kForm>(arrays, thread, threads);
+    scalars.clip = launch.clip->factor;
+  }
+  const AdamStep step = make_step(scalars);
   const std::size_t tiles = launch.aligned ? arrays.n / kTileElements : 0;
   float suspect = 0.0F;
   for (std::size_t tile = thread / kWarp; tile < tiles; tile += threads / kWarp) {

@@ -59,15 +59,31 @@ __device__ __forceinline__ std::uint32_t lower_half(float value) {
   return (bits & 0x7FFFFFFFU) > 0x7F800000U ? 0U : bits & 0xFFFFU;
 }
 
+/// Of elements as they are stored.
 template <Element kType>
-__device__ __forceinline__ float load(const void* array, std::size_t i) {
-  using Type = typename Stored<kType>::Type;
-  const Type stored = __ldcs(static_cast<const Type*>(array) + i);
+__device__ __forceinline__ float widen(typename Stored<kType>::Type stored) {
   if constexpr (kType == Element::kFloat32) {
     return stored;
   } else {
     return to_float<kType>(stored);
   }
+}
+template <Element kType>
+__device__ __forceinline__ float4 widen_four(typename Stored<kType>::Four stored) {
+  if constexpr (kType == Element::kFloat32) {
+    return stored;
+  } else {
+    return make_float4(to_float<kType>(stored.x & 0xFFFFU),
+                       to_float<kType>(stored.x >> 16),
+                       to_float<kType>(stored.y & 0xFFFFU),
+                       to_float<kType>(stored.y >> 16));
+  }
+}
+
+template <Element kType>
+__device__ __forceinline__ float load(const void* array, std::size_t i) {
+  using Type = typename Stored<kType>::Type;
+  return widen<kType>(__ldcs(static_cast<const Type*>(array) + i));
 }
 template <Element kType>
 __device__ __forceinline__ void store(void* array, std::size_t i, float value) {
@@ -82,15 +98,7 @@ __device__ __forceinline__ void store(void* array, std::size_t i, float value) {
 template <Element kType>
 __device__ __forceinline__ float4 load_four(const void* array, std::size_t quad) {
   using Four = typename Stored<kType>::Four;
-  const Four stored = __ldcs(static_cast<const Four*>(array) + quad);
-  if constexpr (kType == Element::kFloat32) {
-    return stored;
-  } else {
-    return make_float4(to_float<kType>(stored.x & 0xFFFFU),
-                       to_float<kType>(stored.x >> 16),
-                       to_float<kType>(stored.y & 0xFFFFU),
-                       to_float<kType>(stored.y >> 16));
-  }
+  return widen_four<kType>(__ldcs(static_cast<const Four*>(array) + quad));
 }
 template <Element kType>
 __device__ __forceinline__ void store_four(void* array, std::size_t quad, float4 value) {

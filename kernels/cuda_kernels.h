@@ -20,17 +20,13 @@ namespace elixir::kernels {
 
 using CudaStream = CUstream_st*;
 
-/// One launch. `found` must point to memory that the GPU can read and write.
+/// One launch. `found` must point to memory that the GPU can read and write. `clip` is as on the
+/// CPU, in device memory: earlier work on the stream may write it.
 void adam_cuda(const AdamArrays& arrays,
                const AdamScalars& scalars,
                CudaStream stream,
-               const FoundInfinity& found = {});
-/// Same, with the scalars in device memory. The kernel reads them when it runs, so earlier work on
-/// the stream may write them.
-void adam_cuda(const AdamArrays& arrays,
-               const AdamScalars* scalars,
-               CudaStream stream,
-               const FoundInfinity& found = {});
+               const FoundInfinity& found = {},
+               const Clip* clip = nullptr);
 /// adam_streams_cpu() on the GPU, over the whole tiles of 256 elements. Arrays must be aligned to
 /// 16 bytes.
 void adam_streams_cuda(const AdamArrays& arrays, CudaStream stream);
@@ -47,20 +43,21 @@ void check_finite_cuda(const void* values,
                        std::size_t n,
                        std::uint32_t* found_infinity,
                        CudaStream stream);
-/// global_norm() and clip_factor() on the device. Overwrites `sums` (count elements); writes `norm`
-/// and, unless scalars is null, scalars->clip.
-void clip_cuda(float* sums,
-               std::size_t count,
-               double max_norm,
-               float* norm,
-               AdamScalars* scalars,
-               CudaStream stream);
+/// clip_cpu() on the device. Overwrites `sums` (count elements).
+void clip_cuda(float* sums, std::size_t count, double max_norm, Clip* clip, CudaStream stream);
 void accumulate_cuda(float* sum,
                      const void* gradient,
                      Element type,
                      std::size_t n,
                      Accumulate how,
-                     CudaStream stream);
+                     CudaStream stream,
+                     const BlockSums& squares = {});
+void copy_and_sum_squares_cuda(void* to,
+                               const void* from,
+                               Element type,
+                               std::size_t n,
+                               const BlockSums& squares,
+                               CudaStream stream);
 void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaStream stream);
 /// Locks pages so that every GPU can access them at the host's address (host_arena.h).
 [[nodiscard]] const PageLock& cuda_page_lock();

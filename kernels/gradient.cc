@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -81,16 +82,54 @@ float clip_factor(float norm, double max_norm) {
   return factor > 1.0 ? 1.0F : static_cast<float>(factor);
 }
 
+Clip clip_cpu(std::span<const float> sums, double max_norm) {
+  const float norm = global_norm(sums);
+  return {norm, clip_factor(norm, max_norm), std::isfinite(norm) ? 0U : 1U};
+}
+
 void accumulate_cpu(float* sum,
                     const void* gradient,
                     Element type,
                     std::size_t n,
                     Accumulate how,
                     Isa isa,
-                    ThreadPool& pool) {
+                    ThreadPool& pool,
+                    const BlockSums& squares) {
   const KernelTable& table = kernel_table(isa);
+  if (squares.sums != nullptr) {
+    // Block by block: what was stored is still in the cache when it is squared.
+    pool.parallel_for(norm_blocks(n), 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t block = begin; block < end; ++block) {
+        const std::size_t first = block * kNormBlockElements;
+        const std::size_t count = std::min(kNormBlockElements, n - first);
+        table.accumulate(sum + first, element_at(gradient, type, first), type, count, how);
+        squares.sums[block] =
+            table.sum_squares_block(sum + first, Element::kFloat32, count, squares.divisor);
+      }
+    });
+    return;
+  }
   pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
     table.accumulate(sum + begin, element_at(gradient, type, begin), type, end - begin, how);
+  });
+}
+
+void copy_and_sum_squares_cpu(void* to,
+                              const void* from,
+                              Element type,
+                              std::size_t n,
+                              const BlockSums& squares,
+                              Isa isa,
+                              ThreadPool& pool) {
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(norm_blocks(n), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t block = begin; block < end; ++block) {
+      const std::size_t first = block * kNormBlockElements;
+      const std::size_t count = std::min(kNormBlockElements, n - first);
+      const void* source = element_at(from, type, first);
+      std::memcpy(element_at(to, type, first), source, count * bytes_of(type));
+      squares.sums[block] = table.sum_squares_block(source, type, count, squares.divisor);
+    }
   });
 }
 

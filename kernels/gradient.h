@@ -52,6 +52,21 @@ void check_finite_cpu(const void* values,
 /// not finite, because an infinite norm must not turn the step into zeros.
 [[nodiscard]] float clip_factor(float norm, double max_norm);
 
+/// What clipping makes of a step, in memory of the CPU or the GPU.
+struct Clip {
+  float norm;
+  float factor;             ///< clip_factor()
+  std::uint32_t held_back;  ///< 1: the norm is not finite, so no update may change anything
+};
+[[nodiscard]] Clip clip_cpu(std::span<const float> sums, double max_norm);
+
+/// Where a pass that stores a gradient leaves the sums of squares of what it stores, those of
+/// sum_squares_cpu(). No memory: none are made.
+struct BlockSums {
+  float* sums = nullptr;  ///< norm_blocks(n)
+  float divisor = 1.0F;
+};
+
 /// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).
 enum class Accumulate : std::uint8_t { kFirst, kAdd };
 void accumulate_cpu(float* sum,
@@ -60,7 +75,16 @@ void accumulate_cpu(float* sum,
                     std::size_t n,
                     Accumulate how,
                     Isa isa,
-                    ThreadPool& pool);
+                    ThreadPool& pool,
+                    const BlockSums& squares = {});
+/// Copies n elements bit for bit, and makes `squares`, which has memory, in the same pass.
+void copy_and_sum_squares_cpu(void* to,
+                              const void* from,
+                              Element type,
+                              std::size_t n,
+                              const BlockSums& squares,
+                              Isa isa,
+                              ThreadPool& pool);
 
 /// fp32 to the parameters' dtype: bf16 to nearest with ties away from zero, fp16 to nearest even.
 /// Initial masters are exact upcasts.

@@ -7,6 +7,7 @@
 #include "kernels/cuda_kernels.h"
 #include "kernels/cuda_launch.h"
 #include "kernels/launch_failure.h"
+#include "kernels/norm_cuda.h"
 
 namespace elixir::kernels {
 namespace {
@@ -69,8 +70,12 @@ void accumulate_cuda(float* sum,
                      Element type,
                      std::size_t n,
                      Accumulate how,
-                     CudaStream stream) {
+                     CudaStream stream,
+                     const BlockSums& squares) {
   if (n == 0) return;
+  if (squares.sums != nullptr) {
+    return accumulate_and_sum_squares_cuda(sum, gradient, type, n, how, squares, stream);
+  }
   switch (type) {
     case Element::kFloat32:
       accumulate_typed<Element::kFloat32>(sum, gradient, n, how, stream);

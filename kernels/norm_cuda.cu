@@ -1,50 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Gradient norm and check for finite values on the GPU, in the order of gradient.h.
+// Sums of squares of gradients, alone or while they are stored, the clip factor, and the check for
+// finite values on the GPU, in the order of gradient.h.
 #include "kernels/cuda_element.cuh"
 #include "kernels/cuda_kernels.h"
 #include "kernels/cuda_launch.h"
+#include "kernels/norm_cuda.h"
 
 namespace elixir::kernels {
 namespace {
 
 constexpr int kNormLanes = 1024;
+constexpr int kSumThreads = kNormLanes / 4;
 constexpr double kNormEpsilon = 1e-6;  // as in clip_factor()
 
-// The sum of squares of one block of 65,536 elements per CUDA block, with one lane per thread.
-// gradient (n), sums (norm_blocks(n)), overwritten. Memory bound: reads 2 or 4 B per element. If a
-// block's sum is not finite, its elements are checked: squares do not cancel, but they may
-// overflow.
-template <Element kType>
-__global__ void __launch_bounds__(kNormLanes) sum_squares_kernel(
-    const void* gradient, std::size_t n, float divisor, float* sums, std::uint32_t* found) {
+// What a pass over a gradient stores.
+enum class Store : std::uint8_t { kNothing, kCopy, kFirst, kAdd };
+
+struct SumLaunch {
+  const void* gradient;  // (n)
+  void* stored;          // (n): the gradient's bits, or fp32 (accumulate_cpu)
+  std::size_t n;
+  float divisor;
+  float* sums;           // (norm_blocks(n)), overwritten
+  std::uint32_t* found;  // may be null
+};
+
+// Stores four elements, the quad-th of both arrays, and returns them as they are stored.
+template <Element kType, Store kStore>
+__device__ __forceinline__ float4 pass_four(const SumLaunch& launch,
+                                            std::size_t quad,
+                                            typename cuda::Stored<kType>::Four loaded,
+                                            float4 before) {
+  using Four = typename cuda::Stored<kType>::Four;
+  float4 value = cuda::widen_four<kType>(loaded);
+  if constexpr (kStore == Store::kCopy) __stcs(static_cast<Four*>(launch.stored) + quad, loaded);
+  if constexpr (kStore == Store::kAdd) {
+    value.x = __fadd_rn(before.x, value.x);
+    value.y = __fadd_rn(before.y, value.y);
+    value.z = __fadd_rn(before.z, value.z);
+    value.w = __fadd_rn(before.w, value.w);
+  }
+  if constexpr (kStore == Store::kFirst || kStore == Store::kAdd) {
+    cuda::store_four<Element::kFloat32>(launch.stored, quad, value);
+  }
+  return value;
+}
+
+template <Element kType, Store kStore>
+__device__ __forceinline__ float pass_one(const SumLaunch& launch, std::size_t i) {
+  using Type = typename cuda::Stored<kType>::Type;
+  const Type loaded = static_cast<const Type*>(launch.gradient)[i];
+  float value = cuda::widen<kType>(loaded);
+  if constexpr (kStore == Store::kCopy) static_cast<Type*>(launch.stored)[i] = loaded;
+  if constexpr (kStore == Store::kAdd) {
+    value = __fadd_rn(static_cast<const float*>(launch.stored)[i], value);
+  }
+  if constexpr (kStore == Store::kFirst || kStore == Store::kAdd) {
+    static_cast<float*>(launch.stored)[i] = value;
+  }
+  return value;
+}
+
+__device__ __forceinline__ float add_square(float sum, float g, float divisor, bool divides) {
+  if (divides) g = __fdiv_rn(g, divisor);
+  return __fmaf_rn(g, g, sum);
+}
+
+// Every lane of a whole block, four lanes a thread, with kAhead loads under way. Memory bound.
+template <Element kType, Store kStore>
+__device__ void add_whole_block(const SumLaunch& launch, std::size_t begin, float (&sum)[4]) {
+  using Four = typename cuda::Stored<kType>::Four;
+  constexpr int kRows = kNormBlockElements / kNormLanes;
+  constexpr int kAhead = kStore == Store::kAdd ? 4 : 8;
+  const bool divides = launch.divisor != 1.0F;
+  const std::size_t first = begin / 4 + threadIdx.x;
+  for (int row = 0; row < kRows; row += kAhead) {
+    Four loaded[kAhead];
+    float4 before[kAhead] = {};
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+      const std::size_t quad = first + static_cast<std::size_t>(row + a) * kSumThreads;
+      loaded[a] = __ldcs(static_cast<const Four*>(launch.gradient) + quad);
+      if constexpr (kStore == Store::kAdd) {
+        before[a] = cuda::load_four<Element::kFloat32>(launch.stored, quad);
+      }
+    }
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+      const std::size_t quad = first + static_cast<std::size_t>(row + a) * kSumThreads;
+      const float4 value = pass_four<kType, kStore>(launch, quad, loaded[a], before[a]);
+      sum[0] = add_square(sum[0], value.x, launch.divisor, divides);
+      sum[1] = add_square(sum[1], value.y, launch.divisor, divides);
+      sum[2] = add_square(sum[2], value.z, launch.divisor, divides);
+      sum[3] = add_square(sum[3], value.w, launch.divisor, divides);
+    }
+  }
+}
+
+// The sum of squares of one block of 65,536 elements per CUDA block (gradient.h), and what is
+// stored. A thread has the four lanes from 4 * threadIdx.x on. If the sum is not finite and `found`
+// is given, the block's elements are checked: squares do not cancel, but they may overflow.
+template <Element kType, Store kStore>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_squares_kernel(const SumLaunch launch, bool aligned) {
   __shared__ float lanes[kNormLanes];
   const std::size_t begin = blockIdx.x * kNormBlockElements;
-  const std::size_t left = n - begin;
+  const std::size_t left = launch.n - begin;
   const std::size_t end = begin + (left < kNormBlockElements ? left : kNormBlockElements);
-  const bool divides = divisor != 1.0F;
-  float sum = 0.0F;
-#pragma unroll 8
-  for (std::size_t i = begin + threadIdx.x; i < end; i += kNormLanes) {
-    float g = cuda::load<kType>(gradient, i);
-    if (divides) g = __fdiv_rn(g, divisor);
-    sum = __fmaf_rn(g, g, sum);
+  float sum[4] = {};
+  if (aligned && left >= kNormBlockElements) {
+    add_whole_block<kType, kStore>(launch, begin, sum);
+  } else {
+    const bool divides = launch.divisor != 1.0F;
+    for (std::size_t i = begin + 4 * threadIdx.x; i < end; i += kNormLanes) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (i + e >= end) break;
+        sum[e] =
+            add_square(sum[e], pass_one<kType, kStore>(launch, i + e), launch.divisor, divides);
+      }
+    }
   }
-  lanes[threadIdx.x] = sum;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) lanes[4 * threadIdx.x + e] = sum[e];
   for (int half = kNormLanes / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) {
-      lanes[threadIdx.x] = __fadd_rn(lanes[threadIdx.x], lanes[threadIdx.x + half]);
+    for (int lane = static_cast<int>(threadIdx.x); lane < half; lane += kSumThreads) {
+      lanes[lane] = __fadd_rn(lanes[lane], lanes[lane + half]);
     }
   }
   __syncthreads();
-  if (threadIdx.x == 0) sums[blockIdx.x] = lanes[0];
-  if (found == nullptr || isfinite(lanes[0])) return;
+  if (threadIdx.x == 0) launch.sums[blockIdx.x] = lanes[0];
+  if (launch.found == nullptr || isfinite(lanes[0])) return;
   bool finite = true;
-  for (std::size_t i = begin + threadIdx.x; i < end; i += kNormLanes) {
-    finite = finite && isfinite(cuda::load<kType>(gradient, i));
+  for (std::size_t i = begin + threadIdx.x; i < end; i += kSumThreads) {
+    finite = finite && isfinite(cuda::load<kType>(launch.gradient, i));
   }
-  if (!finite) atomicOr(found, 1U);
+  if (!finite) atomicOr(launch.found, 1U);
 }
 
 // values (n). Sets found to 1 when a value is not finite. Memory bound: reads 2 or 4 B per element.
@@ -69,9 +162,10 @@ __global__ void __launch_bounds__(cuda::kThreads)
   if (suspect != suspect) atomicOr(found, 1U);
 }
 
-// The tree of global_norm() over sums (count), in one block. Overwrites sums.
-__global__ void __launch_bounds__(kNormLanes) clip_kernel(
-    float* sums, std::size_t count, double max_norm, float* norm, AdamScalars* scalars) {
+// The tree of global_norm() over sums (count), in one block, and what clipping makes of it.
+// Overwrites sums.
+__global__ void __launch_bounds__(kNormLanes)
+    clip_kernel(float* sums, std::size_t count, double max_norm, Clip* clip) {
   std::size_t half = 1;
   while (2 * half < count) half *= 2;
   for (std::size_t length = count; length > 1; length = half, half /= 2) {
@@ -81,15 +175,37 @@ __global__ void __launch_bounds__(kNormLanes) clip_kernel(
     __syncthreads();
   }
   if (threadIdx.x != 0) return;
-  const float root = count == 0 ? 0.0F : __fsqrt_rn(sums[0]);
-  *norm = root;
-  if (scalars == nullptr) return;
-  if (!isfinite(root)) {
-    scalars->clip = nanf("");
-    return;
+  const float norm = count == 0 ? 0.0F : __fsqrt_rn(sums[0]);
+  const bool finite = isfinite(norm);
+  const double factor = __ddiv_rn(max_norm, __dadd_rn(static_cast<double>(norm), kNormEpsilon));
+  clip->norm = norm;
+  clip->factor = !finite ? nanf("") : factor > 1.0 ? 1.0F : __double2float_rn(factor);
+  clip->held_back = finite ? 0U : 1U;
+}
+
+template <Element kType, Store kStore>
+void launch_sum(const SumLaunch& launch, CudaStream stream, const char* name) {
+  bool aligned = cuda::aligned_for_four(launch.gradient, kType);
+  if (kStore == Store::kCopy) aligned = aligned && cuda::aligned_for_four(launch.stored, kType);
+  if (kStore == Store::kFirst || kStore == Store::kAdd) {
+    aligned = aligned && cuda::aligned_for_four(launch.stored, Element::kFloat32);
   }
-  const double factor = __ddiv_rn(max_norm, __dadd_rn(static_cast<double>(root), kNormEpsilon));
-  scalars->clip = factor > 1.0 ? 1.0F : __double2float_rn(factor);
+  const auto blocks = static_cast<unsigned>(norm_blocks(launch.n));
+  sum_squares_kernel<kType, kStore><<<blocks, kSumThreads, 0, stream>>>(launch, aligned);
+  cuda::check_launch(name);
+}
+
+template <Store kStore>
+void launch_sum(const SumLaunch& launch, Element type, CudaStream stream, const char* name) {
+  if (launch.n == 0) return;
+  switch (type) {
+    case Element::kFloat32:
+      return launch_sum<Element::kFloat32, kStore>(launch, stream, name);
+    case Element::kBFloat16:
+      return launch_sum<Element::kBFloat16, kStore>(launch, stream, name);
+    case Element::kFloat16:
+      return launch_sum<Element::kFloat16, kStore>(launch, stream, name);
+  }
 }
 
 template <Element kType>
@@ -109,23 +225,35 @@ void sum_squares_cuda(const void* gradient,
                       float* sums,
                       CudaStream stream,
                       std::uint32_t* found_infinity) {
-  if (n == 0) return;
-  const auto blocks = static_cast<unsigned>(norm_blocks(n));
-  switch (type) {
-    case Element::kFloat32:
-      sum_squares_kernel<Element::kFloat32>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums, found_infinity);
-      break;
-    case Element::kBFloat16:
-      sum_squares_kernel<Element::kBFloat16>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums, found_infinity);
-      break;
-    case Element::kFloat16:
-      sum_squares_kernel<Element::kFloat16>
-          <<<blocks, kNormLanes, 0, stream>>>(gradient, n, divisor, sums, found_infinity);
-      break;
+  launch_sum<Store::kNothing>(
+      {gradient, nullptr, n, divisor, sums, found_infinity}, type, stream, "sum_squares_cuda");
+}
+
+void copy_and_sum_squares_cuda(void* to,
+                               const void* from,
+                               Element type,
+                               std::size_t n,
+                               const BlockSums& squares,
+                               CudaStream stream) {
+  launch_sum<Store::kCopy>({from, to, n, squares.divisor, squares.sums, nullptr},
+                           type,
+                           stream,
+                           "copy_and_sum_squares_cuda");
+}
+
+void accumulate_and_sum_squares_cuda(float* sum,
+                                     const void* gradient,
+                                     Element type,
+                                     std::size_t n,
+                                     Accumulate how,
+                                     const BlockSums& squares,
+                                     CudaStream stream) {
+  const SumLaunch launch{gradient, sum, n, squares.divisor, squares.sums, nullptr};
+  if (how == Accumulate::kFirst) {
+    launch_sum<Store::kFirst>(launch, type, stream, "accumulate_cuda");
+  } else {
+    launch_sum<Store::kAdd>(launch, type, stream, "accumulate_cuda");
   }
-  cuda::check_launch("sum_squares_cuda");
 }
 
 void check_finite_cuda(const void* values,
@@ -147,13 +275,8 @@ void check_finite_cuda(const void* values,
   }
 }
 
-void clip_cuda(float* sums,
-               std::size_t count,
-               double max_norm,
-               float* norm,
-               AdamScalars* scalars,
-               CudaStream stream) {
-  clip_kernel<<<1, kNormLanes, 0, stream>>>(sums, count, max_norm, norm, scalars);
+void clip_cuda(float* sums, std::size_t count, double max_norm, Clip* clip, CudaStream stream) {
+  clip_kernel<<<1, kNormLanes, 0, stream>>>(sums, count, max_norm, clip);
   cuda::check_launch("clip_cuda");
 }
 

@@ -71,17 +71,41 @@ TEST_F(CudaAdamForms, GiveTheBitsOfTheCpuForEveryLengthAndAlignment) {
   }
 }
 
-TEST_F(CudaAdamForms, ReadScalarsFromDeviceMemory) {
+TEST_F(CudaAdamForms, ReadTheClipFactorFromDeviceMemory) {
   for (const AdamForm& form : all_adam_forms()) {
     AdamProblem host(form, 5003, 1);
     DeviceProblem device(host);
-    const AdamScalars scalars = scalars_of(kHyper, 3, 3, 0.25F);
-    const DeviceValue<AdamScalars> stored(scalars);
-    adam_cpu(host.arrays(), scalars, best_isa());
-    adam_cuda(device.arrays(), stored.get(), nullptr);
+    const DeviceValue<Clip> clip(Clip{.norm = 4.0F, .factor = 0.25F, .held_back = 0});
+    adam_cpu(host.arrays(), scalars_of(kHyper, 3, 3, 0.25F), best_isa());
+    adam_cuda(device.arrays(), scalars_of(kHyper, 3, 3, 1.0F), nullptr, {}, clip.get());
     AdamProblem got = host;
     device.read(got);
     ASSERT_EQ(got.first_difference(host), "");
+  }
+}
+
+TEST_F(CudaAdamForms, AnUpdateThatIsHeldBackLeavesWhatTheCpuLeaves) {
+  constexpr Clip kHeldBack{
+      .norm = 1.0F, .factor = std::numeric_limits<float>::quiet_NaN(), .held_back = 1};
+  ThreadPool pool(2);
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const std::size_t shift : {0U, 1U}) {
+      AdamProblem host(form, 5003, 1);
+      std::fill(host.storage().parameter.begin(), host.storage().parameter.end(), 0x11);
+      DeviceProblem device(host, shift);
+      const DeviceValue<Clip> clip(kHeldBack);
+      const DeviceValue<std::uint32_t> report(0);
+      adam_cpu(host.arrays(), scalars_of(kHyper, 1, 1, 1.0F), best_isa(), pool, {}, &kHeldBack);
+      adam_cuda(device.arrays(),
+                scalars_of(kHyper, 1, 1, 1.0F),
+                nullptr,
+                {nullptr, report.get()},
+                clip.get());
+      AdamProblem got = host;
+      device.read(got);
+      ASSERT_EQ(got.first_difference(host), "");
+      EXPECT_EQ(report.value(), 0U);
+    }
   }
 }
 
@@ -165,14 +189,29 @@ TEST_F(CudaAdamForms, ClipFactorOnTheDeviceHasTheBitsOfTheHost) {
       std::vector<std::uint8_t> bytes(count * sizeof(float));
       if (count > 0) std::memcpy(bytes.data(), sums.data(), bytes.size());
       const DeviceBytes device(bytes, 0);
-      const DeviceValue<float> norm(-1.0F);
-      const DeviceValue<AdamScalars> scalars(scalars_of(kHyper, 2, 3, 1.0F));
-      clip_cuda(device.as<float>(), count, most, norm.get(), scalars.get(), nullptr);
-      const float expected = global_norm(sums);
-      EXPECT_EQ(norm.value(), expected) << count;
-      EXPECT_EQ(scalars.value().clip, clip_factor(expected, most)) << count;
-      EXPECT_EQ(scalars.value().divisor, 3.0F) << "the other scalars stay";
+      const DeviceValue<Clip> clip(Clip{.norm = -1.0F, .factor = -1.0F, .held_back = 7});
+      clip_cuda(device.as<float>(), count, most, clip.get(), nullptr);
+      const Clip expected = clip_cpu(sums, most);
+      EXPECT_EQ(clip.value().norm, expected.norm) << count;
+      EXPECT_EQ(clip.value().factor, expected.factor) << count;
+      EXPECT_EQ(clip.value().held_back, 0U) << count;
     }
+  }
+}
+
+TEST_F(CudaAdamForms, ANormThatIsNotFiniteHoldsUpdatesBack) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> sums(3000, 1.0F);
+    sums[1234] = bad;
+    std::vector<std::uint8_t> bytes(sums.size() * sizeof(float));
+    std::memcpy(bytes.data(), sums.data(), bytes.size());
+    const DeviceBytes device(bytes, 0);
+    const DeviceValue<Clip> clip(Clip{});
+    clip_cuda(device.as<float>(), sums.size(), 1.0, clip.get(), nullptr);
+    EXPECT_EQ(clip.value().held_back, 1U);
+    EXPECT_TRUE(std::isnan(clip.value().factor));
+    EXPECT_EQ(clip_cpu(sums, 1.0).held_back, 1U);
   }
 }
 

@@ -224,6 +224,57 @@ TEST_F(CudaKernels, SumSquaresGivesTheBitsOfTheCpu) {
   }
 }
 
+/// Any bits, NaN and infinities among them, at aligned and other addresses.
+TEST_F(CudaKernels, PassesThatStoreAndSumGiveTheBitsOfTheCpu) {
+  for (const Element type : kTypes) {
+    for (const std::size_t n : kSizes) {
+      for (const std::size_t offset : {std::size_t{0}, std::size_t{1}}) {
+        for (const float divisor : {1.0F, 3.0F}) {
+          const std::vector<float> g32 = values(n, 1e-2F);
+          const std::vector<std::uint16_t> g16 =
+              type == Element::kFloat32 ? std::vector<std::uint16_t>(n) : bits16(n, type, 1e-2F);
+          const bool wide = type == Element::kFloat32;
+          const DeviceArray<float> d32(g32, offset), copy32(std::vector<float>(n), offset);
+          const DeviceArray<std::uint16_t> d16(g16, offset),
+              copy16(std::vector<std::uint16_t>(n), offset);
+          const void* host = wide ? static_cast<const void*>(g32.data()) : g16.data();
+          const void* device = wide ? static_cast<const void*>(d32.get()) : d16.get();
+          void* copy = wide ? static_cast<void*>(copy32.get()) : copy16.get();
+          std::vector<float> expected(norm_blocks(n), -1.0F);
+          const DeviceArray<float> sums(std::vector<float>(expected.size(), -2.0F), 0);
+          const auto expect_sums = [&](const char* what) {
+            check(cudaDeviceSynchronize());
+            const auto got = sums.host();
+            for (std::size_t i = 0; i < got.size(); ++i) {
+              ASSERT_TRUE(same(got[i], expected[i])) << what << ", " << n << ", block " << i;
+            }
+          };
+          sum_squares_cpu(host, type, n, divisor, expected.data(), best_isa(), pool_);
+          sum_squares_cuda(device, type, n, divisor, sums.get(), nullptr);
+          expect_sums("sums alone");
+          copy_and_sum_squares_cuda(copy, device, type, n, {sums.get(), divisor}, nullptr);
+          expect_sums("copy");
+          if (wide) {
+            EXPECT_EQ(std::memcmp(copy32.host().data(), g32.data(), n * sizeof(float)), 0);
+          } else {
+            EXPECT_TRUE(copy16.host() == g16);
+          }
+          std::vector<float> sum(n, 1.0F);
+          const DeviceArray<float> dsum(sum, offset);
+          for (const Accumulate how : {Accumulate::kFirst, Accumulate::kAdd, Accumulate::kAdd}) {
+            accumulate_cpu(
+                sum.data(), host, type, n, how, best_isa(), pool_, {expected.data(), divisor});
+            accumulate_cuda(dsum.get(), device, type, n, how, nullptr, {sums.get(), divisor});
+            expect_sums("accumulate");
+            const auto got = dsum.host();
+            for (std::size_t i = 0; i < n; ++i) ASSERT_TRUE(same(got[i], sum[i])) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaKernels, AccumulateAndUpcastGiveTheBitsOfTheCpu) {
   for (const Element type : kTypes) {
     for (const std::size_t n : kSizes) {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "adam_problem.h"
+#include "kernels/gradient.h"
 #include "kernels/thread_pool.h"
 
 namespace elixir::kernels {
@@ -100,6 +101,46 @@ TEST(AdamForms, SplitHasTheBitsOfTheSeparateForm) {
       }
       EXPECT_GT(numbers, kMany * 9 / 10) << "most elements must have stayed comparable";
     }
+  }
+}
+
+TEST(AdamForms, TakeTheFactorFromTheClip) {
+  constexpr Clip kClip{.norm = 3.0F, .factor = 0.37F, .held_back = 0};
+  ThreadPool pool(2);
+  for (const AdamForm& form : all_adam_forms()) {
+    AdamProblem expected(form, 9001, 2), got(form, 9001, 2);
+    expected.reference_step(kHyper, 5, 3, 0.37F);
+    adam_cpu(got.arrays(), scalars_of(kHyper, 5, 3, 1.0F), best_isa(), pool, {}, &kClip);
+    ASSERT_EQ(got.first_difference(expected), "") << name_of(form);
+  }
+}
+
+TEST(AdamForms, AnUpdateThatIsHeldBackOnlyMakesSeparateParametersAgain) {
+  constexpr Clip kHeldBack{
+      .norm = 1.0F, .factor = std::numeric_limits<float>::quiet_NaN(), .held_back = 1};
+  constexpr std::size_t kMany = 9001;
+  ThreadPool pool(2);
+  for (const AdamForm& form : all_adam_forms()) {
+    AdamProblem before(form, kMany, 2), got(form, kMany, 2);
+    const bool separate = form.parameter && !form.split;
+    // A place on the way home holds what another chunk has left there.
+    if (separate) {
+      std::fill(got.storage().parameter.begin(), got.storage().parameter.end(), 0x11);
+      convert_cpu(before.storage().parameter.data(),
+                  *form.parameter,
+                  reinterpret_cast<const float*>(before.storage().master.data()),
+                  kMany,
+                  pool);
+    }
+    std::uint32_t report = 0;
+    adam_cpu(got.arrays(),
+             scalars_of(kHyper, 5, 3, 1.0F),
+             best_isa(),
+             pool,
+             {.skip = nullptr, .report = &report},
+             &kHeldBack);
+    ASSERT_EQ(got.first_difference(before), "") << name_of(form);
+    EXPECT_EQ(report, 0U);
   }
 }
 

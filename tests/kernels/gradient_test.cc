@@ -181,6 +181,49 @@ TEST(Accumulate, ConvertsFirstAndAddsLater) {
   }
 }
 
+/// Whatever bits the sums of squares have alone, they have when a pass that stores makes them.
+TEST(Accumulate, SumsTheSquaresOfWhatItStores) {
+  for (const Element type : kTypes) {
+    for (const std::size_t n : {0U, 1U, 1023U, 65535U, 65536U, 65537U, 200003U}) {
+      for (const float divisor : {1.0F, 2.0F, 3.0F}) {
+        const Gradients g = random_gradients(n + 1, type, 5);
+        for (const Isa isa : available_isas()) {
+          ThreadPool pool(3);
+          std::vector<float> sum(n), expected_sum(n);
+          std::vector<float> squares(norm_blocks(n), -1.0F), expected(norm_blocks(n), -2.0F);
+          for (const Accumulate how : {Accumulate::kFirst, Accumulate::kAdd}) {
+            accumulate_cpu(
+                sum.data(), g.data(1), type, n, how, isa, pool, {squares.data(), divisor});
+            accumulate_cpu(expected_sum.data(), g.data(1), type, n, how, isa, pool);
+            sum_squares_cpu(
+                expected_sum.data(), Element::kFloat32, n, divisor, expected.data(), isa, pool);
+            ASSERT_EQ(sum, expected_sum);
+            ASSERT_EQ(squares, expected);
+          }
+          std::vector<std::uint8_t> copy(n * bytes_of(type) + 1, 0xA5);
+          copy_and_sum_squares_cpu(
+              copy.data(), g.data(1), type, n, {squares.data(), divisor}, isa, pool);
+          sum_squares_cpu(g.data(1), type, n, divisor, expected.data(), isa, pool);
+          ASSERT_EQ(squares, expected);
+          ASSERT_TRUE(n == 0 || std::memcmp(copy.data(), g.data(1), n * bytes_of(type)) == 0);
+          ASSERT_EQ(copy.back(), 0xA5) << "one past the end is untouched";
+        }
+      }
+    }
+  }
+}
+
+TEST(Clip, HoldsBackForANormThatIsNotFinite) {
+  const std::vector<float> sums = {9.0F, 16.0F};
+  const Clip clip = clip_cpu(sums, 1.0);
+  EXPECT_EQ(clip.norm, 5.0F);
+  EXPECT_EQ(clip.factor, clip_factor(5.0F, 1.0));
+  EXPECT_EQ(clip.held_back, 0U);
+  const std::vector<float> bad = {9.0F, std::numeric_limits<float>::infinity()};
+  EXPECT_EQ(clip_cpu(bad, 1.0).held_back, 1U);
+  EXPECT_TRUE(std::isnan(clip_cpu(bad, 1.0).factor));
+}
+
 /// Floats around every point where rounding to 16 bits changes, and random ones.
 std::vector<float> rounding_cases() {
   std::vector<float> values;
