@@ -267,6 +267,11 @@ int main(int argc, char** argv) {
         "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
         "aligned for tensor cores, which round differently; as-eager: LibTorch's operators alone, "
         "bit for bit");
+    flags.choice("--moments",
+                 elixir::plan::kMomentDTypes,
+                 &request.moment_dtype,
+                 "dtype of AdamW's moments; bf16 takes half the memory and a quarter less traffic, "
+                 "rounds differently, and needs a beta2 of at most 0.998 (0.95 is usual)");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,

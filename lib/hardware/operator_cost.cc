@@ -161,6 +161,26 @@ std::int64_t workspace_bound(const Operator& op, bool on_cuda, int threads) {
 
 namespace {
 
+/// None for the plain form: its rate, of one rank, is among the others.
+std::optional<AdamForm> form_of(const AdamFormRate& rate) {
+  const auto gradient = program::dtype_named(rate.gradient);
+  const auto moments = program::dtype_named(rate.moments);
+  if (!gradient || !moments) return std::nullopt;
+  const AdamForm form{.gradient = *gradient, .split = rate.master == "split", .moments = *moments};
+  if (form == AdamForm{.gradient = *gradient}) return std::nullopt;
+  return form;
+}
+
+/// That a pass moves for each parameter.
+double adam_bytes(const AdamForm& form) {
+  const std::int64_t gradient = program::element_bytes(form.gradient);
+  const bool in_fp32 = form.gradient == DType::kFloat32 && !form.split;
+  const std::int64_t parameter = in_fp32 ? 0 : 2;  // written
+  const std::int64_t master = form.split ? 2 * 2 + parameter : 2 * 4;
+  return static_cast<double>(master + parameter + 4 * program::element_bytes(form.moments) +
+                             gradient);
+}
+
 HostContention contention_of(const HardwareProfile& profile) {
   const auto slowdown = [&](const std::string& work, const std::string& beside) {
     for (const Contention& cell : profile.contention) {
@@ -209,6 +229,17 @@ CostModel::CostModel(const HardwareProfile& profile)
   };
   keep(adam_cpu_params_per_s_, profile.adam_cpu);
   keep(adam_gpu_params_per_s_, profile.adam_gpu);
+  std::map<AdamForm, std::int64_t> cpu_sizes, gpu_sizes;
+  for (const AdamFormRate& rate : profile.adam_forms) {
+    const auto form = form_of(rate);
+    if (!form) continue;
+    const bool on_cpu = rate.device == "cpu";
+    // The largest pass: smaller ones may fit a cache.
+    std::int64_t& largest = (on_cpu ? cpu_sizes : gpu_sizes)[*form];
+    if (rate.parameters <= largest) continue;
+    largest = rate.parameters;
+    (on_cpu ? adam_cpu_forms_ : adam_gpu_forms_)[*form] = rate.params_per_s.median;
+  }
   for (const ComputeRate& rate : profile.compute) {
     matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;
   }
@@ -285,17 +316,24 @@ double CostModel::host_copy_ns(std::int64_t bytes) const {
   const double rate = need(host_copy_bytes_per_s_, "host-copy");
   return 2.0 * static_cast<double>(bytes) / rate * kNsPerSecond;
 }
-double CostModel::adam_cpu_ns(std::int64_t elements, DType gradient) const {
+double CostModel::adam_cpu_ns(std::int64_t elements, const AdamForm& form) const {
   if (elements == 0) return 0;
-  const double rate = need(rate_of(adam_cpu_params_per_s_, gradient), "adam-cpu");
-  return static_cast<double>(elements) / rate * kNsPerSecond;
+  return static_cast<double>(elements) / adam_rate(form, /*on_cpu=*/true) * kNsPerSecond;
 }
-double CostModel::adam_gpu_ns(std::int64_t elements, DType gradient) const {
+double CostModel::adam_gpu_ns(std::int64_t elements, const AdamForm& form) const {
   // The CPU device's compute stream runs on the same cores as the host's AdamW.
-  if (device_kind_ == program::DeviceKind::kCpu) return adam_cpu_ns(elements, gradient);
+  if (device_kind_ == program::DeviceKind::kCpu) return adam_cpu_ns(elements, form);
   if (elements == 0) return 0;
-  const double rate = need(rate_of(adam_gpu_params_per_s_, gradient), "adam-gpu");
-  return launch_ns_ + static_cast<double>(elements) / rate * kNsPerSecond;
+  return launch_ns_ +
+         static_cast<double>(elements) / adam_rate(form, /*on_cpu=*/false) * kNsPerSecond;
+}
+
+double CostModel::adam_rate(const AdamForm& form, bool on_cpu) const {
+  const std::map<AdamForm, double>& forms = on_cpu ? adam_cpu_forms_ : adam_gpu_forms_;
+  if (const auto found = forms.find(form); found != forms.end()) return found->second;
+  const auto& plain = on_cpu ? adam_cpu_params_per_s_ : adam_gpu_params_per_s_;
+  const double rate = need(rate_of(plain, form.gradient), on_cpu ? "adam-cpu" : "adam-gpu");
+  return rate * adam_bytes({.gradient = form.gradient}) / adam_bytes(form);
 }
 
 double CostModel::need(std::optional<double> figure, const char* measurement) const {

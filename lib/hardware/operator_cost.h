@@ -50,6 +50,16 @@ struct HostContention {
   Beside cpu;        ///< AdamW beside copies to the device, and to the host
 };
 
+/// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the
+/// parameter or split with it, moments.
+struct AdamForm {
+  program::DType gradient = program::DType::kFloat32;
+  bool split = false;
+  program::DType moments = program::DType::kFloat32;
+  // clang-tidy 14 takes the 0 that this compares with for a pointer.
+  auto operator<=>(const AdamForm&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 /// Copies what it needs, so the profile need not outlive it. If the profile lacks a figure (waived
 /// or not measured), the first call that needs it throws kJsonMissingKey, naming the measurement.
 class CostModel {
@@ -62,8 +72,8 @@ class CostModel {
   [[nodiscard]] double device_to_host_ns(std::int64_t bytes) const;
   [[nodiscard]] double device_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double host_copy_ns(std::int64_t bytes) const;
-  [[nodiscard]] double adam_cpu_ns(std::int64_t elements, program::DType gradient) const;
-  [[nodiscard]] double adam_gpu_ns(std::int64_t elements, program::DType gradient) const;
+  [[nodiscard]] double adam_cpu_ns(std::int64_t elements, const AdamForm& form) const;
+  [[nodiscard]] double adam_gpu_ns(std::int64_t elements, const AdamForm& form) const;
   [[nodiscard]] const HostContention& host_contention() const { return host_contention_; }
   /// On the CPU device, all streams share the same cores, so their tasks run one after another.
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
@@ -77,6 +87,8 @@ class CostModel {
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
+  /// Parameters per second. A form that was not measured moves its bytes at the plain form's rate.
+  [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;
 
@@ -88,10 +100,11 @@ class CostModel {
   double launch_ns_ = 0;
   HostContention host_contention_;
   std::map<std::string, double> adam_cpu_params_per_s_,
-      adam_gpu_params_per_s_;                               ///< by dtype, one rank
-  std::map<std::string, double> matmul_flop_per_s_;         ///< by dtype
-  std::unordered_map<std::string, OperatorCost> measured_;  ///< by operator_key
-  OperatorTable table_;                                     ///< their work and time
+      adam_gpu_params_per_s_;                                   ///< by dtype, one rank
+  std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< those that were measured
+  std::map<std::string, double> matmul_flop_per_s_;             ///< by dtype
+  std::unordered_map<std::string, OperatorCost> measured_;      ///< by operator_key
+  OperatorTable table_;                                         ///< their work and time
 };
 
 }  // namespace elixir::hardware

@@ -51,6 +51,12 @@ int read_int(const JsonCursor& cursor,
 }
 
 /// Missing in older plans.
+DType read_moment_dtype(const JsonCursor& root) {
+  if (!root.has("moment_dtype")) return DType::kFloat32;
+  return root.at("moment_dtype").choice(kMomentDTypes);
+}
+
+/// Missing in older plans.
 std::int64_t read_piece(const JsonCursor& cache) {
   if (!cache.has("update_piece_elements")) return 0;
   const JsonCursor cursor = cache.at("update_piece_elements");
@@ -307,7 +313,8 @@ Json to_json(const Plan& plan) {
   document["precision"] = name_of(plan.precision);
   document["optimizer"] = name_of(plan.optimizer);
   document["accumulation_steps"] = plan.accumulation_steps;
-  document["master"] = plan.master;
+  document["master"] = kMasters.name_of(plan.master);
+  document["moment_dtype"] = kMomentDTypes.name_of(plan.moment_dtype);
   document["chunks"] = std::move(chunks);
   document["cache"] = {
       {"blocks", plan.cache.blocks},
@@ -338,6 +345,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "optimizer",
                   "accumulation_steps",
                   "master",
+                  "moment_dtype",
                   "chunks",
                   "cache",
                   "arithmetic",
@@ -374,7 +382,8 @@ Plan parse_plan(const JsonDocument& document) {
   plan.precision = root.at("precision").choice(program::kPrecisions);
   plan.optimizer = root.at("optimizer").choice(program::kOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
-  plan.master = root.at("master").choice({"separate"});
+  plan.master = root.at("master").choice(kMasters);
+  plan.moment_dtype = read_moment_dtype(root);
   for (const JsonCursor& entry : root.at("chunks").items()) {
     plan.chunks.push_back(read_chunk(entry));
   }

@@ -116,6 +116,15 @@ bool master_is_parameter(const Chunk& chunk) {
   return chunk.dtype == DType::kFloat32 && chunk.parameter_home == chunk.optimizer_home;
 }
 
+bool splits_master(const Plan& plan, const Chunk& chunk) {
+  return plan.master == Master::kSplit && chunk.dtype == DType::kBFloat16 &&
+         chunk.parameter_home == chunk.optimizer_home;
+}
+
+std::int64_t master_bytes(const Plan& plan, const Chunk& chunk) {
+  return splits_master(plan, chunk) ? 2 : 4;
+}
+
 bool is_trained(const Chunk& chunk, const program::Program& program) {
   const auto positions = positions_of(program);
   return std::any_of(

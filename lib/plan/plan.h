@@ -33,6 +33,16 @@ struct ChunkParameter {
   std::int64_t offset_bytes = 0;
 };
 
+/// How fp32 masters of bf16 parameters are kept. Separate: in four bytes beside the parameter.
+/// Split: where parameter and master have the same home, the parameter is the master's upper half
+/// and only the lower half, two bytes, is beside it (kernels/split_master.h). Same bits either way.
+enum class Master : std::uint8_t { kSeparate, kSplit };
+inline constexpr NameTable<Master, 2> kMasters{
+    {{Master::kSeparate, "separate"}, {Master::kSplit, "split"}}};
+
+inline constexpr NameTable<program::DType, 2> kMomentDTypes{
+    {{program::DType::kFloat32, "fp32"}, {program::DType::kBFloat16, "bf16"}}};
+
 struct Chunk {
   std::int64_t bytes = 0;  ///< parameters and padding, in `dtype`
   program::DType dtype = program::DType::kFloat32;
@@ -44,7 +54,7 @@ struct Chunk {
   Home gradient_home = Home::kDevice;
   program::DType gradient_dtype =
       program::DType::kFloat32;         ///< parameters' own with one micro-batch, otherwise fp32
-  Home optimizer_home = Home::kDevice;  ///< where fp32 master and moments are, and AdamW runs
+  Home optimizer_home = Home::kDevice;  ///< where master and moments are, and AdamW runs
   /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
   /// and back.
   bool streams_update = false;
@@ -148,9 +158,10 @@ struct Plan {
   program::Precision precision = program::Precision::kAsSaved;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   int accumulation_steps = 1;
-  std::string master = "separate";  ///< separate (later: split)
-  std::vector<Edit> edits;          ///< in this order
-  std::string edited_fingerprint;   ///< of the program after all edits; empty without any
+  Master master = Master::kSeparate;
+  program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
+  std::vector<Edit> edits;                                 ///< in this order
+  std::string edited_fingerprint;  ///< of the program after all edits; empty without any
   std::vector<Chunk> chunks;
   Cache cache;
   Predicted predicted;
@@ -160,6 +171,10 @@ struct Plan {
 /// In fp32, when master and parameters have the same home, the master *is* the parameters.
 /// Otherwise it is a separate buffer.
 [[nodiscard]] bool master_is_parameter(const Chunk& chunk);
+/// Whether the parameters are the upper halves of the chunk's masters.
+[[nodiscard]] bool splits_master(const Plan& plan, const Chunk& chunk);
+/// Of an element of the master, wherever it is: 2 where only its lower half is kept.
+[[nodiscard]] std::int64_t master_bytes(const Plan& plan, const Chunk& chunk);
 /// Whether any parameter of the chunk has a gradient in `program`. With an optimizer, such a chunk
 /// has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
 [[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);

@@ -317,11 +317,10 @@ void Executor::issue(const Task& task) {
     case TaskKind::kGradientNorm:
       return issue_norm(task);
     case TaskKind::kClip:
-      return parts_.device.issue(task, [optimizer = parts_.optimizer](StreamOperations&) {
-        optimizer->clip();
-        // No later task may run: the gradients are still needed, to tell which of them it is.
-        if (optimizer->norm_overflowed()) throw NormNotFinite();
-      });
+      return parts_.device.issue(task,
+                                 [optimizer = parts_.optimizer](StreamOperations& operations) {
+                                   optimizer->clip(operations);
+                                 });
     case TaskKind::kMoveGradients:
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
@@ -395,71 +394,82 @@ void Executor::issue_compute(const Task& task) {
   });
 }
 
-void* Executor::gradients_of(std::int32_t chunk) const {
-  return parts_.buffers.find(BufferRole::kGradients, chunk);
+const void* Executor::made_gradient(const Task& task) const {
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  const c10::Storage& storage = tables_[task.micro_batch][gradient.storage];
+  require(static_cast<bool>(storage), "a gradient is read before it is made");
+  return static_cast<const char*>(storage.data()) +
+         gradient.offset * program::element_bytes(gradient.dtype);
+}
+
+kernels::BlockSums Executor::sums_of(const Task& task) const {
+  return task.sums_squares ? parts_.optimizer->sums_of(task.parameter) : kernels::BlockSums{};
 }
 
 void Executor::issue_store_gradient(const Task& task) {
   const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
   const ParameterLayout& layout = parts_.layouts[task.parameter];
-  const c10::Storage& storage = tables_[task.micro_batch][gradient.storage];
-  require(static_cast<bool>(storage), "a gradient is stored before it is made");
-  const std::int64_t width = program::element_bytes(gradient.dtype);
-  const void* from = static_cast<const char*>(storage.data()) + gradient.offset * width;
-  const bool sums_up = schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute;
-  if (!sums_up) {
-    return issue_copy(task,
-                      advance(parts_.buffers.at(task.destination), layout.first_element * width),
-                      from,
-                      gradient.bytes());
-  }
-  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination)) + layout.first_element;
-  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
-  const kernels::Element type = element_of(gradient.dtype);
+  const void* from = made_gradient(task);
   const auto n = static_cast<std::size_t>(layout.elements);
-  parts_.device.issue(task, [sum, from, type, n, how](StreamOperations& operations) {
-    operations.accumulate(sum, from, type, n, how);
+  const kernels::BlockSums sums = sums_of(task);
+  if (schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute) {
+    return issue_accumulate(task, from, sums);
+  }
+  void* to = advance(parts_.buffers.at(task.destination),
+                     layout.first_element * program::element_bytes(gradient.dtype));
+  if (sums.sums == nullptr) return issue_copy(task, to, from, gradient.bytes());
+  const kernels::Element type = element_of(gradient.dtype);
+  parts_.device.issue(task, [to, from, type, n, sums](StreamOperations& operations) {
+    operations.copy_and_sum_squares(to, from, type, n, sums);
   });
 }
 
 void Executor::issue_accumulate(const Task& task) {
   const ParameterLayout& layout = parts_.layouts[task.parameter];
   const program::DType dtype = program_.parameters[task.parameter].gradient->dtype;
-  const void* landed = advance(parts_.buffers.find(BufferRole::kGradientLanding, layout.chunk),
-                               layout.first_element * program::element_bytes(dtype));
-  auto* sum = static_cast<float*>(gradients_of(layout.chunk)) + layout.first_element;
+  issue_accumulate(
+      task,
+      advance(parts_.buffers.at(task.source), layout.first_element * program::element_bytes(dtype)),
+      sums_of(task));
+}
+
+void Executor::issue_accumulate(const Task& task,
+                                const void* gradient,
+                                const kernels::BlockSums& sums) {
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination)) + layout.first_element;
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
-  const kernels::Element type = element_of(dtype);
+  const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
   const auto n = static_cast<std::size_t>(layout.elements);
-  parts_.device.issue(task, [sum, landed, type, n, how](StreamOperations& operations) {
-    operations.accumulate(sum, landed, type, n, how);
+  parts_.device.issue(task, [sum, gradient, type, n, how, sums](StreamOperations& operations) {
+    operations.accumulate(sum, gradient, type, n, how, sums);
   });
 }
 
 void Executor::issue_norm(const Task& task) {
-  const program::DType type = parts_.plan.chunks[task.chunk].gradient_dtype;
-  parts_.device.issue(task,
-                      [optimizer = parts_.optimizer,
-                       chunk = task.chunk,
-                       gradients = gradients_of(task.chunk),
-                       type](StreamOperations& operations) {
-                        optimizer->norm(chunk, gradients, type, operations);
-                      });
+  const void* gradient = made_gradient(task);
+  const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
+  const auto n = static_cast<std::size_t>(parts_.layouts[task.parameter].elements);
+  const kernels::BlockSums sums = parts_.optimizer->sums_of(task.parameter);
+  parts_.device.issue(task, [gradient, type, n, sums](StreamOperations& operations) {
+    operations.sum_squares(gradient, type, n, sums);
+  });
 }
 
 OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
-  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  const plan::Plan& plan = parts_.plan;
+  const plan::Chunk& chunk = plan.chunks[task.chunk];
   const BufferRole master =
       plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
   const auto at = [&](BufferRole role, std::int64_t width) {
     return advance(parts_.buffers.find(role, task.chunk), task.first_element * width);
   };
-  const auto floats = [&](BufferRole role) {
-    return static_cast<float*>(static_cast<void*>(at(role, sizeof(float))));
-  };
-  return {.master = floats(master),
-          .moment1 = floats(BufferRole::kMoment1),
-          .moment2 = floats(BufferRole::kMoment2),
+  const std::int64_t moment_bytes = program::element_bytes(plan.moment_dtype);
+  return {.master = at(master, plan::master_bytes(plan, chunk)),
+          .splits = plan::splits_master(plan, chunk),
+          .moment1 = at(BufferRole::kMoment1, moment_bytes),
+          .moment2 = at(BufferRole::kMoment2, moment_bytes),
+          .moment_type = plan.moment_dtype,
           .gradients = at(BufferRole::kGradients, program::element_bytes(chunk.gradient_dtype)),
           .gradient_type = chunk.gradient_dtype,
           .parameters = at(BufferRole::kParameters, program::element_bytes(chunk.dtype)),
@@ -470,40 +480,56 @@ OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
 
 OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::BufferId piece) const {
   void* memory = parts_.buffers.at(piece);
-  const auto floats = [&](std::int64_t offset_bytes) {
-    return static_cast<float*>(static_cast<void*>(advance(memory, offset_bytes)));
-  };
   OptimizerPass::Chunk arrays = arrays_at_home(task);
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
-  arrays.master = floats(piece_layout_.master);
-  arrays.moment1 = floats(piece_layout_.moment1);
-  arrays.moment2 = floats(piece_layout_.moment2);
+  arrays.master = advance(memory, piece_layout_.master);
+  arrays.moment1 = advance(memory, piece_layout_.moment1);
+  arrays.moment2 = advance(memory, piece_layout_.moment2);
   if (chunk.gradient_home == plan::Home::kHost) {
     arrays.gradients = advance(memory, piece_layout_.gradients);
   }
   if (chunk.parameter_home == plan::Home::kHost) {
-    arrays.parameters = floats(piece_layout_.parameters);
-    if (chunk.dtype == program::DType::kFloat32) arrays.parameters = arrays.master;
+    arrays.parameters = chunk.dtype == program::DType::kFloat32
+                            ? arrays.master
+                            : advance(memory, piece_layout_.parameters);
   }
   return arrays;
 }
 
+std::vector<Executor::Copy> Executor::state_copies(const Task& task,
+                                                   const OptimizerPass::Chunk& to,
+                                                   const OptimizerPass::Chunk& from) const {
+  const plan::Plan& plan = parts_.plan;
+  const std::int64_t n = task.elements;
+  const std::int64_t moment_bytes = n * program::element_bytes(plan.moment_dtype);
+  return {{to.master, from.master, n * plan::master_bytes(plan, plan.chunks[task.chunk])},
+          {to.moment1, from.moment1, moment_bytes},
+          {to.moment2, from.moment2, moment_bytes}};
+}
+
+void Executor::issue_copies(const Task& task, std::vector<Copy> copies) {
+  for (const Copy& copy : copies) count_copy(task.stream, copy.bytes);
+  parts_.device.issue(task, [copies = std::move(copies)](StreamOperations& operations) {
+    for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
+  });
+}
+
 void Executor::issue_load_state(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
   const OptimizerPass::Chunk from = arrays_at_home(task);
   const OptimizerPass::Chunk to = arrays_of_piece(task, task.destination);
-  const std::int64_t state_bytes = task.elements * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t gradient_bytes =
-      task.elements * schedule::piece_gradient_bytes(parts_.plan.chunks[task.chunk]);
-  count_copy(task.stream, 3 * state_bytes + gradient_bytes);
+  std::vector<Copy> copies = state_copies(task, to, from);
+  const std::int64_t gradient_bytes = schedule::piece_gradient_bytes(chunk);
   // The gradients' place in the piece is written here and nowhere else.
   void* gradients = const_cast<void*>(to.gradients);
-  parts_.device.issue(
-      task, [from, to, gradients, state_bytes, gradient_bytes](StreamOperations& operations) {
-        operations.copy(to.master, from.master, state_bytes);
-        operations.copy(to.moment1, from.moment1, state_bytes);
-        operations.copy(to.moment2, from.moment2, state_bytes);
-        if (gradient_bytes > 0) operations.copy(gradients, from.gradients, gradient_bytes);
-      });
+  if (gradient_bytes > 0) {
+    copies.push_back({gradients, from.gradients, task.elements * gradient_bytes});
+  }
+  if (from.splits) {
+    copies.push_back(
+        {to.parameters, from.parameters, task.elements * schedule::piece_parameter_bytes(chunk)});
+  }
+  issue_copies(task, std::move(copies));
 }
 
 void Executor::issue_update_of_piece(const Task& task) {
@@ -517,7 +543,7 @@ void Executor::issue_update_of_piece(const Task& task) {
   parts_.device.issue(task,
                       [optimizer = parts_.optimizer, index = task.chunk, arrays, updated, copies](
                           StreamOperations& operations) {
-                        optimizer->update(index, updated, operations);
+                        optimizer->update(index, updated, plan::Home::kDevice, operations);
                         if (!copies) return;
                         operations.copy(arrays.parameters,
                                         updated.master,
@@ -528,27 +554,25 @@ void Executor::issue_update_of_piece(const Task& task) {
 void Executor::issue_store_state(const Task& task) {
   const OptimizerPass::Chunk from = arrays_of_piece(task, task.source);
   const OptimizerPass::Chunk to = arrays_at_home(task);
-  const std::int64_t state_bytes = task.elements * static_cast<std::int64_t>(sizeof(float));
+  std::vector<Copy> copies = state_copies(task, to, from);
   const std::int64_t parameter_bytes =
-      task.elements * schedule::piece_parameter_bytes(parts_.plan.chunks[task.chunk]);
-  count_copy(task.stream, 3 * state_bytes + parameter_bytes);
-  parts_.device.issue(task, [from, to, state_bytes, parameter_bytes](StreamOperations& operations) {
-    operations.copy(to.master, from.master, state_bytes);
-    operations.copy(to.moment1, from.moment1, state_bytes);
-    operations.copy(to.moment2, from.moment2, state_bytes);
-    if (parameter_bytes > 0) operations.copy(to.parameters, from.parameters, parameter_bytes);
-  });
+      schedule::piece_parameter_bytes(parts_.plan.chunks[task.chunk]);
+  if (parameter_bytes > 0) {
+    copies.push_back({to.parameters, from.parameters, task.elements * parameter_bytes});
+  }
+  issue_copies(task, std::move(copies));
 }
 
 void Executor::issue_update(const Task& task) {
   OptimizerPass::Chunk arrays = arrays_at_home(task);
   arrays.gradients = parts_.buffers.at(task.source);
   arrays.parameters = parts_.buffers.at(task.destination);
+  const plan::Home where =
+      task.stream == schedule::Stream::kCpu ? plan::Home::kHost : plan::Home::kDevice;
   parts_.device.issue(
       task,
-      [optimizer = parts_.optimizer, index = task.chunk, arrays](StreamOperations& operations) {
-        optimizer->update(index, arrays, operations);
-      });
+      [optimizer = parts_.optimizer, index = task.chunk, arrays, where](
+          StreamOperations& operations) { optimizer->update(index, arrays, where, operations); });
 }
 
 void Executor::issue_read_loss(const Task& task) {

@@ -90,6 +90,9 @@ class Executor {
   void issue_inputs(const schedule::Task& task);
   void issue_store_gradient(const schedule::Task& task);
   void issue_accumulate(const schedule::Task& task);
+  void issue_accumulate(const schedule::Task& task,
+                        const void* gradient,
+                        const kernels::BlockSums& sums);
   void issue_norm(const schedule::Task& task);
   void issue_update(const schedule::Task& task);
   void issue_load_state(const schedule::Task& task);
@@ -103,9 +106,22 @@ class Executor {
   void issue_read_loss(const schedule::Task& task);
   void issue_offload(const schedule::Task& task);
   void issue_reload(const schedule::Task& task);
+  struct Copy {
+    void* to;
+    const void* from;
+    std::int64_t bytes;
+  };
+  /// Master and moments of the task's piece.
+  [[nodiscard]] std::vector<Copy> state_copies(const schedule::Task& task,
+                                               const OptimizerPass::Chunk& to,
+                                               const OptimizerPass::Chunk& from) const;
+  void issue_copies(const schedule::Task& task, std::vector<Copy> copies);
   void issue_copy(const schedule::Task& task, void* to, const void* from, std::int64_t bytes);
   void count_copy(schedule::Stream stream, std::int64_t bytes);
-  [[nodiscard]] void* gradients_of(std::int32_t chunk) const;
+  /// The gradient of the task's parameter, where an operator has made it.
+  [[nodiscard]] const void* made_gradient(const schedule::Task& task) const;
+  /// Where the task leaves sums of squares, if it makes them.
+  [[nodiscard]] kernels::BlockSums sums_of(const schedule::Task& task) const;
   [[noreturn]] void fail_out_of_memory(const std::string& what);
 
   ExecutorParts parts_;

@@ -3,27 +3,38 @@
 #include "runtime/optimizer_pass.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <span>
 
-#include "core/error.h"
 #include "runtime/state/element.h"
+#include "schedule/gradient_sums.h"
 
 namespace elixir::runtime {
+
+static_assert(schedule::kSumBlockElements == kernels::kNormBlockElements);
+static_assert(schedule::kClipBytes >= static_cast<std::int64_t>(sizeof(kernels::Clip)));
 
 OptimizerPass::OptimizerPass(const program::Program& program,
                              const plan::Plan& plan,
                              const OptimizerOptions& options,
                              const std::vector<ParameterLayout>& layouts)
-    : options_(options), ranges_(plan.chunks.size()), norms_(plan.chunks.size()) {
+    : options_(options), ranges_(plan.chunks.size()) {
   // Sums are in program order, so that the tree over them does not depend on the chunks.
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const ParameterLayout& layout = layouts[i];
+    first_sum_.push_back(sum_count_);
+    // Where micro-batches are added up on the host, the gradient is complete only there.
+    sums_on_host_.push_back(layout.trained && plan.accumulation_steps > 1 &&
+                            plan.chunks[layout.chunk].gradient_home == plan::Home::kHost);
     if (!layout.trained) continue;
     static_cast<void>(element_of(program.parameters[i].tensor.dtype));  // throws early
-    norms_[layout.chunk].push_back({layout.first_element, layout.elements, sum_count_});
-    sum_count_ += kernels::norm_blocks(static_cast<std::size_t>(layout.elements));
+    const std::size_t count = kernels::norm_blocks(static_cast<std::size_t>(layout.elements));
+    if (sums_on_host_[i]) {
+      const bool joins = !made_on_host_.empty() &&
+                         made_on_host_.back().first + made_on_host_.back().count == sum_count_;
+      if (!joins) made_on_host_.push_back({sum_count_, 0});
+      made_on_host_.back().count += count;
+    }
+    sum_count_ += count;
   }
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     std::vector<const ParameterLayout*> order;
@@ -53,57 +64,67 @@ OptimizerPass::OptimizerPass(const program::Program& program,
   }
 }
 
+void OptimizerPass::set_memory(const Memory& memory) {
+  memory_ = memory;
+}
+
+kernels::Clip* OptimizerPass::device_clip() const {
+  return static_cast<kernels::Clip*>(static_cast<void*>(device_sums() + sum_count_));
+}
+
 void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
   step_ = step;
   learning_rate_ = learning_rate;
   micro_batches_ = micro_batches;
-  clip_factor_ = 1;
-  held_back_ = false;
-  std::fill_n(marks_, marks(), 0U);
-  gradient_norm_.reset();
+  *memory_.host_clip = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
+  std::fill_n(memory_.marks, marks(), 0U);
 }
 
-void OptimizerPass::norm(std::int32_t index,
-                         const void* gradients,
-                         program::DType type,
-                         StreamOperations& operations) {
-  const std::int64_t width = program::element_bytes(type);
-  for (const Sum& sum : norms_[index]) {
-    operations.sum_squares(static_cast<const char*>(gradients) + sum.first_element * width,
-                           element_of(type),
-                           static_cast<std::size_t>(sum.elements),
-                           static_cast<float>(micro_batches_),
-                           sums_ + sum.first_sum);
+kernels::BlockSums OptimizerPass::sums_of(std::int32_t parameter) const {
+  const auto i = static_cast<std::size_t>(parameter);
+  return {.sums = (sums_on_host_[i] ? memory_.host_sums : device_sums()) + first_sum_[i],
+          .divisor = static_cast<float>(micro_batches_)};
+}
+
+void OptimizerPass::clip(StreamOperations& operations) const {
+  for (const Sums& sums : made_on_host_) {
+    operations.copy(device_sums() + sums.first,
+                    memory_.host_sums + sums.first,
+                    static_cast<std::int64_t>(sums.count * sizeof(float)));
   }
+  operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
+  operations.copy(memory_.host_clip, device_clip(), sizeof(kernels::Clip));
 }
 
-void OptimizerPass::clip() {
-  const float norm = kernels::global_norm(std::span<const float>(sums_, sum_count_));
-  gradient_norm_ = norm;
-  held_back_ = !std::isfinite(norm);
-  clip_factor_ = kernels::clip_factor(norm, options_.clip_norm);
+std::optional<double> OptimizerPass::gradient_norm() const {
+  if (!clips()) return std::nullopt;
+  return memory_.host_clip->norm;
 }
 
 bool OptimizerPass::finite() const {
-  return !held_back_ && std::all_of(marks_, marks_ + marks(), [](auto mark) { return mark == 0; });
+  return !norm_overflowed() && std::all_of(memory_.marks, memory_.marks + marks(), [](auto mark) {
+    return mark == 0;
+  });
 }
 
 bool OptimizerPass::suspects(std::int32_t index) const {
-  return held_back_ || marks_[index] != 0;
+  return norm_overflowed() || memory_.marks[index] != 0;
 }
 
 void OptimizerPass::update(std::int32_t index,
                            const Chunk& chunk,
+                           plan::Home where,
                            StreamOperations& operations) const {
-  if (held_back_) return;
+  const kernels::Clip* clip = where == plan::Home::kDevice ? device_clip() : memory_.host_clip;
   kernels::AdamHyper hyper{learning_rate_, options_.beta1, options_.beta2, options_.eps, 0.0};
   const kernels::AdamScalars plain =
-      kernels::make_adam_scalars(hyper, step_, micro_batches_, clip_factor_);
+      kernels::make_adam_scalars(hyper, step_, micro_batches_, /*clip=*/1.0F);
   hyper.weight_decay = options_.weight_decay;
   const kernels::AdamScalars decaying =
-      kernels::make_adam_scalars(hyper, step_, micro_batches_, clip_factor_);
+      kernels::make_adam_scalars(hyper, step_, micro_batches_, /*clip=*/1.0F);
   const std::int64_t gradient_width = program::element_bytes(chunk.gradient_type);
   const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
+  const std::int64_t moment_width = program::element_bytes(chunk.moment_type);
   const bool is_master = chunk.parameters == chunk.master;
   const std::int64_t end = chunk.elements > 0 ? chunk.first_element + chunk.elements
                                               : std::numeric_limits<std::int64_t>::max();
@@ -112,17 +133,24 @@ void OptimizerPass::update(std::int32_t index,
     const std::int64_t elements = std::min(range.first_element + range.elements, end) - first;
     if (elements <= 0) continue;
     const std::int64_t at = first - chunk.first_element;
+    const auto moment = [&](void* moments) {
+      return static_cast<char*>(moments) + at * moment_width;
+    };
     operations.adam(
-        {chunk.master + at,
-         chunk.moment1 + at,
-         chunk.moment2 + at,
-         static_cast<const char*>(chunk.gradients) + at * gradient_width,
-         element_of(chunk.gradient_type),
-         is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
-         element_of(chunk.parameter_type),
-         static_cast<std::size_t>(elements)},
+        {.master = chunk.splits ? nullptr : static_cast<float*>(chunk.master) + at,
+         .moment1 = moment(chunk.moment1),
+         .moment2 = moment(chunk.moment2),
+         .gradient = static_cast<const char*>(chunk.gradients) + at * gradient_width,
+         .gradient_type = element_of(chunk.gradient_type),
+         .parameter =
+             is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
+         .parameter_type = element_of(chunk.parameter_type),
+         .n = static_cast<std::size_t>(elements),
+         .moment_type = element_of(chunk.moment_type),
+         .lower = chunk.splits ? static_cast<std::int16_t*>(chunk.master) + at : nullptr},
         range.decays ? decaying : plain,
-        &marks_[index]);
+        clips() ? clip : nullptr,
+        &memory_.marks[index]);
   }
 }
 

@@ -54,6 +54,18 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// Near a bf16 value the next one is a 256th to a 512th of it away. A second moment that loses less
+/// than half of that in a step keeps its old value: it can grow but never decay.
+void check_moments(const plan::Plan& plan, const OptimizerOptions& options) {
+  constexpr double kSmallestDecay = 1.0 / 512;
+  if (plan.moment_dtype != program::DType::kBFloat16 || 1 - options.beta2 >= kSmallestDecay) return;
+  throw Error(ErrorCode::kConflictingFlags,
+              "the plan keeps moments in bf16, where a beta2 of {} never lets them decay",
+              options.beta2)
+      .help("a smaller beta2, for example --betas 0.9,0.95")
+      .help("or search again with --moments fp32");
+}
+
 void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
   plan::check_against(plan, program);
   const bool cuda = device == DeviceKind::kCuda;
@@ -196,8 +208,12 @@ void Trainer::State::build() {
   const std::vector<void*> scratch =
       device->allocate(schedule::Arena::kHost,
                        {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
+                        static_cast<std::int64_t>(sizeof(kernels::Clip)),
                         static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
-  optimizer.set_memory(static_cast<float*>(scratch[0]), static_cast<std::uint32_t*>(scratch[1]));
+  optimizer.set_memory({.device_sums = buffers->find(schedule::BufferRole::kGradientSums, -1),
+                        .host_sums = static_cast<float*>(scratch[0]),
+                        .host_clip = static_cast<kernels::Clip*>(scratch[1]),
+                        .marks = static_cast<std::uint32_t*>(scratch[2])});
   allocation.log(
       fmt::format("memory allocated, {} of it on the host", format_bytes(device->host_bytes())));
   parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
@@ -301,6 +317,7 @@ Trainer::Trainer(capture::Captured captured,
                  TrainerOptions options,
                  const TensorSource& source) {
   check_plan(plan, captured.program, options.device);
+  check_moments(plan, options.optimizer);
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
   captured.program = schedule::edited_program(std::move(captured.program), plan);
   state_ = std::make_unique<State>(std::move(captured), std::move(plan), std::move(options));
@@ -325,12 +342,7 @@ void Trainer::State::settle() {
   if (!under_way) return;
   const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
   try {
-    StepReport report;
-    try {
-      report = executor->finish();
-    } catch (const NormNotFinite&) {
-      throw not_finite(step->number);
-    }
+    StepReport report = executor->finish();
     const bool finite_losses = std::all_of(report.micro_losses.begin(),
                                            report.micro_losses.end(),
                                            [](float loss) { return std::isfinite(loss); });
@@ -361,12 +373,6 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch, double learnin
       settle();
       optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps);
     });
-  } catch (const NormNotFinite&) {
-    // Of the step before, if that was still under way; then this one did not get to its norm.
-    const std::shared_ptr<PendingStep::Outcome> failed = std::exchange(under_way, nullptr);
-    const Error error = not_finite(failed ? failed->number : outcome->number);
-    if (failed) failed->failure = std::make_exception_ptr(error);
-    throw error;
   } catch (...) {
     // All steps under way are discarded.
     if (under_way) std::exchange(under_way, nullptr)->failure = std::current_exception();

@@ -7,6 +7,7 @@
 
 #include "core/allocation_unit.h"
 #include "operators/own.h"
+#include "schedule/gradient_sums.h"
 #include "schedule/update_piece.h"
 
 namespace elixir::schedule {
@@ -93,14 +94,16 @@ class ChunkBufferMaker {
     if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
       mine.landing = add(Arena::kHost, BufferRole::kGradientLanding, c, chunk.bytes);
     }
-    const std::int64_t state_bytes = plan::bytes_as(chunk, DType::kFloat32);
+    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
     const Arena optimizer = arena_of(chunk.optimizer_home);
-    mine.master = plan::master_is_parameter(chunk)
-                      ? mine.parameters
-                      : add(optimizer, BufferRole::kMaster, c, state_bytes);
+    mine.master =
+        plan::master_is_parameter(chunk)
+            ? mine.parameters
+            : add(optimizer, BufferRole::kMaster, c, elements * plan::master_bytes(plan_, chunk));
     if (plan_.optimizer != program::Optimizer::kSgd) {
-      add(optimizer, BufferRole::kMoment1, c, state_bytes);
-      add(optimizer, BufferRole::kMoment2, c, state_bytes);
+      const std::int64_t moment_bytes = plan::bytes_as(chunk, plan_.moment_dtype);
+      add(optimizer, BufferRole::kMoment1, c, moment_bytes);
+      add(optimizer, BufferRole::kMoment2, c, moment_bytes);
     }
     const auto side = static_cast<std::size_t>(chunk.optimizer_home);
     if (chunk.gradient_home != chunk.optimizer_home) {
@@ -144,21 +147,25 @@ StepBuffers chunk_buffers(const plan::Plan& plan,
   return maker.take();
 }
 
-UpdatePieceLayout update_piece_layout(std::int64_t elements, const std::vector<Chunk>& chunks) {
+UpdatePieceLayout update_piece_layout(std::int64_t elements,
+                                      DType moments,
+                                      const std::vector<Chunk>& chunks) {
   std::int64_t gradient_bytes = 0, parameter_bytes = 0;
   for (const Chunk& chunk : chunks) {
     gradient_bytes = std::max(gradient_bytes, program::element_bytes(chunk.gradient_dtype));
     if (chunk.dtype == DType::kFloat32) continue;
     parameter_bytes = std::max(parameter_bytes, program::element_bytes(chunk.dtype));
   }
-  return update_piece_layout(elements, gradient_bytes, parameter_bytes);
+  return update_piece_layout(
+      elements, program::element_bytes(moments), gradient_bytes, parameter_bytes);
 }
 
 UpdatePieceLayout update_piece_layout(const plan::Plan& plan) {
   const bool any = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
     return chunk.streams_update;
   });
-  return update_piece_layout(any ? plan.cache.update_piece_elements : 0, plan.chunks);
+  return update_piece_layout(
+      any ? plan.cache.update_piece_elements : 0, plan.moment_dtype, plan.chunks);
 }
 
 void add_tensor_buffers(std::vector<Buffer>& buffers,
@@ -188,6 +195,19 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
     const program::StorageId copy = std::get<program::TensorRef>(op.outputs.at(0)).storage;
     add_buffer(buffers, Arena::kHost, BufferRole::kOffloaded, copy, program.storages[copy].bytes);
   }
+}
+
+std::int64_t gradient_sums_bytes(const program::Program& program) {
+  std::int64_t sums = 0;
+  for (const program::Parameter& parameter : program.parameters) {
+    if (parameter.gradient) sums += gradient_sums(parameter.gradient->numel());
+  }
+  return sums * static_cast<std::int64_t>(sizeof(float)) + kClipBytes;
+}
+
+BufferId add_gradient_sums(std::vector<Buffer>& buffers, const program::Program& program) {
+  return add_buffer(
+      buffers, Arena::kDevice, BufferRole::kGradientSums, -1, gradient_sums_bytes(program));
 }
 
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {

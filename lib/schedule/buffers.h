@@ -30,6 +30,7 @@ struct StepBuffers {
   /// none.
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
   std::vector<BufferId> update_pieces;  ///< empty when no optimizer state goes through the device
+  BufferId gradient_sums = -1;          ///< -1: nothing is trained
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
@@ -42,6 +43,9 @@ struct StepBuffers {
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);
+
+/// Adds the sums of squares of gradients, which every plan that trains has.
+BufferId add_gradient_sums(std::vector<Buffer>& buffers, const program::Program& program);
 
 /// What the buffers of one arena take, each as rounded_allocation() counts.
 [[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);

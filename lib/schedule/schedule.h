@@ -22,6 +22,8 @@
 //    the step before, of other streams, that must finish first; the first step has none to wait
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
+//  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
+//    on the host where micro-batches are added up there.
 //  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
 //    before the next one issues anything but loads, fetches, and compute up to its first loss or
 //    gradient. So at most two steps are under way, and a gradient that is not finite is still there
@@ -75,6 +77,7 @@ enum class BufferRole : std::uint8_t {
   kOffloaded,      ///< host, an activation that waits there; `chunk` is the storage id of its copy
   kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
               ///< id
+  kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
 };
 
 struct Buffer {
@@ -97,9 +100,9 @@ enum class TaskKind : std::uint8_t {
                    ///< the landing buffer (several)
   kAccumulate,     ///< cpu: landing buffer converted into (micro-batch 0) or added to the fp32
                    ///< gradients, one parameter
-  kGradientNorm,   ///< block sums of squares of a chunk's gradients, where they live (compute or
-                   ///< cpu)
-  kClip,           ///< cpu: all block sums -> global norm and clip factor
+  kGradientNorm,   ///< compute: sums of squares of one parameter's gradient, before it goes to the
+                   ///< host, into `destination`
+  kClip,           ///< compute: all sums of squares -> global norm and clip factor
   kMoveGradients,  ///< device-update or d2h: a chunk's gradients between home and staging, for an
                    ///< update elsewhere
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
@@ -135,6 +138,8 @@ struct Task {
   std::int64_t elements = 0;        ///< of a piece; 0: the task is about the whole chunk
   program::StorageId storage = -1;  ///< kOffload, kReload: the one on the device
   std::int64_t bytes = 0;           ///< moved over the stream, or touched by the pass
+  bool sums_squares =
+      false;  ///< kStoreGradient, kAccumulate: the pass also makes the sums of squares
   /// kCompute only: storages of `micro_batch` to release before the first operator of the range.
   std::vector<program::StorageId> releases;
 };

@@ -47,6 +47,7 @@ Category category_of(BufferRole role) {
     case BufferRole::kDeviceStaging:
     case BufferRole::kUpdatePiece:
     case BufferRole::kHostStaging:
+    case BufferRole::kGradientSums:
       break;
   }
   return Category::kTemporary;
@@ -134,9 +135,12 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kGradientNorm:
       return touched_ns(task.stream, task.bytes);
     case TaskKind::kUpdate: {
-      const program::DType gradient = plan.chunks[task.chunk].gradient_dtype;
-      return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), gradient)
-                                         : cost.adam_gpu_ns(elements(), gradient);
+      const plan::Chunk& chunk = plan.chunks[task.chunk];
+      const hardware::AdamForm form{.gradient = chunk.gradient_dtype,
+                                    .split = plan::splits_master(plan, chunk),
+                                    .moments = plan.moment_dtype};
+      return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), form)
+                                         : cost.adam_gpu_ns(elements(), form);
     }
     case TaskKind::kCompute:
     case TaskKind::kEvict:

@@ -20,15 +20,16 @@ struct UpdatePieceLayout {
   std::int64_t bytes = 0;
 };
 
-/// `gradient_bytes` and `parameter_bytes` are those of an element.
+/// Bytes are those of an element. Masters have room for the separate form.
 [[nodiscard]] constexpr UpdatePieceLayout update_piece_layout(std::int64_t elements,
+                                                              std::int64_t moment_bytes,
                                                               std::int64_t gradient_bytes,
                                                               std::int64_t parameter_bytes) {
-  constexpr std::int64_t kState = 4;  // fp32
+  constexpr std::int64_t kMaster = 4;  // fp32
   UpdatePieceLayout layout;
-  layout.moment1 = kState * elements;
-  layout.moment2 = 2 * kState * elements;
-  layout.gradients = 3 * kState * elements;
+  layout.moment1 = kMaster * elements;
+  layout.moment2 = layout.moment1 + moment_bytes * elements;
+  layout.gradients = layout.moment2 + moment_bytes * elements;
   layout.parameters = layout.gradients + gradient_bytes * elements;
   layout.bytes = layout.parameters + parameter_bytes * elements;
   return layout;
@@ -45,9 +46,36 @@ struct UpdatePieceLayout {
       chunk.parameter_home == plan::Home::kHost && chunk.dtype != program::DType::kFloat32;
   return own ? program::element_bytes(chunk.dtype) : 0;
 }
+/// Master and both moments.
+[[nodiscard]] inline std::int64_t piece_state_bytes(const plan::Plan& plan,
+                                                    const plan::Chunk& chunk) {
+  return plan::master_bytes(plan, chunk) + 2 * program::element_bytes(plan.moment_dtype);
+}
+/// All that a piece brings to the device. Parameters that are the upper halves of masters too.
+[[nodiscard]] inline std::int64_t piece_loaded_bytes(const plan::Plan& plan,
+                                                     const plan::Chunk& chunk) {
+  return piece_state_bytes(plan, chunk) + piece_gradient_bytes(chunk) +
+         (plan::splits_master(plan, chunk) ? piece_parameter_bytes(chunk) : 0);
+}
+/// All that goes back.
+[[nodiscard]] inline std::int64_t piece_stored_bytes(const plan::Plan& plan,
+                                                     const plan::Chunk& chunk) {
+  return piece_state_bytes(plan, chunk) + piece_parameter_bytes(chunk);
+}
+
+/// What AdamW touches of an element, on the device or the host: master and moments are read and
+/// written, the gradient is read, parameters beside the master are written, and read too where they
+/// are its upper halves.
+[[nodiscard]] inline std::int64_t update_bytes(const plan::Plan& plan, const plan::Chunk& chunk) {
+  const std::int64_t parameter =
+      chunk.dtype == program::DType::kFloat32 ? 0 : program::element_bytes(chunk.dtype);
+  return 2 * piece_state_bytes(plan, chunk) + program::element_bytes(chunk.gradient_dtype) +
+         (plan::splits_master(plan, chunk) ? 2 : 1) * parameter;
+}
 
 /// With room for the pieces of any of these chunks.
 [[nodiscard]] UpdatePieceLayout update_piece_layout(std::int64_t elements,
+                                                    program::DType moments,
                                                     const std::vector<plan::Chunk>& chunks);
 /// The layout of a plan's pieces. No bytes when there are none.
 [[nodiscard]] UpdatePieceLayout update_piece_layout(const plan::Plan& plan);

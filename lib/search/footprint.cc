@@ -36,12 +36,9 @@ bool through_cache(const Packing& packing, std::size_t chunk) {
   return !packing.outlier[chunk] && packing.chunks[chunk].kind == Chunk::Kind::kPublic;
 }
 
-std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
-                                    program::Optimizer optimizer,
-                                    int accumulation_steps) {
+std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& blank) {
   std::vector<ChunkBytes> result(packing.chunks.size());
-  plan::Plan alone;
-  alone.optimizer = optimizer;
+  plan::Plan alone = blank;
   alone.chunks.resize(1);
   for (std::size_t c = 0; c < result.size(); ++c) {
     const Chunk& of = packing.chunks[c];
@@ -50,7 +47,7 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
     for (std::size_t s = 0; s < kStateCount; ++s) {
       set_homes(alone.chunks.front(), static_cast<State>(s));
       const schedule::StepBuffers buffers =
-          schedule::chunk_buffers(alone, {packing.trained[c]}, accumulation_steps);
+          schedule::chunk_buffers(alone, {packing.trained[c]}, blank.accumulation_steps);
       ArenaBytes& own = result[c].own[s];
       for (const schedule::Buffer& buffer : buffers.all) {
         const std::int64_t bytes = rounded_allocation(buffer.bytes);
@@ -71,6 +68,7 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
 }
 
 Footprint::Footprint(const Packing& packing,
+                     program::DType moments,
                      const std::vector<ChunkBytes>& chunks,
                      const std::vector<std::vector<std::int32_t>>& use_sets)
     : resident_(1), streamed_optimizer_(1), rest_(1) {
@@ -99,7 +97,8 @@ Footprint::Footprint(const Packing& packing,
                plan::kPieceUnitElements);
   pieces_bytes_ =
       schedule::kUpdatePieces *
-      rounded_allocation(schedule::update_piece_layout(piece_elements_, packing.chunks).bytes);
+      rounded_allocation(
+          schedule::update_piece_layout(piece_elements_, moments, packing.chunks).bytes);
 }
 
 void Footprint::add_tails(const Packing& packing,

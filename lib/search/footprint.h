@@ -58,14 +58,14 @@ struct ChunkBytes {
   /// On the host, while only the optimizer is streamed. Chunks share it: the largest counts.
   std::int64_t staging = 0;
 };
-[[nodiscard]] std::vector<ChunkBytes> chunk_bytes(const Packing& packing,
-                                                  program::Optimizer optimizer,
-                                                  int accumulation_steps);
+/// `blank` is a plan without chunks.
+[[nodiscard]] std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& blank);
 
 class Footprint {
  public:
-  /// `use_sets` are those of Problem.
+  /// `use_sets` are those of Problem; `moments` is their dtype.
   Footprint(const Packing& packing,
+            program::DType moments,
             const std::vector<ChunkBytes>& chunks,
             const std::vector<std::vector<std::int32_t>>& use_sets);
 

@@ -22,6 +22,7 @@ PlacementSpace::PlacementSpace(const Problem& problem)
     : problem_(problem), trains_(problem.request().optimizer != program::Optimizer::kNone) {
   std::vector<schedule::Buffer> tensors;
   schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
+  if (trains_) schedule::add_gradient_sums(tensors, problem.program());
   fixed_bytes_ = {.device = schedule::buffer_bytes(tensors, schedule::Arena::kDevice),
                   .host = schedule::buffer_bytes(tensors, schedule::Arena::kHost)};
   make_packings();
@@ -160,9 +161,11 @@ void PlacementSpace::find_outliers(std::size_t index) {
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
     return packing.chunks[a].bytes > packing.chunks[b].bytes;
   });
-  const std::vector<ChunkBytes> bytes =
-      chunk_bytes(packing, problem_.request().optimizer, problem_.request().accumulation_steps);
-  const auto footprint = [&] { return Footprint(packing, bytes, problem_.use_sets()); };
+  const plan::Plan blank = problem_.blank_plan("optimal");
+  const std::vector<ChunkBytes> bytes = chunk_bytes(packing, blank);
+  const auto footprint = [&] {
+    return Footprint(packing, blank.moment_dtype, bytes, problem_.use_sets());
+  };
   footprints_.push_back(footprint());
   std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);

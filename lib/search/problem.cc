@@ -48,6 +48,10 @@ Problem::Problem(const program::Program& program,
     if (!used.empty()) sets.insert(used);
   }
   use_sets_.assign(sets.begin(), sets.end());
+  has_bf16_parameters_ =
+      std::any_of(program.parameters.begin(), program.parameters.end(), [](const auto& parameter) {
+        return parameter.tensor.dtype == program::DType::kBFloat16;
+      });
   if (!edits_.edits.empty()) edited_fingerprint_ = program::fingerprint(program);
   hardware_fingerprint_ = hardware::fingerprint(hardware);
   host_budget_bytes_ = request.host_memory_bytes.value_or(hardware.machine.host_memory_bytes);
@@ -76,6 +80,10 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.precision = program_.precision;
   plan.optimizer = request_.optimizer;
   plan.accumulation_steps = request_.accumulation_steps;
+  // Split masters take fewer bytes wherever parameters and state share a home, and have the same
+  // bits.
+  if (has_bf16_parameters_) plan.master = plan::Master::kSplit;
+  plan.moment_dtype = request_.moment_dtype;
   return plan;
 }
 

@@ -111,6 +111,7 @@ class Problem {
   schedule::OperatorCosts operator_costs_;
   std::vector<Item> items_;
   std::vector<std::vector<std::int32_t>> use_sets_;
+  bool has_bf16_parameters_ = false;
   std::string edited_fingerprint_;  ///< empty without edits
   std::string hardware_fingerprint_;
   std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;

@@ -29,6 +29,7 @@ struct Request {
   int accumulation_steps = 1;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates
+  program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;

@@ -159,10 +159,28 @@ TEST(CostModel, TimesCopiesAndUpdates) {
   EXPECT_DOUBLE_EQ(cost.device_to_host_ns(1000), 200 + 200);
   EXPECT_EQ(cost.host_to_device_ns(0), 0);
   EXPECT_DOUBLE_EQ(cost.device_copy_ns(1000), 1000 + 100);
-  EXPECT_DOUBLE_EQ(cost.adam_cpu_ns(1000, DType::kBFloat16), 500);
-  EXPECT_DOUBLE_EQ(cost.adam_cpu_ns(1000, DType::kFloat32), 1000) << "the rate of one rank";
-  EXPECT_DOUBLE_EQ(cost.adam_gpu_ns(1000, DType::kFloat32), 1000) << "the same cores";
+  EXPECT_DOUBLE_EQ(cost.adam_cpu_ns(1000, {.gradient = DType::kBFloat16}), 500);
+  EXPECT_DOUBLE_EQ(cost.adam_cpu_ns(1000, {}), 1000) << "the rate of one rank";
+  EXPECT_DOUBLE_EQ(cost.adam_gpu_ns(1000, {}), 1000) << "the same cores";
   EXPECT_TRUE(cost.streams_serialize());
+}
+
+TEST(CostModel, AnotherFormOfAdamMovesItsBytesAtThePlainFormsRateUnlessItWasMeasured) {
+  constexpr AdamForm kSplit{.gradient = DType::kBFloat16, .split = true};
+  constexpr AdamForm kSplitNarrow{
+      .gradient = DType::kBFloat16, .split = true, .moments = DType::kBFloat16};
+  HardwareProfile profile = cpu_profile();
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kSplit), 700 * 26.0 / 28);
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kSplitNarrow), 700 * 18.0 / 28);
+  // The larger pass counts; a smaller one may fit a cache.
+  profile.adam_forms = {{"cpu", "bf16", "fp32", "split", 500, figure(4e9)},
+                        {"cpu", "bf16", "fp32", "split", 1000, figure(2.5e9)},
+                        {"gpu", "bf16", "fp32", "split", 2000, figure(7e9)},
+                        {"cpu", "bf16", "fp32", "separate", 3000, figure(9e9)}};
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, kSplit), 400);
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, {.gradient = DType::kBFloat16}), 500)
+      << "the plain form is among the rates of ranks";
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kSplitNarrow), 700 * 18.0 / 28);
 }
 
 TEST(CostModel, NamesAMissingMeasurement) {

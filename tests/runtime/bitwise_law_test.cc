@@ -123,6 +123,15 @@ TEST_P(BitwiseLaw, OneMicroBatchOnTheDeviceAndOnTheHost) {
     expect_same(train(kAllOnDevice), eager);
     EXPECT_EQ(predicted_.traffic.fetches, 0);
   }
+  {
+    SCOPED_TRACE("whole masters");
+    const std::int64_t split_bytes = predicted_.peak_allocated_bytes;
+    Placement placement = kAllOnDevice;
+    placement.master = plan::Master::kSeparate;
+    expect_same(train(placement), eager);
+    const bool half = GetParam().model.find("bf16") != std::string::npos;
+    EXPECT_EQ(predicted_.peak_allocated_bytes > split_bytes, half);
+  }
   const std::int64_t inputs_and_loss =
       predicted_.traffic.host_to_device_bytes + predicted_.traffic.device_to_host_bytes;
   {
@@ -151,6 +160,26 @@ TEST_P(BitwiseLaw, OptimizerStateThatGoesThroughTheDevice) {
       expect_same(train(placement), eager);
     }
   }
+}
+
+TEST_P(BitwiseLaw, NarrowMomentsGiveTheSameBitsUnderEveryPlacement) {
+  run_.steps = 4;
+  run_.optimizer.beta2 = 0.95;
+  run_.optimizer.clip_norm = 0.5;
+  const Outcome wide = model_->eager(run_, 1);
+  const auto narrow = [&](Placement placement) {
+    placement.clips = true;
+    placement.moments = program::DType::kBFloat16;
+    return train(placement);
+  };
+  const Outcome on_device = narrow(kAllOnDevice);
+  EXPECT_EQ(on_device.losses.front(), wide.losses.front());
+  EXPECT_FALSE(on_device.weights == wide.weights);
+  expect_same(narrow(kOptimizerOnHost), on_device);
+  expect_same(narrow(kStreamedUpdates), on_device);
+  Placement whole = kAllOnHost;
+  whole.master = plan::Master::kSeparate;
+  expect_same(narrow(whole), on_device);
 }
 
 TEST_P(BitwiseLaw, FourMicroBatchesWithAGlobalNorm) {

@@ -44,30 +44,38 @@ class OptimizerPassTest : public testing::Test {
     OptimizerOptions options;
     options.clip_norm = clips ? 1.0 : 0.0;
     OptimizerPass pass(program, plan, options, layouts);
-    sums_.resize(pass.sums());
-    pass.set_memory(sums_.data(), marks_.data());
+    device_sums_.resize(pass.sums() + sizeof(kernels::Clip) / sizeof(float));
+    pass.set_memory({.device_sums = device_sums_.data(),
+                     .host_sums = nullptr,  // of several micro-batches
+                     .host_clip = &host_clip_,
+                     .marks = marks_.data()});
     pass.begin_step(1, learning_rate, 1);
     const auto operations = make_host_operations(1);
     for (std::int32_t c = 0; clips && c < 2; ++c) {
-      pass.norm(c, arrays_[c].gradient.data(), program::DType::kFloat32, *operations);
+      operations->sum_squares(
+          arrays_[c].gradient.data(), kernels::Element::kFloat32, kElements, pass.sums_of(c));
     }
-    if (clips) pass.clip();
+    if (clips) pass.clip(*operations);
     for (std::int32_t c = 0; c < 2; ++c) {
       Arrays& a = arrays_[c];
       pass.update(c,
-                  {a.master.data(),
-                   a.moment1.data(),
-                   a.moment2.data(),
-                   a.gradient.data(),
-                   program::DType::kFloat32,
-                   a.master.data(),
-                   program::DType::kFloat32},
+                  {.master = a.master.data(),
+                   .splits = false,
+                   .moment1 = a.moment1.data(),
+                   .moment2 = a.moment2.data(),
+                   .moment_type = program::DType::kFloat32,
+                   .gradients = a.gradient.data(),
+                   .gradient_type = program::DType::kFloat32,
+                   .parameters = a.master.data(),
+                   .parameter_type = program::DType::kFloat32},
+                  c == 0 ? plan::Home::kDevice : plan::Home::kHost,
                   *operations);
     }
     return pass;
   }
 
-  std::vector<float> sums_;
+  std::vector<float> device_sums_;
+  kernels::Clip host_clip_{};
   std::vector<std::uint32_t> marks_ = {7, 7};  // left from an earlier step
   std::array<Arrays, 2> arrays_;
 };

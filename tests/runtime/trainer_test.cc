@@ -298,6 +298,75 @@ TEST_F(TrainerTest, StateMovesToATrainerWithAnotherPlacement) {
   EXPECT_TRUE(weights_of(*second) == expected);
 }
 
+/// Masters in one piece, in two halves, and on both sides; moments in both widths.
+TEST_F(TrainerTest, StateMovesToATrainerThatKeepsItInAnotherForm) {
+  const TestModel half(model_path("gpt2-tiny-bf16"), 512, kCpu);
+  run_.optimizer.beta2 = 0.95;
+  const auto trainer_of = [&](const Placement& placement) {
+    return std::make_unique<Trainer>(
+        half.captured(), half.plan(placement), options_with(run_), half.weights());
+  };
+  const auto train = [&](Trainer& trainer, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      trainer.step(half.batch(trainer.steps_done() + 1, 1), kLearningRate).wait();
+      static_cast<void>(trainer.state(half.program().parameters.front().name, StatePart::kMaster));
+    }
+  };
+  using State = std::map<std::pair<std::string, StatePart>, at::Tensor>;
+  const auto state_of = [&](Trainer& trainer) {
+    State state;
+    for (const program::Parameter& parameter : half.program().parameters) {
+      for (const StatePart part :
+           {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
+        state[{parameter.name, part}] = trainer.state(parameter.name, part);
+      }
+    }
+    return state;
+  };
+  const auto expect_equal = [](const State& a, const State& b) {
+    for (const auto& [key, tensor] : a) {
+      EXPECT_TRUE(at::equal(tensor, b.at(key))) << key.first << " " << name_of(key.second);
+    }
+  };
+  Placement whole = kAllOnHost;
+  whole.master = plan::Master::kSeparate;
+  for (const program::DType moments : {program::DType::kFloat32, program::DType::kBFloat16}) {
+    whole.moments = moments;
+    State saved, expected;
+    {
+      const auto first = trainer_of(whole);
+      train(*first, 2);
+      saved = state_of(*first);
+      train(*first, 2);
+      expected = state_of(*first);
+    }
+    EXPECT_EQ(saved.begin()->second.scalar_type(), c10::kBFloat16);
+    EXPECT_EQ(
+        (saved.at({half.program().parameters.front().name, StatePart::kMoment2}).scalar_type()),
+        c10::kFloat);
+    for (Placement other : {kAllOnHost, kAllOnDevice, kOptimizerOnHost, kStreamedUpdates}) {
+      other.moments = moments;
+      const auto second = trainer_of(other);
+      for (const auto& [key, tensor] : saved) second->set_state(key.first, key.second, tensor);
+      second->set_steps_done(2);
+      expect_equal(state_of(*second), saved);
+      train(*second, 2);
+      expect_equal(state_of(*second), expected);
+    }
+  }
+}
+
+TEST_F(TrainerTest, NarrowMomentsThatCouldNotDecayAreRefused) {
+  Placement placement = kAllOnDevice;
+  placement.moments = program::DType::kBFloat16;
+  const plan::Plan plan = model_.plan(placement);
+  run_.optimizer.beta2 = 0.999;
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(plan)); }), ErrorCode::kConflictingFlags);
+  EXPECT_EQ(exit_code_of(ErrorCode::kConflictingFlags), 2);
+  run_.optimizer.beta2 = 0.998;
+  step(*make(plan));
+}
+
 TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   capture::Options evaluation;
   evaluation.target = kCpu;

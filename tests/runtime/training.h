@@ -28,6 +28,8 @@ struct Placement {
   bool clips = false;
   /// Optimizer state on the host goes through the device, in every chunk but each third.
   bool streams_updates = false;
+  plan::Master master = plan::Master::kSplit;
+  program::DType moments = program::DType::kFloat32;
 };
 inline constexpr Placement kAllOnDevice{};
 inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};

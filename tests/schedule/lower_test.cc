@@ -208,7 +208,7 @@ TEST(Lower, SeveralMicroBatchesAddUpOnTheHostThroughTheLandingBuffer) {
   }
 }
 
-TEST(Lower, ClippingWaitsForEveryNorm) {
+TEST(Lower, ClippingWaitsForEveryGradient) {
   const program::Program program = fakes::mlp({8, 8, 8}, 4);
   LayoutOptions options;
   options.gradients = options.optimizer = Home::kHost;
@@ -220,6 +220,31 @@ TEST(Lower, ClippingWaitsForEveryNorm) {
   EXPECT_EQ(std::count(order.begin(), clip, TaskKind::kGradientNorm), 4);
   EXPECT_EQ(std::count(order.begin(), clip, TaskKind::kUpdate), 0);
   EXPECT_EQ(std::count(clip, order.end(), TaskKind::kUpdate), 4);
+  EXPECT_EQ(schedule.tasks[static_cast<std::size_t>(clip - order.begin())].stream, Stream::kCompute)
+      << "no update on the device waits for the host";
+}
+
+TEST(Lower, WhateverPassCompletesAGradientSumsItsSquares) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 4);
+  const auto summed = [&](Home gradients, int micro_batches) {
+    LayoutOptions options;
+    options.gradients = options.optimizer = gradients;
+    options.accumulation_steps = micro_batches;
+    std::map<TaskKind, int> tasks;
+    for (const Task& task :
+         lower_plan(program, lay_out(program, options), {.clip_gradients = true}).tasks) {
+      const bool sums = task.sums_squares || task.kind == TaskKind::kGradientNorm;
+      if (!sums) continue;
+      EXPECT_EQ(task.micro_batch, micro_batches - 1);
+      ++tasks[task.kind];
+    }
+    return tasks;
+  };
+  using Tasks = std::map<TaskKind, int>;
+  EXPECT_EQ(summed(Home::kDevice, 1), (Tasks{{TaskKind::kStoreGradient, 4}}));
+  EXPECT_EQ(summed(Home::kDevice, 3), (Tasks{{TaskKind::kStoreGradient, 4}}));
+  EXPECT_EQ(summed(Home::kHost, 1), (Tasks{{TaskKind::kGradientNorm, 4}}));
+  EXPECT_EQ(summed(Home::kHost, 3), (Tasks{{TaskKind::kAccumulate, 4}}));
 }
 
 TEST(Lower, WithoutClippingTheLastLayerIsUpdatedBeforeTheFirstIsDone) {

@@ -77,8 +77,8 @@ TEST(Simulate, PeakIsCountedByHand) {
   const program::Program program = one_layer();
   const plan::Plan plan = lay_out(program, {});
   // Static, each rounded to 512: x 1536, w (2560 in its chunk) 2560, gradients 2560, two moments 2
-  // * 2560.
-  const std::int64_t fixed = 1536 + 2560 + 2560 + 2 * 2560;
+  // * 2560, sums of squares 512.
+  const std::int64_t fixed = 1536 + 2560 + 2560 + 2 * 2560 + 512;
   // While operator 3 runs: loss 512, g 1024, the gradient 2560. y was released after operator 1.
   const Simulation simulation = simulate_with(program, plan, {0, 0, 0, 0});
   EXPECT_EQ(simulation.device.bytes, fixed + 512 + 1024 + 2560);

@@ -57,22 +57,33 @@ class CudaOperations final : public StreamOperations {
   }
   void adam(const kernels::AdamArrays& arrays,
             const kernels::AdamScalars& scalars,
+            const kernels::Clip* clip,
             std::uint32_t* report) override {
-    kernels::adam_cuda(arrays, scalars, stream_, {.skip = nullptr, .report = report});
+    kernels::adam_cuda(arrays, scalars, stream_, {.skip = nullptr, .report = report}, clip);
   }
   void sum_squares(const void* gradient,
                    kernels::Element type,
                    std::size_t n,
-                   float divisor,
-                   float* sums) override {
-    kernels::sum_squares_cuda(gradient, type, n, divisor, sums, stream_);
+                   const kernels::BlockSums& sums) override {
+    kernels::sum_squares_cuda(gradient, type, n, sums.divisor, sums.sums, stream_);
+  }
+  void copy_and_sum_squares(void* to,
+                            const void* from,
+                            kernels::Element type,
+                            std::size_t n,
+                            const kernels::BlockSums& sums) override {
+    kernels::copy_and_sum_squares_cuda(to, from, type, n, sums, stream_);
   }
   void accumulate(float* sum,
                   const void* gradient,
                   kernels::Element type,
                   std::size_t n,
-                  kernels::Accumulate how) override {
-    kernels::accumulate_cuda(sum, gradient, type, n, how, stream_);
+                  kernels::Accumulate how,
+                  const kernels::BlockSums& sums) override {
+    kernels::accumulate_cuda(sum, gradient, type, n, how, stream_, sums);
+  }
+  void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) override {
+    kernels::clip_cuda(sums, count, max_norm, clip, stream_);
   }
 
  private:

@@ -26,23 +26,34 @@ class HostOperations final : public StreamOperations {
   }
   void adam(const kernels::AdamArrays& arrays,
             const kernels::AdamScalars& scalars,
+            const kernels::Clip* clip,
             std::uint32_t* report) override {
     kernels::ThreadPool& pool = pool_for(kernels::moved_bytes(arrays) * arrays.n);
-    kernels::adam_cpu(arrays, scalars, isa_, pool, {.skip = nullptr, .report = report});
+    kernels::adam_cpu(arrays, scalars, isa_, pool, {.skip = nullptr, .report = report}, clip);
   }
   void sum_squares(const void* gradient,
                    kernels::Element type,
                    std::size_t n,
-                   float divisor,
-                   float* sums) override {
-    kernels::sum_squares_cpu(gradient, type, n, divisor, sums, isa_, pool_for(4 * n));
+                   const kernels::BlockSums& sums) override {
+    kernels::sum_squares_cpu(gradient, type, n, sums.divisor, sums.sums, isa_, pool_for(4 * n));
+  }
+  void copy_and_sum_squares(void* to,
+                            const void* from,
+                            kernels::Element type,
+                            std::size_t n,
+                            const kernels::BlockSums& sums) override {
+    kernels::copy_and_sum_squares_cpu(to, from, type, n, sums, isa_, pool_for(4 * n));
   }
   void accumulate(float* sum,
                   const void* gradient,
                   kernels::Element type,
                   std::size_t n,
-                  kernels::Accumulate how) override {
-    kernels::accumulate_cpu(sum, gradient, type, n, how, isa_, pool_for(4 * n));
+                  kernels::Accumulate how,
+                  const kernels::BlockSums& sums) override {
+    kernels::accumulate_cpu(sum, gradient, type, n, how, isa_, pool_for(4 * n), sums);
+  }
+  void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) override {
+    *clip = kernels::clip_cpu({sums, count}, max_norm);
   }
 
  private:

@@ -20,18 +20,30 @@ class StreamOperations {
   /// Fills memory with 0xFF bytes, which are NaN in every floating dtype.
   virtual void poison(void* memory, std::int64_t bytes) = 0;
   /// `report` must be host memory from Device::allocate. It is set to 1 when a value is not finite
-  /// (kernels::FoundInfinity).
+  /// (kernels::FoundInfinity). `clip`, if given, is read when the pass runs.
   virtual void adam(const kernels::AdamArrays& arrays,
                     const kernels::AdamScalars& scalars,
+                    const kernels::Clip* clip,
                     std::uint32_t* report) = 0;
-  /// `sums` must be host memory from Device::allocate, with kernels::norm_blocks(n) floats.
-  virtual void sum_squares(
-      const void* gradient, kernels::Element type, std::size_t n, float divisor, float* sums) = 0;
+  /// Here and below, `sums` have room for kernels::norm_blocks(n) floats.
+  virtual void sum_squares(const void* gradient,
+                           kernels::Element type,
+                           std::size_t n,
+                           const kernels::BlockSums& sums) = 0;
+  virtual void copy_and_sum_squares(void* to,
+                                    const void* from,
+                                    kernels::Element type,
+                                    std::size_t n,
+                                    const kernels::BlockSums& sums) = 0;
+  /// Makes sums of squares only where `sums` has memory.
   virtual void accumulate(float* sum,
                           const void* gradient,
                           kernels::Element type,
                           std::size_t n,
-                          kernels::Accumulate how) = 0;
+                          kernels::Accumulate how,
+                          const kernels::BlockSums& sums) = 0;
+  /// Overwrites `sums`.
+  virtual void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) = 0;
 };
 
 /// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe.

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "kernels/gradient.h"
+#include "kernels/split_master.h"
 #include "kernels/thread_pool.h"
 #include "replay/replay_call.h"
 #include "runtime/state/element.h"
@@ -67,14 +68,30 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part
   const plan::Chunk& chunk = plan_.chunks[layout.chunk];
   program::TensorRef ref = program_.parameters[parameter].tensor;
   const BufferRole role = role_of(part, chunk);
-  if (part != StatePart::kParameter) {
-    if (!layout.trained) return {nullptr, ref};
-    ref.dtype = part == StatePart::kGradient ? chunk.gradient_dtype : program::DType::kFloat32;
+  switch (part) {
+    case StatePart::kParameter:
+      break;
+    case StatePart::kGradient:
+      ref.dtype = chunk.gradient_dtype;
+      break;
+    case StatePart::kMaster:
+      ref.dtype = program::DType::kFloat32;
+      break;
+    case StatePart::kMoment1:
+    case StatePart::kMoment2:
+      ref.dtype = plan_.moment_dtype;
+      break;
   }
+  if (part != StatePart::kParameter && !layout.trained) return {nullptr, ref};
   void* memory = buffers_.find(role, layout.chunk);
   require(memory != nullptr, "a trained chunk lacks a buffer");
-  return {static_cast<char*>(memory) + layout.first_element * program::element_bytes(ref.dtype),
-          ref};
+  const std::int64_t width = part == StatePart::kMaster ? plan::master_bytes(plan_, chunk)
+                                                        : program::element_bytes(ref.dtype);
+  return {static_cast<char*>(memory) + layout.first_element * width, ref};
+}
+
+bool ParameterStore::splits(std::size_t parameter) const {
+  return plan::splits_master(plan_, plan_.chunks[layouts_[parameter].chunk]);
 }
 
 at::Tensor ParameterStore::converted(const at::Tensor& value, const program::TensorRef& ref) {
@@ -104,15 +121,53 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
   return rounded;
 }
 
-at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) const {
-  const Found found = find(position(parameter), part);
-  if (!found.memory) return {};
+at::Tensor ParameterStore::read(const Found& from) const {
   at::Tensor tensor =
-      at::empty_strided(found.ref.sizes,
-                        found.ref.strides,
-                        at::TensorOptions().dtype(capture::scalar_type(found.ref.dtype)));
-  device_.copy_now(tensor.mutable_data_ptr(), found.memory, found.ref.bytes());
+      at::empty_strided(from.ref.sizes,
+                        from.ref.strides,
+                        at::TensorOptions().dtype(capture::scalar_type(from.ref.dtype)));
+  device_.copy_now(tensor.mutable_data_ptr(), from.memory, from.ref.bytes());
   return tensor;
+}
+
+at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) const {
+  const std::size_t p = position(parameter);
+  const Found found = find(p, part);
+  if (!found.memory) return {};
+  if (part == StatePart::kMaster && splits(p)) return joined_master(p, found);
+  const at::Tensor tensor = read(found);
+  const bool moment = part == StatePart::kMoment1 || part == StatePart::kMoment2;
+  return moment ? tensor.to(c10::kFloat) : tensor;
+}
+
+at::Tensor ParameterStore::joined_master(std::size_t parameter, const Found& lower) const {
+  const at::Tensor upper = read(find(parameter, StatePart::kParameter));
+  const auto n = static_cast<std::size_t>(upper.numel());
+  std::vector<std::int16_t> halves(n);
+  device_.copy_now(
+      halves.data(), lower.memory, static_cast<std::int64_t>(n * sizeof(std::int16_t)));
+  at::Tensor master =
+      at::empty_strided(lower.ref.sizes, lower.ref.strides, at::TensorOptions().dtype(c10::kFloat));
+  kernels::join_master_cpu(static_cast<const std::uint16_t*>(upper.const_data_ptr()),
+                           halves.data(),
+                           master.mutable_data_ptr<float>(),
+                           n,
+                           pool_);
+  return master;
+}
+
+void ParameterStore::write_split(std::size_t parameter,
+                                 const Found& lower,
+                                 const at::Tensor& master) {
+  const Found upper = find(parameter, StatePart::kParameter);
+  const auto n = static_cast<std::size_t>(master.numel());
+  std::vector<std::int16_t> halves(n);
+  std::vector<std::uint16_t> parameters(n);
+  kernels::split_master_cpu(
+      master.const_data_ptr<float>(), parameters.data(), halves.data(), n, pool_);
+  device_.copy_now(upper.memory, parameters.data(), upper.ref.bytes());
+  device_.copy_now(
+      lower.memory, halves.data(), static_cast<std::int64_t>(n * sizeof(std::int16_t)));
 }
 
 void ParameterStore::write(const Found& to, const at::Tensor& value) {
@@ -146,11 +201,19 @@ void ParameterStore::set(const std::string& parameter, StatePart part, const at:
   } catch (Error& error) {
     throw error.note(fmt::format("{} of {}", name_of(part), parameter));
   }
+  if (part == StatePart::kMaster && splits(p)) return write_split(p, found, written);
   write(found, written);
   // Parameter and master must agree. In fp32 they are one.
   if (part == StatePart::kParameter) {
     const Found master = find(p, StatePart::kMaster);
-    if (master.memory && master.memory != found.memory) widen(master, found, written);
+    if (!master.memory || master.memory == found.memory) return;
+    if (splits(p)) {
+      const std::vector<std::int16_t> zeros(static_cast<std::size_t>(written.numel()));
+      const auto bytes = static_cast<std::int64_t>(zeros.size() * sizeof(std::int16_t));
+      device_.copy_now(master.memory, zeros.data(), bytes);
+    } else {
+      widen(master, found, written);
+    }
   } else if (part == StatePart::kMaster) {
     const Found narrow = find(p, StatePart::kParameter);
     if (narrow.memory != found.memory) write(narrow, converted(written, narrow.ref));

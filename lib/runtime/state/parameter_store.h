@@ -28,7 +28,8 @@ class ParameterStore {
                  const BufferStore& buffers,
                  const std::vector<ParameterLayout>& layouts);
 
-  /// As Trainer::state() and set_state(). kInternal for an unknown parameter.
+  /// As Trainer::state() and set_state(). kInternal for an unknown parameter. Masters and moments
+  /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
 
@@ -39,6 +40,11 @@ class ParameterStore {
   };
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
   [[nodiscard]] Found find(std::size_t parameter, StatePart part) const;
+  /// Whether the parameter is the upper half of its master.
+  [[nodiscard]] bool splits(std::size_t parameter) const;
+  [[nodiscard]] at::Tensor read(const Found& from) const;
+  [[nodiscard]] at::Tensor joined_master(std::size_t parameter, const Found& lower) const;
+  void write_split(std::size_t parameter, const Found& lower, const at::Tensor& master);
   /// `value` on the CPU, in `ref`'s geometry and dtype, rounded as the design says. May return
   /// `value` itself.
   [[nodiscard]] at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
@@ -51,7 +57,7 @@ class ParameterStore {
   const plan::Plan& plan_;
   const BufferStore& buffers_;
   const std::vector<ParameterLayout>& layouts_;
-  kernels::ThreadPool pool_;
+  mutable kernels::ThreadPool pool_;
   std::vector<float> wide_;  ///< one piece of a master
 };
 

@@ -86,6 +86,8 @@ class Checker {
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
   /// One parameter's part of a gradient buffer or landing buffer.
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
+  /// The sums of squares of one parameter's gradient, wherever they are made.
+  void touch_sums(const Task& task, std::int32_t parameter, bool writes);
 
   // --- The program's own rules, read again from its operators ------------------------------------
   [[nodiscard]] bool runs(const program::Operator& op) const;
@@ -97,6 +99,8 @@ class Checker {
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
   void expect(BufferRole role, std::int32_t chunk, plan::Home home, std::int64_t bytes);
   void check_buffers();
+  /// Whether the chunk's parameters are one half of its masters.
+  [[nodiscard]] bool is_split(const plan::Chunk& chunk) const;
 
   // --- Tasks -------------------------------------------------------------------------------------
   void visit(const Task& task);
@@ -116,6 +120,8 @@ class Checker {
   /// Reads every gradient of a chunk from `buffer`. Reports gradients that are not complete.
   void read_gradients(const Task& task, BufferId buffer);
   void norm(const Task& task);
+  /// The task makes the sums of squares of its parameter's gradient, which is complete.
+  void sum_squares(const Task& task);
   void clip(const Task& task);
   void move_gradients(const Task& task);
   void update(const Task& task);
@@ -124,6 +130,8 @@ class Checker {
 
   // --- Optimizer state that goes through the device in pieces ------------------------------------
   void touch_piece(const Task& task, BufferId buffer, bool writes);
+  /// Of an element's master and moments.
+  [[nodiscard]] std::int64_t state_bytes(const plan::Chunk& chunk) const;
   /// Whether the task is about the part of a streamed chunk that begins at `next`.
   bool is_next_piece(const Task& task, std::int64_t next);
   /// Whether the buffer holds this piece.
@@ -175,7 +183,7 @@ class Checker {
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
   std::vector<int> stored_, summed_;                   // by parameter: micro-batches so far
   std::vector<bool> landed_;                           // by parameter
-  std::vector<TaskId> normed_;                         // by chunk
+  std::vector<TaskId> summed_squares_;                 // by parameter
   std::vector<bool> updated_, home_again_;             // by chunk
   // By chunk: elements of its state whose pieces have been loaded, updated and stored.
   std::vector<std::int64_t> pieces_loaded_, pieces_updated_, pieces_stored_;

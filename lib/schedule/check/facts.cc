@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The requirements of program and plan, read again from the operators and chunks.
+#include <algorithm>
+
 #include "operators/own.h"
 #include "schedule/check/checker.h"
 
 namespace elixir::schedule {
+namespace {
+
+/// Each has one sum of squares (docs/design/arithmetic.md).
+constexpr std::int64_t kBlockElements = 65'536;
+
+}  // namespace
 
 using plan::Chunk;
 using plan::Home;
@@ -98,7 +106,7 @@ void Checker::begin_step() {
   stored_.assign(program_.parameters.size(), 0);
   summed_.assign(program_.parameters.size(), 0);
   landed_.assign(program_.parameters.size(), false);
-  normed_.assign(plan_.chunks.size(), -1);
+  summed_squares_.assign(program_.parameters.size(), -1);
   updated_.assign(plan_.chunks.size(), false);
   home_again_.assign(plan_.chunks.size(), false);
   pieces_loaded_.assign(plan_.chunks.size(), 0);
@@ -109,6 +117,11 @@ void Checker::begin_step() {
   content_.assign(schedule_.buffers.size(), {});
   for (auto& [storage, trip] : trips_) trip.offloaded_in = -1;
   current_ = inputs_of_ = -1;
+}
+
+bool Checker::is_split(const Chunk& chunk) const {
+  return plan_.master == plan::Master::kSplit && chunk.dtype == DType::kBFloat16 &&
+         chunk.parameter_home == chunk.optimizer_home;
 }
 
 BufferId Checker::find(BufferRole role, std::int32_t chunk) const {
@@ -142,6 +155,19 @@ void Checker::check_buffers() {
       problem("storage {} has no memory of {} bytes on the host", trip.leaves, trip.bytes);
     }
   }
+  std::int64_t sums = 0;
+  for (const auto& trained : trained_in_) {
+    for (const std::int32_t parameter : trained) {
+      const std::int64_t elements = program_.parameters[parameter].gradient->numel();
+      sums += elements / kBlockElements + (elements % kBlockElements == 0 ? 0 : 1);
+    }
+  }
+  const bool has_room =
+      std::any_of(schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
+        return buffer.role == BufferRole::kGradientSums && buffer.arena == Arena::kDevice &&
+               buffer.bytes >= 4 * sums;
+      });
+  if (sums > 0 && !has_room) problem("no buffer has room for {} sums of squares", sums);
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     const Chunk& chunk = plan_.chunks[c];
     const auto id = static_cast<std::int32_t>(c);
@@ -153,11 +179,12 @@ void Checker::check_buffers() {
            chunk.gradient_home,
            elements * program::element_bytes(chunk.gradient_dtype));
     if (chunk.dtype != DType::kFloat32 || chunk.parameter_home != chunk.optimizer_home) {
-      expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * 4);
+      expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * (is_split(chunk) ? 2 : 4));
     }
     if (plan_.optimizer != program::Optimizer::kSgd) {
-      expect(BufferRole::kMoment1, id, chunk.optimizer_home, elements * 4);
-      expect(BufferRole::kMoment2, id, chunk.optimizer_home, elements * 4);
+      const std::int64_t bytes = elements * program::element_bytes(plan_.moment_dtype);
+      expect(BufferRole::kMoment1, id, chunk.optimizer_home, bytes);
+      expect(BufferRole::kMoment2, id, chunk.optimizer_home, bytes);
     }
   }
 }

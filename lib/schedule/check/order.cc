@@ -136,4 +136,11 @@ void Checker::touch_gradient(const Task& task,
         fmt::format("gradient of {} in buffer {}", program_.parameters[parameter].name, buffer));
 }
 
+void Checker::touch_sums(const Task& task, std::int32_t parameter, bool writes) {
+  touch(task,
+        (std::int64_t{1} << 59) + parameter,
+        writes,
+        fmt::format("squares of {}", program_.parameters[parameter].name));
+}
+
 }  // namespace elixir::schedule

@@ -16,6 +16,10 @@ std::int64_t Checker::elements_of(std::int32_t chunk) const {
   return plan_.chunks[chunk].bytes / program::element_bytes(plan_.chunks[chunk].dtype);
 }
 
+std::int64_t Checker::state_bytes(const Chunk& chunk) const {
+  return (is_split(chunk) ? 2 : 4) + 2 * program::element_bytes(plan_.moment_dtype);
+}
+
 void Checker::touch_piece(const Task& task, BufferId buffer, bool writes) {
   touch(task,
         (std::int64_t{1} << 60) + (static_cast<std::int64_t>(buffer) << 40) + task.first_element,
@@ -55,24 +59,25 @@ void Checker::load_state(const Task& task) {
       chunk.gradient_home == Home::kHost ? program::element_bytes(chunk.gradient_dtype) : 0;
   const std::int64_t parameter_bytes =
       chunk.parameter_home == Home::kHost ? program::element_bytes(chunk.dtype) : 0;
-  const std::int64_t in_fp32 = chunk.dtype == DType::kFloat32 ? 0 : parameter_bytes;
-  const bool fits =
-      task.destination >= 0 &&
-      schedule_.buffers[task.destination].role == BufferRole::kUpdatePiece &&
-      schedule_.buffers[task.destination].arena == Arena::kDevice &&
-      schedule_.buffers[task.destination].bytes >= task.elements * (12 + gradient_bytes + in_fp32);
+  const std::int64_t own = chunk.dtype == DType::kFloat32 ? 0 : parameter_bytes;
+  const bool fits = task.destination >= 0 &&
+                    schedule_.buffers[task.destination].role == BufferRole::kUpdatePiece &&
+                    schedule_.buffers[task.destination].arena == Arena::kDevice &&
+                    schedule_.buffers[task.destination].bytes >=
+                        task.elements * (state_bytes(chunk) + gradient_bytes + own);
   if (!fits) {
     problem_at(task, "has no room for a piece in buffer {}", task.destination);
     return;
   }
-  if (task.bytes != task.elements * (12 + gradient_bytes)) {
+  if (task.bytes !=
+      task.elements * (state_bytes(chunk) + gradient_bytes + (is_split(chunk) ? own : 0))) {
     problem_at(task, "moves {} bytes of {} elements", task.bytes, task.elements);
   }
   for (const BufferRole role : {BufferRole::kMaster, BufferRole::kMoment1, BufferRole::kMoment2}) {
     const BufferId state = find(role, task.chunk);
     if (state >= 0) touch_piece(task, state, false);
   }
-  if (plan::master_is_parameter(chunk)) {
+  if (plan::master_is_parameter(chunk) || is_split(chunk)) {
     touch_piece(task, find(BufferRole::kParameters, task.chunk), false);
   }
   if (gradient_bytes > 0) read_gradients(task, find(BufferRole::kGradients, task.chunk));
@@ -112,7 +117,8 @@ void Checker::store_state(const Task& task) {
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool from_host = chunk.parameter_home == Home::kHost;
   const bool own = from_host && chunk.dtype != DType::kFloat32;
-  if (task.bytes != task.elements * (12 + (own ? program::element_bytes(chunk.dtype) : 0))) {
+  if (task.bytes !=
+      task.elements * (state_bytes(chunk) + (own ? program::element_bytes(chunk.dtype) : 0))) {
     problem_at(task, "moves {} bytes of {} elements", task.bytes, task.elements);
   }
   for (const BufferRole role : {BufferRole::kMaster, BufferRole::kMoment1, BufferRole::kMoment2}) {
@@ -120,7 +126,7 @@ void Checker::store_state(const Task& task) {
     if (state >= 0) touch_piece(task, state, true);
   }
   const BufferId home = find(BufferRole::kParameters, task.chunk);
-  if (plan::master_is_parameter(chunk)) touch_piece(task, home, true);
+  if (plan::master_is_parameter(chunk) || is_split(chunk)) touch_piece(task, home, true);
   if (from_host) touch_buffer(task, home, true);  // fetches read all of it
   touch_buffer(task, task.source, false);
   content_[task.source] = {};

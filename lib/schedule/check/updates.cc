@@ -47,6 +47,9 @@ void Checker::store_gradient(const Task& task) {
   if (++stored_[task.parameter] != task.micro_batch + 1) {
     problem_at(task, "is store {} in micro-batch {}", stored_[task.parameter], task.micro_batch);
   }
+  if (!task.sums_squares) return;
+  if (to_host) problem_at(task, "sums squares on the way to the host");
+  sum_squares(task);
 }
 
 void Checker::accumulate(const Task& task) {
@@ -66,6 +69,7 @@ void Checker::accumulate(const Task& task) {
   touch_gradient(task, task.destination, task.parameter, true);
   landed_[task.parameter] = false;
   ++summed_[task.parameter];
+  if (task.sums_squares) sum_squares(task);
 }
 
 void Checker::read_gradients(const Task& task, BufferId buffer) {
@@ -81,26 +85,47 @@ void Checker::read_gradients(const Task& task, BufferId buffer) {
   }
 }
 
+void Checker::sum_squares(const Task& task) {
+  if (task.micro_batch + 1 != schedule_.micro_batches) {
+    problem_at(task, "sums squares before the gradient is complete");
+  }
+  if (summed_squares_[task.parameter] >= 0) {
+    problem_at(task, "sums the squares of parameter {} twice", task.parameter);
+  }
+  summed_squares_[task.parameter] = now(task);
+  touch_sums(task, task.parameter, true);
+}
+
 void Checker::norm(const Task& task) {
-  if (!needs_chunk(task)) return;
-  const bool on_device = plan_.chunks[task.chunk].gradient_home == Home::kDevice;
-  on_stream(task, on_device ? Stream::kCompute : Stream::kCpu);
-  const BufferId gradients = find(BufferRole::kGradients, task.chunk);
-  if (task.source != gradients || gradients < 0) {
-    problem_at(task, "does not read the chunk's gradients");
+  on_stream(task, Stream::kCompute);
+  if (task.parameter < 0 || !trains(task.parameter) || task.micro_batch != current_) {
+    problem_at(task, "reads something that is not a gradient of the running micro-batch");
     return;
   }
-  if (normed_[task.chunk] >= 0) problem_at(task, "counts chunk {} twice", task.chunk);
-  normed_[task.chunk] = now(task);
-  read_gradients(task, gradients);
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  if (!alive_[gradient.storage] || version_[gradient.storage] != gradient.version) {
+    problem_at(task, "reads a gradient that is not there or not complete");
+    return;
+  }
+  if (task.destination < 0 ||
+      schedule_.buffers[task.destination].role != BufferRole::kGradientSums) {
+    problem_at(task, "does not write sums of squares");
+  }
+  // With several micro-batches only their sum on the host is the gradient.
+  if (schedule_.micro_batches > 1) problem_at(task, "reads a part of the gradient");
+  touch_storage(task, gradient.storage, false);
+  sum_squares(task);
 }
 
 void Checker::clip(const Task& task) {
-  on_stream(task, Stream::kCpu);
-  for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
-    if (trained_in_[c].empty()) continue;
-    if (normed_[c] < 0 || !ordered(normed_[c], now(task))) {
-      problem_at(task, "does not wait for the norm of chunk {}", c);
+  on_stream(task, Stream::kCompute);
+  for (const auto& trained : trained_in_) {
+    for (const std::int32_t parameter : trained) {
+      if (summed_squares_[parameter] < 0) {
+        problem_at(task, "lacks the squares of {}", program_.parameters[parameter].name);
+      } else {
+        touch_sums(task, parameter, false);
+      }
     }
   }
 }

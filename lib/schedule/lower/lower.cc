@@ -90,6 +90,9 @@ StepBuffers step_buffers(const program::Program& program,
   for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
   StepBuffers buffers = chunk_buffers(plan, trained, micro_batches);
   add_tensor_buffers(buffers.all, program, lifetimes);
+  if (std::find(trained.begin(), trained.end(), true) != trained.end()) {
+    buffers.gradient_sums = add_gradient_sums(buffers.all, program);
+  }
   return buffers;
 }
 
@@ -335,14 +338,11 @@ class Lowering {
     release_gradients(op);
   }
 
-  /// After the chunk's last gradient. Without clipping, a chunk that later operators read is updated
-  /// after the last of them.
+  /// After the chunk's last gradient. With clipping, every update waits for the last chunk. Without,
+  /// a chunk that later operators read is updated after the last of them.
   void complete_gradients(std::int32_t chunk, OperatorId op) {
-    if (options_.clip_gradients) {
-      updates_.measure(chunk, now_.index);
-    } else if (needs_.chunks[chunk].last_use < op) {
-      updates_.update(chunk);
-    }
+    if (options_.clip_gradients || needs_.chunks[chunk].last_use >= op) return;
+    updates_.update(chunk);
   }
 
   void read_loss() {
@@ -367,6 +367,17 @@ class Lowering {
     const std::int64_t sum_bytes =
         elements * program::element_bytes(chunk.gradient_dtype) * (adds ? 2 : 1);
     const std::int64_t gradient_bytes = elements * program::element_bytes(gradient.dtype);
+    const bool sums_squares = options_.clip_gradients && last_micro_batch();
+    if (sums_squares && to_host && !lands) {
+      tasks_.add({.kind = TaskKind::kGradientNorm,
+                  .stream = Stream::kCompute,
+                  .micro_batch = now_.index,
+                  .chunk = c,
+                  .parameter = parameter,
+                  .destination = buffers_.gradient_sums,
+                  .bytes = gradient_bytes},
+                 {last_compute_});
+    }
     // Over a link the gradient's bytes; on the device what the pass reads and writes.
     TaskId done = tasks_.add({.kind = TaskKind::kStoreGradient,
                               .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
@@ -374,7 +385,8 @@ class Lowering {
                               .chunk = c,
                               .parameter = parameter,
                               .destination = lands ? mine.landing : mine.gradients,
-                              .bytes = gradient_bytes + (to_host ? 0 : sum_bytes)},
+                              .bytes = gradient_bytes + (to_host ? 0 : sum_bytes),
+                              .sums_squares = sums_squares && !to_host},
                              {last_compute_, landing_read_[parameter]});
     ChunkTasks& tasks = chunk_tasks_[c];
     if (tasks.first_store < 0) tasks.first_store = done;
@@ -387,9 +399,11 @@ class Lowering {
                          .parameter = parameter,
                          .source = mine.landing,
                          .destination = mine.gradients,
-                         .bytes = gradient_bytes + sum_bytes},
+                         .bytes = gradient_bytes + sum_bytes,
+                         .sums_squares = sums_squares},
                         {done});
       landing_read_[parameter] = done;
+      if (sums_squares) updates_.sums_on_host(done);
       if (tasks.first_sum < 0) tasks.first_sum = done;
     }
     tasks.gradients_done = done;

@@ -12,12 +12,6 @@ namespace elixir::schedule {
 using plan::Chunk;
 using plan::Home;
 
-namespace {
-
-constexpr std::int64_t kStateBytes = 12;  // of an element: fp32 master and two moments
-
-}  // namespace
-
 StreamedUpdates::StreamedUpdates(const plan::Plan& plan,
                                  const StepBuffers& buffers,
                                  std::vector<ChunkTasks>& chunk_tasks,
@@ -59,7 +53,7 @@ StreamedUpdates::Piece StreamedUpdates::load(std::int32_t chunk,
        .destination = piece.slot.buffer,
        .first_element = first,
        .elements = elements,
-       .bytes = elements * (kStateBytes + piece_gradient_bytes(it))},
+       .bytes = elements * piece_loaded_bytes(plan_, it)},
       {it.gradient_home == Home::kHost ? mine.gradients_done : -1, piece.slot.free_after});
   if (it.gradient_home == Home::kHost) mine.gradients_read = piece.load;
   return piece;
@@ -71,26 +65,24 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
   ChunkTasks& mine = chunk_tasks_[piece.chunk];
   const bool goes_home = it.parameter_home == Home::kDevice;
   // Whoever writes the parameters' home waits for its readers: fetches, or operators on the device.
-  const TaskId updated = tasks_.add(
-      {.kind = TaskKind::kUpdate,
-       .stream = Stream::kDeviceUpdate,
-       .chunk = piece.chunk,
-       .source = piece.slot.buffer,
-       .destination = goes_home ? buffers.parameters : piece.slot.buffer,
-       .first_element = piece.first,
-       .elements = piece.elements,
-       .bytes = piece.elements * (2 * kStateBytes + program::element_bytes(it.gradient_dtype) +
-                                  program::element_bytes(it.dtype))},
-      {piece.load, piece.clip, mine.gradients_done, goes_home ? mine.reader : -1});
-  const TaskId stored =
-      tasks_.add({.kind = TaskKind::kStoreState,
-                  .stream = Stream::kDeviceToHost,
+  const TaskId updated =
+      tasks_.add({.kind = TaskKind::kUpdate,
+                  .stream = Stream::kDeviceUpdate,
                   .chunk = piece.chunk,
                   .source = piece.slot.buffer,
+                  .destination = goes_home ? buffers.parameters : piece.slot.buffer,
                   .first_element = piece.first,
                   .elements = piece.elements,
-                  .bytes = piece.elements * (kStateBytes + piece_parameter_bytes(it))},
-                 {updated, goes_home ? -1 : mine.fetch});
+                  .bytes = piece.elements * update_bytes(plan_, it)},
+                 {piece.load, piece.clip, mine.gradients_done, goes_home ? mine.reader : -1});
+  const TaskId stored = tasks_.add({.kind = TaskKind::kStoreState,
+                                    .stream = Stream::kDeviceToHost,
+                                    .chunk = piece.chunk,
+                                    .source = piece.slot.buffer,
+                                    .first_element = piece.first,
+                                    .elements = piece.elements,
+                                    .bytes = piece.elements * piece_stored_bytes(plan_, it)},
+                                   {updated, goes_home ? -1 : mine.fetch});
   ring_.give_back(piece.slot, piece.load, stored);
   mine.updated = goes_home ? updated : stored;
   trips_.push_back({.load = piece.load, .store = stored});

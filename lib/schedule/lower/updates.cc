@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "program/program.h"
+#include "schedule/update_piece.h"
 
 namespace elixir::schedule {
 namespace {
@@ -30,25 +31,23 @@ Updates::Updates(const plan::Plan& plan,
   }
 }
 
-void Updates::measure(std::int32_t chunk, int micro_batch) {
-  const Chunk& it = plan_.chunks[chunk];
-  const bool on_device = it.gradient_home == Home::kDevice;
-  norms_.push_back(tasks_.add({.kind = TaskKind::kGradientNorm,
-                               .stream = on_device ? Stream::kCompute : Stream::kCpu,
-                               .micro_batch = micro_batch,
-                               .chunk = chunk,
-                               .source = buffers_.of_chunk[chunk].gradients,
-                               .bytes = plan::bytes_as(it, it.gradient_dtype)},
-                              {chunk_tasks_[chunk].gradients_done}));
-  measured_.push_back(chunk);
-}
-
 void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
-  clip_ = tasks_.add({.kind = TaskKind::kClip, .stream = Stream::kCpu}, norms_);
-  std::stable_sort(measured_.begin(), measured_.end(), [&](std::int32_t a, std::int32_t b) {
+  std::vector<std::int32_t> order;
+  for (std::size_t c = 0; c < needs.size(); ++c) {
+    if (needs[c].trained) order.push_back(static_cast<std::int32_t>(c));
+  }
+  if (order.empty()) return;
+  // On the compute stream, where nearly all sums are made, no update on the device waits for the
+  // host.
+  clip_ = tasks_.add({.kind = TaskKind::kClip,
+                      .stream = Stream::kCompute,
+                      .source = buffers_.gradient_sums,
+                      .bytes = buffers_.all[buffers_.gradient_sums].bytes},
+                     {sums_on_host_});
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
     return needs[a].first_use < needs[b].first_use;
   });
-  for (const std::int32_t chunk : measured_) update(chunk);
+  for (const std::int32_t chunk : order) update(chunk);
 }
 
 void Updates::finish() {
@@ -96,16 +95,14 @@ void Updates::update(std::int32_t chunk) {
   } else if (!moves_parameters) {
     after.push_back(readers);
   }
-  // Master and both moments are read and written, the gradient read, the parameters written.
-  const std::int64_t state_bytes = it.bytes / program::element_bytes(it.dtype) * 24;
-  const std::int64_t parameter_bytes = mine.master == updated_parameters ? 0 : it.bytes;
-  const TaskId updated = tasks_.add({.kind = TaskKind::kUpdate,
-                                     .stream = on_device ? Stream::kCompute : Stream::kCpu,
-                                     .chunk = chunk,
-                                     .source = moves_gradients ? gradients.buffer : mine.gradients,
-                                     .destination = updated_parameters,
-                                     .bytes = state_bytes + gradient_bytes + parameter_bytes},
-                                    after);
+  const TaskId updated =
+      tasks_.add({.kind = TaskKind::kUpdate,
+                  .stream = on_device ? Stream::kCompute : Stream::kCpu,
+                  .chunk = chunk,
+                  .source = moves_gradients ? gradients.buffer : mine.gradients,
+                  .destination = updated_parameters,
+                  .bytes = it.bytes / program::element_bytes(it.dtype) * update_bytes(plan_, it)},
+                 after);
   before.updated = updated;
   if (moves_gradients) {
     gradient_staging_[side].give_back(gradients, before.gradients_read, updated);

@@ -26,10 +26,10 @@ class Updates {
           std::vector<ChunkTasks>& chunk_tasks,
           TaskList& tasks);
 
-  /// Before clipping: the chunk's share of the global norm, taken as its gradients are complete.
-  void measure(std::int32_t chunk, int micro_batch);
-  /// The global norm out of all shares, then every chunk of which one was measured, in the order in
-  /// which the next step needs them.
+  /// The latest task of the cpu stream that has made sums of squares.
+  void sums_on_host(TaskId task) { sums_on_host_ = task; }
+  /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
+  /// next step needs them.
   void clip_and_update(const std::vector<ChunkNeeds>& needs);
   /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
   /// parameters to theirs.
@@ -44,9 +44,8 @@ class Updates {
   TaskList& tasks_;
 
   std::array<BufferRing, 2> gradient_staging_, parameter_staging_;  // by optimizer home
-  std::vector<std::int32_t> measured_;                              // in the order of `measure`
-  std::vector<TaskId> norms_;                                       // of `measured_`
   StreamedUpdates streamed_;
+  TaskId sums_on_host_ = -1;
   TaskId clip_ = -1;
 };
 
