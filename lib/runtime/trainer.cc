@@ -96,6 +96,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   wanted.sm = plan.hardware.sm;
   wanted.poison = options.poison_evicted;
   wanted.deterministic = options.deterministic;
+  wanted.cpu_order = options.cpu_order;
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 
