@@ -175,6 +175,8 @@ struct Trainer::State {
   [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
   PendingStep start_step(const MicroBatches& batch, double learning_rate);
+  /// Of the step under way. Throws as PendingStep::loss() does.
+  std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();
   /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
@@ -349,13 +351,27 @@ void Trainer::State::settle() {
   }
 }
 
+std::vector<float> Trainer::State::wait_for_losses() {
+  try {
+    executor->wait_for_losses();
+    return executor->losses();
+  } catch (...) {  // the step may have failed elsewhere, and is discarded
+    const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
+    try {
+      throw;
+    } catch (const NormNotFinite&) {
+      step->failure = std::make_exception_ptr(not_finite(step->number));
+    } catch (...) {
+      step->failure = std::current_exception();
+    }
+    std::rethrow_exception(step->failure);
+  }
+}
+
 PendingStep Trainer::State::start_step(const MicroBatches& batch, double learning_rate) {
   auto outcome = std::make_shared<PendingStep::Outcome>();
   outcome->number = steps_done + (under_way ? 2 : 1);
-  outcome->wait_for_losses = [this] {
-    executor->wait_for_losses();
-    return executor->losses();
-  };
+  outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
   try {
     executor->issue(batch, options.seed, outcome->number, [&] {
