@@ -150,7 +150,7 @@ TEST(TaskOrder, EveryOrderKeepsStreamsAndDependencies) {
     const auto expected = Numbers(random_tasks(seed), {}).run();
     for (const CpuOrder& order : orders()) {
       SCOPED_TRACE(name_of(order));
-      ASSERT_EQ(Numbers(random_tasks(seed), order).run(), expected);
+      ASSERT_TRUE(Numbers(random_tasks(seed), order).run() == expected);
     }
   }
 }
