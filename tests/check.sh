@@ -147,7 +147,7 @@ check_sanitizers() {
   CXX=clang++-14 configure build-tsan "${plain[@]}" -Dtorch=disabled -Dsanitizer=thread || return 1
   ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
     UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz --timeout-multiplier 8
-  TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes thread-pool parallel
+  TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order thread-pool parallel
 }
 
 failed=()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -23,7 +24,7 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-/// What a byte that is kept and a nanosecond that is spent cost.
+/// What a unit of bytes that is kept and a nanosecond that is spent cost.
 struct Weights {
   std::int64_t byte = 1, ns = 1;
 };
@@ -47,7 +48,14 @@ class Cut {
       program::for_each_tensor(op.arguments, reads);
       program::for_each_tensor(op.outputs, reads);
     }
+    for (std::size_t s = 0; s < counts_.size(); ++s) {
+      if (counts_[s]) unit_bytes_ = std::gcd(unit_bytes_, program.storages[s].bytes);
+    }
+    unit_bytes_ = std::max<std::int64_t>(unit_bytes_, 1);
   }
+
+  /// All storages are multiples of it: counted so, capacities of large models fit 64 bits.
+  [[nodiscard]] std::int64_t unit_bytes() const { return unit_bytes_; }
 
   /// The choice that costs least.
   [[nodiscard]] FrontierPoint least(const Weights& weights) const {
@@ -62,7 +70,7 @@ class Cut {
       needed[s] = graph.add_node();
       again[s] = graph.add_node();
       if (read_in_backward_[s]) graph.add_edge(kSource, needed[s], MaxFlow::kInfinite);
-      graph.add_edge(needed[s], again[s], program_.storages[s].bytes * weights.byte);
+      graph.add_edge(needed[s], again[s], program_.storages[s].bytes / unit_bytes_ * weights.byte);
       if (!may_be_made_again_[s]) graph.add_edge(again[s], kSink, MaxFlow::kInfinite);
     }
     for (const Operator& op : program_.operators) {
@@ -109,7 +117,7 @@ class Cut {
     double bytes = 1;
     double ns = 1;
     for (std::size_t s = 0; s < counts_.size(); ++s) {
-      if (counts_[s]) bytes += static_cast<double>(program_.storages[s].bytes);
+      if (counts_[s]) bytes += static_cast<double>(program_.storages[s].bytes / unit_bytes_);
     }
     for (const std::int64_t each : operator_ns_) ns += static_cast<double>(each);
     constexpr double kMost = static_cast<double>(MaxFlow::kInfinite) / 2;
@@ -131,7 +139,15 @@ class Cut {
   std::vector<std::int32_t> in_block_;   ///< by operator
   std::vector<bool> counts_;             ///< by storage: made in forward, and free afterwards
   std::vector<bool> read_in_backward_;   ///< by storage
+  std::int64_t unit_bytes_ = 0;
 };
+
+/// Whether a point keeps less than `left` and more than `right`, for times between theirs. Bounded
+/// weights are rounded, so the cheapest choice may lie elsewhere; going on from there might not end.
+bool is_between(const FrontierPoint& point, const FrontierPoint& left, const FrontierPoint& right) {
+  return point.kept_bytes < left.kept_bytes && point.kept_bytes > right.kept_bytes &&
+         point.recompute_ns > left.recompute_ns && point.recompute_ns < right.recompute_ns;
+}
 
 /// Points strictly below the line between two of the hull, from the first to the second.
 void add_between(const Cut& cut,
@@ -139,13 +155,14 @@ void add_between(const Cut& cut,
                  const FrontierPoint& right,
                  std::vector<FrontierPoint>& hull) {
   throw_if_interrupted();
-  const Weights weights = cut.bounded(
-      {.byte = right.recompute_ns - left.recompute_ns, .ns = left.kept_bytes - right.kept_bytes});
+  const Weights weights =
+      cut.bounded({.byte = right.recompute_ns - left.recompute_ns,
+                   .ns = (left.kept_bytes - right.kept_bytes) / cut.unit_bytes()});
   const auto cost = [&](const FrontierPoint& point) {
-    return point.kept_bytes * weights.byte + point.recompute_ns * weights.ns;
+    return point.kept_bytes / cut.unit_bytes() * weights.byte + point.recompute_ns * weights.ns;
   };
   FrontierPoint point = cut.least(weights);
-  if (cost(point) >= std::min(cost(left), cost(right))) return;
+  if (!is_between(point, left, right) || cost(point) >= std::min(cost(left), cost(right))) return;
   add_between(cut, left, point, hull);
   hull.push_back(point);
   add_between(cut, point, right, hull);

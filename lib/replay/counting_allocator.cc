@@ -26,6 +26,7 @@ std::atomic<std::int64_t> peak{0};
 std::atomic<int> charge_scopes{0};
 std::atomic<int> pause_scopes{0};
 std::atomic<Poison> poison_mode{Poison::kNone};
+thread_local bool never_charged = false;
 
 void raise_peak(std::int64_t value) {
   std::int64_t seen = peak.load();
@@ -79,7 +80,7 @@ class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t n) override {
     if (n == 0) return {nullptr, nullptr, &free_block, c10::Device(c10::DeviceType::CPU)};
-    const bool charging = charge_scopes.load() > 0 && pause_scopes.load() == 0;
+    const bool charging = !never_charged && charge_scopes.load() > 0 && pause_scopes.load() == 0;
     const std::int64_t bytes = static_cast<std::int64_t>(n);
     const std::int64_t counted = charging ? rounded_allocation(bytes) : 0;
     if (charging) take(counted);
@@ -144,6 +145,10 @@ PauseCharging::PauseCharging() {
 }
 PauseCharging::~PauseCharging() {
   pause_scopes.fetch_sub(1);
+}
+
+void never_charge_this_thread() {
+  never_charged = true;
 }
 
 void set_poison(Poison poison) {

@@ -58,6 +58,10 @@ class PauseCharging {
   PauseCharging& operator=(const PauseCharging&) = delete;
 };
 
+/// Nothing that the calling thread allocates from now on is charged. For threads that run beside
+/// operators.
+void never_charge_this_thread();
+
 /// The value that charged memory is filled with when it is allocated and when it is freed.
 enum class Poison : std::uint8_t { kNone, kNaN };
 void set_poison(Poison poison);

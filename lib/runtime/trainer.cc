@@ -108,6 +108,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   wanted.sm = plan.hardware.sm;
   wanted.poison = options.poison_evicted;
   wanted.deterministic = options.deterministic;
+  wanted.cpu_order = options.cpu_order;
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 
@@ -186,6 +187,8 @@ struct Trainer::State {
   [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
   PendingStep start_step(const MicroBatches& batch, double learning_rate);
+  /// Of the step under way. Throws as PendingStep::loss() does.
+  std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();
   /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
@@ -360,13 +363,20 @@ void Trainer::State::settle() {
   }
 }
 
+std::vector<float> Trainer::State::wait_for_losses() {
+  try {
+    executor->wait_for_losses();
+    return executor->losses();
+  } catch (...) {  // the step may have failed elsewhere, and is discarded
+    std::exchange(under_way, nullptr)->failure = std::current_exception();
+    throw;
+  }
+}
+
 PendingStep Trainer::State::start_step(const MicroBatches& batch, double learning_rate) {
   auto outcome = std::make_shared<PendingStep::Outcome>();
   outcome->number = steps_done + (under_way ? 2 : 1);
-  outcome->wait_for_losses = [this] {
-    executor->wait_for_losses();
-    return executor->losses();
-  };
+  outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
   try {
     executor->issue(batch, options.seed, outcome->number, [&] {

@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "program/choices.h"
+#include "runtime/cpu_order.h"
 
 namespace elixir::runtime {
 
@@ -35,6 +36,7 @@ struct TrainerOptions {
   bool poison_evicted = false;   ///< fill evicted blocks and released memory with NaN
   bool deterministic = false;    ///< deterministic operators only
   bool keep_task_times = false;  ///< fill StepReport::tasks
+  CpuOrder cpu_order;            ///< CPU device: when tasks run
   FillProgress on_fill;          ///< may be empty
 };
 

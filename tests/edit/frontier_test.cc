@@ -117,6 +117,31 @@ void expect_hull(const std::vector<FrontierPoint>& hull, const std::vector<Cost>
   }
 }
 
+/// Operators that take years: no 64 bits hold bytes times nanoseconds, so weights are rounded. The
+/// hull may then lack points, but it ends, goes down all the way, and has none but real choices.
+TEST(Frontier, EndsWhereWeightsMustBeRounded) {
+  int with_a_choice = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = in_blocks(fakes::random_program(seed), random);
+    std::vector<std::int64_t> operator_ns(program.operators.size());
+    for (std::int64_t& ns : operator_ns) ns = static_cast<std::int64_t>(random() >> 12);
+    const std::vector<FrontierPoint> hull = frontier(program, operator_ns);
+    ASSERT_FALSE(hull.empty());
+    for (std::size_t i = 1; i < hull.size(); ++i) {
+      EXPECT_LT(hull[i].kept_bytes, hull[i - 1].kept_bytes);
+      EXPECT_GT(hull[i].recompute_ns, hull[i - 1].recompute_ns);
+    }
+    for (const FrontierPoint& point : hull) {
+      const Cost cost = cost_of(program, point.storages, operator_ns);
+      EXPECT_EQ(cost.kept_bytes, point.kept_bytes);
+      EXPECT_EQ(cost.recompute_ns, point.recompute_ns);
+    }
+    with_a_choice += hull.size() > 2 ? 1 : 0;
+  }
+  EXPECT_GT(with_a_choice, 20);
+}
+
 TEST(Frontier, IsTheLowerHullOfEveryChoiceOfRandomPrograms) {
   constexpr std::size_t kMostCandidates = 6;
   int compared = 0;

@@ -69,10 +69,12 @@ class BitwiseLaw : public testing::TestWithParam<Case> {
 
   /// Trains under `placement`, each step started before the last one has ended. Every step must use exactly the memory and move exactly the bytes
   /// predicted.
-  Outcome train(const Placement& placement) {
+  Outcome train(const Placement& placement, const CpuOrder& order = {}) {
     const plan::Plan plan = model_->plan(placement);
     predicted_ = plan.predicted;
-    Trainer trainer(model_->captured(), plan, options(), model_->weights());
+    TrainerOptions options = this->options();
+    options.cpu_order = order;
+    Trainer trainer(model_->captured(), plan, options, model_->weights());
     Outcome outcome;
     std::optional<PendingStep> before;
     const auto finish = [&] {
@@ -144,6 +146,10 @@ TEST_P(BitwiseLaw, OneMicroBatchOnTheDeviceAndOnTheHost) {
     expect_same(train(kAllOnHost), eager);
     EXPECT_GT(predicted_.traffic.evictions, 0);
     EXPECT_GT(predicted_.traffic.fetches, predicted_.traffic.evictions);
+  }
+  {
+    SCOPED_TRACE("the same, streams beside each other");
+    expect_same(train(kAllOnHost, {CpuOrder::Kind::kLanes}), eager);
   }
 }
 

@@ -16,6 +16,8 @@ ODD = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_att
        "vocab_size": 1029, "max_position_embeddings": 256}
 # To compare with fp64: dropout would draw other numbers there.
 SMALL = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 512, "n_positions": 64}
+# For a thousand trainings.
+SMALLEST = {"model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 32, "n_positions": 8}
 NO_DROPOUT = ["--batch", "2", "--sequence", "32", "--dropout", "0"]
 
 exporter, directory = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -31,7 +33,8 @@ for name in MODELS:
             sys.argv += ["--sequence", "32"]
         if export_hf.main() != 0:
             sys.exit(1)
-for name, model, flags in (("gpt2-deep", DEEP, ["--batch", "1", "--sequence", "16"]),
+for name, model, flags in (("gpt2-smallest", SMALLEST, ["--batch", "1", "--sequence", "8"]),
+                           ("gpt2-deep", DEEP, ["--batch", "1", "--sequence", "16"]),
                            ("bert-odd-bf16", ODD, ["--batch", "2", "--sequence", "32", "--dtype", "bfloat16"]),
                            ("gpt2-no-dropout", SMALL, NO_DROPOUT),
                            ("gpt2-no-dropout-bf16", SMALL, [*NO_DROPOUT, "--dtype", "bfloat16"]),

@@ -3,8 +3,6 @@
 // The CPU device. "device" and "host" are two arenas of this machine's memory. Device memory is
 // charged to the counting allocator's account of the process: static buffers when they are
 // allocated, operators' memory while they run. So its peak is exact and its limit is hard.
-#include <chrono>
-#include <deque>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -21,11 +19,10 @@
 #include "replay/replay_call.h"
 #include "runtime/device/device.h"
 #include "runtime/device/parts.h"
+#include "runtime/device/task_order.h"
 
 namespace elixir::runtime {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Zeroed pages that are allocated at first use, because a test's arena may be larger than what it
 /// touches.
@@ -40,7 +37,13 @@ kernels::HostArena make_slab(std::int64_t bytes) {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : operations_(make_host_operations(options.cpu_threads)) {
+      : operations_(make_host_operations(options.cpu_threads)),
+        order_(make_task_order(
+            options.cpu_order,
+            {.caller = *operations_,
+             .make_operations = [threads =
+                                     options.cpu_threads] { return make_host_operations(threads); },
+             .start_lane = replay::never_charge_this_thread})) {
     replay::install_counting_allocator();
     replay::set_poison(options.poison ? replay::Poison::kNaN : replay::Poison::kNone);
     account().set_limit(options.memory_limit_bytes);
@@ -48,6 +51,7 @@ class CpuDevice final : public Device {
     at::globalContext().setDeterministicFillUninitializedMemory(false);
   }
   ~CpuDevice() override {
+    order_->abandon_steps();
     account().uncharge(static_bytes_);
     account().clear_limit();
     replay::set_poison(replay::Poison::kNone);
@@ -76,6 +80,7 @@ class CpuDevice final : public Device {
     return slabs_.emplace_back(make_slab(bytes)).data();
   }
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
+    order_->wait_idle();
     operations_->copy(to, from, bytes);
   }
 
@@ -92,43 +97,28 @@ class CpuDevice final : public Device {
 
   void begin_step(std::size_t tasks) override {
     account().reset_peak();
-    StepTimes& step = under_way_.emplace_back();
-    step.tasks.assign(tasks, {});
-    step.begin_ns = step.end_ns = now_ns();
+    order_->begin_step(tasks);
   }
   void issue(const schedule::Task& task, Body body) override {
-    StepTimes& step = under_way_.back();
-    const double start_ns = now_ns();
-    if (task.kind == schedule::TaskKind::kCompute) {
+    if (task.kind != schedule::TaskKind::kCompute) return order_->issue(task, std::move(body));
+    order_->issue(task, [body = std::move(body)](StreamOperations& operations) {
       const replay::ChargeScope charge;
       const replay::ReplayScope replay;
-      body(*operations_);
-    } else {
-      body(*operations_);
-    }
-    step.end_ns = now_ns();
-    step.tasks.at(task.id) = {start_ns - step.begin_ns, step.end_ns - step.begin_ns};
+      body(operations);
+    });
   }
   void end_issue() override {}
-  void wait_for(schedule::TaskId /*task*/) override {}
-  StepTimes end_step() override {
-    StepTimes times = std::move(under_way_.front());
-    under_way_.pop_front();
-    return times;
-  }
-  void abandon_steps() noexcept override { under_way_.clear(); }
+  void wait_for(schedule::TaskId task) override { order_->wait_for(task); }
+  StepTimes end_step() override { return order_->end_step(); }
+  void abandon_steps() noexcept override { order_->abandon_steps(); }
 
  private:
   static replay::DeviceAccount& account() { return replay::DeviceAccount::instance(); }
-  [[nodiscard]] double now_ns() const {
-    return std::chrono::duration<double, std::nano>(Clock::now() - start_).count();
-  }
 
-  std::unique_ptr<StreamOperations> operations_;
+  std::unique_ptr<StreamOperations> operations_;  ///< of the calling thread
   std::vector<kernels::HostArena> slabs_;
   std::int64_t static_bytes_ = 0, host_bytes_ = 0;
-  const Clock::time_point start_ = Clock::now();
-  std::deque<StepTimes> under_way_;  ///< their tasks have all run
+  std::unique_ptr<TaskOrder> order_;  ///< last: its lanes use what is above
 };
 
 }  // namespace

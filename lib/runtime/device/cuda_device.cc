@@ -8,7 +8,6 @@
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
 // Operators use LibTorch's caching allocator, which gets the rest of the limit.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -32,7 +31,7 @@
 #include "runtime/device/lane.h"
 #include "runtime/device/parts.h"
 #include "runtime/device/pinned_memory.h"
-#include "runtime/device/task_board.h"
+#include "runtime/device/steps_under_way.h"
 #include "runtime/device/waiting_copies.h"
 
 namespace elixir::runtime {
@@ -102,11 +101,8 @@ struct HostTime {
 };
 
 /// A step between begin_step() and end_step().
-struct RunningStep {
-  TaskBoard board;
-  std::vector<TaskEvents> events;  ///< by task id, at least
-  std::vector<const schedule::Task*> issued;
-  std::vector<Stream> streams;       ///< by task id; written before the task goes to its lane
+struct RunningStep : LaneStep {
+  std::vector<TaskEvents> events;    ///< by task id, at least
   std::vector<HostTime> host_times;  ///< by task id
   cudaEvent_t begin = nullptr;       ///< on the compute stream
   double begin_ns = 0;               ///< `begin` by the host's clock, as far as it is known
@@ -127,12 +123,14 @@ class CudaDevice final : public Device {
         device_to_host_operations_(device_to_host_.stream()),
         cpu_operations_(make_host_operations(options.cpu_threads)),
         copies_(options.cpu_threads) {
-    for (RunningStep& step : steps_) check_cuda(cudaEventCreate(&step.begin), "creating an event");
+    for (RunningStep& step : steps_.all()) {
+      check_cuda(cudaEventCreate(&step.begin), "creating an event");
+    }
     limit_operators();
   }
   ~CudaDevice() override {
     abandon_steps();
-    for (const RunningStep& step : steps_) {
+    for (const RunningStep& step : steps_.all()) {
       for (const TaskEvents& events : step.events) {
         static_cast<void>(cudaEventDestroy(events.begin));
         static_cast<void>(cudaEventDestroy(events.end));
@@ -204,23 +202,13 @@ class CudaDevice final : public Device {
   }
 
   void begin_step(std::size_t tasks) override {
-    require(under_way_ < steps_.size(), "more steps under way than there may be");
-    if (under_way_ > 0) {
-      std::swap(newest_, before_);
-    } else {
-      before_->board.reset(0);  // it may hold an old failure
-    }
-    ++under_way_;
-    RunningStep& step = *newest_;
+    RunningStep& step = steps_.begin(tasks);
     while (step.events.size() < tasks) {
       TaskEvents events;
       check_cuda(cudaEventCreate(&events.begin), "creating an event");
       check_cuda(cudaEventCreate(&events.end), "creating an event");
       step.events.push_back(events);
     }
-    step.board.reset(tasks);
-    step.issued.clear();
-    step.streams.assign(tasks, Stream::kCompute);
     step.host_times.assign(tasks, {});
     c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
     guard_.emplace(compute_);
@@ -230,12 +218,9 @@ class CudaDevice final : public Device {
   }
 
   void issue(const schedule::Task& task, Body body) override {
-    RunningStep& step = *newest_;
-    step.streams[task.id] = task.stream;
-    step.issued.push_back(&task);
-    // end_step() waits until every lane is idle. So no job runs later than the step that it waits
-    // for, although that step's memory is used again.
-    RunningStep* const before = under_way_ > 1 ? before_ : nullptr;
+    steps_.add(task);
+    RunningStep& step = steps_.newest();
+    RunningStep* const before = steps_.before();
     const auto job = [this, &task, &step, before, body = std::move(body)]() noexcept {
       run(task, step, before, body);
     };
@@ -254,7 +239,7 @@ class CudaDevice final : public Device {
     }
     require(task.stream == Stream::kCompute, "a collective task on one GPU");
     job();
-    rethrow_failures();
+    steps_.rethrow_failures();
   }
 
   void end_issue() override {
@@ -264,29 +249,30 @@ class CudaDevice final : public Device {
 
   void wait_for(schedule::TaskId task) override {
     try {
-      newest_->board.wait(static_cast<std::size_t>(task));
+      steps_.newest().board.wait(static_cast<std::size_t>(task));
     } catch (const TaskBoard::Abandoned&) {
-      rethrow_failures();
+      steps_.rethrow_failures();
     }
-    if (newest_->streams[task] == Stream::kCpu) return;
-    check_cuda(cudaEventSynchronize(newest_->events[task].end), "waiting for the GPU");
+    if (steps_.newest().streams[task] == Stream::kCpu) return;
+    check_cuda(cudaEventSynchronize(steps_.newest().events[task].end), "waiting for the GPU");
   }
 
   StepTimes end_step() override {
-    require(under_way_ > 0, "no step is under way");
+    require(steps_.count() > 0, "no step is under way");
     wait_idle();
-    rethrow_failures();
-    RunningStep& step = under_way_ > 1 ? *before_ : *newest_;
+    steps_.rethrow_failures();
+    RunningStep& step = steps_.oldest();
     for (const schedule::Task* task : step.issued) {
       if (task->stream == Stream::kCpu) continue;
       check_cuda(cudaEventSynchronize(step.events[task->id].end), "finishing a step");
     }
     StepTimes times = times_of(step);
-    if (--under_way_ > 0) {
+    steps_.end_oldest();
+    if (steps_.count() > 0) {
       // From one step to the next the GPU's clock counts.
       float ms = 0;
-      if (cudaEventElapsedTime(&ms, step.begin, newest_->begin) == cudaSuccess) {
-        newest_->begin_ns = times.begin_ns + 1e6 * static_cast<double>(ms);
+      if (cudaEventElapsedTime(&ms, step.begin, steps_.newest().begin) == cudaSuccess) {
+        steps_.newest().begin_ns = times.begin_ns + 1e6 * static_cast<double>(ms);
       } else {
         static_cast<void>(cudaGetLastError());
       }
@@ -295,11 +281,11 @@ class CudaDevice final : public Device {
   }
 
   void abandon_steps() noexcept override {
-    for (RunningStep& step : steps_) step.board.fail(nullptr);
+    steps_.fail_all();
     wait_idle();
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaGetLastError());
-    under_way_ = 0;
+    steps_.forget();
     end_issue();
   }
 
@@ -344,12 +330,9 @@ class CudaDevice final : public Device {
     }
   }
 
-  /// Lets the task's lane or stream wait for a task of another one.
-  void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
-    const Stream stream = other_step.streams[other];
-    if (stream == task.stream) return;  // lanes keep their own order
-    other_step.board.wait(static_cast<std::size_t>(other));
-    if (stream == Stream::kCpu) return;  // a settled cpu task has finished
+  /// Lets the task's lane or stream wait for a settled task of another one.
+  void await(const schedule::Task& task, const RunningStep& other_step, schedule::TaskId other) {
+    if (other_step.streams[other] == Stream::kCpu) return;  // a settled cpu task has finished
     if (task.stream == Stream::kCpu) {
       check_cuda(cudaEventSynchronize(other_step.events[other].end), "waiting for the GPU");
     } else {
@@ -358,18 +341,15 @@ class CudaDevice final : public Device {
     }
   }
 
-  /// Runs on the task's lane. Failures go to the step's board. `before` is the step before, while it
-  /// is under way.
+  /// Runs on the task's lane. `before` is the step before, while it is under way.
   void run(const schedule::Task& task,
            RunningStep& step,
            RunningStep* before,
            const Body& body) noexcept {
-    try {
-      for (const schedule::TaskId id : task.after) await(task, step, id);
-      if (before != nullptr) {
-        for (const schedule::TaskId id : task.after_previous) await(task, *before, id);
-      }
-      if (failed()) return;
+    const auto await_other = [&](const RunningStep& other_step, schedule::TaskId other) {
+      await(task, other_step, other);
+    };
+    steps_.run(task, step, before, await_other, [&] {
       if (task.stream == Stream::kCpu) {
         HostTime& time = step.host_times[task.id];
         time.ready_ns = time.start_ns = now_ns();
@@ -381,13 +361,7 @@ class CudaDevice final : public Device {
         replay::with_launch_errors([&] { body(operations_of(task.stream)); });
         check_cuda(cudaEventRecord(events.end, stream_of(task.stream)), "ending a task");
       }
-      step.board.settle(task.id);
-    } catch (const TaskBoard::Abandoned&) {  // another lane has reported the failure
-    } catch (...) {
-      // A failure ends every step under way.
-      step.board.fail(std::current_exception());
-      for (RunningStep& other : steps_) other.board.fail(nullptr);
-    }
+    });
   }
 
   /// Sets `begin_ns` too: the host cannot have seen a task of the GPU end before it did.
@@ -423,17 +397,6 @@ class CudaDevice final : public Device {
     return times;
   }
 
-  [[nodiscard]] bool failed() const {
-    return std::any_of(
-        steps_.begin(), steps_.end(), [](const RunningStep& step) { return step.board.failed(); });
-  }
-  void rethrow_failures() const {
-    if (!failed()) return;
-    for (const RunningStep& step : steps_) {
-      if (const std::exception_ptr failure = step.board.failure()) std::rethrow_exception(failure);
-    }
-    throw Error(ErrorCode::kInternal, "a step was abandoned without a reason");
-  }
   void wait_idle() {
     device_update_lane_.wait_idle();
     host_to_device_lane_.wait_idle();
@@ -454,9 +417,7 @@ class CudaDevice final : public Device {
       device_to_host_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
-  std::array<RunningStep, 2> steps_;
-  RunningStep *newest_ = steps_.data(), *before_ = steps_.data() + 1;
-  std::size_t under_way_ = 0;
+  StepsUnderWay<RunningStep> steps_;
   const Clock::time_point start_ = Clock::now();
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;

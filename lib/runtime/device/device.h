@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The device that runs a schedule. The CPU device has two arenas of host memory and runs every task
-// on the calling thread when it is issued. The CUDA device has streams, and threads that issue to
-// them. Both count device memory and enforce its limit. The caller must issue tasks in the
+// The device that runs a schedule. The CPU device has two arenas of host memory, and runs tasks on
+// the host in the order that `cpu_order` chooses. The CUDA device has streams, and threads that
+// issue to them. Both count device memory and enforce its limit. The caller must issue tasks in the
 // schedule's order, from one thread.
 
 #include <array>
@@ -14,9 +14,10 @@
 
 #include <c10/core/Device.h>
 
+#include "runtime/cpu_order.h"
+#include "runtime/device/step_times.h"
 #include "runtime/device/stream_operations.h"
 #include "schedule/schedule.h"
-#include "schedule/simulate.h"
 
 namespace elixir::runtime {
 
@@ -28,13 +29,7 @@ struct DeviceOptions {
   /// CPU: operators' memory is NaN before its first write and after its release.
   bool poison = false;
   bool deterministic = false;  ///< use only deterministic operators
-};
-
-/// When the tasks of a step ran.
-struct StepTimes {
-  std::vector<schedule::TaskTime> tasks;  ///< by task id, from `begin_ns`
-  double begin_ns = 0;  ///< by one clock for all steps: the compute stream could begin
-  double end_ns = 0;    ///< likewise: the last task ended
+  CpuOrder cpu_order;          ///< CPU: when tasks run
 };
 
 class Device {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// When the tasks of a step ran.
+
+#include <vector>
+
+#include "schedule/simulate.h"
+
+namespace elixir::runtime {
+
+struct StepTimes {
+  std::vector<schedule::TaskTime> tasks;  ///< by task id, from `begin_ns`
+  double begin_ns = 0;  ///< by one clock for all steps: the compute stream could begin
+  double end_ns = 0;    ///< likewise: the last task ended
+};
+
+}  // namespace elixir::runtime

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// When and on which thread the CPU device runs the tasks of its steps. Without LibTorch, so that
+// ThreadSanitizer sees all of it. cpu_order.h says what each order is for.
+//
+// The functions are those of Device (device.h), with the same duties of the caller.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "runtime/cpu_order.h"
+#include "runtime/device/step_times.h"
+#include "runtime/device/stream_operations.h"
+#include "schedule/schedule.h"
+
+namespace elixir::runtime {
+
+class TaskOrder {
+ public:
+  using Body = std::function<void(StreamOperations&)>;
+
+  virtual ~TaskOrder() = default;
+  virtual void begin_step(std::size_t tasks) = 0;
+  virtual void issue(const schedule::Task& task, Body body) = 0;
+  virtual void wait_for(schedule::TaskId task) = 0;
+  /// Waits until every task issued so far has run.
+  virtual void wait_idle() = 0;
+  [[nodiscard]] virtual StepTimes end_step() = 0;
+  virtual void abandon_steps() noexcept = 0;
+};
+
+/// What tasks run with. StreamOperations are not thread-safe, so every lane gets its own.
+struct TaskOrderParts {
+  StreamOperations& caller;  ///< of the calling thread; must outlive the order
+  std::function<std::unique_ptr<StreamOperations>()> make_operations;
+  std::function<void()> start_lane;  ///< runs on each lane's thread, before any task
+};
+
+[[nodiscard]] std::unique_ptr<TaskOrder> make_task_order(const CpuOrder& order,
+                                                         const TaskOrderParts& parts);
+// The orders by themselves, for make_task_order().
+[[nodiscard]] std::unique_ptr<TaskOrder> make_issued_order(StreamOperations& operations);
+[[nodiscard]] std::unique_ptr<TaskOrder> make_lane_order(const TaskOrderParts& parts);
+[[nodiscard]] std::unique_ptr<TaskOrder> make_shuffled_order(StreamOperations& operations,
+                                                             std::uint64_t seed);
+
+}  // namespace elixir::runtime
