@@ -77,7 +77,7 @@ void adam_cpu(const AdamArrays& arrays,
               const AdamScalars& scalars,
               Isa isa,
               const FoundInfinity& found = {});
-/// Splits the range statically over the pool (thread_pool.h). Same bits for any thread count.
+/// Splits the range over the pool (thread_pool.h). Same bits for any thread count.
 /// `clip` (gradient.h), if given, is read when the pass runs: its factor replaces that of the
 /// scalars. When it holds updates back, states keep their values and nothing is reported. A separate
 /// parameter is still written from its master, because it may be a place on the way to its home.

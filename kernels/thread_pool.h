@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A persistent thread pool with static ranges. The same thread always gets the same part, so that
-// it touches the same pages. Independent of LibTorch's threads. Only one thread may call it at a
-// time.
+// A persistent thread pool. Each thread begins with the same part of a range every time, so that it
+// touches the same pages. Who is done takes over pieces of others' parts: one thread that shares its
+// core with something else must not hold up all of them. Independent of LibTorch's threads. Only one
+// thread may call it at a time.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,8 @@ class ThreadPool {
   [[nodiscard]] int threads() const;
   /// Number of helpers that the system allowed to bind.
   [[nodiscard]] int bound_threads() const;
-  /// Calls body(begin, end) for contiguous parts of [0, n) whose borders are multiples of `grain`.
-  /// Returns when all are done.
+  /// Calls body(begin, end) for contiguous pieces of [0, n) whose borders are multiples of `grain`,
+  /// several on each thread. Returns when all are done.
   void parallel_for(std::size_t n,
                     std::size_t grain,
                     const std::function<void(std::size_t, std::size_t)>& body);

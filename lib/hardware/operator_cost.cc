@@ -163,8 +163,8 @@ namespace {
 
 /// None for the plain form: its rate, of one rank, is among the others.
 std::optional<AdamForm> form_of(const AdamFormRate& rate) {
-  const auto gradient = program::dtype_named(rate.gradient);
-  const auto moments = program::dtype_named(rate.moments);
+  const auto gradient = kRateDTypes.named(rate.gradient);
+  const auto moments = kRateDTypes.named(rate.moments);
   if (!gradient || !moments) return std::nullopt;
   const AdamForm form{.gradient = *gradient, .split = rate.master == "split", .moments = *moments};
   if (form == AdamForm{.gradient = *gradient}) return std::nullopt;

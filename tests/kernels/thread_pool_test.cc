@@ -3,6 +3,7 @@
 #include "kernels/thread_pool.h"
 
 #include <atomic>
+#include <barrier>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -32,18 +33,42 @@ TEST(ThreadPool, CoversEveryElementOnceInPartsThatEndOnTheGrain) {
   }
 }
 
-TEST(ThreadPool, GivesTheSameThreadTheSamePart) {
-  ThreadPool pool(3);
+TEST(ThreadPool, EveryThreadBeginsWithItsOwnPart) {
+  constexpr int kThreads = 3;
+  ThreadPool pool(kThreads);
   std::map<std::size_t, std::thread::id> owner;
-  std::mutex mutex;
   for (int round = 0; round < 200; ++round) {
+    std::map<std::thread::id, std::size_t> first;
+    std::mutex mutex;
+    std::barrier all_have_begun(kThreads);
     pool.parallel_for(30, 1, [&](std::size_t begin, std::size_t) {
-      const std::lock_guard lock(mutex);
-      const auto found = owner.emplace(begin, std::this_thread::get_id()).first;
-      EXPECT_EQ(found->second, std::this_thread::get_id());
+      const bool begins = [&] {
+        const std::lock_guard lock(mutex);
+        return first.emplace(std::this_thread::get_id(), begin).second;
+      }();
+      if (begins) all_have_begun.arrive_and_wait();
     });
+    for (const auto& [thread, begin] : first) {
+      EXPECT_EQ(owner.emplace(begin, thread).first->second, thread);
+    }
   }
   EXPECT_EQ(owner.size(), 3U);
+  EXPECT_TRUE(owner.contains(0) && owner.contains(10) && owner.contains(20));
+}
+
+/// It could wait for ever if somebody else waited for its part.
+TEST(ThreadPool, TheOthersDoWhatAThreadThatIsHeldUpDoesNot) {
+  ThreadPool pool(3);
+  for (const std::size_t held_up : {0U, 10U, 20U}) {
+    std::atomic<std::size_t> done{0};
+    pool.parallel_for(30, 1, [&](std::size_t begin, std::size_t end) {
+      if (begin == held_up) {
+        while (done.load() + (end - begin) < 30) std::this_thread::yield();
+      }
+      done += end - begin;
+    });
+    EXPECT_EQ(done.load(), 30U);
+  }
 }
 
 TEST(ThreadPool, BindsHelpersToDifferentAllowedCpusAndLeavesTheCallerAlone) {
@@ -54,7 +79,9 @@ TEST(ThreadPool, BindsHelpersToDifferentAllowedCpusAndLeavesTheCallerAlone) {
   EXPECT_EQ(pool.bound_threads(), threads - 1);
   std::map<std::size_t, std::vector<int>> cpus;  // by part
   std::mutex mutex;
+  std::barrier all_have_begun(threads);  // so that nobody takes over another's part
   pool.parallel_for(allowed.size(), 1, [&](std::size_t begin, std::size_t) {
+    all_have_begun.arrive_and_wait();
     const std::vector<int> own = allowed_cpus();
     const std::lock_guard lock(mutex);
     cpus[begin] = own;
