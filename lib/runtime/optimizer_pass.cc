@@ -102,9 +102,8 @@ std::optional<double> OptimizerPass::gradient_norm() const {
 }
 
 bool OptimizerPass::finite() const {
-  return !norm_overflowed() && std::all_of(memory_.marks, memory_.marks + marks(), [](auto mark) {
-    return mark == 0;
-  });
+  return !norm_overflowed() &&
+         std::all_of(memory_.marks, memory_.marks + marks(), [](auto mark) { return mark == 0; });
 }
 
 bool OptimizerPass::suspects(std::int32_t index) const {

@@ -22,6 +22,10 @@
 
 namespace elixir::search {
 
+/// By this part a predicted step time may be off. So the search takes a plan that moves nothing
+/// unless another is faster by more.
+inline constexpr double kPredictionDoubt = 0.05;
+
 struct Request {
   std::string strategy = "optimal";  ///< optimal, minimum-waste, simple, elixir
   std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;  ///< default: the machine's
@@ -69,7 +73,8 @@ struct Found {
   Recomputation recomputation;
   /// Why losses were not fused although `fused` was asked for, one sentence each.
   std::vector<std::string> losses_kept;
-  /// Fastest first, without duplicates of each other or of the winner.
+  /// Fastest first, without duplicates of each other or of the winner. One may be faster than a
+  /// winner that moves nothing, by at most kPredictionDoubt.
   std::vector<Candidate> runners_up;
   std::optional<DeviceNeed> all_on_device;  ///< of a plan that moves nothing, if this one moves any
   std::int64_t candidates = 0;              ///< number of plans evaluated

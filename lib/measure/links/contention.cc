@@ -12,6 +12,7 @@
 #include "core/units.h"
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
+#include "measure/machine/machine.h"
 #include "measure/measurement.h"
 
 namespace elixir::measure {
@@ -36,7 +37,8 @@ Works works_for(const Bench& bench) {
   const auto at_most = [&](std::int64_t wanted) { return at_most_a_share(bench, wanted); };
   const int threads = bench.pool->threads();
   const std::size_t parameters =
-      at_most(bench.by_effort<std::int64_t>(2_GiB, 1_GiB)) / kAdamBytesPerParameter;
+      at_most(std::max(bench.by_effort<std::int64_t>(2_GiB, 1_GiB), 8 * last_level_cache_bytes())) /
+      kAdamBytesPerParameter;
   if (!bench.on_cuda()) {
     // The works share out the cores, so they contend only for memory.
     const int half = std::max(1, threads / 2);

@@ -182,7 +182,8 @@ std::string rivals_text(const Found& found) {
   const auto best_ns = static_cast<double>(found.plan.predicted.step_ns);
   for (const search::Candidate& other : found.runners_up) {
     const double slower = (static_cast<double>(other.step_ns) / best_ns - 1) * 100;
-    const std::string by = slower < 0.05   ? "as fast"
+    const std::string by = slower < -0.05  ? fmt::format("{:.1f} % faster, within doubt", -slower)
+                           : slower < 0.05 ? "as fast"
                            : slower >= 100 ? fmt::format("{:.1f} times", slower / 100 + 1)
                                            : fmt::format("{:.1f} % slower", slower);
     text += fmt::format("runner-up  {} ({})  {}\n",
