@@ -117,7 +117,8 @@ class Cut {
     double bytes = 1;
     double ns = 1;
     for (std::size_t s = 0; s < counts_.size(); ++s) {
-      if (counts_[s]) bytes += static_cast<double>(program_.storages[s].bytes / unit_bytes_);
+      const std::int64_t units = program_.storages[s].bytes / unit_bytes_;
+      if (counts_[s]) bytes += static_cast<double>(units);
     }
     for (const std::int64_t each : operator_ns_) ns += static_cast<double>(each);
     constexpr double kMost = static_cast<double>(MaxFlow::kInfinite) / 2;

@@ -175,8 +175,8 @@ std::optional<AdamForm> form_of(const AdamFormRate& rate) {
 double adam_bytes(const AdamForm& form) {
   const std::int64_t gradient = program::element_bytes(form.gradient);
   const bool in_fp32 = form.gradient == DType::kFloat32 && !form.split;
-  const std::int64_t parameter = in_fp32 ? 0 : 2;  // written
-  const std::int64_t master = form.split ? 2 * 2 + parameter : 2 * 4;
+  const std::int64_t parameter = in_fp32 ? 0 : 2;              // written
+  const std::int64_t master = form.split ? 4 + parameter : 8;  // read and written
   return static_cast<double>(master + parameter + 4 * program::element_bytes(form.moments) +
                              gradient);
 }
