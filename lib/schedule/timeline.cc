@@ -10,7 +10,8 @@
 
 namespace elixir::schedule {
 
-/// Runs the tasks of two steps in the order of time.
+/// Runs the tasks of three steps in the order of time, until the second has ended. The third is
+/// there because what the second does last runs beside what the next step does first.
 class SteadyRun {
  public:
   SteadyRun(const Timeline& timeline, std::span<const StepLink> links)
@@ -33,7 +34,7 @@ class SteadyRun {
     for (;;) {
       while (start_what_can()) {
       }
-      if (finish_ns_.size() == kSteps) return finish_ns_[1] - finish_ns_[0];
+      if (finish_ns_.size() == 2) return finish_ns_[1] - finish_ns_[0];
       advance();
     }
   }
@@ -53,7 +54,7 @@ class SteadyRun {
   }
 
  private:
-  static constexpr std::size_t kSteps = 2;
+  static constexpr std::size_t kSteps = 3;
   static constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
   struct Step {

@@ -29,11 +29,9 @@ class Timeline {
   /// The next task of the step, in issue order. `after` are tasks of this step.
   void add(Stream stream, Use use, double duration_ns, std::span<const TaskId> after);
 
-  /// Runs two steps, and returns the time from the end of the first to the end of the second. `links`
-  /// ascend by task.
+  /// The time from the end of one step to the end of the next, in a long run. `links` ascend by task.
   double steady_step_ns(std::span<const StepLink> links);
-  /// By task, of the second step, from the end of the compute stream's part of the step
-  /// before.
+  /// By task, of one of these steps, from the end of the compute stream's part of the step before.
   [[nodiscard]] const std::vector<TaskTime>& times() const { return times_; }
   /// By stream: how long its tasks take in that step, beside the others.
   [[nodiscard]] std::array<double, kStreamCount> busy_ns() const;

@@ -62,6 +62,18 @@ TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
   EXPECT_EQ(timeline.times()[0].end_ns, 13);
 }
 
+TEST(Timeline, TheLastUpdateRunsBesideTheNextStepsFetch) {
+  hardware::HostContention contention;
+  contention.cpu.first = 2;
+  Timeline timeline(false, contention);
+  timeline.add(Stream::kHostToDevice, Use::kToDevice, 4, {});
+  timeline.add(Stream::kCompute, Use::kNothing, 10, std::vector<TaskId>{0});
+  timeline.add(Stream::kCpu, Use::kHostMemory, 12, std::vector<TaskId>{1});
+  const std::vector<StepLink> links = {{.task = 0, .previous = 1}, {.task = 1, .previous = 2}};
+  // While the fetch takes 4, the update gets 2 of 12 done. Then come its other 10, and compute.
+  EXPECT_EQ(timeline.steady_step_ns(links), 24);
+}
+
 TEST(Timeline, OnTheCpuDeviceNothingOverlaps) {
   Timeline timeline(true, kNone);
   timeline.add(Stream::kCompute, Use::kNothing, 8, {});

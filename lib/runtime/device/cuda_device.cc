@@ -206,7 +206,8 @@ class CudaDevice final : public Device {
     while (step.events.size() < tasks) {
       TaskEvents events;
       check_cuda(cudaEventCreate(&events.begin), "creating an event");
-      check_cuda(cudaEventCreate(&events.end), "creating an event");
+      // A lane that waits for it sleeps, and leaves its core to AdamW.
+      check_cuda(cudaEventCreateWithFlags(&events.end, cudaEventBlockingSync), "creating an event");
       step.events.push_back(events);
     }
     step.host_times.assign(tasks, {});
@@ -330,9 +331,11 @@ class CudaDevice final : public Device {
     }
   }
 
-  /// Lets the task's lane or stream wait for a settled task of another one.
-  void await(const schedule::Task& task, const RunningStep& other_step, schedule::TaskId other) {
-    if (other_step.streams[other] == Stream::kCpu) return;  // a settled cpu task has finished
+  /// Waits until a task of another stream was issued (device) or has finished (cpu). Then lets the
+  /// task's lane or stream wait for its end.
+  void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
+    other_step.board.wait(static_cast<std::size_t>(other));
+    if (other_step.streams[other] == Stream::kCpu) return;
     if (task.stream == Stream::kCpu) {
       check_cuda(cudaEventSynchronize(other_step.events[other].end), "waiting for the GPU");
     } else {
@@ -346,7 +349,7 @@ class CudaDevice final : public Device {
            RunningStep& step,
            RunningStep* before,
            const Body& body) noexcept {
-    const auto await_other = [&](const RunningStep& other_step, schedule::TaskId other) {
+    const auto await_other = [&](RunningStep& other_step, schedule::TaskId other) {
       await(task, other_step, other);
     };
     steps_.run(task, step, before, await_other, [&] {

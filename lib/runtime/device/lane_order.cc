@@ -56,7 +56,9 @@ class LaneOrder final : public TaskOrder {
                 before = steps_.before(),
                 &operations,
                 body = std::move(body)]() noexcept {
-      const auto await = [](const HostLaneStep&, schedule::TaskId) {};
+      const auto await = [](HostLaneStep& other_step, schedule::TaskId other) {
+        other_step.board.wait(static_cast<std::size_t>(other));
+      };
       steps_.run(task, step, before, await, [&] {
         const double start_ns = clock_.now_ns();
         body(operations);

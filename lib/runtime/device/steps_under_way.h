@@ -61,8 +61,8 @@ class StepsUnderWay {
   void end_oldest() { --under_way_; }
 
   /// On the task's lane: waits for what the task waits for, then calls `work`. Failures go to the
-  /// step's board. `before` is the step before, if that is under way. `await(step, id)` is called
-  /// for each task of another stream that has been issued (device) or has finished (host).
+  /// step's board. `before` is the step before, if that is under way. `await(step, id)` waits for a
+  /// task of another stream, or lets the task's stream wait for it.
   template <class Await, class Work>
   void run(const schedule::Task& task,
            Step& step,
@@ -71,7 +71,6 @@ class StepsUnderWay {
            const Work& work) noexcept {
     const auto wait = [&](Step& other_step, schedule::TaskId other) {
       if (other_step.streams[other] == task.stream) return;  // lanes keep their own order
-      other_step.board.wait(static_cast<std::size_t>(other));
       await(other_step, other);
     };
     try {

@@ -4,11 +4,13 @@
 // The progress of a step's tasks. A device's lanes (one thread per stream) use it to learn whether a
 // task of another lane was issued to the GPU, or has finished on the host. Thread-safe.
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 namespace elixir::runtime {
 
@@ -17,36 +19,41 @@ class TaskBoard {
   /// Thrown to waiters when the step was abandoned.
   struct Abandoned {};
 
-  /// Marks all tasks as pending and clears the failure.
+  /// Marks all tasks as pending and clears the failure. Nobody may wait.
   void reset(std::size_t tasks) {
     const std::scoped_lock lock(mutex_);
-    settled_.assign(tasks, false);
+    if (tasks > capacity_) {
+      states_ = std::make_unique<std::atomic<State>[]>(tasks);
+      capacity_ = tasks;
+    }
+    tasks_ = tasks;
+    for (std::size_t i = 0; i < tasks; ++i) states_[i].store(State::kPending);
     failure_ = nullptr;
     failed_ = false;
   }
-  /// Marks the task as issued (device streams) or finished (cpu stream).
+  /// Marks the task as issued (device streams) or finished (cpu stream). Wakes only those that wait
+  /// for it.
   void settle(std::size_t task) {
-    const std::scoped_lock lock(mutex_);
-    settled_[task] = true;
-    changed_.notify_all();
+    states_[task].store(State::kSettled);
+    states_[task].notify_all();
   }
   /// Keeps the first failure and wakes all waiters.
   void fail(std::exception_ptr failure) {
     const std::scoped_lock lock(mutex_);
     if (!failure_) failure_ = std::move(failure);
     failed_ = true;
-    changed_.notify_all();
+    for (std::size_t i = 0; i < tasks_; ++i) {
+      State pending = State::kPending;
+      states_[i].compare_exchange_strong(pending, State::kAbandoned);
+      states_[i].notify_all();
+    }
   }
   /// Waits until the task is settled. Throws Abandoned when the step has failed.
   void wait(std::size_t task) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return failed_ || settled_[task]; });
+    states_[task].wait(State::kPending);
     if (failed_) throw Abandoned{};
   }
-  [[nodiscard]] bool failed() const {
-    const std::scoped_lock lock(mutex_);
-    return failed_;
-  }
+  [[nodiscard]] bool failed() const { return failed_; }
   /// nullptr when no task has failed.
   [[nodiscard]] std::exception_ptr failure() const {
     const std::scoped_lock lock(mutex_);
@@ -54,11 +61,13 @@ class TaskBoard {
   }
 
  private:
+  enum class State : std::uint32_t { kPending, kSettled, kAbandoned };
+
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<bool> settled_;
+  std::unique_ptr<std::atomic<State>[]> states_;  ///< by task
+  std::size_t tasks_ = 0, capacity_ = 0;
   std::exception_ptr failure_;
-  bool failed_ = false;
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace elixir::runtime
