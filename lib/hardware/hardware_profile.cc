@@ -69,6 +69,7 @@ std::string fingerprint(const HardwareProfile& profile) {
   erase_absent(document["adam"], "forms");
   erase_absent(document["host_memory"], "streams");
   erase_absent(document, "noticed");
+  erase_absent(document, "sustained");
   for (Json& time : document["operators"]) {
     for (const char* key : {"host_ns", "persistent_bytes", "touched_bytes", "flops"}) {
       erase_absent(time, key);

@@ -186,6 +186,14 @@ struct ComputeRate {
   Figure matmul_flop_per_s;
 };
 
+/// How much longer matrix products take when the GPU is busy with them for the share `duty` of the
+/// time: power and heat then lower its clock. Calls are measured one by one, at the full clock.
+struct SustainedRate {
+  std::string dtype;
+  double duty = 1;  ///< above 0, at most 1
+  Figure slowdown;
+};
+
 /// One distinct operator call measured on the target of this document.
 struct OperatorTime {
   std::string key;  ///< operator_key()
@@ -208,6 +216,7 @@ struct HardwareProfile {
   std::vector<AdamRate> adam_cpu, adam_gpu;
   std::vector<AdamFormRate> adam_forms;
   std::vector<ComputeRate> compute;
+  std::vector<SustainedRate> sustained;
   std::optional<Figure> device_copy_bytes_per_s;  ///< device-to-device, bytes read + written
   std::optional<Figure> host_copy_bytes_per_s;
   std::optional<Figure> launch_ns;  ///< host time of one replayed operator

@@ -206,6 +206,18 @@ ComputeRate read_compute(const JsonCursor& at) {
   return rate;
 }
 
+SustainedRate read_sustained(const JsonCursor& at) {
+  at.only_keys({"dtype", "duty", "slowdown"});
+  SustainedRate rate;
+  rate.dtype = at.at("dtype").choice(kRateDTypes.names());
+  rate.duty = at.at("duty").number();
+  if (!(rate.duty > 0 && rate.duty <= 1)) {
+    throw at.at("duty").error(ErrorCode::kJsonBadValue, "a share of time is above 0 and at most 1");
+  }
+  rate.slowdown = read_rate(at.at("slowdown"));
+  return rate;
+}
+
 LinkCurve read_curve(const JsonCursor& at) {
   at.only_keys(
       {"direction", "pages", "latency_ns", "bytes_per_s", "worst_relative_error", "points"});
@@ -379,25 +391,10 @@ std::map<std::string, std::string> read_remarks(const JsonCursor& at,
 
 HardwareProfile parse_hardware(const JsonDocument& document) {
   const JsonCursor root = document.root("elixir.hardware", kSchemaMajor);
-  root.only_keys({"schema",
-                  "schema_version",
-                  "meta",
-                  "name",
-                  "device_kind",
-                  "machine",
-                  "gpus",
-                  "links",
-                  "adam",
-                  "compute",
-                  "device_memory",
-                  "host_memory",
-                  "launch_ns",
-                  "collectives",
-                  "disk",
-                  "contention",
-                  "operators",
-                  "waived",
-                  "noticed"});
+  root.only_keys({"schema",    "schema_version", "meta",        "name",      "device_kind",
+                  "machine",   "gpus",           "links",       "adam",      "compute",
+                  "sustained", "device_memory",  "host_memory", "launch_ns", "collectives",
+                  "disk",      "contention",     "operators",   "waived",    "noticed"});
   HardwareProfile profile;
   profile.meta = root.at("meta").raw();
   profile.name = root.at("name").string();
@@ -415,6 +412,7 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   profile.adam_gpu = read_list<AdamRate>(adam.at("gpu"), read_adam);
   profile.adam_forms = read_optional_list<AdamFormRate>(adam, "forms", read_adam_form);
   profile.compute = read_list<ComputeRate>(root.at("compute"), read_compute);
+  profile.sustained = read_optional_list<SustainedRate>(root, "sustained", read_sustained);
 
   const JsonCursor device_memory = root.at("device_memory");
   device_memory.only_keys({"copy_bytes_per_s"});

@@ -162,6 +162,15 @@ Json json_of(const std::vector<Contention>& contention) {
   return list;
 }
 
+Json json_of(const std::vector<SustainedRate>& sustained) {
+  Json list = Json::array();
+  for (const SustainedRate& rate : sustained) {
+    list.push_back(
+        {{"dtype", rate.dtype}, {"duty", rate.duty}, {"slowdown", json_of(rate.slowdown)}});
+  }
+  return list;
+}
+
 Json json_of(const std::optional<std::int64_t>& count) {
   return count ? Json(*count) : Json(nullptr);
 }
@@ -232,6 +241,7 @@ Json to_json(const HardwareProfile& profile) {
             {"gpu", json_of(profile.adam_gpu)},
             {"forms", json_of(profile.adam_forms)}}},
           {"compute", compute},
+          {"sustained", json_of(profile.sustained)},
           {"device_memory", {{"copy_bytes_per_s", json_of(profile.device_copy_bytes_per_s)}}},
           {"host_memory",
            {{"copy_bytes_per_s", json_of(profile.host_copy_bytes_per_s)},

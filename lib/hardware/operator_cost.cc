@@ -27,6 +27,10 @@ using program::TensorRef;
 constexpr double kNsPerSecond = 1e9;
 constexpr std::int64_t kCpuScratchBytesPerThread = 2_MiB;
 
+// Of the matrix products' rate: a call that is slower than this waits for memory, and draws less
+// power.
+constexpr double kBusyShare = 0.4;
+
 using View = std::tuple<program::StorageId, std::int64_t, std::vector<std::int64_t>>;
 
 /// Calls `visit` for every tensor argument, and for every output whose storage is not an
@@ -213,6 +217,7 @@ CostModel::CostModel(const HardwareProfile& profile)
     return std::nullopt;
   };
   host_contention_ = contention_of(profile);
+  sustained_clock_ = SustainedClock(profile.sustained);
   host_to_device_ = link(profile.links.host_to_device);
   device_to_host_ = link(profile.links.device_to_host);
   if (profile.device_copy_bytes_per_s) {
@@ -260,6 +265,16 @@ CostModel::CostModel(const HardwareProfile& profile)
 }
 
 OperatorCost CostModel::cost(const Operator& op) const {
+  OperatorCost cost = known_or_estimated(op);
+  if (op.flops > 0 && device_kind_ == program::DeviceKind::kCuda) {
+    const auto rate = rate_of(matmul_flop_per_s_, compute_dtype(op));
+    const double least_ns = rate ? static_cast<double>(op.flops) / *rate * kNsPerSecond : 0;
+    if (least_ns >= kBusyShare * cost.kernel_ns) cost.product_ns = cost.kernel_ns;
+  }
+  return cost;
+}
+
+OperatorCost CostModel::known_or_estimated(const Operator& op) const {
   // Without a kernel there is nothing to measure: the copy is a task of its own.
   if (operators::movement_of(op.name) != operators::Movement::kNone) {
     return {.source = OperatorCost::Source::kMeasured};

@@ -14,6 +14,7 @@
 
 #include "hardware/hardware_profile.h"
 #include "hardware/operator_table.h"
+#include "hardware/sustained_clock.h"
 #include "program/program.h"
 
 namespace elixir::hardware {
@@ -37,6 +38,7 @@ struct OperatorCost {
   double kernel_ns = 0;  ///< on a GPU only its kernels; elsewhere time_ns
   std::int64_t workspace_bytes = 0;
   enum class Source { kMeasured, kInterpolated, kRoofline } source = Source::kRoofline;
+  double product_ns = 0;  ///< kernel_ns of a call that keeps the GPU's multipliers busy; else 0
 };
 
 /// How much longer work takes while other work uses the host's memory or the other direction of the
@@ -75,6 +77,7 @@ class CostModel {
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, const AdamForm& form) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, const AdamForm& form) const;
   [[nodiscard]] const HostContention& host_contention() const { return host_contention_; }
+  [[nodiscard]] const SustainedClock& sustained_clock() const { return sustained_clock_; }
   /// On the CPU device, all streams share the same cores, so their tasks run one after another.
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
 
@@ -82,6 +85,7 @@ class CostModel {
   struct LinkLine {
     double bytes_per_s = 0, latency_ns = 0;
   };
+  [[nodiscard]] OperatorCost known_or_estimated(const program::Operator& op) const;
   [[nodiscard]] OperatorCost estimated(const program::Operator& op, const std::string& key) const;
   [[nodiscard]] double roofline_ns(const OperatorWork& work) const;
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
@@ -99,6 +103,7 @@ class CostModel {
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;
   double launch_ns_ = 0;
   HostContention host_contention_;
+  SustainedClock sustained_clock_;
   std::map<std::string, double> adam_cpu_params_per_s_,
       adam_gpu_params_per_s_;                                   ///< by dtype, one rank
   std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< those that were measured

@@ -68,6 +68,7 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
     : parts_(parts),
       program_(parts.replay.program()),
       schedule_(std::move(schedule)),
+      ends_(schedule::ends_that_matter(schedule_)),
       parameters_of_chunk_(parts.plan.chunks.size()),
       piece_layout_(schedule::update_piece_layout(parts.plan)) {
   for (std::size_t i = 0; i < parts_.layouts.size(); ++i) {
@@ -201,14 +202,15 @@ void Executor::guarded(Work work) {
 void Executor::issue(const MicroBatches& batch,
                      std::uint64_t seed,
                      std::int64_t step,
+                     const StepOptions& options,
                      const std::function<void()>& settle) {
   std::vector<std::vector<at::Tensor>> inputs = conforming(batch);
   seed_ = seed;
   step_ = step;
   seeded_.assign(tables_.size(), false);
   guarded([&] {
-    parts_.device.begin_step(schedule_.tasks.empty() ? 0 : schedule_.tasks.back().id + 1);
-    under_way_.push_back({.inputs = std::move(inputs)});
+    parts_.device.begin_step({.ids = ends_.size(), .ends = ends_, .timed = options.time_tasks});
+    under_way_.push_back({.inputs = std::move(inputs), .timed = options.time_tasks});
     bool settled = false;
     for (const Task& task : schedule_.tasks) {
       if (!settled && needs_settled_step(task.kind)) {
@@ -225,22 +227,30 @@ void Executor::issue(const MicroBatches& batch,
   release_everything();
 }
 
+void Executor::replace_schedule(schedule::Schedule schedule) {
+  schedule_ = std::move(schedule);
+  ends_ = schedule::ends_that_matter(schedule_);
+}
+
 StepReport Executor::finish() {
   StepReport report;
   guarded([&] {
     StepTimes times = parts_.device.end_step();
     report.step_ns = times.end_ns - std::max(times.begin_ns, last_end_ns_);
     last_end_ns_ = times.end_ns;
-    report.tasks = std::move(times.tasks);
+    if (under_way_.front().timed) report.tasks = std::move(times.tasks);
   });
   report.micro_losses = losses();
   for (const float loss : report.micro_losses) report.loss += loss;
   report.loss /= static_cast<double>(report.micro_losses.size());
-  for (const Task& task : schedule_.tasks) {
-    const schedule::TaskTime& time = report.tasks[task.id];
-    report.busy_ns[static_cast<std::size_t>(task.stream)] += time.end_ns - time.start_ns;
-  }
   const StepUnderWay& step = under_way_.front();
+  if (step.timed) {
+    auto& busy_ns = report.busy_ns.emplace();
+    for (const Task& task : schedule_.tasks) {
+      const schedule::TaskTime& time = report.tasks[task.id];
+      busy_ns[static_cast<std::size_t>(task.stream)] += time.end_ns - time.start_ns;
+    }
+  }
   report.memory = {step.peak_device_bytes, parts_.buffers.host_bytes()};
   report.traffic = step.traffic;
   under_way_.pop_front();

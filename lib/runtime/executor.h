@@ -54,6 +54,7 @@ class Executor {
   void issue(const MicroBatches& batch,
              std::uint64_t seed,
              std::int64_t step,
+             const StepOptions& options,
              const std::function<void()>& settle);
   /// Waits until the oldest step under way has ended. Fills its whole report except what only the
   /// optimizer knows. Throws as issue() does.
@@ -66,7 +67,7 @@ class Executor {
   void abandon() noexcept;
 
   [[nodiscard]] const schedule::Schedule& schedule() const { return schedule_; }
-  void replace_schedule(schedule::Schedule schedule) { schedule_ = std::move(schedule); }
+  void replace_schedule(schedule::Schedule schedule);
   /// The storage of a buffer of the program.
   [[nodiscard]] const c10::Storage& storage_of(const program::Buffer& buffer) const;
 
@@ -77,6 +78,7 @@ class Executor {
   /// What a step needs until it has ended.
   struct StepUnderWay {
     std::vector<std::vector<at::Tensor>> inputs;
+    bool timed = false;
     std::int64_t peak_device_bytes = 0;
     plan::Traffic traffic;
   };
@@ -127,6 +129,7 @@ class Executor {
   ExecutorParts parts_;
   const program::Program& program_;
   schedule::Schedule schedule_;
+  std::vector<bool> ends_;  ///< by task id: schedule::ends_that_matter()
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
   schedule::UpdatePieceLayout piece_layout_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch

@@ -20,6 +20,11 @@ namespace elixir::runtime {
 /// One batch: CPU tensors in Program::inputs order, one vector per micro-batch.
 using MicroBatches = std::vector<std::vector<at::Tensor>>;
 
+struct StepOptions {
+  /// Time every task. On a GPU this costs some microseconds a task.
+  bool time_tasks = false;
+};
+
 struct MemoryUse {
   std::int64_t peak_device_bytes = 0;  ///< measured by the device's allocator, 512-byte rounding
   std::int64_t host_bytes = 0;         ///< host arena
@@ -30,10 +35,11 @@ struct StepReport {
   std::vector<float> micro_losses;      ///< as computed, one per micro-batch
   std::optional<double> gradient_norm;  ///< with clipping
   double step_ns = 0;                   ///< wall clock
-  std::array<double, schedule::kStreamCount> busy_ns{};
+  /// By stream. Only of a step whose tasks were timed (StepOptions).
+  std::optional<std::array<double, schedule::kStreamCount>> busy_ns;
   MemoryUse memory;
-  plan::Traffic traffic;  ///< counted where bytes move
-  std::vector<schedule::TaskTime> tasks;
+  plan::Traffic traffic;                  ///< counted where bytes move
+  std::vector<schedule::TaskTime> tasks;  ///< by id; likewise, otherwise empty
 };
 
 }  // namespace elixir::runtime

@@ -186,7 +186,9 @@ struct Trainer::State {
   void write_buffer(const program::Buffer& buffer, const at::Tensor& value);
   [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
-  PendingStep start_step(const MicroBatches& batch, double learning_rate);
+  PendingStep start_step(const MicroBatches& batch,
+                         double learning_rate,
+                         const StepOptions& step_options);
   /// Of the step under way. Throws as PendingStep::loss() does.
   std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
@@ -354,7 +356,6 @@ void Trainer::State::settle() {
       throw not_finite(step->number);
     }
     report.gradient_norm = optimizer.gradient_norm();
-    if (!options.keep_task_times) report.tasks.clear();
     steps_done = step->number;
     step->report = std::move(report);
   } catch (...) {
@@ -373,13 +374,15 @@ std::vector<float> Trainer::State::wait_for_losses() {
   }
 }
 
-PendingStep Trainer::State::start_step(const MicroBatches& batch, double learning_rate) {
+PendingStep Trainer::State::start_step(const MicroBatches& batch,
+                                       double learning_rate,
+                                       const StepOptions& step_options) {
   auto outcome = std::make_shared<PendingStep::Outcome>();
   outcome->number = steps_done + (under_way ? 2 : 1);
   outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
   try {
-    executor->issue(batch, options.seed, outcome->number, [&] {
+    executor->issue(batch, options.seed, outcome->number, step_options, [&] {
       settle();
       optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps);
     });
@@ -392,8 +395,10 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch, double learnin
   return PendingStep(std::move(outcome));
 }
 
-PendingStep Trainer::step(const MicroBatches& batch, double learning_rate) {
-  return state_->start_step(batch, learning_rate);
+PendingStep Trainer::step(const MicroBatches& batch,
+                          double learning_rate,
+                          const StepOptions& options) {
+  return state_->start_step(batch, learning_rate, options);
 }
 
 void Trainer::prepare_evaluation(const capture::Captured& evaluation) {
@@ -405,7 +410,7 @@ double Trainer::evaluate(const capture::Captured& evaluation,
                          const std::vector<at::Tensor>& inputs) {
   state_->settle();
   Evaluation& program = state_->evaluation_of(evaluation);
-  program.executor->issue({inputs}, state_->options.seed, 0, [] {});
+  program.executor->issue({inputs}, state_->options.seed, 0, {}, [] {});
   return program.executor->finish().loss;
 }
 

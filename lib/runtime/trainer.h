@@ -43,7 +43,9 @@ class Trainer {
   /// before the step has ended. Throws kDataMismatch before anything runs, and as
   /// PendingStep::report() does, also for the step before: a failure is thrown one step later at the
   /// latest.
-  [[nodiscard]] PendingStep step(const MicroBatches& batch, double learning_rate);
+  [[nodiscard]] PendingStep step(const MicroBatches& batch,
+                                 double learning_rate,
+                                 const StepOptions& options = {});
   /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
   /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);

@@ -32,12 +32,11 @@ struct TrainerOptions {
   DeviceKind device = DeviceKind::kCpu;
   OptimizerOptions optimizer;
   std::uint64_t seed = 0;
-  int cpu_threads = 0;           ///< 0: LibTorch's default; used for operators and for AdamW alike
-  bool poison_evicted = false;   ///< fill evicted blocks and released memory with NaN
-  bool deterministic = false;    ///< deterministic operators only
-  bool keep_task_times = false;  ///< fill StepReport::tasks
-  CpuOrder cpu_order;            ///< CPU device: when tasks run
-  FillProgress on_fill;          ///< may be empty
+  int cpu_threads = 0;          ///< 0: LibTorch's default; used for operators and for AdamW alike
+  bool poison_evicted = false;  ///< fill evicted blocks and released memory with NaN
+  bool deterministic = false;   ///< deterministic operators only
+  CpuOrder cpu_order;           ///< CPU device: when tasks run
+  FillProgress on_fill;         ///< may be empty
 };
 
 /// Provides the data of one parameter or buffer. It is called once per name at the start and must

@@ -50,4 +50,29 @@ std::string_view name_of(TaskKind kind) {
   return "unknown";
 }
 
+std::vector<bool> ends_that_matter(const Schedule& schedule) {
+  const std::size_t ids =
+      schedule.tasks.empty() ? 0 : static_cast<std::size_t>(schedule.tasks.back().id) + 1;
+  std::vector<Stream> streams(ids, Stream::kCompute);
+  std::array<TaskId, kStreamCount> last{};
+  last.fill(-1);
+  for (const Task& task : schedule.tasks) {
+    streams[task.id] = task.stream;
+    last[static_cast<std::size_t>(task.stream)] = task.id;
+  }
+  std::vector<bool> matter(ids, false);
+  for (const Task& task : schedule.tasks) {
+    for (const std::vector<TaskId>* others : {&task.after, &task.after_previous}) {
+      for (const TaskId other : *others) {
+        if (streams[other] != task.stream) matter[other] = true;
+      }
+    }
+    if (task.kind == TaskKind::kReadLoss) matter[task.id] = true;
+  }
+  for (const TaskId id : last) {
+    if (id >= 0) matter[id] = true;
+  }
+  return matter;
+}
+
 }  // namespace elixir::schedule

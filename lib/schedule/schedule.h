@@ -151,6 +151,10 @@ struct Schedule {
   bool training = true;  ///< false: forward only, without gradients and update
 };
 
+/// By task id: whether anything but its own stream has to know when the task ends. So it is for tasks
+/// that others wait for, those that read a loss, and the last one of each stream.
+[[nodiscard]] std::vector<bool> ends_that_matter(const Schedule& schedule);
+
 struct LoweringOptions {
   bool clip_gradients = false;  ///< updates wait for the global gradient norm
   bool training = true;         ///< false: only operators of the forward phase

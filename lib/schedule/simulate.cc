@@ -182,7 +182,7 @@ class Simulator : public TaskSink {
         plan_(plan),
         cost_(cost),
         operators_(operators),
-        timeline_(cost.streams_serialize(), cost.host_contention()) {}
+        timeline_(cost.streams_serialize(), cost.host_contention(), cost.sustained_clock()) {}
 
   void begin(const std::vector<Buffer>& buffers) override {
     memory_.emplace(buffers, program_, changes_);
@@ -193,9 +193,12 @@ class Simulator : public TaskSink {
   void take(Task&& task, std::span<const TaskId> after) override { run(task, after); }
 
   void run(const Task& task, std::span<const TaskId> after) {
-    const double duration_ns =
-        task.kind == TaskKind::kCompute ? compute(task) : task_ns(task, plan_, cost_);
-    timeline_.add(task.stream, use_of(task), duration_ns, after);
+    if (task.kind == TaskKind::kCompute) {
+      const OperatorNs ns = compute(task);
+      timeline_.add(task.stream, use_of(task), ns.all, after, ns.products);
+    } else {
+      timeline_.add(task.stream, use_of(task), task_ns(task, plan_, cost_), after);
+    }
     const bool to_device = task.stream == Stream::kHostToDevice ||
                            (task.stream == Stream::kDeviceUpdate && task.kind != TaskKind::kUpdate);
     if (to_device) {
@@ -224,19 +227,24 @@ class Simulator : public TaskSink {
   }
 
  private:
-  double compute(const Task& task) {
-    double duration_ns = 0;
+  struct OperatorNs {
+    double all = 0, products = 0;
+  };
+
+  OperatorNs compute(const Task& task) {
+    OperatorNs ns;
     for (const StorageId storage : task.releases) memory_->release(storage);
     for (OperatorId op = task.first; op < task.last; ++op) {
       if (!lifetimes_.executed[op]) continue;
-      duration_ns += operators_[op].time_ns;
+      ns.all += operators_[op].time_ns;
+      ns.products += operators_[op].product_ns;
       memory_->run(task.id, op, operators_[op].workspace_bytes);
       ++result_.operators_total;
       if (operators_[op].source == hardware::OperatorCost::Source::kMeasured) {
         ++result_.operators_measured;
       }
     }
-    return duration_ns;
+    return ns;
   }
 
   const program::Program& program_;

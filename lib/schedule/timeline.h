@@ -3,11 +3,13 @@
 #pragma once
 // When tasks run, given what each of them takes alone. Steps follow each other without a pause: a
 // task of the next step starts as soon as its stream and the tasks that it waits for allow. While
-// tasks share the host's memory or a link, each of them progresses more slowly, as measured.
+// tasks share the host's memory or a link, each of them progresses more slowly, as measured. Where
+// matrix products fill much of the step, they take longer than one by one, as measured.
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "hardware/operator_cost.h"
@@ -23,11 +25,18 @@ class Timeline {
   enum class Use : std::uint8_t { kNothing, kToDevice, kToHost, kHostMemory };
 
   /// `serial`: only one task runs at a time, in issue order.
-  Timeline(bool serial, const hardware::HostContention& contention)
-      : serial_(serial), contention_(contention) {}
+  Timeline(bool serial,
+           const hardware::HostContention& contention,
+           hardware::SustainedClock clock = {})
+      : serial_(serial), contention_(contention), clock_(std::move(clock)) {}
 
-  /// The next task of the step, in issue order. `after` are tasks of this step.
-  void add(Stream stream, Use use, double duration_ns, std::span<const TaskId> after);
+  /// The next task of the step, in issue order. `after` are tasks of this step. `product_ns` of its
+  /// duration are matrix products.
+  void add(Stream stream,
+           Use use,
+           double duration_ns,
+           std::span<const TaskId> after,
+           double product_ns = 0);
 
   /// The time from the end of one step to the end of the next, in a long run. `links` ascend by task.
   double steady_step_ns(std::span<const StepLink> links);
@@ -41,12 +50,15 @@ class Timeline {
     Stream stream;
     Use use;
     double duration_ns;
+    double product_ns;
     std::uint32_t after_begin;  ///< in after_
   };
+  double run_ns(std::span<const StepLink> links);
   double serial_step_ns();
 
   bool serial_;
   hardware::HostContention contention_;
+  hardware::SustainedClock clock_;
   std::vector<Entry> tasks_;
   std::vector<TaskId> after_;
   std::vector<TaskTime> times_;

@@ -23,6 +23,7 @@ IMPOSSIBLE_ON_THE_CPU = {
     "pageable-host-to-device",
     "peer-to-peer",
     "pinned-allocation",
+    "sustained",
 }
 
 

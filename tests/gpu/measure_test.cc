@@ -111,8 +111,8 @@ TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
 }
 
 TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
-  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB);
-  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB);
+  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB, 256_MiB);
+  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB, 64_MiB);
   const double alone = median(unit_seconds(*up, {}, kFew));
   const double beside = median(unit_seconds(*up, {down.get()}, kFew));
   EXPECT_GT(beside / alone, 0.9);
@@ -139,7 +139,13 @@ TEST_F(GpuMeasure, EverythingQuicklyIsAWholeProfile) {
   EXPECT_EQ(static_cast<int>(p.gpus.size()), gpu_count());
   EXPECT_EQ(p.links.curves.size(), 5U);
   const std::size_t works = p.collectives.empty() ? 4 : 5;
-  EXPECT_EQ(p.contention.size(), works * (works - 1));
+  // Every pair, and each of the three users of the host's memory beside the other two.
+  EXPECT_EQ(p.contention.size(), works * (works - 1) + 3);
+  ASSERT_EQ(p.sustained.size(), 2U);
+  for (const hardware::SustainedRate& rate : p.sustained) {
+    EXPECT_GT(rate.slowdown.median, 0.97) << rate.duty;
+    EXPECT_LT(rate.slowdown.median, 2) << rate.duty;
+  }
   for (const auto& [name, reason] : p.waived) {
     EXPECT_THAT((std::vector<std::string>{"disk", "peer-to-peer", "collectives", "hungry"}),
                 ::testing::Contains(name))

@@ -62,6 +62,7 @@ HardwareProfile sample() {
   p.disk =
       Disk{"/data", "io_uring", 2 << 20, 1 << 20, 32, measured_figure(1.8e9), measured_figure(1e9)};
   p.contention = {{"host_to_device", "adam_cpu", measured_figure(1.2)}};
+  p.sustained = {{"bf16", 0.8, measured_figure(1.01)}, {"bf16", 1, measured_figure(1.07)}};
   p.operators[0].host_ns = measured_figure(3000);
   p.operators[0].persistent_bytes = 0;
   p.operators[0].touched_bytes = 4096;
@@ -220,6 +221,9 @@ TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
       {[](Json& j) { j["collectives"][0]["gpus"] = 1; },
        ErrorCode::kJsonBadValue,
        "/collectives/0/gpus"},
+      {[](Json& j) { j["sustained"][1]["duty"] = 1.5; },
+       ErrorCode::kJsonBadValue,
+       "/sustained/1/duty"},
       {[](Json& j) { j["contention"][0]["slowdown"]["median"] = 0; },
        ErrorCode::kJsonBadValue,
        "/contention/0/slowdown/median"},

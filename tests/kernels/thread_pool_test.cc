@@ -2,8 +2,14 @@
 // Copyright 2026 The Elixir authors
 #include "kernels/thread_pool.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -13,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu_affinity.h"
+#include "kernels/time_slice.h"
 
 namespace elixir::kernels {
 namespace {
@@ -135,6 +142,32 @@ TEST(ThreadPool, WakesUpAfterSleeping) {
     pool.parallel_for(100, 1, [&](std::size_t begin, std::size_t end) { count += end - begin; });
   }
   EXPECT_EQ(count.load(), 300U);
+}
+
+/// Of the calling thread: its slice where the system has them, otherwise 0.
+std::uint64_t time_slice_ns() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime_ns, deadline_ns, period_ns;
+  } attributes{};
+  EXPECT_EQ(syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0), 0);
+  return attributes.runtime_ns;
+}
+
+TEST(TimeSlice, IsShorterAfterAskingAndNothingElseChanges) {
+  std::thread([] {
+    const std::uint64_t before_ns = time_slice_ns();
+    ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 3), 0);
+    ask_for_short_time_slices();
+    EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())), 3);
+    EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+    if (before_ns == 0) return;  // a system without slices that can be chosen
+    EXPECT_LT(time_slice_ns(), before_ns);
+    EXPECT_EQ(time_slice_ns(), 100'000U);
+  }).join();
 }
 
 }  // namespace

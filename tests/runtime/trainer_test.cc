@@ -55,9 +55,10 @@ class TrainerTest : public testing::Test {
   [[nodiscard]] std::unique_ptr<Trainer> make(const plan::Plan& plan) const {
     return std::make_unique<Trainer>(model_.captured(), plan, options_with(run_), model_.weights());
   }
-  StepReport step(Trainer& trainer) const {
+  StepReport step(Trainer& trainer, const StepOptions& options = {}) const {
     const std::int64_t next = trainer.steps_done() + 1;
-    return trainer.step(model_.batch(next, trainer.plan().accumulation_steps), kLearningRate)
+    return trainer
+        .step(model_.batch(next, trainer.plan().accumulation_steps), kLearningRate, options)
         .report();
   }
 
@@ -517,14 +518,18 @@ TEST_F(TrainerTest, AParameterIsFoundByEachOfItsNames) {
 }
 
 TEST_F(TrainerTest, ReportsWhatItMeasured) {
-  TrainerOptions options = options_with(run_);
-  options.keep_task_times = true;
+  const TrainerOptions options = options_with(run_);
   const plan::Plan plan = model_.plan(kAllOnHost);
   Trainer trainer(model_.captured(), plan, options, model_.weights());
-  const StepReport report = step(trainer);
+  const StepReport untimed = step(trainer);
+  EXPECT_TRUE(untimed.tasks.empty());
+  EXPECT_FALSE(untimed.busy_ns);
+  EXPECT_GT(untimed.step_ns, 0);
+  const StepReport report = step(trainer, {.time_tasks = true});
   EXPECT_EQ(report.tasks.size(), trainer.schedule().tasks.size());
+  ASSERT_TRUE(report.busy_ns);
   double busy_ns = 0;
-  for (const double stream_ns : report.busy_ns) busy_ns += stream_ns;
+  for (const double stream_ns : *report.busy_ns) busy_ns += stream_ns;
   EXPECT_GT(busy_ns, 0.0);
   EXPECT_LE(busy_ns, report.step_ns);  // the CPU device runs one task at a time
   EXPECT_FALSE(report.gradient_norm.has_value());

@@ -74,6 +74,21 @@ TEST(Timeline, TheLastUpdateRunsBesideTheNextStepsFetch) {
   EXPECT_EQ(timeline.steady_step_ns(links), 24);
 }
 
+TEST(Timeline, ProductsTakeLongerWhereTheyFillTheStep) {
+  const hardware::SustainedClock clock(
+      {{"bf16", 0.5, {.median = 1}}, {"bf16", 1, {.median = 1.2}}});
+  // Of 10, 8 are products: a share of 0.8, which makes them take 1.12 times as long.
+  Timeline busy(false, kNone, clock);
+  busy.add(Stream::kCompute, Use::kNothing, 10, {}, 8);
+  EXPECT_DOUBLE_EQ(busy.steady_step_ns({}), 10.96);
+  // The same beside an update of 20, which the next step waits for: a share below a half.
+  Timeline waiting(false, kNone, clock);
+  waiting.add(Stream::kCompute, Use::kNothing, 10, {}, 8);
+  waiting.add(Stream::kCpu, Use::kHostMemory, 20, std::vector<TaskId>{0});
+  const std::vector<StepLink> links = {{.task = 0, .previous = 1}};
+  EXPECT_DOUBLE_EQ(waiting.steady_step_ns(links), 30);
+}
+
 TEST(Timeline, OnTheCpuDeviceNothingOverlaps) {
   Timeline timeline(true, kNone);
   timeline.add(Stream::kCompute, Use::kNothing, 8, {});

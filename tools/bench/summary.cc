@@ -96,6 +96,11 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
     const std::string ranks = rate.ranks == 1 ? "" : fmt::format(", {} at once", rate.ranks);
     results.add("adam-cpu " + rate.dtype + ranks, rate.params_per_s, kGigaparameters);
   }
+  for (const hardware::SustainedRate& rate : profile.sustained) {
+    results.add(fmt::format("sustained {}, {:.0f} % busy: slowdown", rate.dtype, 100 * rate.duty),
+                rate.slowdown,
+                kFactor);
+  }
   for (const hardware::AdamRate& rate : profile.adam_gpu) {
     results.add("adam-gpu " + rate.dtype, rate.params_per_s, kGigaparameters);
   }

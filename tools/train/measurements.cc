@@ -30,7 +30,9 @@ Json integer_of(const std::optional<double>& ns) {
 
 void Measurements::add(const runtime::StepReport& report) {
   step_ns_.push_back(report.step_ns);
-  for (std::size_t i = 0; i < busy_ns_.size(); ++i) busy_ns_[i].push_back(report.busy_ns[i]);
+  for (std::size_t i = 0; i < busy_ns_.size() && report.busy_ns; ++i) {
+    busy_ns_[i].push_back((*report.busy_ns)[i]);
+  }
   peak_device_bytes_ = std::max(peak_device_bytes_, report.memory.peak_device_bytes);
   host_bytes_ = std::max(host_bytes_, report.memory.host_bytes);
   traffic_ = report.traffic;

@@ -2,10 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "measure/host/host_memory.h"
 
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -17,22 +16,22 @@ namespace {
 
 constexpr std::size_t kGrainElements = 65536;
 
-}  // namespace
-
-HostMemory::HostMemory(std::size_t bytes, kernels::ThreadPool& pool, int byte) : bytes_(bytes) {
-  data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data_ == MAP_FAILED) {
-    throw Error(ErrorCode::kOutOfMemory,
-                "the system has no {} left",
-                format_bytes(static_cast<std::int64_t>(bytes)));
-  }
-  pool.parallel_for(bytes, kGrainElements, [&](std::size_t begin, std::size_t end) {
-    std::memset(as<char>() + begin, byte, end - begin);
-  });
+kernels::HostArena arena_of(std::size_t bytes, kernels::ThreadPool& pool) try {
+  return kernels::HostArena(bytes, &pool);
+} catch (const std::bad_alloc&) {
+  throw Error(ErrorCode::kOutOfMemory,
+              "the system has no {} left",
+              format_bytes(static_cast<std::int64_t>(bytes)));
 }
 
-HostMemory::~HostMemory() {
-  munmap(data_, bytes_);
+}  // namespace
+
+HostMemory::HostMemory(std::size_t bytes, kernels::ThreadPool& pool, int byte)
+    : arena_(arena_of(bytes, pool)) {
+  if (byte == 0) return;  // as an arena begins
+  pool.parallel_for(bytes, kGrainElements, [&](std::size_t begin, std::size_t end) {
+    std::memset(arena_.data() + begin, byte, end - begin);
+  });
 }
 
 void fill_random(float* values, std::size_t n, kernels::ThreadPool& pool) {

@@ -35,9 +35,11 @@ class ContendingWork {
 [[nodiscard]] std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
                                                                  int threads);
 
-/// On the first GPU. Throws kMissingFeature in a build without CUDA.
+/// On the first GPU. Throws kMissingFeature in a build without CUDA. The copies of `bytes` go round
+/// `host_bytes` of host memory, a multiple of them: if that fits a cache, they do not reach memory.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
-                                                             std::size_t bytes);
+                                                             std::size_t bytes,
+                                                             std::size_t host_bytes);
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
 
 /// Seconds of each unit of `work`. A thread for each of `others` runs its units from before the first

@@ -48,8 +48,11 @@ Works works_for(const Bench& bench) {
     return works;
   }
   const std::size_t bytes = copied_bytes(bench);
-  works.push_back(make_link_work(hardware::Direction::kHostToDevice, bytes));
-  works.push_back(make_link_work(hardware::Direction::kDeviceToHost, bytes));
+  const std::size_t host_bytes = at_most(2 * last_level_cache_bytes());
+  for (const auto direction :
+       {hardware::Direction::kHostToDevice, hardware::Direction::kDeviceToHost}) {
+    works.push_back(make_link_work(direction, bytes, host_bytes));
+  }
   works.push_back(make_adam_cpu_work(parameters, threads));
   works.push_back(make_matmul_work(bench.by_effort(8192, 4096)));
   if (!collectives_unavailable(bench.gpus)) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
+#include <algorithm>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
@@ -56,10 +58,11 @@ class GpuWork : public ContendingWork {
 
 class LinkWork : public GpuWork {
  public:
-  LinkWork(hardware::Direction direction, std::size_t bytes)
+  LinkWork(hardware::Direction direction, std::size_t bytes, std::size_t host_bytes)
       : direction_(direction),
         bytes_(bytes),
-        host_(near_pinned_memory(bytes)),
+        places_(std::max<std::size_t>(1, host_bytes / bytes)),
+        host_(near_pinned_memory(bytes * places_)),
         gpu_(device_memory(bytes, 0x5A)) {}
   [[nodiscard]] std::string name() const override { return std::string(name_of(direction_)); }
 
@@ -67,18 +70,18 @@ class LinkWork : public GpuWork {
   void queue(cudaStream_t stream) override {
     const bool up = direction_ == hardware::Direction::kHostToDevice;
     for (int i = 0; i < kCopiesPerUnit; ++i) {
-      check_cuda(cudaMemcpyAsync(up ? gpu_.get() : host_.get(),
-                                 up ? host_.get() : gpu_.get(),
-                                 bytes_,
-                                 cudaMemcpyDefault,
-                                 stream),
-                 "cudaMemcpyAsync");
+      char* const host = static_cast<char*>(host_.get()) + place_ * bytes_;
+      place_ = (place_ + 1) % places_;
+      check_cuda(
+          cudaMemcpyAsync(
+              up ? gpu_.get() : host, up ? host : gpu_.get(), bytes_, cudaMemcpyDefault, stream),
+          "cudaMemcpyAsync");
     }
   }
 
  private:
   hardware::Direction direction_;
-  std::size_t bytes_;
+  std::size_t bytes_, places_, place_ = 0;
   CudaMemory host_, gpu_;
 };
 
@@ -108,8 +111,10 @@ class MatmulWork : public GpuWork {
 
 }  // namespace
 
-std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction, std::size_t bytes) {
-  return std::make_unique<LinkWork>(direction, bytes);
+std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
+                                               std::size_t bytes,
+                                               std::size_t host_bytes) {
+  return std::make_unique<LinkWork>(direction, bytes, host_bytes);
 }
 
 std::unique_ptr<ContendingWork> make_matmul_work(int side) {

@@ -66,7 +66,7 @@ bool gpu_peer_access(int, int) {
 std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
   unavailable();
 }
-std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t) {
+std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, std::size_t) {
   unavailable();
 }
 std::unique_ptr<ContendingWork> make_matmul_work(int) {

@@ -95,9 +95,9 @@ class CpuDevice final : public Device {
     generator.set_current_seed(seed);
   }
 
-  void begin_step(std::size_t tasks) override {
+  void begin_step(const StepTasks& tasks) override {
     account().reset_peak();
-    order_->begin_step(tasks);
+    order_->begin_step(tasks.ids);
   }
   void issue(const schedule::Task& task, Body body) override {
     if (task.kind != schedule::TaskKind::kCompute) return order_->issue(task, std::move(body));

@@ -8,8 +8,10 @@
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
 // Operators use LibTorch's caching allocator, which gets the rest of the limit.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -23,6 +25,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "kernels/cuda_kernels.h"
+#include "kernels/time_slice.h"
 #include "replay/cuda_status.h"
 #include "replay/dropout_state.h"
 #include "replay/launch_errors.h"
@@ -104,8 +107,9 @@ struct HostTime {
 struct RunningStep : LaneStep {
   std::vector<TaskEvents> events;    ///< by task id, at least
   std::vector<HostTime> host_times;  ///< by task id
-  cudaEvent_t begin = nullptr;       ///< on the compute stream
-  double begin_ns = 0;               ///< `begin` by the host's clock, as far as it is known
+  StepTasks tasks;
+  cudaEvent_t begin = nullptr;  ///< on the compute stream
+  double begin_ns = 0;          ///< `begin` by the host's clock, as far as it is known
 };
 
 class CudaDevice final : public Device {
@@ -127,6 +131,7 @@ class CudaDevice final : public Device {
       check_cuda(cudaEventCreate(&step.begin), "creating an event");
     }
     limit_operators();
+    kernels::ask_for_short_time_slices();  // this thread issues the operators
   }
   ~CudaDevice() override {
     abandon_steps();
@@ -201,16 +206,17 @@ class CudaDevice final : public Device {
     generator.set_current_seed(seed);
   }
 
-  void begin_step(std::size_t tasks) override {
-    RunningStep& step = steps_.begin(tasks);
-    while (step.events.size() < tasks) {
+  void begin_step(const StepTasks& tasks) override {
+    RunningStep& step = steps_.begin(tasks.ids);
+    step.tasks = tasks;
+    while (step.events.size() < tasks.ids) {
       TaskEvents events;
       check_cuda(cudaEventCreate(&events.begin), "creating an event");
       // A lane that waits for it sleeps, and leaves its core to AdamW.
       check_cuda(cudaEventCreateWithFlags(&events.end, cudaEventBlockingSync), "creating an event");
       step.events.push_back(events);
     }
-    step.host_times.assign(tasks, {});
+    step.host_times.assign(tasks.ids, {});
     c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
     guard_.emplace(compute_);
     below_.emplace();
@@ -263,9 +269,8 @@ class CudaDevice final : public Device {
     wait_idle();
     steps_.rethrow_failures();
     RunningStep& step = steps_.oldest();
-    for (const schedule::Task* task : step.issued) {
-      if (task->stream == Stream::kCpu) continue;
-      check_cuda(cudaEventSynchronize(step.events[task->id].end), "finishing a step");
+    for (const schedule::TaskId task : last_tasks(step)) {
+      check_cuda(cudaEventSynchronize(step.events[task].end), "finishing a step");
     }
     StepTimes times = times_of(step);
     steps_.end_oldest();
@@ -360,42 +365,70 @@ class CudaDevice final : public Device {
         time.end_ns = now_ns();
       } else {
         const TaskEvents& events = step.events[task.id];
-        check_cuda(cudaEventRecord(events.begin, stream_of(task.stream)), "starting a task");
+        // An event takes a few microseconds of the stream.
+        const bool timed = step.tasks.timed;
+        if (timed) {
+          check_cuda(cudaEventRecord(events.begin, stream_of(task.stream)), "starting a task");
+        }
         replay::with_launch_errors([&] { body(operations_of(task.stream)); });
-        check_cuda(cudaEventRecord(events.end, stream_of(task.stream)), "ending a task");
+        if (timed || step.tasks.ends[task.id]) {
+          check_cuda(cudaEventRecord(events.end, stream_of(task.stream)), "ending a task");
+        }
       }
     });
   }
 
+  /// The last task of each stream of the GPU.
+  [[nodiscard]] static std::vector<schedule::TaskId> last_tasks(const RunningStep& step) {
+    std::array<schedule::TaskId, schedule::kStreamCount> last{};
+    last.fill(-1);
+    for (const schedule::Task* task : step.issued) {
+      if (task->stream != Stream::kCpu) last[static_cast<std::size_t>(task->stream)] = task->id;
+    }
+    std::vector<schedule::TaskId> found;
+    std::copy_if(last.begin(), last.end(), std::back_inserter(found), [](schedule::TaskId id) {
+      return id >= 0;
+    });
+    return found;
+  }
+  [[nodiscard]] static double ns_since_begin(const RunningStep& step, cudaEvent_t event) {
+    float ms = 0;
+    check_cuda(cudaEventElapsedTime(&ms, step.begin, event), "timing a task");
+    return 1e6 * static_cast<double>(ms);
+  }
+
   /// Sets `begin_ns` too: the host cannot have seen a task of the GPU end before it did.
   [[nodiscard]] StepTimes times_of(RunningStep& step) const {
-    StepTimes times;
-    times.tasks.resize(step.streams.size());
-    for (const schedule::Task* task : step.issued) {
-      if (task->stream == Stream::kCpu) continue;
-      const TaskEvents& events = step.events[task->id];
-      float begin_ms = 0, end_ms = 0;
-      check_cuda(cudaEventElapsedTime(&begin_ms, step.begin, events.begin), "timing a task");
-      check_cuda(cudaEventElapsedTime(&end_ms, step.begin, events.end), "timing a task");
-      times.tasks[task->id] = {1e6 * static_cast<double>(begin_ms),
-                               1e6 * static_cast<double>(end_ms)};
-    }
     for (const schedule::Task* task : step.issued) {
       if (task->stream != Stream::kCpu) continue;
       for (const schedule::TaskId id : task->after) {
         if (step.streams[id] == Stream::kCpu) continue;
-        step.begin_ns =
-            std::min(step.begin_ns, step.host_times[task->id].ready_ns - times.tasks[id].end_ns);
+        const double end_ns = ns_since_begin(step, step.events[id].end);
+        step.begin_ns = std::min(step.begin_ns, step.host_times[task->id].ready_ns - end_ns);
       }
     }
+    StepTimes times;
     times.begin_ns = times.end_ns = step.begin_ns;
+    const auto ends_at = [&](double end_ns) { times.end_ns = std::max(times.end_ns, end_ns); };
+    for (const schedule::TaskId id : last_tasks(step)) {
+      ends_at(step.begin_ns + ns_since_begin(step, step.events[id].end));
+    }
     for (const schedule::Task* task : step.issued) {
-      schedule::TaskTime& time = times.tasks[task->id];
+      if (task->stream == Stream::kCpu) ends_at(step.host_times[task->id].end_ns);
+    }
+    if (step.tasks.timed) times.tasks = task_times(step);
+    return times;
+  }
+  [[nodiscard]] static std::vector<schedule::TaskTime> task_times(const RunningStep& step) {
+    std::vector<schedule::TaskTime> times(step.tasks.ids);
+    for (const schedule::Task* task : step.issued) {
       if (task->stream == Stream::kCpu) {
         const HostTime& by_host = step.host_times[task->id];
-        time = {by_host.start_ns - step.begin_ns, by_host.end_ns - step.begin_ns};
+        times[task->id] = {by_host.start_ns - step.begin_ns, by_host.end_ns - step.begin_ns};
+      } else {
+        const TaskEvents& events = step.events[task->id];
+        times[task->id] = {ns_since_begin(step, events.begin), ns_since_begin(step, events.end)};
       }
-      times.end_ns = std::max(times.end_ns, step.begin_ns + time.end_ns);
     }
     return times;
   }
@@ -409,7 +442,11 @@ class CudaDevice final : public Device {
   [[nodiscard]] double now_ns() const {
     return std::chrono::duration<double, std::nano>(Clock::now() - start_).count();
   }
-  static void use_device() { static_cast<void>(cudaSetDevice(kDevice)); }
+  /// Lanes share cores with AdamW, and must not wait for them.
+  static void begin_lane() {
+    static_cast<void>(cudaSetDevice(kDevice));
+    kernels::ask_for_short_time_slices();
+  }
 
   std::int64_t limit_bytes_ = 0, static_bytes_ = 0, host_bytes_ = 0;
   int cpu_threads_;
@@ -424,10 +461,10 @@ class CudaDevice final : public Device {
   const Clock::time_point start_ = Clock::now();
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
-  Lane device_update_lane_{use_device};
-  Lane host_to_device_lane_{use_device};
-  Lane device_to_host_lane_{use_device};
-  Lane cpu_lane_{use_device};
+  Lane device_update_lane_{begin_lane};
+  Lane host_to_device_lane_{begin_lane};
+  Lane device_to_host_lane_{begin_lane};
+  Lane cpu_lane_{begin_lane};
 };
 
 void check_machine(const DeviceOptions& options) {

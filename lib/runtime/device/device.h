@@ -32,6 +32,13 @@ struct DeviceOptions {
   CpuOrder cpu_order;          ///< CPU: when tasks run
 };
 
+/// What a device has to know about the tasks of a step before they come.
+struct StepTasks {
+  std::size_t ids = 0;     ///< their ids are below this
+  std::vector<bool> ends;  ///< by id: schedule::ends_that_matter()
+  bool timed = false;      ///< StepTimes::tasks is wanted
+};
+
 class Device {
  public:
   using Body = std::function<void(StreamOperations&)>;
@@ -59,9 +66,9 @@ class Device {
   /// Seeds the generator that operators use.
   virtual void seed(std::uint64_t seed) = 0;
 
-  /// Begins a step with tasks of ids below `tasks`. At most one earlier step may be under way, which
-  /// means that end_step() has not returned for it yet.
-  virtual void begin_step(std::size_t tasks) = 0;
+  /// Begins a step. At most one earlier step may be under way, which means that end_step() has not
+  /// returned for it yet.
+  virtual void begin_step(const StepTasks& tasks) = 0;
   /// Runs `body` on the task's stream, after everything in `task.after`, and while the step before
   /// is under way after everything in `task.after_previous`. Bodies of compute tasks run before
   /// issue() returns and may call LibTorch. Other bodies may run later on another thread, and must
@@ -69,7 +76,7 @@ class Device {
   virtual void issue(const schedule::Task& task, Body body) = 0;
   /// All tasks of the newest step have been issued.
   virtual void end_issue() = 0;
-  /// Waits until the task of the newest step has finished.
+  /// Waits until the task of the newest step has finished. Its end must matter (StepTasks).
   virtual void wait_for(schedule::TaskId task) = 0;
   /// Waits for all tasks of the oldest step under way and rethrows the first failure.
   [[nodiscard]] virtual StepTimes end_step() = 0;

@@ -10,7 +10,8 @@
 namespace elixir::runtime {
 
 struct StepTimes {
-  std::vector<schedule::TaskTime> tasks;  ///< by task id, from `begin_ns`
+  /// By task id, from `begin_ns`. May be empty where they were not asked for (StepTasks).
+  std::vector<schedule::TaskTime> tasks;
   double begin_ns = 0;  ///< by one clock for all steps: the compute stream could begin
   double end_ns = 0;    ///< likewise: the last task ended
 };

@@ -12,6 +12,13 @@
 #include "train/run/training_state.h"
 
 namespace elixir::train {
+namespace {
+
+/// Steps. Timing every task costs some microseconds of each, so it is done now and then, and in the
+/// last step.
+constexpr std::int64_t kTimedEvery = 16;
+
+}  // namespace
 
 TrainingRun::TrainingRun(const RunInputs& inputs,
                          RunOptions options,
@@ -33,7 +40,6 @@ void TrainingRun::fill(const std::optional<FoundCheckpoint>& from) {
   wanted.optimizer = options_.optimizer;
   wanted.seed = options_.seed;
   wanted.deterministic = options_.deterministic;
-  wanted.keep_task_times = true;
   if (from) wanted.cpu_threads = from->info.cpu_threads;
   wanted.on_fill = [this](double done_fraction, const std::string& parameter) {
     observer_.filling(done_fraction, parameter);
@@ -96,7 +102,8 @@ TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
     batch.push_back(inputs_.data->training(options_.seed, step, micro));
   }
   const double learning_rate = options_.learning_rate.at(step);
-  return {learning_rate, trainer_->step(batch, learning_rate)};
+  const bool time_tasks = step % kTimedEvery == 0 || step == options_.steps;
+  return {learning_rate, trainer_->step(batch, learning_rate, {.time_tasks = time_tasks})};
 }
 
 void TrainingRun::finish_step(const StartedStep& started) {
@@ -112,7 +119,7 @@ void TrainingRun::finish_step(const StartedStep& started) {
   }
   directory_->append_metrics(metrics_line(record, inputs_));
   observer_.step_done(record);
-  result_.last_tasks = std::move(record.report.tasks);
+  if (!record.report.tasks.empty()) result_.last_tasks = std::move(record.report.tasks);
 }
 
 bool TrainingRun::evaluates_after(std::int64_t step) const {

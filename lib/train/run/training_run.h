@@ -35,7 +35,7 @@ struct RunResult {
   std::optional<double> first_loss, last_loss;
   std::optional<double> first_held_out_loss, held_out_loss;
   std::optional<std::int64_t> checkpoint_step;  ///< of the newest one
-  std::vector<schedule::TaskTime> last_tasks;   ///< of the last step
+  std::vector<schedule::TaskTime> last_tasks;   ///< of the last step that was timed
 };
 
 class TrainingRun {

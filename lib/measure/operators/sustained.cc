@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// How much longer matrix products take in a busy GPU. Products and copies of device memory take
+// turns of some milliseconds, as products and elementwise calls do in a step. The data are like
+// those of a transformer's second linear layer, because the power that a product draws depends on
+// them: normal values everywhere draw more, zeros less.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/mm.h>
+#include <fmt/format.h>
+
+#include "measure/machine/gpu_probe.h"
+#include "measure/measurement.h"
+
+namespace elixir::measure {
+namespace {
+
+// Large enough to use every multiprocessor all the time, even with --quick.
+constexpr std::int64_t kRows = 8192, kInner = 12'288, kColumns = 3072;
+constexpr std::int64_t kCopiedElements = std::int64_t{1} << 26;
+constexpr double kTurnSeconds = 3e-3;
+constexpr double kBurstSeconds = 0.2;
+
+class BusyGpu {
+ public:
+  BusyGpu() {
+    const auto options = at::TensorOptions().device(at::kCUDA).dtype(at::kBFloat16);
+    left_ = at::gelu(at::empty({kRows, kInner}, options).normal_());
+    right_ = at::empty({kInner, kColumns}, options).normal_(0, 0.02);
+    result_ = at::empty({kRows, kColumns}, options);
+    from_ = at::empty({kCopiedElements}, options).normal_();
+    to_ = at::empty({kCopiedElements}, options);
+    run(2, 2);
+    gpu_synchronize();
+  }
+  /// Seconds of one product, when it comes after copies, as operators are measured.
+  [[nodiscard]] double product_seconds(const Sampling& sampling) {
+    const auto once = [&] { return gpu_work_seconds_once([&] { run(0, 4); }, [&] { run(1, 0); }); };
+    return quantile(sample(sampling, once), 0.5);
+  }
+  [[nodiscard]] double copy_seconds() {
+    constexpr int kInARow = 40;
+    return gpu_work_seconds_once([] {}, [&] { run(0, kInARow); }) / kInARow;
+  }
+  /// Of `turns` turns.
+  [[nodiscard]] double turn_seconds(int turns, int products, int copies) {
+    const auto all = [&] {
+      for (int i = 0; i < turns; ++i) run(products, copies);
+    };
+    return gpu_work_seconds_once([] {}, all) / turns;
+  }
+
+ private:
+  void run(int products, int copies) {
+    for (int i = 0; i < products; ++i) at::mm_out(result_, left_, right_);
+    for (int i = 0; i < copies; ++i) to_.copy_(from_, /*non_blocking=*/true);
+  }
+  at::Tensor left_, right_, result_, from_, to_;
+};
+
+struct Alone {
+  double product_s = 0, copy_s = 0;
+};
+
+hardware::SustainedRate at_duty(BusyGpu& gpu,
+                                double wanted,
+                                const Alone& alone,
+                                const Bench& bench) {
+  const int products = std::max(1, static_cast<int>(std::lround(kTurnSeconds / alone.product_s)));
+  const double products_s = products * alone.product_s;
+  const int copies = static_cast<int>(std::lround(products_s * (1 / wanted - 1) / alone.copy_s));
+  const double copies_s = copies * alone.copy_s;
+  const int turns =
+      std::max(1, static_cast<int>(std::lround(kBurstSeconds / (products_s + copies_s))));
+  const auto burst = [&] {
+    const double product_s = (gpu.turn_seconds(turns, products, copies) - copies_s) / products;
+    return product_s / alone.product_s;
+  };
+  // The clock follows within a second or so.
+  const int settling = bench.by_effort(8, 4), counted = bench.by_effort(8, 3);
+  return {"bf16",
+          products_s / (products_s + copies_s),
+          summarise(sample({settling, counted, counted, 0}, burst),
+                    fmt::format("{} products of {} x {} by {} x {} and {} copies of {} MiB in "
+                                "turn, over a product alone, events",
+                                products,
+                                kRows,
+                                kInner,
+                                kInner,
+                                kColumns,
+                                copies,
+                                kCopiedElements * 2 >> 20))};
+}
+
+const Registration kSustained({
+    "sustained",
+    "time of a matrix product in a busy GPU over its time alone, by the share of time that "
+    "products "
+    "take",
+    "LibTorch's mm in bf16 in turn with copies of device memory; power and heat lower the clock of "
+    "a "
+    "busy GPU",
+    20.0,
+    5.0,
+    unless_cuda,
+    [](const Bench& bench, hardware::HardwareProfile& profile) {
+      BusyGpu gpu;
+      const Alone alone{
+          gpu.product_seconds(bench.by_effort(Sampling{3, 15, 40, 0.3}, Sampling{3, 9, 20, 0.1})),
+          gpu.copy_seconds()};
+      const std::vector<double> duties = bench.by_effort(
+          std::vector<double>{0.35, 0.5, 0.65, 0.8, 0.9, 1}, std::vector<double>{0.5, 0.75, 1});
+      profile.sustained.clear();
+      for (const double duty : duties)
+        profile.sustained.push_back(at_duty(gpu, duty, alone, bench));
+    },
+});
+
+}  // namespace
+}  // namespace elixir::measure
