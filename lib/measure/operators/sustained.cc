@@ -40,10 +40,12 @@ class BusyGpu {
     run(2, 2);
     gpu_synchronize();
   }
-  /// Seconds of one product, when it comes after copies, as operators are measured.
-  [[nodiscard]] double product_seconds(const Sampling& sampling) {
+  /// Seconds of one product, as operators are measured: one by one, each after some traffic. A GPU
+  /// that was idle before would be faster, so a second of the same comes first.
+  [[nodiscard]] double product_seconds() {
+    constexpr int kUncounted = 500, kCounted = 60;
     const auto once = [&] { return gpu_work_seconds_once([&] { run(0, 4); }, [&] { run(1, 0); }); };
-    return quantile(sample(sampling, once), 0.5);
+    return quantile(sample({kUncounted, kCounted, kCounted, 0}, once), 0.5);
   }
   [[nodiscard]] double copy_seconds() {
     constexpr int kInARow = 40;
@@ -89,14 +91,15 @@ hardware::SustainedRate at_duty(BusyGpu& gpu,
           products_s / (products_s + copies_s),
           summarise(sample({settling, counted, counted, 0}, burst),
                     fmt::format("{} products of {} x {} by {} x {} and {} copies of {} MiB in "
-                                "turn, over a product alone, events",
+                                "turn, over a product of {:.0f} us by itself, events",
                                 products,
                                 kRows,
                                 kInner,
                                 kInner,
                                 kColumns,
                                 copies,
-                                kCopiedElements * 2 >> 20))};
+                                kCopiedElements * 2 >> 20,
+                                alone.product_s * 1e6))};
 }
 
 const Registration kSustained({
@@ -112,9 +115,7 @@ const Registration kSustained({
     unless_cuda,
     [](const Bench& bench, hardware::HardwareProfile& profile) {
       BusyGpu gpu;
-      const Alone alone{
-          gpu.product_seconds(bench.by_effort(Sampling{3, 15, 40, 0.3}, Sampling{3, 9, 20, 0.1})),
-          gpu.copy_seconds()};
+      const Alone alone{gpu.product_seconds(), gpu.copy_seconds()};
       const std::vector<double> duties = bench.by_effort(
           std::vector<double>{0.35, 0.5, 0.65, 0.8, 0.9, 1}, std::vector<double>{0.5, 0.75, 1});
       profile.sustained.clear();
