@@ -302,6 +302,8 @@ Json to_json(const Plan& plan) {
        plan.hardware.isa == program::CpuIsa::kUnsaid
            ? Json(nullptr)
            : Json(std::string(program::name_of(plan.hardware.isa)))},
+      {"cpu_threads",
+       plan.hardware.cpu_threads > 0 ? Json(plan.hardware.cpu_threads) : Json(nullptr)},
   };
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
@@ -360,7 +362,7 @@ Plan parse_plan(const JsonDocument& document) {
         {.role = entry.at("role").string(), .fingerprint = entry.at("fingerprint").string()});
   }
   const JsonCursor hardware = root.at("hardware");
-  hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set"});
+  hardware.only_keys({"fingerprint", "device_kind", "sm", "instruction_set", "cpu_threads"});
   plan.hardware.fingerprint = hardware.at("fingerprint").string();
   plan.hardware.device_kind = hardware.at("device_kind").choice(program::kDeviceKinds);
   const auto sm = hardware.nullable("sm");
@@ -370,6 +372,9 @@ Plan parse_plan(const JsonDocument& document) {
     throw sm->error(ErrorCode::kJsonBadValue, "a cpu plan has no compute capability").help("null");
   }
   plan.hardware.isa = read_instruction_set(hardware, plan.hardware.device_kind);
+  if (hardware.has("cpu_threads") && hardware.nullable("cpu_threads")) {
+    plan.hardware.cpu_threads = read_int(hardware.at("cpu_threads"), 1);
+  }
   plan.strategy = root.at("strategy").string();
   plan.world = read_int(root.at("world"), 1);
   const JsonCursor budgets = root.at("budgets");

@@ -112,6 +112,8 @@ struct HardwareOfPlan {
   int sm = 0;  ///< compute capability times ten, cuda only
   /// Of the CPU that the program was captured for, cpu only. kUnsaid in older plans.
   program::CpuIsa isa = program::CpuIsa::kUnsaid;
+  /// Of AdamW on the CPU, and of the CPU device. Fewer are slower than predicted. 0 in older plans.
+  int cpu_threads = 0;
 };
 
 struct Budgets {

@@ -72,7 +72,8 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.hardware = {.fingerprint = hardware_fingerprint_,
                    .device_kind = hardware_.device_kind,
                    .sm = on_cuda() ? hardware_.gpus.front().sm : 0,
-                   .isa = program_.target.isa};
+                   .isa = program_.target.isa,
+                   .cpu_threads = hardware_.machine.threads};
   plan.strategy = strategy;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,

@@ -472,6 +472,13 @@ class BadInput(TrainTest):
         plan = self.plan(hardware__instruction_set="avx")
         self.fails(3, "EX0603", *self.flags(plan), mentions=["cpu:avx,", "--target cpu:"])
 
+    def test_a_machine_with_fewer_cores_than_the_plans(self):
+        plan = self.plan(hardware__cpu_threads=100_000)
+        error = self.succeeds(*self.flags(plan), "--dry-run").err
+        self.assertIn("the plan is for 100000 threads", error)
+        self.assertIn("search again", error)
+        self.assertNotIn("threads on the CPU", self.succeeds(*self.flags(self.plan()), "--dry-run").err)
+
     def test_a_plan_before_the_instruction_set_was_named(self):
         path = self.plan()
         plan = json.loads(path.read_text())

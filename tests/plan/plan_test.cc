@@ -82,6 +82,16 @@ TEST(Plan, OfCudaNamesItsComputeCapability) {
   EXPECT_EQ(parsed(dump(to_json(plan))).hardware.sm, 90);
 }
 
+TEST(Plan, SaysForHowManyThreadsItIs) {
+  Plan plan = plan_for(fakes::mlp({8, 8}, 2));
+  EXPECT_EQ(parsed(dump(to_json(plan))).hardware.cpu_threads, 0);
+  plan.hardware.cpu_threads = 16;
+  Json document = to_json(plan);
+  EXPECT_EQ(parsed(dump(document)).hardware.cpu_threads, 16);
+  document["hardware"].erase("cpu_threads");  // as in older plans
+  EXPECT_EQ(parsed(dump(document)).hardware.cpu_threads, 0);
+}
+
 TEST(Plan, NamesItsEdits) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   plan.edits = {{.kind = Edit::Kind::kRecompute, .storages = {3, 5}}};
@@ -134,6 +144,7 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/cache/update_piece_elements", -65536, ErrorCode::kJsonBadValue},
            Case{"/cache/blocks", 1.5, ErrorCode::kJsonType},
            Case{"/hardware/sm", 90, ErrorCode::kJsonBadValue},
+           Case{"/hardware/cpu_threads", 0, ErrorCode::kJsonBadValue},
            Case{"/optimizer", "lion", ErrorCode::kJsonBadValue},
            Case{"/predicted/operators_measured", 13, ErrorCode::kJsonBadValue},
            Case{"/edits", Json::array({1}), ErrorCode::kJsonType},

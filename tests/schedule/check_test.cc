@@ -225,6 +225,25 @@ void expect_found(TaskKind kind, Change change) {
   FAIL() << "no task of that kind";
 }
 
+TEST(Check, FindsAnActivationThatLeavesBeforeItsRange) {
+  const Case c = offloaded();
+  const Schedule schedule = lower_case(c);
+  int found = 0;
+  for (const Task& offload : schedule.tasks) {
+    if (offload.kind != TaskKind::kOffload) continue;
+    // It waits for the range before instead, which may have written the activation.
+    Schedule broken = schedule;
+    for (TaskId& range : broken.tasks[offload.id].after) {
+      if (schedule.tasks[range].stream != Stream::kCompute) continue;
+      do {
+        --range;
+      } while (range > 0 && schedule.tasks[range].stream != Stream::kCompute);
+    }
+    EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty())) << "task " << offload.id;
+    ++found;
+  }
+  EXPECT_GT(found, 2);
+}
 TEST(Check, FindsAShrunkBlock) {
   expect_found(TaskKind::kFetch, [](Schedule& schedule, const Task& task) {
     schedule.buffers[task.destination].bytes -= 256;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -110,6 +111,18 @@ void log_lines(const std::string& text) {
   }
 }
 
+/// A run whose user wants fewer threads than there are cores is not warned.
+void warn_of_fewer_cores(int planned, Context& context) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (cores >= planned || cores == 0) return;
+  context.warn(fmt::format("the plan is for {} threads on the CPU, and this machine has {} core{}: "
+                           "steps may take longer than predicted",
+                           planned,
+                           cores,
+                           cores == 1 ? "" : "s"),
+               {"measure this machine with elixir-bench, and search again"});
+}
+
 }  // namespace
 
 void announce(const TrainOptions& options,
@@ -124,6 +137,7 @@ void announce(const TrainOptions& options,
           label_warning(inputs.label_use, inputs.data_files.format, inputs.labels)) {
     context.warn(warning->message, warning->help);
   }
+  warn_of_fewer_cores(inputs.run.plan.hardware.cpu_threads, context);
   if (options.dry_run) {
     context.print(report::fit(text, context.out_style()));
   } else {

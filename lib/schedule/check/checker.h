@@ -148,6 +148,7 @@ class Checker {
     program::OperatorId begins = -1;               ///< the operator that begins its way out
     std::int64_t bytes = 0;
     int offloaded_in = -1;  ///< micro-batch
+    TaskId begun = -1;      ///< as now() counts: the range with that operator
   };
   /// What an executed operator means for activations on the host.
   void movement(const Task& task, const program::Operator& op);

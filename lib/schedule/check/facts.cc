@@ -115,7 +115,7 @@ void Checker::begin_step() {
   closed_.assign(schedule_.micro_batches, false);
   losses_read_.assign(schedule_.micro_batches, 0);
   content_.assign(schedule_.buffers.size(), {});
-  for (auto& [storage, trip] : trips_) trip.offloaded_in = -1;
+  for (auto& [storage, trip] : trips_) trip.offloaded_in = trip.begun = -1;
   current_ = inputs_of_ = -1;
 }
 

@@ -19,8 +19,10 @@ void Checker::movement(const Task& task, const program::Operator& op) {
   if (!schedule_.training) return;  // nothing comes back
   switch (operators::movement_of(op.name)) {
     case operators::Movement::kNone:
-    case operators::Movement::kOffloadBegin:
     case operators::Movement::kReloadEnd:
+      return;
+    case operators::Movement::kOffloadBegin:
+      trips_[storage(op.outputs, 0)].begun = now(task);
       return;
     case operators::Movement::kOffloadEnd: {
       const Trip& trip = trips_[storage(op.arguments, 1)];
@@ -67,6 +69,9 @@ void Checker::offload(const Task& task) {
       task.micro_batch != current_) {
     problem_at(task, "moves storage {}, which is not there or not final", task.storage);
     return;
+  }
+  if (!ordered(trip->begun, now(task))) {
+    problem_at(task, "does not wait for the range that begins the way of storage {}", task.storage);
   }
   touch_storage(task, task.storage, false);
   touch_buffer(task, task.destination, true);
