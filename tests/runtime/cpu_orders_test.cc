@@ -197,9 +197,6 @@ TEST_F(CpuOrders, AThousandRandomOrdersGiveTheSameBits) {
 schedule::Schedule barest(const PlacedModel& placed) {
   schedule::Schedule schedule = placed.schedule();
   for (const fakes::Dependency& dependency : fakes::dependencies(schedule)) {
-    // That an activation leaves no sooner than the program says is seen in the issue order alone.
-    const schedule::Task& task = schedule.tasks[static_cast<std::size_t>(dependency.task)];
-    if (task.kind == schedule::TaskKind::kOffload) continue;
     schedule::Schedule fewer = fakes::without(schedule, dependency);
     if (placed.problems(fewer).empty()) schedule = std::move(fewer);
   }
@@ -239,6 +236,9 @@ bool shows(const fakes::Dependency& dependency, const schedule::Schedule& schedu
   const schedule::Task& on = schedule.tasks[static_cast<std::size_t>(dependency.on)];
   // Compute tasks run when they are issued, so those of the step before have.
   if (dependency.previous && on.stream == schedule::Stream::kCompute) return false;
+  // What leaves for the host was made by earlier ranges, and nothing writes it again: a copy that
+  // begins before the program says so is the same.
+  if (task.kind == TaskKind::kOffload && on.kind == TaskKind::kCompute) return false;
   // The copy's memory may be the system's again by then.
   return task.kind != TaskKind::kCompute ||
          (on.kind != TaskKind::kStoreGradient && on.kind != TaskKind::kReadLoss &&
