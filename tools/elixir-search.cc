@@ -17,6 +17,7 @@
 #include "program/document.h"
 #include "program/loss_scale.h"
 #include "report/screen/search_screen.h"
+#include "search/least_gpus.h"
 #include "search/search.h"
 #include "tools/common/run_tool.h"
 
@@ -28,6 +29,8 @@ struct Options {
   std::string profile, hardware;
   std::vector<std::int64_t> gpu_memory;  ///< empty: the machine's
   std::string recompute = "auto", offload = "auto";
+  bool least_gpus = false;
+  std::optional<std::int64_t> gpus, gpus_per_node, network_bytes_per_s;
   elixir::search::Request request;
 };
 
@@ -49,6 +52,8 @@ Json answer_document(const std::string& strategy) {
           {"operators_measured", nullptr},
           {"operators_total", nullptr},
           {"runners_up", Json::array()},
+          {"gpus", nullptr},
+          {"fewer_gpus", Json::array()},
           {"binding_limit", nullptr},
           {"shortfall_bytes", nullptr},
           {"minimum_gpu_memory_bytes", nullptr},
@@ -74,6 +79,7 @@ Json document_of(const elixir::search::Found& found) {
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["offloaded_bytes"] = found.recomputation.offloaded_bytes;
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
+  document["gpus"] = found.plan.world;
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
   document["candidates"] = found.candidates;
   document["operators_measured"] = found.operators_measured;
@@ -85,6 +91,16 @@ Json document_of(const elixir::search::Found& found) {
                                       {"host_bytes", candidate.host_bytes}});
   }
   return document;
+}
+
+Json document_of(const std::vector<elixir::search::TooFewGpus>& fewer) {
+  Json list = Json::array();
+  for (const elixir::search::TooFewGpus& tried : fewer) {
+    list.push_back({{"gpus", tried.gpus},
+                    {"binding_limit", name_of(tried.why.binding_limit)},
+                    {"shortfall_bytes", tried.why.shortfall_bytes}});
+  }
+  return list;
 }
 
 void warn_about_losses(const elixir::search::Found& found, elixir::tools::Context& context) {
@@ -150,6 +166,14 @@ elixir::tools::Answer compare_budgets(const Documents& documents,
   return any ? elixir::tools::Answer::kYes : elixir::tools::Answer::kNo;
 }
 
+void set_gpus(Options& options) {
+  constexpr int kMostToTry = 256;
+  elixir::search::Request& request = options.request;
+  request.gpus = static_cast<int>(options.gpus.value_or(options.least_gpus ? kMostToTry : 1));
+  if (options.gpus_per_node) request.gpus_per_node = static_cast<int>(*options.gpus_per_node);
+  if (options.network_bytes_per_s) request.network_bytes_per_s = *options.network_bytes_per_s;
+}
+
 elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const bool several = options.gpu_memory.size() > 1;
   Documents documents{elixir::program::load_profile(options.profile),
@@ -163,25 +187,36 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);
   options.request.offload = elixir::edit::kOffloads.named(options.offload);
+  set_gpus(options);
   if (several) return compare_budgets(documents, options, context);
   if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
 
   const auto start = std::chrono::steady_clock::now();
   elixir::search::Outcome outcome;
+  std::vector<elixir::search::TooFewGpus> fewer;
   {
     auto progress = context.progress();
     options.request.on_progress = [&](double part, const std::string& what) {
       constexpr std::chrono::seconds kWorthALine{2};
       if (std::chrono::steady_clock::now() - start > kWorthALine) progress->update(part, what);
     };
-    outcome =
-        elixir::search::search(documents.profile.program, documents.hardware, options.request);
+    if (options.least_gpus) {
+      elixir::search::LeastGpus least =
+          elixir::search::least_gpus(documents.profile.program, documents.hardware, options.request);
+      outcome = std::move(least.outcome);
+      fewer = std::move(least.fewer);
+    } else {
+      outcome =
+          elixir::search::search(documents.profile.program, documents.hardware, options.request);
+    }
     options.request.on_progress = nullptr;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (const auto* no = std::get_if<elixir::search::Infeasible>(&outcome)) {
     context.document() = document_of(*no, options.request.strategy);
-    context.print(elixir::report::refusal_screen(*no));
+    context.document()["fewer_gpus"] = document_of(fewer);
+    context.print(elixir::report::too_few_gpus_screen(fewer) +
+                  elixir::report::refusal_screen(*no));
     return elixir::tools::Answer::kNo;
   }
   auto& found = std::get<elixir::search::Found>(outcome);
@@ -191,8 +226,12 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   warn_about_losses(found, context);
   context.document() = document_of(found);
   context.document()["plan"] = output;
-  context.print(elixir::report::search_screen(found, documents.profile, took.count()));
-  context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
+  context.document()["fewer_gpus"] = document_of(fewer);
+  context.print(elixir::report::too_few_gpus_screen(fewer) +
+                elixir::report::search_screen(found, documents.profile, took.count()));
+  if (found.plan.world == 1) {
+    context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
+  }
   return elixir::tools::Answer::kYes;
 }
 
@@ -277,7 +316,34 @@ int main(int argc, char** argv) {
                   &request.accumulation_steps,
                   {1, 65536},
                   "micro-batches added up in a step");
-    flags.integer("--gpus", "N", &request.gpus, {1, 1}, "GPUs to plan for; this version knows one");
+    flags.group("Several GPUs");
+    flags.integer("--gpus",
+                  "N",
+                  &options.gpus,
+                  {1, elixir::plan::kMostRanks},
+                  "GPUs that train together, each with a part of every chunk and a batch of its "
+                  "own; elixir-train of this version trains on one");
+    flags.toggle("--least-gpus",
+                 &options.least_gpus,
+                 "the fewest of 1, 2, 4, 8, … for which there is a plan; --gpus is the most");
+    flags
+        .integer("--gpus-per-node",
+                 "N",
+                 &options.gpus_per_node,
+                 {1, elixir::plan::kMostRanks},
+                 "GPUs that share a machine, its host memory and its cores; a machine with more "
+                 "than the hardware profile's is taken for as much larger")
+        .default_text("8, or all of them");
+    flags
+        .bytes("--network",
+               &options.network_bytes_per_s,
+               "bytes a second from each GPU to other machines, one way")
+        .default_text("50 GB, of a link of 400 Gb/s");
+    flags.choice("--reduce-dtype",
+                 elixir::plan::kReduceDTypes,
+                 &request.reduce_dtype,
+                 "how gradients are kept once those of all GPUs are added up, in fp32; "
+                 "parameters: rounded to the parameters' dtype, half the memory");
     flags.toggle("--elixir-constants",
                  &request.elixir_constants,
                  "strategy elixir: the original's A100 figures instead of the machine's");

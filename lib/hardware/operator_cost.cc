@@ -185,18 +185,22 @@ double adam_bytes(const AdamForm& form) {
                              gradient);
 }
 
+double slowdown(const HardwareProfile& profile,
+                const std::string& work,
+                const std::string& beside) {
+  for (const Contention& cell : profile.contention) {
+    if (cell.work == work && cell.beside == beside) return std::max(1.0, cell.slowdown.median);
+  }
+  return 1;
+}
+
 HostContention contention_of(const HardwareProfile& profile) {
-  const auto slowdown = [&](const std::string& work, const std::string& beside) {
-    for (const Contention& cell : profile.contention) {
-      if (cell.work == work && cell.beside == beside) return std::max(1.0, cell.slowdown.median);
-    }
-    return 1.0;
-  };
   const auto beside = [&](const char* work, const char* first, const char* second) {
-    HostContention::Beside found{.first = slowdown(work, first), .second = slowdown(work, second)};
+    HostContention::Beside found{.first = slowdown(profile, work, first),
+                                 .second = slowdown(profile, work, second)};
     const std::string both = fmt::format("{}+{}", first, second);
     // Older documents lack it.
-    found.both = std::max({slowdown(work, both), found.first, found.second});
+    found.both = std::max({slowdown(profile, work, both), found.first, found.second});
     return found;
   };
   return {.to_device = beside("host_to_device", "device_to_host", "adam_cpu"),
@@ -204,19 +208,35 @@ HostContention contention_of(const HardwareProfile& profile) {
           .cpu = beside("adam_cpu", "host_to_device", "device_to_host")};
 }
 
+/// Of a machine's cores and memory, for one of the ranks in it.
+double host_share(const HardwareProfile& profile, const Ranks& ranks) {
+  // Without GPUs the ranks share the cores that there are.
+  if (profile.device_kind == program::DeviceKind::kCpu) return 1.0 / ranks.per_node;
+  const int gpus = std::max(1, static_cast<int>(profile.gpus.size()));
+  return 1.0 / std::min(gpus, ranks.per_node);
+}
+
 }  // namespace
 
-CostModel::CostModel(const HardwareProfile& profile)
+CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     : name_(profile.name),
       device_kind_(profile.device_kind),
-      threads_(std::max(1, profile.machine.threads)) {
-  const auto link = [](const std::vector<LinkRate>& rates) -> std::optional<LinkLine> {
+      threads_(std::max(1, profile.machine.threads)),
+      collectives_(profile, ranks),
+      host_share_(host_share(profile, ranks)) {
+  const auto link = [&](const std::vector<LinkRate>& rates) -> std::optional<LinkLine> {
+    std::optional<LinkLine> line;
+    int most = 0;
     for (const LinkRate& rate : rates) {
-      if (rate.gpus == 1) return LinkLine{rate.bytes_per_s.median, rate.latency_ns.median};
+      if (rate.gpus > ranks.per_node || rate.gpus <= most) continue;
+      most = rate.gpus;
+      line = LinkLine{rate.bytes_per_s.median / most, rate.latency_ns.median};
     }
-    return std::nullopt;
+    return line;
   };
   host_contention_ = contention_of(profile);
+  gpu_contention_ = {.compute = slowdown(profile, "matmul", "all_gather"),
+                     .collective = slowdown(profile, "all_gather", "matmul")};
   sustained_clock_ = SustainedClock(profile.sustained);
   host_to_device_ = link(profile.links.host_to_device);
   device_to_host_ = link(profile.links.device_to_host);
@@ -266,6 +286,10 @@ CostModel::CostModel(const HardwareProfile& profile)
 
 OperatorCost CostModel::cost(const Operator& op) const {
   OperatorCost cost = known_or_estimated(op);
+  if (device_kind_ == program::DeviceKind::kCpu) {
+    cost.time_ns /= host_share_;
+    cost.kernel_ns /= host_share_;
+  }
   if (op.flops > 0 && device_kind_ == program::DeviceKind::kCuda) {
     const auto rate = rate_of(matmul_flop_per_s_, compute_dtype(op));
     const double least_ns = rate ? static_cast<double>(op.flops) / *rate * kNsPerSecond : 0;
@@ -318,7 +342,9 @@ double CostModel::link_ns(const std::optional<LinkLine>& link,
                           std::int64_t bytes) const {
   if (bytes == 0) return 0;
   if (!link) missing(what);
-  return link->latency_ns + static_cast<double>(bytes) / link->bytes_per_s * kNsPerSecond;
+  const bool on_cpu = device_kind_ == program::DeviceKind::kCpu;  // a copy by the cores
+  const double bytes_per_s = link->bytes_per_s * (on_cpu ? host_share_ : 1);
+  return link->latency_ns + static_cast<double>(bytes) / bytes_per_s * kNsPerSecond;
 }
 
 double CostModel::device_copy_ns(std::int64_t bytes) const {
@@ -326,14 +352,30 @@ double CostModel::device_copy_ns(std::int64_t bytes) const {
   const double rate = need(device_copy_bytes_per_s_, "device-copy");
   return launch_ns_ + 2.0 * static_cast<double>(bytes) / rate * kNsPerSecond;
 }
+double CostModel::all_gather_ns(std::int64_t bytes) const {
+  if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
+  if (!collectives_.known()) missing("collectives");
+  return collectives_.all_gather_ns(bytes);
+}
+double CostModel::all_to_all_ns(std::int64_t bytes) const {
+  if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
+  if (!collectives_.known()) missing("collectives");
+  return collectives_.all_to_all_ns(bytes);
+}
+double CostModel::broadcast_ns(std::int64_t bytes) const {
+  if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
+  if (!collectives_.known()) missing("collectives");
+  return collectives_.broadcast_ns(bytes);
+}
 double CostModel::host_copy_ns(std::int64_t bytes) const {
   if (bytes == 0) return 0;
-  const double rate = need(host_copy_bytes_per_s_, "host-copy");
+  const double rate = host_share_ * need(host_copy_bytes_per_s_, "host-copy");
   return 2.0 * static_cast<double>(bytes) / rate * kNsPerSecond;
 }
 double CostModel::adam_cpu_ns(std::int64_t elements, const AdamForm& form) const {
   if (elements == 0) return 0;
-  return static_cast<double>(elements) / adam_rate(form, /*on_cpu=*/true) * kNsPerSecond;
+  const double rate = host_share_ * adam_rate(form, /*on_cpu=*/true);
+  return static_cast<double>(elements) / rate * kNsPerSecond;
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, const AdamForm& form) const {
   // The CPU device's compute stream runs on the same cores as the host's AdamW.

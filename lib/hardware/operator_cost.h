@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "hardware/collective_cost.h"
 #include "hardware/hardware_profile.h"
 #include "hardware/operator_table.h"
 #include "hardware/sustained_clock.h"
@@ -52,6 +53,13 @@ struct HostContention {
   Beside cpu;        ///< AdamW beside copies to the device, and to the host
 };
 
+/// How much longer work on the GPU takes beside work of the other kind; 1: not at all, or not
+/// measured.
+struct GpuContention {
+  double compute = 1;     ///< beside a collective
+  double collective = 1;  ///< beside compute
+};
+
 /// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the
 /// parameter or split with it, moments.
 struct AdamForm {
@@ -66,7 +74,9 @@ struct AdamForm {
 /// or not measured), the first call that needs it throws kJsonMissingKey, naming the measurement.
 class CostModel {
  public:
-  explicit CostModel(const HardwareProfile& profile);
+  /// For one of `ranks`: links and cores are this rank's part of what its machine has. A machine
+  /// with more GPUs than the profile's is taken for as much larger in all.
+  explicit CostModel(const HardwareProfile& profile, const Ranks& ranks = {});
   [[nodiscard]] OperatorCost cost(const program::Operator& op) const;
   /// Nanoseconds for a copy (`bytes` are read and written) or for an optimizer pass; 0 for zero
   /// bytes.
@@ -76,6 +86,13 @@ class CostModel {
   [[nodiscard]] double host_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, const AdamForm& form) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, const AdamForm& form) const;
+  /// A chunk of `bytes`, from all ranks to all; gradients of as many, from all ranks to the one that
+  /// adds up its part; `bytes` from one rank to all.
+  [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
+  [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
+  [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
+  [[nodiscard]] const CollectiveCost& collectives() const { return collectives_; }
+  [[nodiscard]] const GpuContention& gpu_contention() const { return gpu_contention_; }
   [[nodiscard]] const HostContention& host_contention() const { return host_contention_; }
   [[nodiscard]] const SustainedClock& sustained_clock() const { return sustained_clock_; }
   /// On the CPU device, all streams share the same cores, so their tasks run one after another.
@@ -103,6 +120,9 @@ class CostModel {
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;
   double launch_ns_ = 0;
   HostContention host_contention_;
+  GpuContention gpu_contention_;
+  CollectiveCost collectives_;
+  double host_share_ = 1;  ///< of the machine's cores and host memory
   SustainedClock sustained_clock_;
   std::map<std::string, double> adam_cpu_params_per_s_,
       adam_gpu_params_per_s_;                                   ///< by dtype, one rank

@@ -139,7 +139,8 @@ Json write_predicted(const Predicted& predicted) {
        {{"host_to_device_bytes", predicted.traffic.host_to_device_bytes},
         {"device_to_host_bytes", predicted.traffic.device_to_host_bytes},
         {"fetches", predicted.traffic.fetches},
-        {"evictions", predicted.traffic.evictions}}},
+        {"evictions", predicted.traffic.evictions},
+        {"collective_bytes", predicted.traffic.collective_bytes}}},
   };
 }
 
@@ -167,12 +168,19 @@ Predicted read_predicted(const JsonCursor& cursor) {
     throw measured.error(ErrorCode::kJsonBadValue, "more calls are measured than there are");
   }
   const JsonCursor traffic = cursor.at("traffic");
-  traffic.only_keys({"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions"});
+  traffic.only_keys({"host_to_device_bytes",
+                     "device_to_host_bytes",
+                     "fetches",
+                     "evictions",
+                     "collective_bytes"});
   predicted.traffic = {
       .host_to_device_bytes = read_bytes(traffic.at("host_to_device_bytes")),
       .device_to_host_bytes = read_bytes(traffic.at("device_to_host_bytes")),
       .fetches = traffic.at("fetches").non_negative(),
       .evictions = traffic.at("evictions").non_negative(),
+      // Older plans lack it; they are for one rank.
+      .collective_bytes =
+          traffic.has("collective_bytes") ? read_bytes(traffic.at("collective_bytes")) : 0,
   };
   return predicted;
 }
@@ -271,6 +279,25 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::Device
   return *isa;
 }
 
+/// Older plans name the world alone, and are for one rank.
+void read_ranks_into(Plan& plan, const JsonCursor& root) {
+  plan.world = read_int(root.at("world"), 1, kMostRanks);
+  plan.ranks_per_node = plan.world;
+  if (root.has("ranks_per_node")) {
+    const JsonCursor ranks = root.at("ranks_per_node");
+    plan.ranks_per_node = read_int(ranks, 1, plan.world);
+    if (plan.world % plan.ranks_per_node != 0) {
+      throw ranks.error(ErrorCode::kJsonBadValue,
+                        fmt::format("{} ranks cannot fill machines of {} each",
+                                    plan.world,
+                                    plan.ranks_per_node));
+    }
+  }
+  const auto reduce =
+      root.has("reduce_dtype") ? root.nullable("reduce_dtype") : std::optional<JsonCursor>();
+  if (reduce) plan.reduce_dtype = reduce->choice(kReduceDTypes);
+}
+
 }  // namespace
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
@@ -307,6 +334,9 @@ Json to_json(const Plan& plan) {
   };
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
+  document["ranks_per_node"] = plan.ranks_per_node;
+  document["reduce_dtype"] = text_or_null(
+      plan.world > 1 ? std::string(kReduceDTypes.name_of(plan.reduce_dtype)) : std::string());
   document["budgets"] = {
       {"gpu_memory_bytes", plan.budgets.gpu_memory_bytes},
       {"host_memory_bytes", plan.budgets.host_memory_bytes},
@@ -342,6 +372,8 @@ Plan parse_plan(const JsonDocument& document) {
                   "hardware",
                   "strategy",
                   "world",
+                  "ranks_per_node",
+                  "reduce_dtype",
                   "budgets",
                   "precision",
                   "optimizer",
@@ -376,7 +408,7 @@ Plan parse_plan(const JsonDocument& document) {
     plan.hardware.cpu_threads = read_int(hardware.at("cpu_threads"), 1);
   }
   plan.strategy = root.at("strategy").string();
-  plan.world = read_int(root.at("world"), 1);
+  read_ranks_into(plan, root);
   const JsonCursor budgets = root.at("budgets");
   budgets.only_keys({"gpu_memory_bytes", "host_memory_bytes", "gpu_context_bytes"});
   plan.budgets = {

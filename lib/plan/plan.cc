@@ -28,6 +28,35 @@ std::unordered_map<std::string, std::int32_t> positions_of(const program::Progra
   return positions;
 }
 
+/// That shards are equal, and that no parameter's block of elements lies in two of them.
+void check_shards(const Plan& plan,
+                  std::size_t position,
+                  const program::Program& program,
+                  const std::unordered_map<std::string, std::int32_t>& positions) {
+  const Chunk& chunk = plan.chunks[position];
+  const std::int64_t element_bytes = program::element_bytes(chunk.dtype);
+  const std::int64_t unit_bytes = kPieceUnitElements * element_bytes;
+  if (chunk.bytes % (plan.world * unit_bytes) != 0) {
+    inconsistent(fmt::format("chunk {} has {} bytes, which {} ranks cannot share in units of {}",
+                             position,
+                             chunk.bytes,
+                             plan.world,
+                             unit_bytes));
+  }
+  for (const ChunkParameter& entry : chunk.parameters) {
+    const std::int64_t bytes = program.parameters[positions.at(entry.name)].tensor.bytes();
+    if (entry.offset_bytes % unit_bytes + std::min(bytes, unit_bytes) > unit_bytes) {
+      inconsistent(fmt::format(
+          "parameter {} starts at byte {} of chunk {}: the end of a shard would cut a block of {} "
+          "elements",
+          entry.name,
+          entry.offset_bytes,
+          position,
+          kPieceUnitElements));
+    }
+  }
+}
+
 /// Offsets, sizes and dtypes of one chunk's parameters.
 void check_chunk(const Plan& plan,
                  std::size_t position,
@@ -92,15 +121,18 @@ void check_chunk(const Plan& plan,
                                position));
     }
   }
-  const DType gradients = plan.accumulation_steps > 1 ? DType::kFloat32 : chunk.dtype;
+  const DType gradients = summed_dtype(plan, chunk.dtype);
   if (trained && plan.optimizer != program::Optimizer::kNone && chunk.gradient_dtype != gradients) {
-    inconsistent(fmt::format("chunk {} keeps its gradients in {}; with {} micro-batches it is {}",
-                             position,
-                             name_of(chunk.gradient_dtype),
-                             plan.accumulation_steps,
-                             name_of(gradients)));
+    inconsistent(
+        fmt::format("chunk {} keeps its gradients in {}; with {} micro-batches and {} ranks it is {}",
+                    position,
+                    name_of(chunk.gradient_dtype),
+                    plan.accumulation_steps,
+                    plan.world,
+                    name_of(gradients)));
   }
-  if (chunk.kind == Chunk::Kind::kPublic && chunk.parameter_home == Home::kHost &&
+  if (plan.world > 1) check_shards(plan, position, program, positions);
+  if (chunk.kind == Chunk::Kind::kPublic && needs_block(plan, chunk) &&
       (plan.cache.blocks < 1 || plan.cache.block_bytes < chunk.bytes)) {
     inconsistent(fmt::format("chunk {} has {} bytes, the cache {} blocks of {} bytes",
                              position,
@@ -134,8 +166,21 @@ bool is_trained(const Chunk& chunk, const program::Program& program) {
       });
 }
 
-std::int64_t bytes_as(const Chunk& chunk, DType dtype) {
-  return chunk.bytes / program::element_bytes(chunk.dtype) * program::element_bytes(dtype);
+DType summed_dtype(const Plan& plan, DType dtype) {
+  const bool rounds = plan.world == 1 || plan.reduce_dtype == ReduceDType::kParameters;
+  return plan.accumulation_steps == 1 && rounds ? dtype : DType::kFloat32;
+}
+
+std::int64_t shard_elements(const Plan& plan, const Chunk& chunk) {
+  return chunk.bytes / program::element_bytes(chunk.dtype) / plan.world;
+}
+
+std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
+  return shard_elements(plan, chunk) * program::element_bytes(dtype);
+}
+
+bool needs_block(const Plan& plan, const Chunk& chunk) {
+  return plan.world > 1 || chunk.parameter_home == Home::kHost;
 }
 
 std::vector<Place> locate_parameters(const Plan& plan, const program::Program& program) {
@@ -178,6 +223,10 @@ void check_against(const Plan& plan, const program::Program& program) {
     throw Error(info);
   }
   if (plan.accumulation_steps < 1) inconsistent("accumulation_steps is less than 1");
+  if (plan.ranks_per_node < 1 || plan.world % plan.ranks_per_node != 0) {
+    inconsistent(fmt::format(
+        "{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
+  }
   const auto positions = positions_of(program);
   std::vector<bool> seen(program.parameters.size(), false);
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {

@@ -8,6 +8,12 @@
 // Layout rule: inside a chunk, parameters are dense, start at multiples of 256 bytes and are padded
 // with zeros. The gradient, master and moment buffers of a chunk have the same *element* layout in
 // their own dtype.
+//
+// A plan is for one rank. With several (`world`), a chunk is cut into as many equal shards, and rank
+// r holds the r-th of everything that the chunk keeps between uses; homes are those of the shard.
+// Shards are multiples of kPieceUnitElements, and no block of so many elements of a parameter,
+// counted from its start, lies in two shards: so the sums of squares for the gradient norm are the
+// same under every plan (docs/design/arithmetic.md).
 
 #include <cstdint>
 #include <optional>
@@ -23,8 +29,11 @@ namespace elixir::plan {
 /// Parameters, gradients and shards start at multiples of this.
 inline constexpr std::int64_t kAlignmentBytes = 256;
 
-/// Pieces of optimizer state are multiples of this.
+/// Pieces of optimizer state and shards are multiples of this.
 inline constexpr std::int64_t kPieceUnitElements = 65'536;
+
+/// GPUs that a plan may be for.
+inline constexpr int kMostRanks = 4096;
 
 enum class Home : std::uint8_t { kDevice, kHost };
 
@@ -52,8 +61,7 @@ struct Chunk {
   enum class Kind : std::uint8_t { kPublic, kPrivate } kind = Kind::kPublic;
   Home parameter_home = Home::kDevice;
   Home gradient_home = Home::kDevice;
-  program::DType gradient_dtype =
-      program::DType::kFloat32;         ///< parameters' own with one micro-batch, otherwise fp32
+  program::DType gradient_dtype = program::DType::kFloat32;  ///< see summed_dtype()
   Home optimizer_home = Home::kDevice;  ///< where master and moments are, and AdamW runs
   /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
   /// and back.
@@ -100,6 +108,12 @@ inline constexpr NameTable<Arithmetic, 2> kArithmetics{
 /// and offloading.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
+/// In what gradients are kept once those of all ranks are added up, which happens in fp32 and in
+/// rank order. Parameters': rounded to their dtype.
+enum class ReduceDType : std::uint8_t { kFloat32, kParameters };
+inline constexpr NameTable<ReduceDType, 2> kReduceDTypes{
+    {{ReduceDType::kFloat32, "fp32"}, {ReduceDType::kParameters, "parameters"}}};
+
 struct ProgramOfPlan {
   std::string role;         ///< "train" (later "evaluate")
   std::string fingerprint;  ///< before any edit
@@ -116,6 +130,7 @@ struct HardwareOfPlan {
   int cpu_threads = 0;
 };
 
+/// Of one rank.
 struct Budgets {
   std::int64_t gpu_memory_bytes =
       0;  ///< CPU device: device-arena bytes; CUDA: process bytes as NVML reports
@@ -131,6 +146,7 @@ struct Traffic {
   std::int64_t device_to_host_bytes = 0;
   std::int64_t fetches = 0;
   std::int64_t evictions = 0;
+  std::int64_t collective_bytes = 0;  ///< of chunks gathered and reduced, all shards
 };
 
 struct StreamTime {
@@ -155,7 +171,9 @@ struct Plan {
   std::vector<ProgramOfPlan> programs;
   HardwareOfPlan hardware;
   std::string strategy;
-  int world = 1;
+  int world = 1;           ///< ranks that train together, each with a GPU
+  int ranks_per_node = 1;  ///< ranks that share a machine's memory and links; divides `world`
+  ReduceDType reduce_dtype = ReduceDType::kFloat32;
   Budgets budgets;
   program::Precision precision = program::Precision::kAsSaved;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
@@ -181,8 +199,18 @@ struct Plan {
 /// has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
 [[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);
 
-/// Bytes of a chunk's layout in another dtype (gradients, fp32 master and moments).
-[[nodiscard]] std::int64_t bytes_as(const Chunk& chunk, program::DType dtype);
+/// The dtype in which a chunk of `dtype` keeps its gradients: its own where one gradient is all
+/// there is, fp32 where several micro-batches or ranks add up, unless the plan rounds their sum.
+[[nodiscard]] program::DType summed_dtype(const Plan& plan, program::DType dtype);
+/// What a rank holds of a chunk. All of it where there is one rank.
+[[nodiscard]] std::int64_t shard_elements(const Plan& plan, const Chunk& chunk);
+/// Its bytes in a dtype (parameters, gradients, fp32 master and moments).
+[[nodiscard]] std::int64_t shard_bytes(const Plan& plan,
+                                       const Chunk& chunk,
+                                       program::DType dtype);
+/// Whether operators read the chunk in a block instead of at home: because it lives on the host, or
+/// because this rank has only a shard.
+[[nodiscard]] bool needs_block(const Plan& plan, const Chunk& chunk);
 
 /// Where a parameter of a program is.
 struct Place {

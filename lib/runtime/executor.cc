@@ -335,8 +335,9 @@ void Executor::issue(const Task& task) {
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
                         parts_.buffers.at(task.source),
-                        plan::bytes_as(parts_.plan.chunks[task.chunk],
-                                       parts_.plan.chunks[task.chunk].gradient_dtype));
+                        plan::shard_bytes(parts_.plan,
+                                          parts_.plan.chunks[task.chunk],
+                                          parts_.plan.chunks[task.chunk].gradient_dtype));
     case TaskKind::kUpdate:
       return task.elements > 0 ? issue_update_of_piece(task) : issue_update(task);
     case TaskKind::kLoadState:

@@ -38,8 +38,15 @@ BufferId add_buffer(std::vector<Buffer>& buffers,
 
 class ChunkBufferMaker {
  public:
-  ChunkBufferMaker(const plan::Plan& plan, const std::vector<bool>& trained, int micro_batches)
-      : plan_(plan), trained_(trained), micro_batches_(micro_batches) {}
+  ChunkBufferMaker(const plan::Plan& plan,
+                   const std::vector<bool>& trained,
+                   int micro_batches,
+                   const GradientBlocks& blocks)
+      : plan_(plan),
+        trained_(trained),
+        micro_batches_(micro_batches),
+        gradient_block_of_(blocks.of_chunk),
+        gradient_blocks_(blocks.count) {}
 
   void add_chunks() {
     buffers_.of_chunk.resize(plan_.chunks.size());
@@ -68,6 +75,24 @@ class ChunkBufferMaker {
     }
   }
 
+  void add_reductions() {
+    if (largest_collected_ == 0) return;
+    std::vector<BufferId> shared;
+    for (std::int32_t b = 0; b < gradient_blocks_; ++b) {
+      shared.push_back(
+          add(Arena::kDevice, BufferRole::kGradientBlock, -1, largest_public_collected_));
+    }
+    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
+      if (gradient_block_of_[c] < 0) continue;
+      buffers_.of_chunk[c].gradient_block = shared[static_cast<std::size_t>(gradient_block_of_[c])];
+    }
+    buffers_.exchange = add(Arena::kDevice, BufferRole::kExchange, -1, largest_collected_);
+    for (int i = 0; reduces_to_host_ && i < kReducedStagingBuffers; ++i) {
+      buffers_.reduced_staging.push_back(
+          add(Arena::kDevice, BufferRole::kReducedStaging, -1, largest_reduced_));
+    }
+  }
+
   StepBuffers take() { return std::move(buffers_); }
 
  private:
@@ -78,8 +103,11 @@ class ChunkBufferMaker {
   void add_chunk(std::int32_t c) {
     const Chunk& chunk = plan_.chunks[c];
     ChunkBuffers& mine = buffers_.of_chunk[c];
-    mine.parameters = add(arena_of(chunk.parameter_home), BufferRole::kParameters, c, chunk.bytes);
-    if (chunk.parameter_home == Home::kHost && chunk.kind == Chunk::Kind::kPrivate) {
+    mine.parameters = add(arena_of(chunk.parameter_home),
+                          BufferRole::kParameters,
+                          c,
+                          plan::shard_bytes(plan_, chunk, chunk.dtype));
+    if (plan::needs_block(plan_, chunk) && chunk.kind == Chunk::Kind::kPrivate) {
       mine.private_block = add(Arena::kDevice, BufferRole::kPrivateBlock, c, chunk.bytes);
     }
     if (trained_[c]) add_training(c);
@@ -89,19 +117,24 @@ class ChunkBufferMaker {
   void add_training(std::int32_t c) {
     const Chunk& chunk = plan_.chunks[c];
     ChunkBuffers& mine = buffers_.of_chunk[c];
-    const std::int64_t gradient_bytes = plan::bytes_as(chunk, chunk.gradient_dtype);
+    const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
     if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
-      mine.landing = add(Arena::kHost, BufferRole::kGradientLanding, c, chunk.bytes);
+      // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
+      mine.landing = add(Arena::kHost,
+                         BufferRole::kGradientLanding,
+                         c,
+                         plan_.world > 1 ? gradient_bytes : chunk.bytes);
     }
-    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
+    if (plan_.world > 1) add_collecting(c, gradient_bytes);
+    const std::int64_t elements = plan::shard_elements(plan_, chunk);
     const Arena optimizer = arena_of(chunk.optimizer_home);
     mine.master =
         plan::master_is_parameter(chunk)
             ? mine.parameters
             : add(optimizer, BufferRole::kMaster, c, elements * plan::master_bytes(plan_, chunk));
     if (plan_.optimizer != program::Optimizer::kSgd) {
-      const std::int64_t moment_bytes = plan::bytes_as(chunk, plan_.moment_dtype);
+      const std::int64_t moment_bytes = plan::shard_bytes(plan_, chunk, plan_.moment_dtype);
       add(optimizer, BufferRole::kMoment1, c, moment_bytes);
       add(optimizer, BufferRole::kMoment2, c, moment_bytes);
     }
@@ -111,8 +144,23 @@ class ChunkBufferMaker {
     }
     // In fp32, updated parameters are copied from the master itself.
     if (chunk.parameter_home != chunk.optimizer_home && chunk.dtype != DType::kFloat32) {
-      largest_parameters_[side] = std::max(largest_parameters_[side], chunk.bytes);
+      largest_parameters_[side] =
+          std::max(largest_parameters_[side], plan::shard_bytes(plan_, chunk, chunk.dtype));
     }
+  }
+
+  /// Where the chunk's gradients are collected, and which sizes their sums over the ranks have.
+  void add_collecting(std::int32_t c, std::int64_t reduced_bytes) {
+    const Chunk& chunk = plan_.chunks[c];
+    if (chunk.kind == Chunk::Kind::kPrivate) {
+      buffers_.of_chunk[c].gradient_block =
+          add(Arena::kDevice, BufferRole::kGradientBlock, c, chunk.bytes);
+    } else {
+      largest_public_collected_ = std::max(largest_public_collected_, chunk.bytes);
+    }
+    largest_collected_ = std::max(largest_collected_, chunk.bytes);
+    largest_reduced_ = std::max(largest_reduced_, reduced_bytes);
+    reduces_to_host_ = reduces_to_host_ || chunk.gradient_home == Home::kHost;
   }
 
   std::vector<BufferId> add_staging(Home home, std::int64_t bytes) {
@@ -130,7 +178,11 @@ class ChunkBufferMaker {
   const plan::Plan& plan_;
   const std::vector<bool>& trained_;  // by chunk
   const int micro_batches_;
+  const std::vector<std::int32_t>& gradient_block_of_;  // by chunk
+  const std::int32_t gradient_blocks_;
   StepBuffers buffers_;
+  std::int64_t largest_collected_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
+  bool reduces_to_host_ = false;
   std::array<std::int64_t, 2> largest_gradients_{}, largest_parameters_{};  // by optimizer home
 };
 
@@ -138,12 +190,14 @@ class ChunkBufferMaker {
 
 StepBuffers chunk_buffers(const plan::Plan& plan,
                           const std::vector<bool>& trained,
-                          int micro_batches) {
-  ChunkBufferMaker maker(plan, trained, micro_batches);
+                          int micro_batches,
+                          const GradientBlocks& blocks) {
+  ChunkBufferMaker maker(plan, trained, micro_batches, blocks);
   maker.add_chunks();
   maker.add_blocks();
   maker.add_staging();
   maker.add_update_pieces();
+  maker.add_reductions();
   return maker.take();
 }
 
@@ -205,9 +259,14 @@ std::int64_t gradient_sums_bytes(const program::Program& program) {
   return sums * static_cast<std::int64_t>(sizeof(float)) + kClipBytes;
 }
 
-BufferId add_gradient_sums(std::vector<Buffer>& buffers, const program::Program& program) {
-  return add_buffer(
-      buffers, Arena::kDevice, BufferRole::kGradientSums, -1, gradient_sums_bytes(program));
+SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
+                              const program::Program& program,
+                              int world) {
+  const auto add = [&](BufferRole role) {
+    return add_buffer(buffers, Arena::kDevice, role, -1, gradient_sums_bytes(program));
+  };
+  const BufferId of_all = add(BufferRole::kGradientSums);
+  return {.of_rank = world > 1 ? add(BufferRole::kRankSums) : of_all, .of_all = of_all};
 }
 
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {

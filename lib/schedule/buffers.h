@@ -8,9 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedule/gradient_blocks.h"
 #include "schedule/schedule.h"
 
 namespace elixir::schedule {
+
+/// For sums over the ranks on their way to the host: one is filled while the other leaves.
+inline constexpr int kReducedStagingBuffers = 2;
 
 /// The buffers of one chunk; -1: not needed.
 struct ChunkBuffers {
@@ -19,6 +23,7 @@ struct ChunkBuffers {
   BufferId gradients = -1;
   BufferId landing = -1;
   BufferId master = -1;  ///< may be the parameters themselves, where the plan says so
+  BufferId gradient_block = -1;
 };
 
 struct StepBuffers {
@@ -30,22 +35,33 @@ struct StepBuffers {
   /// none.
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
   std::vector<BufferId> update_pieces;  ///< empty when no optimizer state goes through the device
-  BufferId gradient_sums = -1;          ///< -1: nothing is trained
+  /// What passes write, and what clipping reads; the same with one rank. -1: nothing is trained.
+  BufferId rank_sums = -1, gradient_sums = -1;
+  BufferId exchange = -1;                 ///< -1: one rank, or nothing is trained
+  std::vector<BufferId> reduced_staging;  ///< empty unless gradients of several ranks go to the host
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
-/// gradients and optimizer state. `micro_batches` is their number in a step.
+/// gradients and optimizer state. `micro_batches` is their number in a step. `blocks`: those of
+/// gradient_blocks().
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
-                                        int micro_batches);
+                                        int micro_batches,
+                                        const GradientBlocks& blocks);
 /// Adds the model's buffers, inputs and constants, which are on the device under every plan, and the
 /// host's memory for activations that the program offloads.
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);
 
-/// Adds the sums of squares of gradients, which every plan that trains has.
-BufferId add_gradient_sums(std::vector<Buffer>& buffers, const program::Program& program);
+/// Where sums of squares of gradients are made, and where all ranks' are; the same with one rank.
+struct SumsBuffers {
+  BufferId of_rank = -1, of_all = -1;
+};
+/// Adds them, which every plan that trains has.
+SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
+                              const program::Program& program,
+                              int world);
 
 /// What the buffers of one arena take, each as rounded_allocation() counts.
 [[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);

@@ -13,8 +13,8 @@ namespace {
 
 using plan::Chunk;
 
-bool is_cached(const Chunk& chunk) {
-  return chunk.parameter_home == plan::Home::kHost && chunk.kind == Chunk::Kind::kPublic;
+bool is_cached(const plan::Plan& plan, const Chunk& chunk) {
+  return plan::needs_block(plan, chunk) && chunk.kind == Chunk::Kind::kPublic;
 }
 
 /// Positions in `loads`, by `free_after`, then by need.
@@ -43,7 +43,7 @@ std::vector<Load> choose_loads(const program::Lifetimes& lifetimes,
     for (const program::OperatorId op : program_needs.readers) {
       for (const std::int32_t parameter : lifetimes.parameters_used[op]) {
         const std::int32_t chunk = places[parameter].chunk;
-        if (is_cached(plan.chunks[chunk])) uses.add(chunk);
+        if (is_cached(plan, plan.chunks[chunk])) uses.add(chunk);
       }
       if (uses.nothing_added()) continue;
       uses.end_step();

@@ -21,7 +21,7 @@ struct Load {
   std::int32_t victim = -1;      ///< chunk evicted from the block; -1: none
   std::int64_t needed_at = -1;   ///< position
   std::int64_t free_after = -1;  ///< position; -1: free from the start of the step
-  TaskId fetch = -1;             ///< set once it is issued
+  TaskId loaded = -1;            ///< the task that ends it, set once it is issued
 };
 
 /// Sorted by need. Throws kInconsistentPlan when a call needs more chunks than there are blocks.
@@ -49,7 +49,7 @@ class LoadQueue {
   [[nodiscard]] bool frees_at(std::int64_t here) const {
     return next_freed_ < by_free_.size() && loads_[by_free_[next_freed_]].free_after == here;
   }
-  /// Whoever issues it sets its `fetch`.
+  /// Whoever issues it sets its `loaded`.
   Load& next_freed() { return loads_[by_free_[next_freed_++]]; }
 
  private:

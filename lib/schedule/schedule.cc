@@ -46,6 +46,16 @@ std::string_view name_of(TaskKind kind) {
       return "offload";
     case TaskKind::kReload:
       return "reload";
+    case TaskKind::kGather:
+      return "gather";
+    case TaskKind::kReduce:
+      return "reduce";
+    case TaskKind::kStoreShard:
+      return "store_shard";
+    case TaskKind::kGatherSums:
+      return "gather_sums";
+    case TaskKind::kShareBuffers:
+      return "share_buffers";
   }
   return "unknown";
 }

@@ -24,9 +24,12 @@
 //    that forward runs.
 //  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
 //    on the host where micro-batches are added up there.
+//  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches and
+//    random numbers. A chunk is readable in a block from its kGather on. Collective tasks are issued
+//    in the same order everywhere, because nothing of a schedule depends on the rank.
 //  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
-//    before the next one issues anything but loads, fetches, and compute up to its first loss or
-//    gradient. So at most two steps are under way, and a gradient that is not finite is still there
+//    before the next one issues anything but loads, fetches, gathers, and compute up to its first loss
+//    or gradient. So at most two steps are under way, and a gradient that is not finite is still there
 //    when it is found.
 
 #include <cstdint>
@@ -60,7 +63,7 @@ enum class Arena : std::uint8_t { kDevice, kHost };
 enum class BufferRole : std::uint8_t {
   kParameters,       ///< a chunk's parameters at their home
   kBlock,            ///< one block of the rCache; `chunk` is -1
-  kPrivateBlock,     ///< the block of a private chunk whose parameters live on the host
+  kPrivateBlock,     ///< the block of a private chunk that operators do not read at home
   kGradients,        ///< a chunk's gradients at their home, in gradient_dtype
   kGradientLanding,  ///< host, one per chunk, parameters' dtype: where a micro-batch's gradients
                      ///< land before they are added up
@@ -78,6 +81,13 @@ enum class BufferRole : std::uint8_t {
   kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
+  // With several ranks:
+  kGradientBlock,   ///< device: a chunk's gradients before the ranks add them up, in the parameters'
+                    ///< dtype; `chunk` is -1, or a private chunk
+  kExchange,        ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
+  kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
+                    ///< turns
+  kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
 };
 
 struct Buffer {
@@ -91,7 +101,8 @@ struct Buffer {
 enum class TaskKind : std::uint8_t {
   kLoadInputs,  ///< h2d: the micro-batch's inputs into the input buffers
   kCompute,     ///< compute: operators [first, last) of `program` that are executed
-  kFetch,       ///< h2d: chunk's parameters, home -> block `destination`
+  kFetch,       ///< h2d: chunk's parameters, home -> block `destination`; of several ranks each its
+                ///< shard, to the shard's place in the block
   kEvict,  ///< compute: the block `source` of `chunk` is given up; moves nothing (parameters are
            ///< clean)
   kStoreGradient,  ///< one parameter's gradient from the operator's storage into `destination` at
@@ -118,7 +129,19 @@ enum class TaskKind : std::uint8_t {
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
              ///< end this in the program
   kReload,   ///< h2d: back from there into the storage that backward reads, likewise
-  // Places for later work: gather, reduce (collective), disk.
+  // Places for later work: disk.
+
+  // With several ranks, on the collective stream unless it says otherwise. Gradients go to their
+  // chunk's block by kStoreGradient.
+  kGather,       ///< all shards of a chunk's parameters to the block `destination` of every rank. A
+                 ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
+  kReduce,       ///< the gradients of a chunk in block `source` of every rank: each rank gets its
+                 ///< shard from all of them, and adds them up in fp32, in rank order, into (micro-batch
+                 ///< 0) or on top of `destination`: the gradients at home, or staging for the host
+  kStoreShard,   ///< d2h: from staging `source` into the gradients (one micro-batch) or the landing
+                 ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
+  kGatherSums,   ///< `source` of all ranks -> `destination`: every sum of squares is one rank's
+  kShareBuffers  ///< the module's buffers that the step changed: every rank gets those of rank 0
 };
 [[nodiscard]] std::string_view name_of(TaskKind kind);
 

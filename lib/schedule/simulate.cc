@@ -31,6 +31,8 @@ Category category_of(BufferRole role) {
       return Category::kParameter;
     case BufferRole::kGradients:
     case BufferRole::kGradientLanding:
+    case BufferRole::kGradientBlock:
+    case BufferRole::kReducedStaging:
       return Category::kGradient;
     case BufferRole::kMaster:
     case BufferRole::kMoment1:
@@ -48,6 +50,8 @@ Category category_of(BufferRole role) {
     case BufferRole::kUpdatePiece:
     case BufferRole::kHostStaging:
     case BufferRole::kGradientSums:
+    case BufferRole::kRankSums:
+    case BufferRole::kExchange:
       break;
   }
   return Category::kTemporary;
@@ -107,8 +111,7 @@ class Memory {
 double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const auto elements = [&] {
     const plan::Chunk& chunk = plan.chunks[task.chunk];
-    if (task.elements > 0) return task.elements;
-    return chunk.bytes / program::element_bytes(chunk.dtype);
+    return task.elements > 0 ? task.elements : plan::shard_elements(plan, chunk);
   };
   // A copy's rate counts a byte read and a byte written for each of `bytes`. These passes state the
   // bytes they touch, so half of them is copied.
@@ -142,6 +145,21 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
       return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), form)
                                          : cost.adam_gpu_ns(elements(), form);
     }
+    case TaskKind::kGather:
+      return cost.all_gather_ns(task.bytes);
+    case TaskKind::kReduce: {
+      // The pass that adds up reads a shard from every rank, and writes one.
+      const plan::Chunk& chunk = plan.chunks[task.chunk];
+      const std::int64_t sum_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
+      const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
+      return cost.all_to_all_ns(task.bytes) +
+             cost.device_copy_ns((task.bytes + (adds ? 2 : 1) * sum_bytes) / 2);
+    }
+    case TaskKind::kStoreShard:
+      return cost.device_to_host_ns(task.bytes);
+    case TaskKind::kGatherSums:
+    case TaskKind::kShareBuffers:
+      return cost.broadcast_ns(task.bytes);
     case TaskKind::kCompute:
     case TaskKind::kEvict:
     case TaskKind::kClip:
@@ -161,8 +179,9 @@ Timeline::Use use_of(const Task& task) {
     case Stream::kCpu:
       return Timeline::Use::kHostMemory;
     case Stream::kCompute:
+      return Timeline::Use::kCompute;
     case Stream::kCollective:
-      break;
+      return Timeline::Use::kCollective;
   }
   return Timeline::Use::kNothing;
 }
@@ -182,7 +201,10 @@ class Simulator : public TaskSink {
         plan_(plan),
         cost_(cost),
         operators_(operators),
-        timeline_(cost.streams_serialize(), cost.host_contention(), cost.sustained_clock()) {}
+        timeline_(cost.streams_serialize(),
+                  cost.host_contention(),
+                  cost.sustained_clock(),
+                  cost.gpu_contention()) {}
 
   void begin(const std::vector<Buffer>& buffers) override {
     memory_.emplace(buffers, program_, changes_);
@@ -205,6 +227,9 @@ class Simulator : public TaskSink {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
     if (task.stream == Stream::kDeviceToHost) result_.traffic.device_to_host_bytes += task.bytes;
+    if (task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce) {
+      result_.traffic.collective_bytes += task.bytes;
+    }
     if (task.kind == TaskKind::kFetch) ++result_.traffic.fetches;
     if (task.kind == TaskKind::kEvict) ++result_.traffic.evictions;
   }

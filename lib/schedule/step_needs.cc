@@ -69,6 +69,23 @@ OperatorId inputs_last_read(const ProgramNeeds& needs, const program::Program& p
   return last;
 }
 
+void note_changed_buffers(ProgramNeeds& needs, const program::Program& program) {
+  std::vector<bool> changes(program.storages.size(), false);
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.mutated) changes[buffer.tensor.storage] = true;
+  }
+  for (const program::Operator& op : program.operators) {
+    if (!needs.executed[op.id] || !needs.runs[op.id]) continue;
+    const auto note = [&](const program::TensorRef& tensor) {
+      if (!changes[tensor.storage]) return;
+      if (needs.buffers_first_use < 0) needs.buffers_first_use = op.id;
+      needs.buffers_last_use = op.id;
+    };
+    program::for_each_tensor(op.arguments, note);
+    program::for_each_tensor(op.outputs, note);
+  }
+}
+
 }  // namespace
 
 ProgramNeeds program_needs(const program::Program& program,
@@ -91,6 +108,7 @@ ProgramNeeds program_needs(const program::Program& program,
   }
   needs.loss_ready = loss_ready(needs, program);
   needs.inputs_last_read = inputs_last_read(needs, program);
+  if (training) note_changed_buffers(needs, program);
   if (training) note_gradients(needs, program, lifetimes);
   note_left_over(needs, program, lifetimes);
   for (OperatorId op = 0; op < static_cast<OperatorId>(operators); ++op) {

@@ -36,6 +36,8 @@ struct ProgramNeeds {
   std::vector<program::StorageId> left_over;
   program::OperatorId loss_ready = -1;
   program::OperatorId inputs_last_read = -1;
+  /// Of the module's buffers that the step changes; -1: it changes none.
+  program::OperatorId buffers_first_use = -1, buffers_last_use = -1;
   std::vector<operators::Movement> movements;  ///< by operator; none without training
 };
 

@@ -122,7 +122,8 @@ class SteadyRun {
   }
 
   /// How much longer a task takes beside the others that run now.
-  [[nodiscard]] double slowdown(Timeline::Use use, const std::array<int, 4>& users) const {
+  [[nodiscard]] double slowdown(Timeline::Use use,
+                                const std::array<int, Timeline::kUses>& users) const {
     const hardware::HostContention& contention = timeline_.contention_;
     const auto count = [&](Timeline::Use of) { return users[static_cast<std::size_t>(of)]; };
     const auto beside = [](const hardware::HostContention::Beside& by, int first, int second) {
@@ -142,6 +143,10 @@ class SteadyRun {
         return to_host * beside(contention.to_host, to_device, cpu);
       case Timeline::Use::kHostMemory:
         return beside(contention.cpu, to_device, to_host);
+      case Timeline::Use::kCompute:
+        return count(Timeline::Use::kCollective) > 0 ? timeline_.gpu_contention_.compute : 1;
+      case Timeline::Use::kCollective:
+        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.collective : 1;
     }
     return 1;
   }
@@ -152,7 +157,7 @@ class SteadyRun {
 
   /// To the next end of a task.
   void advance() {
-    std::array<int, 4> users{};
+    std::array<int, Timeline::kUses> users{};
     for (const Lane& lane : lanes_) {
       if (lane.runs) ++users[static_cast<std::size_t>(use_of(lane))];
     }

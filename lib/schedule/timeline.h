@@ -7,6 +7,7 @@
 // matrix products fill much of the step, they take longer than one by one, as measured.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -22,13 +23,18 @@ namespace elixir::schedule {
 class Timeline {
  public:
   /// What a task uses besides its stream.
-  enum class Use : std::uint8_t { kNothing, kToDevice, kToHost, kHostMemory };
+  enum class Use : std::uint8_t { kNothing, kToDevice, kToHost, kHostMemory, kCompute, kCollective };
+  static constexpr std::size_t kUses = 6;
 
   /// `serial`: only one task runs at a time, in issue order.
   Timeline(bool serial,
            const hardware::HostContention& contention,
-           hardware::SustainedClock clock = {})
-      : serial_(serial), contention_(contention), clock_(std::move(clock)) {}
+           hardware::SustainedClock clock = {},
+           const hardware::GpuContention& gpu_contention = {})
+      : serial_(serial),
+        contention_(contention),
+        gpu_contention_(gpu_contention),
+        clock_(std::move(clock)) {}
 
   /// The next task of the step, in issue order. `after` are tasks of this step. `product_ns` of its
   /// duration are matrix products.
@@ -58,6 +64,7 @@ class Timeline {
 
   bool serial_;
   hardware::HostContention contention_;
+  hardware::GpuContention gpu_contention_;
   hardware::SustainedClock clock_;
   std::vector<Entry> tasks_;
   std::vector<TaskId> after_;

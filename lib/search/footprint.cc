@@ -46,11 +46,14 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
         .bytes = of.bytes, .dtype = of.dtype, .kind = of.kind, .gradient_dtype = of.gradient_dtype};
     for (std::size_t s = 0; s < kStateCount; ++s) {
       set_homes(alone.chunks.front(), static_cast<State>(s));
-      const schedule::StepBuffers buffers =
-          schedule::chunk_buffers(alone, {packing.trained[c]}, blank.accumulation_steps);
+      const schedule::StepBuffers buffers = schedule::chunk_buffers(
+          alone, {packing.trained[c]}, blank.accumulation_steps, {.of_chunk = {-1}});
       ArenaBytes& own = result[c].own[s];
       for (const schedule::Buffer& buffer : buffers.all) {
         const std::int64_t bytes = rounded_allocation(buffer.bytes);
+        const bool shared = buffer.role == schedule::BufferRole::kExchange ||
+                            buffer.role == schedule::BufferRole::kReducedStaging;
+        if (shared) continue;  // of all chunks
         if (buffer.role == schedule::BufferRole::kHostStaging) {
           result[c].staging += bytes;
         } else {
@@ -68,10 +71,11 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
 }
 
 Footprint::Footprint(const Packing& packing,
-                     program::DType moments,
+                     const plan::Plan& blank,
+                     std::int32_t gradient_blocks,
                      const std::vector<ChunkBytes>& chunks,
                      const std::vector<std::vector<std::int32_t>>& use_sets)
-    : resident_(1), streamed_optimizer_(1), rest_(1) {
+    : resident_(1), streamed_optimizer_(1), rest_(1), several_ranks_(blank.world > 1) {
   const auto add = [](std::vector<ArenaBytes>& sums, const ChunkBytes& chunk, State state) {
     sums.push_back(sum(sums.back(), chunk.own[static_cast<std::size_t>(state)]));
   };
@@ -88,7 +92,7 @@ Footprint::Footprint(const Packing& packing,
   constexpr std::int64_t kFewestElements = 4 << 20, kMostElements = 32 << 20, kPieces = 2048;
   std::int64_t largest = 0, total = 0;
   for (const Chunk& chunk : packing.chunks) {
-    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
+    const std::int64_t elements = plan::shard_elements(blank, chunk);
     largest = std::max(largest, elements);
     total += elements;
   }
@@ -98,7 +102,29 @@ Footprint::Footprint(const Packing& packing,
   pieces_bytes_ =
       schedule::kUpdatePieces *
       rounded_allocation(
-          schedule::update_piece_layout(piece_elements_, moments, packing.chunks).bytes);
+          schedule::update_piece_layout(piece_elements_, blank.moment_dtype, packing.chunks).bytes);
+  if (several_ranks_) add_reductions(packing, blank, gradient_blocks);
+}
+
+void Footprint::add_reductions(const Packing& packing,
+                               const plan::Plan& blank,
+                               std::int32_t gradient_blocks) {
+  std::int64_t largest_public = 0, largest = 0, largest_reduced = 0;
+  for (std::size_t c = 0; c < packing.chunks.size(); ++c) {
+    const Chunk& chunk = packing.chunks[c];
+    if (!packing.trained[c]) continue;
+    trained_end_ = c + 1;
+    largest = std::max(largest, chunk.bytes);
+    if (chunk.kind == Chunk::Kind::kPublic) largest_public = std::max(largest_public, chunk.bytes);
+    largest_reduced =
+        std::max(largest_reduced, plan::shard_bytes(blank, chunk, chunk.gradient_dtype));
+  }
+  reduction_bytes_ = gradient_blocks * rounded_allocation(largest_public) + rounded_allocation(largest);
+  reduced_staging_bytes_ = schedule::kReducedStagingBuffers * rounded_allocation(largest_reduced);
+}
+
+const Footprint::Tail& Footprint::cached(const Placement& placement) const {
+  return tails_[several_ranks_ ? 0 : held(placement)];
 }
 
 void Footprint::add_tails(const Packing& packing,
@@ -135,13 +161,13 @@ std::size_t Footprint::held(const Placement& placement) const {
 }
 
 std::int64_t Footprint::blocks(const Placement& placement) const {
-  const Tail& tail = tails_[held(placement)];
+  const Tail& tail = cached(placement);
   const std::int64_t fewest = std::max(tail.fewest_blocks, std::int64_t{tail.cached > 0 ? 1 : 0});
   return std::clamp(placement.blocks, fewest, std::max(fewest, tail.cached));
 }
 
 std::int64_t Footprint::block_bytes(const Placement& placement) const {
-  return tails_[held(placement)].largest_bytes;
+  return cached(placement).largest_bytes;
 }
 
 std::int64_t Footprint::update_piece_elements(const Placement& placement) const {
@@ -155,10 +181,11 @@ ArenaBytes Footprint::bytes(const Placement& placement) const {
   ArenaBytes bytes =
       sum(resident_[first], difference(streamed_optimizer_[second], streamed_optimizer_[first]));
   bytes = sum(bytes, difference(rest_.back(), rest_[second]));
-  const Tail& tail = tails_[second];
-  bytes.device += blocks(placement) * rounded_allocation(tail.largest_bytes);
+  bytes.device += blocks(placement) * rounded_allocation(block_bytes(placement));
+  bytes.device += reduction_bytes_;
+  if (first < trained_end_) bytes.device += reduced_staging_bytes_;
   if (update_piece_elements(placement) > 0) bytes.device += pieces_bytes_;
-  std::int64_t staging = tail.staging;
+  std::int64_t staging = tails_[second].staging;
   for (std::size_t c = first; c < second; ++c) staging = std::max(staging, staging_[c]);
   bytes.host += staging;
   return bytes;

@@ -63,9 +63,11 @@ struct ChunkBytes {
 
 class Footprint {
  public:
-  /// `use_sets` are those of Problem; `moments` is their dtype.
+  /// `use_sets` are those of Problem; `blank` is a plan without chunks; `gradient_blocks` are those
+  /// that public chunks share.
   Footprint(const Packing& packing,
-            program::DType moments,
+            const plan::Plan& blank,
+            std::int32_t gradient_blocks,
             const std::vector<ChunkBytes>& chunks,
             const std::vector<std::vector<std::int32_t>>& use_sets);
 
@@ -88,6 +90,11 @@ class Footprint {
   void add_tails(const Packing& packing,
                  const std::vector<ChunkBytes>& chunks,
                  const std::vector<std::vector<std::int32_t>>& use_sets);
+  void add_reductions(const Packing& packing,
+                      const plan::Plan& blank,
+                      std::int32_t gradient_blocks);
+  /// The chunks that need blocks: with several ranks all.
+  [[nodiscard]] const Tail& cached(const Placement& placement) const;
   /// Number of chunks with parameters kept on the device by choice.
   [[nodiscard]] std::size_t held(const Placement& placement) const;
 
@@ -95,6 +102,10 @@ class Footprint {
   std::vector<ArenaBytes> resident_, streamed_optimizer_, rest_;
   std::vector<std::int64_t> staging_;  ///< by chunk
   std::int64_t piece_elements_ = 0, pieces_bytes_ = 0;
+  // With several ranks: where gradients are collected and added up, and pass on their way to the host.
+  bool several_ranks_ = false;
+  std::int64_t reduction_bytes_ = 0, reduced_staging_bytes_ = 0;
+  std::size_t trained_end_ = 0;  ///< chunks from here on are not trained
   std::vector<Tail> tails_;  ///< by position of the first chunk
 };
 

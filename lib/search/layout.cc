@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "search/layout.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -97,20 +98,25 @@ Layout private_chunks(const std::vector<Item>& items) {
 
 std::vector<plan::Chunk> chunks_of(const Layout& layout,
                                    const program::Program& program,
-                                   int accumulation_steps) {
+                                   const plan::Plan& blank) {
   std::vector<plan::Chunk> chunks;
   for (const Members& members : layout) {
     plan::Chunk chunk;
-    chunk.bytes = round_up(members.bytes, plan::kAlignmentBytes);
     chunk.kind = members.is_private ? plan::Chunk::Kind::kPrivate : plan::Chunk::Kind::kPublic;
     chunk.dtype = program.parameters[members.items.front().parameter].tensor.dtype;
-    chunk.gradient_dtype = accumulation_steps > 1 ? program::DType::kFloat32 : chunk.dtype;
-    std::int64_t offset_bytes = 0;
+    chunk.gradient_dtype = plan::summed_dtype(blank, chunk.dtype);
+    const std::int64_t unit_bytes = plan::kPieceUnitElements * program::element_bytes(chunk.dtype);
+    std::int64_t end_bytes = 0;
     for (const Item& item : members.items) {
+      // The end of a shard may be at any multiple of the unit.
+      const std::int64_t left_bytes = unit_bytes - end_bytes % unit_bytes;
+      if (blank.world > 1 && std::min(item.bytes, unit_bytes) > left_bytes) end_bytes += left_bytes;
       chunk.parameters.push_back(
-          {.name = program.parameters[item.parameter].name, .offset_bytes = offset_bytes});
-      offset_bytes += item.bytes;
+          {.name = program.parameters[item.parameter].name, .offset_bytes = end_bytes});
+      end_bytes += item.bytes;
     }
+    chunk.bytes = round_up(std::max(members.bytes, end_bytes),
+                           blank.world > 1 ? blank.world * unit_bytes : plan::kAlignmentBytes);
     chunks.push_back(std::move(chunk));
   }
   return chunks;

@@ -49,9 +49,10 @@ using Layout = std::vector<Members>;
 /// One private chunk for each tied item.
 [[nodiscard]] Layout private_chunks(const std::vector<Item>& items);
 
-/// The chunks of a plan in which everything is at home on the device.
+/// The chunks of a plan in which everything is at home on the device. `blank` says how many ranks
+/// share them: then parameters are padded to where shards may end.
 [[nodiscard]] std::vector<plan::Chunk> chunks_of(const Layout& layout,
                                                  const program::Program& program,
-                                                 int accumulation_steps);
+                                                 const plan::Plan& blank);
 
 }  // namespace elixir::search

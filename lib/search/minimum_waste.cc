@@ -61,7 +61,7 @@ std::optional<Evaluated> minimum_waste_plan(const Problem& problem) {
   std::optional<Evaluated> result;
   for (const plan::Home home : {plan::Home::kDevice, plan::Home::kHost}) {
     plan::Plan plan = problem.blank_plan("minimum-waste");
-    plan.chunks = chunks_of(layout, program, plan.accumulation_steps);
+    plan.chunks = chunks_of(layout, program, plan);
     for (plan::Chunk& chunk : plan.chunks) {
       chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = home;
     }

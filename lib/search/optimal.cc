@@ -163,9 +163,11 @@ Placement fill(const PlacementSpace& space,
   return placement;
 }
 
-std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most) {
+/// With several ranks a chunk that keeps its block is gathered once in a step instead of twice.
+std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most, bool several_ranks) {
   std::set<std::int64_t> counts;
   for (const std::int64_t more : {0, 1, 4, 12}) counts.insert(std::min(fewest + more, most));
+  if (several_ranks) counts.insert({most / 2 > fewest ? most / 2 : fewest, most});
   return {counts.begin(), counts.end()};
 }
 
@@ -216,7 +218,7 @@ std::vector<Placement> filled_packings(const Problem& problem,
     throw_if_interrupted();
     Placement base{.packing = p, .gradient_window_bytes = window_bytes};
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
-    for (const std::int64_t blocks : block_counts(space.blocks(base), chunks)) {
+    for (const std::int64_t blocks : block_counts(space.blocks(base), chunks, problem.ranks().world > 1)) {
       base.blocks = blocks;
       add_filled(placements, problem, space, base, dynamic_bytes);
     }

@@ -105,7 +105,7 @@ std::int64_t activation_bytes(const Problem& problem) {
   plan::Plan plan = problem.blank_plan("elixir");
   Layout layout = pack(singles(problem.items()), 0);
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
-  plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
+  plan.chunks = chunks_of(layout, problem.program(), plan);
   for (plan::Chunk& chunk : plan.chunks) {
     chunk.gradient_home = chunk.optimizer_home = plan::Home::kHost;
   }
@@ -170,7 +170,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   if (!sizes.empty()) layout = pack(singles(problem.items()), chunk_bytes);
   for (Members& chunk : layout) chunk.bytes = chunk_bytes;
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
-  plan.chunks = chunks_of(layout, program, plan.accumulation_steps);
+  plan.chunks = chunks_of(layout, program, plan);
 
   // Blocks or optimizer shards first.
   const int moments = problem.request().optimizer == program::Optimizer::kSgd ? 1 : 2;

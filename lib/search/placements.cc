@@ -12,6 +12,7 @@
 #include "core/interrupt.h"
 #include "core/units.h"
 #include "schedule/buffers.h"
+#include "schedule/gradient_blocks.h"
 
 namespace elixir::search {
 
@@ -22,7 +23,7 @@ PlacementSpace::PlacementSpace(const Problem& problem)
     : problem_(problem), trains_(problem.request().optimizer != program::Optimizer::kNone) {
   std::vector<schedule::Buffer> tensors;
   schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
-  if (trains_) schedule::add_gradient_sums(tensors, problem.program());
+  if (trains_) schedule::add_gradient_sums(tensors, problem.program(), problem.ranks().world);
   fixed_bytes_ = {.device = schedule::buffer_bytes(tensors, schedule::Arena::kDevice),
                   .host = schedule::buffer_bytes(tensors, schedule::Arena::kHost)};
   make_packings();
@@ -120,7 +121,7 @@ void PlacementSpace::add_packing(Layout layout, std::int64_t capacity_bytes) {
       layout.begin(), std::make_move_iterator(tied.begin()), std::make_move_iterator(tied.end()));
   Packing packing;
   packing.capacity_bytes = capacity_bytes;
-  packing.chunks = chunks_of(layout, problem_.program(), problem_.request().accumulation_steps);
+  packing.chunks = chunks_of(layout, problem_.program(), problem_.blank_plan("optimal"));
   packing.places.resize(problem_.program().parameters.size());
   for (std::size_t c = 0; c < layout.size(); ++c) {
     const Members& members = layout[c];
@@ -163,10 +164,16 @@ void PlacementSpace::find_outliers(std::size_t index) {
   });
   const plan::Plan blank = problem_.blank_plan("optimal");
   const std::vector<ChunkBytes> bytes = chunk_bytes(packing, blank);
+  plan::Plan packed = blank;
+  packed.chunks = packing.chunks;
+  const std::int32_t gradient_blocks =
+      schedule::gradient_blocks(packed, packing.places, problem_.needs(), packing.trained).count;
   const auto footprint = [&] {
-    return Footprint(packing, blank.moment_dtype, bytes, problem_.use_sets());
+    return Footprint(packing, blank, gradient_blocks, bytes, problem_.use_sets());
   };
   footprints_.push_back(footprint());
+  // With several ranks a chunk that no block has room for could not be used.
+  if (blank.world > 1) return;
   std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
   for (std::size_t count = 0; count < most; ++count) {

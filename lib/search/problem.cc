@@ -17,6 +17,27 @@
 #include "schedule/operator_memory.h"
 
 namespace elixir::search {
+namespace {
+
+hardware::Ranks ranks_of(const Request& request) {
+  constexpr int kMostInOne = 8;  // a common machine
+  return {.world = request.gpus,
+          .per_node = request.gpus_per_node.value_or(
+              request.gpus % kMostInOne == 0 ? kMostInOne : request.gpus),
+          .network_bytes_per_s = static_cast<double>(request.network_bytes_per_s)};
+}
+
+/// Of a machine's host memory, for one of the ranks in it.
+std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
+                            const Request& request,
+                            const hardware::Ranks& ranks) {
+  if (request.host_memory_bytes) return *request.host_memory_bytes / ranks.per_node;
+  const bool on_cuda = hardware.device_kind == program::DeviceKind::kCuda;
+  const int gpus = on_cuda ? std::max(1, static_cast<int>(hardware.gpus.size())) : ranks.per_node;
+  return hardware.machine.host_memory_bytes / std::min(gpus, ranks.per_node);
+}
+
+}  // namespace
 
 Problem::Problem(const program::Program& program,
                  const Edits& edits,
@@ -29,7 +50,8 @@ Problem::Problem(const program::Program& program,
       lifetimes_(program::analyse_lifetimes(program)),
       needs_(schedule::program_needs(program, lifetimes_, /*training=*/true)),
       device_changes_(program, lifetimes_),
-      cost_(hardware) {
+      ranks_(ranks_of(request)),
+      cost_(hardware, ranks_) {
   const program::Target of_hardware = hardware::target_of(hardware);
   if (!of_hardware.goes_with(program.target)) {
     const std::string machine = of_hardware.text();
@@ -54,13 +76,14 @@ Problem::Problem(const program::Program& program,
       });
   if (!edits_.edits.empty()) edited_fingerprint_ = program::fingerprint(program);
   hardware_fingerprint_ = hardware::fingerprint(hardware);
-  host_budget_bytes_ = request.host_memory_bytes.value_or(hardware.machine.host_memory_bytes);
+  host_budget_bytes_ = host_memory_of(hardware, request, ranks_);
   if (on_cuda()) {
     const hardware::Gpu& gpu = hardware.gpus.front();
-    context_bytes_ = gpu.context_bytes;
+    context_bytes_ = gpu.context_bytes + (ranks_.world > 1 ? kNcclBytes : 0);
     gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
   } else {
-    gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(hardware.machine.host_memory_bytes);
+    gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(hardware.machine.host_memory_bytes /
+                                                          ranks_.per_node);
   }
 }
 
@@ -75,6 +98,9 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
                    .isa = program_.target.isa,
                    .cpu_threads = hardware_.machine.threads};
   plan.strategy = strategy;
+  plan.world = ranks_.world;
+  plan.ranks_per_node = ranks_.per_node;
+  plan.reduce_dtype = request_.reduce_dtype;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,
                   .gpu_context_bytes = context_bytes_};
@@ -97,8 +123,7 @@ std::int64_t Problem::fewest_blocks(const plan::Plan& plan) const {
     for (const std::int32_t parameter : used) {
       const std::int32_t id = places[parameter].chunk;
       const plan::Chunk& chunk = plan.chunks[id];
-      if (chunk.parameter_home == plan::Home::kDevice ||
-          chunk.kind == plan::Chunk::Kind::kPrivate ||
+      if (!plan::needs_block(plan, chunk) || chunk.kind == plan::Chunk::Kind::kPrivate ||
           std::find(chunks.begin(), chunks.end(), id) != chunks.end()) {
         continue;
       }
@@ -113,7 +138,7 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
   plan.cache.block_bytes = 0;
   std::int64_t cached = 0;
   for (const plan::Chunk& chunk : plan.chunks) {
-    if (chunk.parameter_home == plan::Home::kDevice || chunk.kind == plan::Chunk::Kind::kPrivate) {
+    if (!plan::needs_block(plan, chunk) || chunk.kind == plan::Chunk::Kind::kPrivate) {
       continue;
     }
     ++cached;
@@ -158,7 +183,7 @@ Evaluated Problem::evaluate(plan::Plan plan,
   plan.predicted.step_ns = whole(result.simulation.step_ns);
   for (int s = 0; s < schedule::kStreamCount; ++s) {
     const auto stream = static_cast<schedule::Stream>(s);
-    if (stream == schedule::Stream::kCollective) continue;
+    if (stream == schedule::Stream::kCollective && ranks_.world == 1) continue;
     plan.predicted.streams.push_back({.stream = std::string(schedule::name_of(stream)),
                                       .busy_ns = whole(result.simulation.busy_ns[s])});
   }

@@ -41,6 +41,10 @@ struct Evaluated {
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{63} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 16;
 
+/// CUDA with several ranks: what NCCL takes outside the allocator. Measured for two H200s
+/// (tests/accuracy/nccl_memory.py); modelled for others.
+inline constexpr std::int64_t kNcclBytes = std::int64_t{842} << 20;
+
 /// Edits that lead from the captured program to the one that is planned on.
 struct Edits {
   std::string fingerprint;  ///< of the captured program
@@ -64,7 +68,14 @@ class Problem {
   [[nodiscard]] std::int64_t gpu_budget_bytes() const { return gpu_budget_bytes_; }
   /// Changes the GPU budget of this problem.
   void set_gpu_budget(std::int64_t bytes) { gpu_budget_bytes_ = bytes; }
+  /// Of one rank.
   [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
+  [[nodiscard]] const hardware::Ranks& ranks() const { return ranks_; }
+  /// Empty with one rank.
+  [[nodiscard]] std::string basis_of_collectives() const {
+    return ranks_.world > 1 && on_cuda() ? cost_.collectives().basis() : "";
+  }
+  [[nodiscard]] const schedule::ProgramNeeds& needs() const { return needs_; }
   /// Process memory outside the allocator; 0 on the CPU device.
   [[nodiscard]] std::int64_t context_bytes() const { return context_bytes_; }
   /// Parameters in order of first use.
@@ -107,6 +118,7 @@ class Problem {
   program::Lifetimes lifetimes_;
   schedule::ProgramNeeds needs_;
   schedule::DeviceChanges device_changes_;
+  hardware::Ranks ranks_;
   hardware::CostModel cost_;
   schedule::OperatorCosts operator_costs_;
   std::vector<Item> items_;

@@ -26,10 +26,22 @@ namespace {
 using edit::Recompute;
 
 void check_request(const Request& request) {
-  if (request.gpus != 1) {
-    throw Error(
-        ErrorCode::kBadFlagValue, "plans for {} GPUs are not made by this version", request.gpus)
-        .help("--gpus 1");
+  if (request.gpus < 1 || request.gpus > plan::kMostRanks) {
+    throw Error(ErrorCode::kBadFlagValue, "{} GPUs", request.gpus)
+        .help("a number from 1 to {}", plan::kMostRanks);
+  }
+  if (request.gpus_per_node &&
+      (*request.gpus_per_node < 1 || request.gpus % *request.gpus_per_node != 0)) {
+    throw Error(ErrorCode::kBadFlagValue,
+                "{} GPUs cannot fill machines of {} each",
+                request.gpus,
+                *request.gpus_per_node)
+        .help("a number that divides {}", request.gpus);
+  }
+  if (request.gpus > 1 && request.strategy == "elixir") {
+    throw Error(ErrorCode::kBadFlagValue,
+                "the rules of strategy elixir for several GPUs are not in this version")
+        .help("--strategy optimal");
   }
   if (request.accumulation_steps < 1) {
     throw Error(ErrorCode::kBadFlagValue, "{} accumulation steps", request.accumulation_steps)

@@ -28,8 +28,15 @@ inline constexpr double kPredictionDoubt = 0.05;
 
 struct Request {
   std::string strategy = "optimal";  ///< optimal, minimum-waste, simple, elixir
-  std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;  ///< default: the machine's
+  /// Of one GPU, and of one machine with all the GPUs in it. Default: what the hardware has. A
+  /// machine with more GPUs than the hardware document's is taken for as much larger in all.
+  std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;
   int gpus = 1;
+  /// GPUs of one machine; divides `gpus`. nullopt: up to 8 of them are in one.
+  std::optional<int> gpus_per_node;
+  plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< of several GPUs' gradients
+  /// Of each GPU to other machines, in one direction; 400 Gb/s.
+  std::int64_t network_bytes_per_s = 50'000'000'000;
   int accumulation_steps = 1;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates
@@ -73,6 +80,8 @@ struct Found {
   Recomputation recomputation;
   /// Why losses were not fused although `fused` was asked for, one sentence each.
   std::vector<std::string> losses_kept;
+  /// How the time of collectives is known; empty with one GPU.
+  std::string collectives;
   /// Fastest first, without duplicates of each other or of the winner. One may be faster than a
   /// winner that moves nothing, by at most kPredictionDoubt.
   std::vector<Candidate> runners_up;

@@ -61,8 +61,9 @@ Evaluated resident_plan(const Problem& problem) {
   for (const Item& item : problem.items()) bytes += item.bytes;
   Layout layout = pack(singles(problem.items()), bytes / kChunks);
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
-  plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
-  problem.set_cache(plan, 0);
+  plan.chunks = chunks_of(layout, problem.program(), plan);
+  // With several ranks every chunk keeps its block, so that it is gathered once.
+  problem.set_cache(plan, plan.world > 1 ? static_cast<std::int64_t>(plan.chunks.size()) : 0);
   std::string description = fmt::format("{} chunks: all stay on the device", plan.chunks.size());
   return problem.evaluate(std::move(plan), std::move(description));
 }
@@ -94,6 +95,7 @@ Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t
   result.operators_total = plans.front().simulation.operators_total;
   result.device_peak = plans.front().simulation.device;
   result.gpu_memory_bytes = plans.front().gpu_memory_bytes;
+  result.collectives = problem.basis_of_collectives();
   // The next best of the family is nearly the same plan: one is enough, the baselines tell more.
   bool family = false;
   for (std::size_t i = 1; i < plans.size(); ++i) {
@@ -150,18 +152,21 @@ std::string exact(const char* flag, std::int64_t bytes) {
 
 Infeasible infeasible(const Problem& problem) {
   const Minima minima = find_minima(problem);
+  // Budgets of host memory are those of a machine with all of its ranks.
+  const int per_node = problem.ranks().per_node;
   Infeasible result;
   result.least_peak = minima.least_peak;
   result.minimum_needs_more_host = !minima.gpu_memory_bytes;
   result.minimum_gpu_memory_bytes =
       minima.gpu_memory_bytes.value_or(minima.gpu_memory_bytes_any_host);
-  result.minimum_host_memory_bytes = minima.host_memory_bytes.value_or(0);
+  result.minimum_host_memory_bytes = minima.host_memory_bytes.value_or(0) * per_node;
   const bool host_would_help =
       minima.host_memory_bytes && *minima.host_memory_bytes > problem.host_budget_bytes();
   if (host_would_help) {
     result.binding_limit = BindingLimit::kHostMemory;
-    result.shortfall_bytes = *minima.host_memory_bytes - problem.host_budget_bytes();
-    result.remedies.push_back({exact("--host-memory", *minima.host_memory_bytes)});
+    result.shortfall_bytes =
+        (*minima.host_memory_bytes - problem.host_budget_bytes()) * per_node;
+    result.remedies.push_back({exact("--host-memory", result.minimum_host_memory_bytes)});
     if (minima.gpu_memory_bytes) {
       result.remedies.push_back({exact("--gpu-memory", *minima.gpu_memory_bytes)});
     }
@@ -217,11 +222,13 @@ Infeasible baseline_infeasible(const Problem& problem,
                                Baseline baseline) {
   const Minima minima = find_minima(problem);
   Infeasible result;
-  result.minimum_host_memory_bytes = plan ? plan->simulation.host_bytes : 0;
+  const int per_node = problem.ranks().per_node;
+  result.minimum_host_memory_bytes = plan ? plan->simulation.host_bytes * per_node : 0;
   if (plan && plan->gpu_memory_bytes <= problem.gpu_budget_bytes()) {
     result.binding_limit = BindingLimit::kHostMemory;
     result.minimum_gpu_memory_bytes = plan->gpu_memory_bytes;
-    result.shortfall_bytes = result.minimum_host_memory_bytes - problem.host_budget_bytes();
+    result.shortfall_bytes =
+        result.minimum_host_memory_bytes - problem.host_budget_bytes() * per_node;
     result.remedies.push_back({exact("--host-memory", result.minimum_host_memory_bytes)});
     return result;
   }
@@ -283,6 +290,7 @@ Outcome search_edited(const program::Program& program,
     problem.verify(resident);
     if (problem.fits(resident)) best.plans.push_back(std::move(resident));
     for (const Named& baseline : kBaselines) {
+      if (problem.ranks().world > 1 && std::string_view(baseline.name) == "elixir") continue;
       std::optional<Evaluated> plan = baseline.plan(problem);
       ++best.candidates;
       if (plan) problem.verify(*plan);

@@ -49,7 +49,7 @@ std::optional<Evaluated> simple_plan(const Problem& problem) {
   std::optional<Evaluated> result;
   for (const plan::Home home : {plan::Home::kHost, plan::Home::kDevice}) {
     plan::Plan plan = problem.blank_plan("simple");
-    plan.chunks = chunks_of(layout, problem.program(), plan.accumulation_steps);
+    plan.chunks = chunks_of(layout, problem.program(), plan);
     for (plan::Chunk& chunk : plan.chunks) {
       chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = home;
     }

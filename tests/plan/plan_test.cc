@@ -225,8 +225,12 @@ TEST(Plan, StateBytesFollowTheElements) {
   Chunk chunk;
   chunk.bytes = 512;
   chunk.dtype = program::DType::kBFloat16;
-  EXPECT_EQ(bytes_as(chunk, program::DType::kFloat32), 1024);
-  EXPECT_EQ(bytes_as(chunk, program::DType::kBFloat16), 512);
+  Plan plan;
+  EXPECT_EQ(shard_bytes(plan, chunk, program::DType::kFloat32), 1024);
+  EXPECT_EQ(shard_bytes(plan, chunk, program::DType::kBFloat16), 512);
+  plan.world = 4;
+  EXPECT_EQ(shard_elements(plan, chunk), 64);
+  EXPECT_EQ(shard_bytes(plan, chunk, program::DType::kFloat32), 256);
 }
 
 TEST(Plan, PlacesAreByPositionInTheProgram) {

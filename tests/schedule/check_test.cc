@@ -44,6 +44,7 @@ Case random_case(std::uint64_t seed) {
   options.gradient_window_bytes =
       random() % 2 == 0 ? 0 : static_cast<std::int64_t>(random() % 200'000);
   options.blocks = 1;
+  if (seed % 2 == 1) options.world = static_cast<int>(2 + random() % 3);
   result.plan = fakes::lay_out(result.program, options);
   for (plan::Chunk& chunk : result.plan.chunks) {
     const auto home = [&] { return random() % 2 == 0 ? Home::kDevice : Home::kHost; };
@@ -83,6 +84,9 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int evictions = 0;
   int reloads = 0;
   int pieces = 0;
+  int gathers = 0;
+  int reductions = 0;
+  int shares = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
@@ -92,12 +96,18 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
       reloads += task.kind == TaskKind::kReload ? 1 : 0;
       pieces += task.kind == TaskKind::kStoreState ? 1 : 0;
+      gathers += task.kind == TaskKind::kGather ? 1 : 0;
+      reductions += task.kind == TaskKind::kReduce ? 1 : 0;
+      shares += task.kind == TaskKind::kShareBuffers ? 1 : 0;
     }
   }
   EXPECT_GT(fetches, 1000);
   EXPECT_GT(evictions, 300);
   EXPECT_GT(reloads, 300);
   EXPECT_GT(pieces, 500);
+  EXPECT_GT(gathers, 1000);
+  EXPECT_GT(reductions, 1000);
+  EXPECT_GT(shares, 20);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.

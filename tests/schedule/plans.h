@@ -21,6 +21,7 @@ struct LayoutOptions {
   std::int64_t blocks = 0;
   std::int64_t gradient_window_bytes = 0;
   int accumulation_steps = 1;
+  int world = 1;
 };
 
 /// Parameters in order of first use. Frozen and tied ones are separate.
@@ -28,6 +29,7 @@ inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& 
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   plan::Plan result;
   result.accumulation_steps = options.accumulation_steps;
+  result.world = result.ranks_per_node = options.world;
   struct Open {
     std::int64_t chunk = -1;
     std::int64_t capacity_bytes = 0;
@@ -47,18 +49,24 @@ inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& 
       chunk.parameter_home = options.parameters;
       chunk.gradient_home = options.gradients;
       chunk.optimizer_home = options.optimizer;
-      chunk.gradient_dtype =
-          options.accumulation_steps > 1 ? program::DType::kFloat32 : chunk.dtype;
+      chunk.gradient_dtype = plan::summed_dtype(result, chunk.dtype);
       result.chunks.push_back(chunk);
       const auto id = static_cast<std::int64_t>(result.chunks.size()) - 1;
       if (!tied) here = {id, options.chunk_bytes};
     }
     plan::Chunk& chunk = tied || !fits ? result.chunks.back() : result.chunks[here.chunk];
+    // The end of a shard may be at any multiple of the unit.
+    const std::int64_t unit_bytes = plan::kPieceUnitElements * program::element_bytes(chunk.dtype);
+    const bool is_cut = chunk.bytes % unit_bytes + std::min(bytes, unit_bytes) > unit_bytes;
+    if (options.world > 1 && is_cut) chunk.bytes = round_up(chunk.bytes, unit_bytes);
     chunk.parameters.push_back({.name = parameter.name, .offset_bytes = chunk.bytes});
     chunk.bytes += bytes;
-    if (!tied) {
-      result.cache.block_bytes = std::max(result.cache.block_bytes, chunk.bytes);
-    }
+  }
+  for (plan::Chunk& chunk : result.chunks) {
+    const std::int64_t unit_bytes = plan::kPieceUnitElements * program::element_bytes(chunk.dtype);
+    if (options.world > 1) chunk.bytes = round_up(chunk.bytes, options.world * unit_bytes);
+    if (chunk.kind == plan::Chunk::Kind::kPrivate) continue;
+    result.cache.block_bytes = std::max(result.cache.block_bytes, chunk.bytes);
   }
   result.cache.blocks = options.blocks;
   if (options.blocks == 0) result.cache.block_bytes = 0;

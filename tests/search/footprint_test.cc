@@ -65,6 +65,12 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
                          {.accumulation_steps = steps, .optimizer = program::Optimizer::kSgd});
       expect_as_in_plans(program,
                          {.accumulation_steps = steps, .optimizer = program::Optimizer::kNone});
+      for (const int gpus : {2, 3}) {
+        expect_as_in_plans(program, {.gpus = gpus, .accumulation_steps = steps});
+      }
+      expect_as_in_plans(
+          program,
+          {.gpus = 2, .accumulation_steps = steps, .optimizer = program::Optimizer::kNone});
     }
   }
 }

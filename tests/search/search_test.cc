@@ -546,7 +546,12 @@ TEST(Search, SameInputsGiveTheSameBytes) {
 TEST(Search, WhatCannotBePlannedIsRefused) {
   const program::Program program = small_transformer();
   Request request;
-  request.gpus = 2;
+  request.gpus = 0;
+  EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
+  request.gpus = 6;
+  request.gpus_per_node = 4;
+  EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
+  request = {.strategy = "elixir", .gpus = 2};
   EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
   request = {};
   request.strategy = "best";
@@ -577,7 +582,7 @@ TEST(Search, TheMinimumIsTheSmallestOfItsFamily) {
         for (Members& chunk : private_chunks(problem.items())) layout.push_back(chunk);
         for (std::size_t kept = 0; kept <= layout.size(); ++kept) {
           plan::Plan plan = problem.blank_plan("test");
-          plan.chunks = chunks_of(layout, program, 1);
+          plan.chunks = chunks_of(layout, program, plan);
           for (plan::Chunk& chunk : plan.chunks) {
             chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = plan::Home::kHost;
           }

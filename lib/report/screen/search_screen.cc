@@ -45,7 +45,7 @@ std::string device_word(const Plan& plan) {
 std::string rate_of(const Plan& plan, const program::Program& program) {
   const auto work = work_of_micro_batch(program);
   if (!work || plan.predicted.step_ns <= 0) return "";
-  const double count = static_cast<double>(work->count) * plan.accumulation_steps;
+  const double count = static_cast<double>(work->count) * plan.accumulation_steps * plan.world;
   const double per_s = count / static_cast<double>(plan.predicted.step_ns) * 1e9;
   return fmt::format(
       "{} {}/s",
@@ -102,11 +102,17 @@ std::string layout_text(const Plan& plan) {
     largest_bytes = std::max(largest_bytes, chunk.bytes);
     parameters += chunk.parameters.size();
   }
-  std::string text = fmt::format("{} parameters in {} chunks of up to {}\n{}",
+  std::string text = fmt::format("{} parameters in {} chunks of up to {}\n",
                                  parameters,
                                  plan.chunks.size(),
-                                 format_bytes(largest_bytes),
-                                 homes_of(plan));
+                                 format_bytes(largest_bytes));
+  if (plan.world > 1) {
+    text += fmt::format("{} GPUs, {} to a machine, each with 1/{} of every chunk; figures are one's\n",
+                        plan.world,
+                        plan.ranks_per_node,
+                        plan.world);
+  }
+  text += homes_of(plan);
   if (plan.cache.blocks > 0) {
     text += fmt::format("; {} cache block{} of {} for those in use",
                         plan.cache.blocks,
@@ -140,7 +146,7 @@ std::string offload_text(const search::Recomputation& recomputation) {
                      format_bytes(recomputation.offloaded_bytes));
 }
 
-std::string time_text(const Plan& plan) {
+std::string time_text(const Plan& plan, const std::string& collectives) {
   std::vector<std::string> streams;
   for (const plan::StreamTime& stream : plan.predicted.streams) {
     if (stream.busy_ns == 0) continue;
@@ -166,6 +172,11 @@ std::string time_text(const Plan& plan) {
     text += fmt::format("each step  moves {} to the device and {} to the host\n",
                         format_bytes(traffic.host_to_device_bytes),
                         format_bytes(traffic.device_to_host_bytes));
+  }
+  if (plan.world > 1) {
+    text += fmt::format("           gathers and reduces {} between the GPUs; times of collectives: {}\n",
+                        format_bytes(traffic.collective_bytes),
+                        collectives.empty() ? "modelled as copies" : collectives);
   }
   return text + (modelled == 0
                      ? fmt::format("operators  {} calls, all measured\n",
@@ -235,6 +246,12 @@ std::string immovable(const schedule::MemoryPeak& peak) {
   return fmt::format("{}", fmt::join(named, ", "));
 }
 
+std::string lack_of(const Infeasible& no) {
+  return fmt::format("no plan: {} short of {} memory",
+                     format_bytes(no.shortfall_bytes),
+                     no.binding_limit == search::BindingLimit::kHostMemory ? "host" : "GPU");
+}
+
 std::vector<std::string> budget_row(const BudgetAnswer& answer,
                                     const program::Profile& profile,
                                     const Unit& unit) {
@@ -245,9 +262,7 @@ std::vector<std::string> budget_row(const BudgetAnswer& answer,
             "-",
             "-",
             "-",
-            fmt::format("no plan: {} short of {} memory",
-                        format_bytes(no->shortfall_bytes),
-                        no->binding_limit == search::BindingLimit::kHostMemory ? "host" : "GPU")};
+            lack_of(*no)};
   }
   const Found& found = std::get<Found>(answer.outcome);
   const std::string rate = rate_of(found.plan, profile.program);
@@ -340,12 +355,21 @@ std::string search_screen(const search::Found& found,
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
   text += arithmetic_text(plan) + recomputation_text(found.recomputation) +
-          offload_text(found.recomputation) + time_text(plan);
+          offload_text(found.recomputation) + time_text(plan, found.collectives);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),
                       found.candidates == 1 ? "" : "s",
                       seconds);
   return text + rivals_text(found);
+}
+
+std::string too_few_gpus_screen(const std::vector<search::TooFewGpus>& fewer) {
+  std::string text;
+  for (const search::TooFewGpus& tried : fewer) {
+    text += fmt::format(
+        "{} GPU{}: {}\n", tried.gpus, tried.gpus == 1 ? "" : "s", lack_of(tried.why));
+  }
+  return text;
 }
 
 std::string refusal_screen(const search::Infeasible& no) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "program/document.h"
+#include "search/least_gpus.h"
 #include "search/search.h"
 
 namespace elixir::report {
@@ -36,6 +37,9 @@ struct StepWork {
 [[nodiscard]] std::string search_screen(const search::Found& found,
                                         const program::Profile& profile,
                                         double seconds);
+
+/// One line for each number of GPUs that is too small: what it lacks.
+[[nodiscard]] std::string too_few_gpus_screen(const std::vector<search::TooFewGpus>& fewer);
 
 /// The limit, the shortfall, what cannot be moved, and what would help.
 [[nodiscard]] std::string refusal_screen(const search::Infeasible& no);

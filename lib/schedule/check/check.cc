@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The walk over the tasks, and what must hold at its end.
+#include <algorithm>
+
 #include "schedule/check/checker.h"
 
 namespace elixir::schedule {
@@ -27,6 +29,13 @@ void Checker::check_end() {
     if (program_.loss.storage >= 0 && losses_read_[m] != 1) {
       problem("the loss of micro-batch {} is read {} times", m, losses_read_[m]);
     }
+  }
+  const bool mutates =
+      std::any_of(program_.buffers.begin(), program_.buffers.end(), [](const auto& buffer) {
+        return buffer.mutated;
+      });
+  if (shared_buffers_ != (several_ranks() && schedule_.training && mutates ? 1 : 0)) {
+    problem("the ranks share the buffers that they changed {} times", shared_buffers_);
   }
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     if (trained_in_[c].empty()) continue;

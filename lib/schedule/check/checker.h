@@ -8,7 +8,8 @@
 //
 // One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
 // program and the plan require, tasks.cc operators and blocks, offload.cc activations on the host,
-// updates.cc gradients and updates, pieces.cc optimizer state that goes through the device.
+// updates.cc gradients and updates, pieces.cc optimizer state that goes through the device, ranks.cc
+// what several ranks share.
 
 #include <array>
 #include <cstddef>
@@ -35,7 +36,9 @@ struct Content {
   enum class What : std::uint8_t {
     kNothing,
     kParameters,
+    kOwnShard,     ///< of the parameters, in its place
     kGradients,
+    kReduced,      ///< the shard of gradients that all ranks have added up
     kState,        ///< a piece of optimizer state from the host
     kUpdatedState  ///< likewise, after AdamW
   } what = What::kNothing;
@@ -139,7 +142,29 @@ class Checker {
   void load_state(const Task& task);
   void update_piece(const Task& task);
   void store_state(const Task& task);
+  /// Those that a rank holds.
   [[nodiscard]] std::int64_t elements_of(std::int32_t chunk) const;
+
+  // --- What several ranks share ------------------------------------------------------------------
+  [[nodiscard]] bool several_ranks() const { return plan_.world > 1; }
+  /// Whether operators read the chunk at home.
+  [[nodiscard]] bool read_at_home(const plan::Chunk& chunk) const;
+  void check_shared_buffers();
+  /// A block that the chunk may be loaded into.
+  bool is_block_for(const Task& task, BufferId buffer);
+  void gather(const Task& task);
+  void collect_gradient(const Task& task);
+  void reduce(const Task& task);
+  void store_shard(const Task& task);
+  void accumulate_shard(const Task& task);
+  /// Whether the task is about a chunk with gradients, in the running micro-batch.
+  bool is_of_trained_chunk(const Task& task);
+  /// The chunk's gradients of one more micro-batch are in `buffer`, at home.
+  void add_reduced(const Task& task, BufferId buffer);
+  void sum_squares_of_chunk(const Task& task);
+  void gather_sums(const Task& task);
+  void share_buffers(const Task& task);
+  void touch_module_buffer(const Task& task, program::StorageId storage, bool writes);
 
   // --- Activations on the host -------------------------------------------------------------------
   /// The buffer and storages that belong together.
@@ -184,6 +209,9 @@ class Checker {
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
   std::vector<int> stored_, summed_;                   // by parameter: micro-batches so far
   std::vector<bool> landed_;                           // by parameter
+  std::vector<bool> collected_;                        // by parameter: in its chunk's block
+  bool sums_gathered_ = false;
+  int shared_buffers_ = 0;
   std::vector<TaskId> summed_squares_;                 // by parameter
   std::vector<bool> updated_, home_again_;             // by chunk
   // By chunk: elements of its state whose pieces have been loaded, updated and stored.

@@ -106,6 +106,9 @@ void Checker::begin_step() {
   stored_.assign(program_.parameters.size(), 0);
   summed_.assign(program_.parameters.size(), 0);
   landed_.assign(program_.parameters.size(), false);
+  collected_.assign(program_.parameters.size(), false);
+  sums_gathered_ = false;
+  shared_buffers_ = 0;
   summed_squares_.assign(program_.parameters.size(), -1);
   updated_.assign(plan_.chunks.size(), false);
   home_again_.assign(plan_.chunks.size(), false);
@@ -162,17 +165,25 @@ void Checker::check_buffers() {
       sums += elements / kBlockElements + (elements % kBlockElements == 0 ? 0 : 1);
     }
   }
-  const bool has_room =
-      std::any_of(schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
-        return buffer.role == BufferRole::kGradientSums && buffer.arena == Arena::kDevice &&
-               buffer.bytes >= 4 * sums;
-      });
-  if (sums > 0 && !has_room) problem("no buffer has room for {} sums of squares", sums);
+  const auto has_room = [&](BufferRole role) {
+    return std::any_of(
+        schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
+          return buffer.role == role && buffer.arena == Arena::kDevice && buffer.bytes >= 4 * sums;
+        });
+  };
+  if (sums > 0 && (!has_room(BufferRole::kGradientSums) ||
+                   (several_ranks() && !has_room(BufferRole::kRankSums)))) {
+    problem("no buffer has room for {} sums of squares", sums);
+  }
+  if (several_ranks()) check_shared_buffers();
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     const Chunk& chunk = plan_.chunks[c];
     const auto id = static_cast<std::int32_t>(c);
-    const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
-    expect(BufferRole::kParameters, id, chunk.parameter_home, chunk.bytes);
+    const std::int64_t elements = elements_of(id);
+    expect(BufferRole::kParameters,
+           id,
+           chunk.parameter_home,
+           elements * program::element_bytes(chunk.dtype));
     if (trained_in_[c].empty()) continue;
     expect(BufferRole::kGradients,
            id,

@@ -19,7 +19,9 @@ void Checker::visit(const Task& task) {
        task.kind == TaskKind::kGradientNorm || task.kind == TaskKind::kClip ||
        task.kind == TaskKind::kMoveGradients || task.kind == TaskKind::kUpdate ||
        task.kind == TaskKind::kMoveParameters || task.kind == TaskKind::kLoadState ||
-       task.kind == TaskKind::kStoreState)) {
+       task.kind == TaskKind::kStoreState || task.kind == TaskKind::kReduce ||
+       task.kind == TaskKind::kStoreShard || task.kind == TaskKind::kGatherSums ||
+       task.kind == TaskKind::kShareBuffers)) {
     problem_at(task, "writes in a forward-only schedule");
     return;
   }
@@ -56,6 +58,16 @@ void Checker::visit(const Task& task) {
       return offload(task);
     case TaskKind::kReload:
       return reload(task);
+    case TaskKind::kGather:
+      return gather(task);
+    case TaskKind::kReduce:
+      return reduce(task);
+    case TaskKind::kStoreShard:
+      return store_shard(task);
+    case TaskKind::kGatherSums:
+      return gather_sums(task);
+    case TaskKind::kShareBuffers:
+      return share_buffers(task);
   }
 }
 
@@ -131,7 +143,7 @@ void Checker::execute(const Task& task, const program::Operator& op) {
         if (written && !schedule_.training) {
           problem_at(task, "operator {} writes a buffer in a forward-only schedule", op.id);
         }
-        return;
+        return touch_module_buffer(task, storage, written);
     }
   });
   for (const program::TensorRef& tensor : program::unreturned_writes(op)) {
@@ -175,6 +187,7 @@ void Checker::read(const Task& task,
     case Fixed::kParameter:
       return read_parameter(task, op, parameter_of_[tensor.storage]);
     case Fixed::kBuffer:
+      return touch_module_buffer(task, tensor.storage, false);
     case Fixed::kConstant:
       return;
   }
@@ -184,7 +197,7 @@ void Checker::read_parameter(const Task& task,
                              const program::Operator& op,
                              std::int32_t parameter) {
   const std::int32_t chunk = chunk_of_[parameter];
-  if (plan_.chunks[chunk].parameter_home == Home::kDevice) {
+  if (read_at_home(plan_.chunks[chunk])) {
     if (updated_[chunk]) {
       problem_at(task, "operator {} reads chunk {} after its update", op.id, chunk);
     }
@@ -194,6 +207,7 @@ void Checker::read_parameter(const Task& task,
   }
   for (const Buffer& buffer : schedule_.buffers) {
     if (content_[buffer.id].chunk == chunk &&
+        content_[buffer.id].what == Content::What::kParameters &&
         (buffer.role == BufferRole::kBlock || buffer.role == BufferRole::kPrivateBlock)) {
       touch_buffer(task, buffer.id, false);
       return;
@@ -228,23 +242,36 @@ void Checker::fetch(const Task& task) {
     problem_at(task, "does not go from chunk {}'s home on the host to a block", task.chunk);
     return;
   }
-  const Buffer& block = schedule_.buffers[task.destination];
+  if (!is_block_for(task, task.destination)) return;
+  if (task.bytes != elements_of(task.chunk) * program::element_bytes(chunk.dtype)) {
+    problem_at(task, "moves {} bytes of chunk {}", task.bytes, task.chunk);
+  }
+  if (updated_[task.chunk]) problem_at(task, "fetches chunk {} after its update", task.chunk);
+  if (content_[task.destination].chunk >= 0) {
+    problem_at(
+        task, "block {} still holds chunk {}", task.destination, content_[task.destination].chunk);
+  }
+  touch_buffer(task, task.source, false);
+  touch_buffer(task, task.destination, true);
+  content_[task.destination] = {
+      task.chunk, several_ranks() ? Content::What::kOwnShard : Content::What::kParameters};
+}
+
+bool Checker::is_block_for(const Task& task, BufferId buffer) {
+  const Chunk& chunk = plan_.chunks[task.chunk];
+  const Buffer& block = schedule_.buffers[buffer];
   const bool fits_kind = chunk.kind == Chunk::Kind::kPublic
                              ? block.role == BufferRole::kBlock
                              : block.role == BufferRole::kPrivateBlock && block.chunk == task.chunk;
   if (!fits_kind || block.arena != Arena::kDevice) {
     problem_at(task, "buffer {} is not a block for chunk {}", block.id, task.chunk);
+    return false;
   }
-  if (block.bytes < chunk.bytes || task.bytes != chunk.bytes) {
+  if (block.bytes < chunk.bytes) {
     problem_at(task, "chunk {} has {} bytes, the block {}", task.chunk, chunk.bytes, block.bytes);
+    return false;
   }
-  if (content_[block.id].chunk >= 0) {
-    problem_at(task, "block {} still holds chunk {}", block.id, content_[block.id].chunk);
-  }
-  if (updated_[task.chunk]) problem_at(task, "fetches chunk {} after its update", task.chunk);
-  touch_buffer(task, task.source, false);
-  touch_buffer(task, block.id, true);
-  content_[block.id] = {task.chunk, Content::What::kParameters};
+  return true;
 }
 
 void Checker::evict(const Task& task) {

@@ -21,6 +21,7 @@ void Checker::store_gradient(const Task& task) {
     problem_at(task, "stores something that is not a gradient of the running micro-batch");
     return;
   }
+  if (several_ranks()) return collect_gradient(task);
   const std::int32_t chunk = chunk_of_[task.parameter];
   const Chunk& it = plan_.chunks[chunk];
   const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
@@ -54,6 +55,7 @@ void Checker::store_gradient(const Task& task) {
 
 void Checker::accumulate(const Task& task) {
   on_stream(task, Stream::kCpu);
+  if (several_ranks()) return accumulate_shard(task);
   if (task.parameter < 0 || !trains(task.parameter) || !landed_[task.parameter]) {
     problem_at(task, "adds a gradient that has not landed");
     return;
@@ -119,6 +121,14 @@ void Checker::norm(const Task& task) {
 
 void Checker::clip(const Task& task) {
   on_stream(task, Stream::kCompute);
+  if (several_ranks()) {
+    if (!sums_gathered_ || task.source < 0) {
+      problem_at(task, "lacks the squares of the other ranks");
+    } else {
+      touch_buffer(task, task.source, false);
+    }
+    return;
+  }
   for (const auto& trained : trained_in_) {
     for (const std::int32_t parameter : trained) {
       if (summed_squares_[parameter] < 0) {
@@ -188,7 +198,8 @@ void Checker::update(const Task& task) {
   } else if (task.destination < 0 ||
              schedule_.buffers[task.destination].role !=
                  (on_device ? BufferRole::kDeviceStaging : BufferRole::kHostStaging) ||
-             schedule_.buffers[task.destination].bytes < chunk.bytes) {
+             schedule_.buffers[task.destination].bytes <
+                 elements_of(task.chunk) * program::element_bytes(chunk.dtype)) {
     problem_at(task, "does not write staging with room for chunk {}", task.chunk);
     return;
   } else {

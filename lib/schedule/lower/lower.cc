@@ -16,8 +16,10 @@
 
 #include "core/error.h"
 #include "schedule/buffers.h"
+#include "schedule/gradient_blocks.h"
 #include "schedule/loads.h"
 #include "schedule/lower/activation_copies.h"
+#include "schedule/lower/reductions.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/lower/updates.h"
 #include "schedule/schedule.h"
@@ -58,11 +60,12 @@ struct MicroBatch {
   std::vector<StorageId> copying;  ///< on their way to the host
   std::int64_t copying_bytes = 0;
   TaskId loss_read = -1;
+  std::vector<int> gradients_left;  ///< by chunk
 };
 
 /// A block of the cache, or of a private chunk, in one step.
 struct BlockUse {
-  TaskId first_fetch = -1;
+  TaskId first_load = -1;
   std::int32_t holds = -1;  ///< the chunk that came last
 };
 
@@ -84,14 +87,19 @@ struct OperatorEnd {
 StepBuffers step_buffers(const program::Program& program,
                          const program::Lifetimes& lifetimes,
                          const plan::Plan& plan,
+                         const std::vector<plan::Place>& places,
+                         const ProgramNeeds& program_needs,
                          const StepNeeds& needs,
                          int micro_batches) {
   std::vector<bool> trained;
   for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
-  StepBuffers buffers = chunk_buffers(plan, trained, micro_batches);
+  StepBuffers buffers = chunk_buffers(
+      plan, trained, micro_batches, gradient_blocks(plan, places, program_needs, trained));
   add_tensor_buffers(buffers.all, program, lifetimes);
   if (std::find(trained.begin(), trained.end(), true) != trained.end()) {
-    buffers.gradient_sums = add_gradient_sums(buffers.all, program);
+    const SumsBuffers sums = add_gradient_sums(buffers.all, program, plan.world);
+    buffers.rank_sums = sums.of_rank;
+    buffers.gradient_sums = sums.of_all;
   }
   return buffers;
 }
@@ -122,12 +130,14 @@ class Lowering {
         places_(places),
         needs_(step_needs(program, lifetimes, program_needs, plan, places)),
         tasks_(sink),
-        buffers_(step_buffers(program, lifetimes, plan, needs_, micro_batches_)),
+        buffers_(step_buffers(
+            program, lifetimes, plan, places, program_needs, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_read_(program.parameters.size(), -1),
         copies_(program, program_needs.movements, buffers_, tasks_),
         loads_(
             choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
+        reductions_(plan, buffers_, chunk_tasks_, tasks_),
         updates_(plan, buffers_, chunk_tasks_, tasks_) {
     sink.begin(buffers_.all);
   }
@@ -136,6 +146,7 @@ class Lowering {
     for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
     if (options_.training && options_.clip_gradients) updates_.clip_and_update(needs_.chunks);
     updates_.finish();
+    if (options_.training && plan_.world > 1) share_buffers();
     link_steps();
     tasks_.end();
   }
@@ -163,8 +174,13 @@ class Lowering {
                                 .last = end,
                                 .releases = std::exchange(range.releases, {})},
                                range.after);
+    const auto contains = [&](OperatorId op) { return range.first <= op && op < end; };
+    if (now_.index == 0 && contains(program_needs_.buffers_first_use)) {
+      first_buffer_user_ = last_compute_;
+    }
+    if (contains(program_needs_.buffers_last_use)) last_buffer_user_ = last_compute_;
     const OperatorId read = program_needs_.inputs_last_read;
-    if (range.first <= read && read < end) last_input_reader_ = last_compute_;
+    if (contains(read)) last_input_reader_ = last_compute_;
     range.first = end;
     range.after.clear();
     while (next_last_use_ < needs_.last_uses.size() && needs_.last_uses[next_last_use_].op < end) {
@@ -181,6 +197,7 @@ class Lowering {
     for (std::size_t s = 0; s < now_.storages.size(); ++s) {
       now_.storages[s].stores_left = program_needs_.gradients_in[s];
     }
+    for (const ChunkNeeds& chunk : needs_.chunks) now_.gradients_left.push_back(chunk.gradients);
     next_last_use_ = 0;
     load_inputs();
     if (m == 0) fetch_freed(-1);
@@ -221,8 +238,8 @@ class Lowering {
     close_range(op);
     while (loads_.needs_at(here)) {
       const Load& load = loads_.next_needed();
-      require(load.fetch >= 0, "a chunk is needed before its fetch is issued");
-      now_.range.after.push_back(load.fetch);
+      require(load.loaded >= 0, "a chunk is needed before its load is issued");
+      now_.range.after.push_back(load.loaded);
     }
   }
 
@@ -235,7 +252,7 @@ class Lowering {
       const Chunk& chunk = plan_.chunks[c];
       if (needs_.chunks[c].first_use != op || !needs_.chunks[c].trained) continue;
       // State that goes through the device is updated on a stream of its own, too.
-      if (chunk.parameter_home != Home::kDevice || chunk.optimizer_home != Home::kHost) continue;
+      if (plan::needs_block(plan_, chunk) || chunk.optimizer_home != Home::kHost) continue;
       close_range(op);
       now_.range.first_reads.push_back(c);
     }
@@ -249,7 +266,7 @@ class Lowering {
     now_.range.after.push_back(copy);
   }
 
-  /// Issues the fetches whose block is free once position `here` has run.
+  /// Issues the loads whose block is free once position `here` has run.
   void fetch_freed(std::int64_t here) {
     while (loads_.frees_at(here)) {
       Load& load = loads_.next_freed();
@@ -262,28 +279,62 @@ class Lowering {
                               .source = load.block},
                              {});
       }
-      load.fetch = tasks_.add({.kind = TaskKind::kFetch,
-                               .stream = Stream::kHostToDevice,
-                               .micro_batch = now_.index,
-                               .chunk = load.chunk,
-                               .source = buffers_.of_chunk[load.chunk].parameters,
-                               .destination = load.block,
-                               .bytes = plan_.chunks[load.chunk].bytes},
-                              {evicted});
-      ChunkTasks& tasks = chunk_tasks_[load.chunk];
-      tasks.fetch = load.fetch;
-      if (tasks.first_fetch < 0) tasks.first_fetch = load.fetch;
-      BlockUse& block = block_uses_[load.block];
-      if (block.first_fetch < 0) block.first_fetch = load.fetch;
-      block.holds = load.chunk;
+      issue(load, evicted);
     }
+  }
+
+  /// From the host over the link; from the other ranks' shards after that.
+  void issue(Load& load, TaskId evicted) {
+    const Chunk& chunk = plan_.chunks[load.chunk];
+    const BufferId home = buffers_.of_chunk[load.chunk].parameters;
+    const bool from_host = chunk.parameter_home == Home::kHost;
+    TaskId fetched = -1;
+    if (from_host) {
+      fetched = load.loaded = tasks_.add({.kind = TaskKind::kFetch,
+                                          .stream = Stream::kHostToDevice,
+                                          .micro_batch = now_.index,
+                                          .chunk = load.chunk,
+                                          .source = home,
+                                          .destination = load.block,
+                                          .bytes = plan::shard_bytes(plan_, chunk, chunk.dtype)},
+                                         {evicted});
+    }
+    if (plan_.world > 1) {
+      load.loaded = tasks_.add({.kind = TaskKind::kGather,
+                                .stream = Stream::kCollective,
+                                .micro_batch = now_.index,
+                                .chunk = load.chunk,
+                                .source = from_host ? -1 : home,
+                                .destination = load.block,
+                                .bytes = chunk.bytes},
+                               {evicted, fetched});
+    }
+    ChunkTasks& tasks = chunk_tasks_[load.chunk];
+    tasks.home_read = from_host ? fetched : load.loaded;
+    if (tasks.first_home_read < 0) tasks.first_home_read = tasks.home_read;
+    BlockUse& block = block_uses_[load.block];
+    if (block.first_load < 0) block.first_load = tasks.home_read;
+    block.holds = load.chunk;
+  }
+
+  /// Every rank's micro-batches have changed the module's buffers: rank 0's count.
+  void share_buffers() {
+    std::int64_t bytes = 0;
+    for (const program::Buffer& buffer : program_.buffers) {
+      if (buffer.mutated) bytes += buffer.tensor.bytes();
+    }
+    if (last_buffer_user_ < 0) return;
+    const TaskId shared = tasks_.add(
+        {.kind = TaskKind::kShareBuffers, .stream = Stream::kCollective, .bytes = bytes},
+        {last_buffer_user_});
+    tasks_.link(first_buffer_user_, shared);
   }
 
   /// What the first tasks of a step that use something owe to the last ones of the step before.
   void link_steps() {
     tasks_.link(first_load_, last_input_reader_);
     for (const ChunkTasks& chunk : chunk_tasks_) {
-      tasks_.link(chunk.first_fetch, chunk.updated);
+      tasks_.link(chunk.first_home_read, chunk.updated);
       tasks_.link(chunk.first_reader, chunk.updated);
       if (chunk.first_sum < 0) {
         tasks_.link(chunk.first_store, chunk.gradients_read);
@@ -293,8 +344,9 @@ class Lowering {
       }
     }
     for (const auto& [block, use] : block_uses_) {
-      tasks_.link(use.first_fetch, chunk_tasks_[use.holds].reader);
+      tasks_.link(use.first_load, chunk_tasks_[use.holds].reader);
     }
+    reductions_.link_steps();
     copies_.link_steps();
   }
 
@@ -326,7 +378,11 @@ class Lowering {
     for (const std::int32_t parameter : end.gradients_ready) {
       const std::int32_t chunk = places_[parameter].chunk;
       if (needs_.chunks[chunk].trained) {
-        store_gradient(parameter);
+        if (plan_.world > 1) {
+          collect_gradient(parameter);
+        } else {
+          store_gradient(parameter);
+        }
         const bool complete = last_micro_batch() && --chunk_tasks_[chunk].gradients_left == 0;
         if (complete) complete_gradients(chunk, op);
       }
@@ -409,6 +465,23 @@ class Lowering {
     tasks.gradients_done = done;
   }
 
+  void collect_gradient(std::int32_t parameter) {
+    const std::int32_t chunk = places_[parameter].chunk;
+    const std::int64_t bytes = program_needs_.gradient_elements[parameter] *
+                               program::element_bytes(plan_.chunks[chunk].dtype);
+    reductions_.collect({.kind = TaskKind::kStoreGradient,
+                         .stream = Stream::kCompute,
+                         .micro_batch = now_.index,
+                         .chunk = chunk,
+                         .parameter = parameter,
+                         .bytes = 2 * bytes},
+                        last_compute_);
+    if (--now_.gradients_left[chunk] > 0) return;
+    const TaskId on_host = reductions_.reduce(
+        chunk, now_.index, options_.clip_gradients && last_micro_batch());
+    if (on_host >= 0) updates_.sums_on_host(on_host);
+  }
+
   void await_release(StorageId storage) {
     if (--now_.storages[storage].stores_left > 0) return;
     const bool copies = now_.storages[storage].copy >= 0;
@@ -478,10 +551,12 @@ class Lowering {
   std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
   ActivationCopies copies_;
   LoadQueue loads_;
+  Reductions reductions_;
   Updates updates_;
   MicroBatch now_;
   std::size_t next_last_use_ = 0;  // in needs_.last_uses: the first that no range contains yet
   TaskId last_compute_ = -1;
+  TaskId first_buffer_user_ = -1, last_buffer_user_ = -1;
   TaskId first_load_ = -1, last_input_reader_ = -1;  // of inputs
   std::map<BufferId, BlockUse> block_uses_;          // those that were fetched into
 };

@@ -24,7 +24,7 @@ StreamedUpdates::StreamedUpdates(const plan::Plan& plan,
 
 void StreamedUpdates::update(std::int32_t chunk, TaskId clip) {
   const Chunk& it = plan_.chunks[chunk];
-  const std::int64_t elements = it.bytes / program::element_bytes(it.dtype);
+  const std::int64_t elements = plan::shard_elements(plan_, it);
   const std::int64_t most = plan_.cache.update_piece_elements;
   for (std::int64_t first = 0; first < elements; first += most) {
     Piece next = load(chunk, first, std::min(most, elements - first));
@@ -64,7 +64,8 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
   const ChunkBuffers& buffers = buffers_.of_chunk[piece.chunk];
   ChunkTasks& mine = chunk_tasks_[piece.chunk];
   const bool goes_home = it.parameter_home == Home::kDevice;
-  // Whoever writes the parameters' home waits for its readers: fetches, or operators on the device.
+  // Whoever writes the parameters' home waits for its readers: loads of blocks, or operators.
+  const TaskId readers = plan::needs_block(plan_, it) ? mine.home_read : mine.reader;
   const TaskId updated =
       tasks_.add({.kind = TaskKind::kUpdate,
                   .stream = Stream::kDeviceUpdate,
@@ -74,7 +75,7 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
                   .first_element = piece.first,
                   .elements = piece.elements,
                   .bytes = piece.elements * update_bytes(plan_, it)},
-                 {piece.load, piece.clip, mine.gradients_done, goes_home ? mine.reader : -1});
+                 {piece.load, piece.clip, mine.gradients_done, goes_home ? readers : -1});
   const TaskId stored = tasks_.add({.kind = TaskKind::kStoreState,
                                     .stream = Stream::kDeviceToHost,
                                     .chunk = piece.chunk,
@@ -82,7 +83,7 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
                                     .first_element = piece.first,
                                     .elements = piece.elements,
                                     .bytes = piece.elements * piece_stored_bytes(plan_, it)},
-                                   {updated, goes_home ? -1 : mine.fetch});
+                                   {updated, goes_home ? -1 : readers});
   ring_.give_back(piece.slot, piece.load, stored);
   mine.updated = goes_home ? updated : stored;
   trips_.push_back({.load = piece.load, .store = stored});

@@ -62,15 +62,15 @@ class TaskList {
 /// The tasks that concern a chunk; -1: none yet.
 struct ChunkTasks {
   // The latest.
-  TaskId fetch = -1;
-  TaskId reader = -1;  ///< the compute task with its last use
+  TaskId home_read = -1;  ///< its parameters at home, for a block
+  TaskId reader = -1;     ///< the compute task with its last use
   TaskId gradients_done = -1;
   TaskId gradients_read = -1;  ///< for the update
   TaskId updated = -1;         ///< its parameters are home again
   int gradients_left = 0;      ///< of the last micro-batch
   // The first of a step, which wait for the latest of the step before.
-  TaskId first_fetch = -1;
-  TaskId first_reader = -1;  ///< where it reads the parameters at home
+  TaskId first_home_read = -1;
+  TaskId first_reader = -1;  ///< where it reads the parameters at home itself
   TaskId first_store = -1;   ///< a gradient into `gradients` or the landing buffer
   TaskId first_sum = -1;     ///< a gradient from the landing buffer into `gradients`
 };

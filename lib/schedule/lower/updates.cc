@@ -37,13 +37,22 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
     if (needs[c].trained) order.push_back(static_cast<std::int32_t>(c));
   }
   if (order.empty()) return;
+  TaskId gathered = -1;
+  if (plan_.world > 1) {
+    gathered = tasks_.add({.kind = TaskKind::kGatherSums,
+                           .stream = Stream::kCollective,
+                           .source = buffers_.rank_sums,
+                           .destination = buffers_.gradient_sums,
+                           .bytes = buffers_.all[buffers_.gradient_sums].bytes},
+                          {sums_on_host_});
+  }
   // On the compute stream, where nearly all sums are made, no update on the device waits for the
   // host.
   clip_ = tasks_.add({.kind = TaskKind::kClip,
                       .stream = Stream::kCompute,
                       .source = buffers_.gradient_sums,
                       .bytes = buffers_.all[buffers_.gradient_sums].bytes},
-                     {sums_on_host_});
+                     {sums_on_host_, gathered});
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
     return needs[a].first_use < needs[b].first_use;
   });
@@ -66,12 +75,12 @@ void Updates::update(std::int32_t chunk) {
   ChunkTasks& before = chunk_tasks_[chunk];
   const bool on_device = it.optimizer_home == Home::kDevice;
   const auto side = static_cast<std::size_t>(it.optimizer_home);
-  const std::int64_t gradient_bytes = plan::bytes_as(it, it.gradient_dtype);
+  const std::int64_t gradient_bytes = plan::shard_bytes(plan_, it, it.gradient_dtype);
   const bool moves_gradients = it.gradient_home != it.optimizer_home;
   const bool moves_parameters = it.parameter_home != it.optimizer_home;
   const bool stages_parameters = moves_parameters && it.dtype != program::DType::kFloat32;
-  // Whoever writes the parameters' home waits for its readers: fetches, or operators on the device.
-  const TaskId readers = it.parameter_home == Home::kHost ? before.fetch : before.reader;
+  // Whoever writes the parameters' home waits for its readers: loads of blocks, or operators.
+  const TaskId readers = plan::needs_block(plan_, it) ? before.home_read : before.reader;
 
   std::vector<TaskId> after = {before.gradients_done, clip_};
   BufferRing::Slot gradients, parameters;
@@ -101,7 +110,7 @@ void Updates::update(std::int32_t chunk) {
                   .chunk = chunk,
                   .source = moves_gradients ? gradients.buffer : mine.gradients,
                   .destination = updated_parameters,
-                  .bytes = it.bytes / program::element_bytes(it.dtype) * update_bytes(plan_, it)},
+                  .bytes = plan::shard_elements(plan_, it) * update_bytes(plan_, it)},
                  after);
   before.updated = updated;
   if (moves_gradients) {
@@ -115,7 +124,7 @@ void Updates::update(std::int32_t chunk) {
                                .chunk = chunk,
                                .source = updated_parameters,
                                .destination = mine.parameters,
-                               .bytes = it.bytes},
+                               .bytes = plan::shard_bytes(plan_, it, it.dtype)},
                               {updated, readers});
   if (stages_parameters) parameter_staging_[side].give_back(parameters, updated, before.updated);
 }

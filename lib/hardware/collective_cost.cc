@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "hardware/collective_cost.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace elixir::hardware {
+namespace {
+
+constexpr double kNetworkNsPerSecond = 1e9;
+constexpr double kNetworkGigabyte = 1e9;
+
+}  // namespace
+
+CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& ranks) : ranks_(ranks) {
+  const Collective* best = nullptr;
+  for (const Collective& collective : profile.collectives) {
+    if (collective.operation != "all_gather" || collective.points.empty()) continue;
+    // The largest group that is no larger than a machine of these ranks; else the smallest.
+    const auto preferred = [&](const Collective& it) {
+      return it.gpus <= ranks.per_node ? it.gpus : -it.gpus;
+    };
+    if (best == nullptr || preferred(collective) > preferred(*best)) best = &collective;
+  }
+  if (best == nullptr || best->gpus < 2) return;
+  measured_gpus_ = best->gpus;
+  for (const CollectivePoint& point : best->points) {
+    points_.push_back({static_cast<double>(point.bytes), point.time_ns.median});
+  }
+}
+
+std::string CollectiveCost::basis() const {
+  const bool local = ranks_.per_node == ranks_.world;
+  if (local && measured_gpus_ == ranks_.world) return "measured";
+  const std::string from = fmt::format("modelled from all-gathers of {} GPUs", measured_gpus_);
+  if (local) return from;
+  return fmt::format("{} and {:.0f} GB/s of network for each GPU",
+                     from,
+                     ranks_.network_bytes_per_s / kNetworkGigabyte);
+}
+
+double CollectiveCost::measured_ns(double bytes) const {
+  const auto above = std::find_if(
+      points_.begin(), points_.end(), [&](const Point& point) { return point.bytes >= bytes; });
+  if (above == points_.begin()) return above->ns;
+  // Beyond the last point: along the last line.
+  const Point& high = above == points_.end() ? points_.back() : *above;
+  const Point& low = points_.size() < 2 ? high : *(&high - 1);
+  if (high.bytes <= low.bytes) return high.ns * std::max(1.0, bytes / high.bytes);
+  return low.ns + (high.ns - low.ns) * (bytes - low.bytes) / (high.bytes - low.bytes);
+}
+
+double CollectiveCost::local_ns(double bytes_in) const {
+  // Of `bytes`, (n - 1) / n come in.
+  const double n = measured_gpus_;
+  return measured_ns(bytes_in * n / (n - 1));
+}
+
+double CollectiveCost::all_gather_ns(std::int64_t bytes) const {
+  if (bytes == 0 || ranks_.world < 2) return 0;
+  const double all = static_cast<double>(bytes);
+  const double world = ranks_.world;
+  const double ns = local_ns(all * (world - 1) / world);
+  if (ranks_.per_node == ranks_.world) return ns;
+  // What other machines have comes in once per machine, over the ways of all of its GPUs.
+  const double from_outside = all * (world - ranks_.per_node) / world;
+  return std::max(ns,
+                  from_outside / ranks_.per_node / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
+}
+
+double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {
+  if (bytes == 0 || ranks_.world < 2) return 0;
+  const double all = static_cast<double>(bytes);
+  const double world = ranks_.world;
+  const double inside = all * (ranks_.per_node - 1) / world;
+  const double ns = ranks_.per_node > 1 ? local_ns(inside) : measured_ns(0);
+  // To every GPU of another machine goes something else.
+  const double outside = all * (world - ranks_.per_node) / world;
+  return std::max(ns, outside / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
+}
+
+}  // namespace elixir::hardware

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// How long GPUs take to exchange data, from what was measured on a machine. Another number of GPUs
+// than the measured one, and other machines over a network, are modelled.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hardware/hardware_profile.h"
+
+namespace elixir::hardware {
+
+/// GPUs that train together, and how many of them share a machine.
+struct Ranks {
+  int world = 1;
+  int per_node = 1;
+  double network_bytes_per_s = 0;  ///< of each GPU to other machines, in one direction
+};
+
+class CollectiveCost {
+ public:
+  /// Nothing can be asked for when `profile` has no all-gather.
+  CollectiveCost(const HardwareProfile& profile, const Ranks& ranks);
+
+  [[nodiscard]] bool known() const { return !points_.empty(); }
+  /// How the times are known: "measured", or what they are modelled from.
+  [[nodiscard]] std::string basis() const;
+
+  /// Every rank ends with `bytes`, of which each had one part of the world's.
+  [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
+  /// Every rank has `bytes`, and sends each other rank one part of the world's. Taken from the
+  /// all-gather: in a machine a GPU sends and receives as much.
+  [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
+  /// Every rank ends with `bytes` that one had. An upper bound: an all-gather of as many.
+  [[nodiscard]] double broadcast_ns(std::int64_t bytes) const { return all_gather_ns(bytes); }
+
+ private:
+  struct Point {
+    double bytes = 0, ns = 0;
+  };
+  /// Of the GPUs that were measured.
+  [[nodiscard]] double measured_ns(double bytes) const;
+  /// In a machine, for what comes in at one GPU.
+  [[nodiscard]] double local_ns(double bytes_in) const;
+
+  Ranks ranks_;
+  int measured_gpus_ = 0;
+  std::vector<Point> points_;  ///< ascending bytes
+};
+
+}  // namespace elixir::hardware
