@@ -201,8 +201,8 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
       if (std::chrono::steady_clock::now() - start > kWorthALine) progress->update(part, what);
     };
     if (options.least_gpus) {
-      elixir::search::LeastGpus least =
-          elixir::search::least_gpus(documents.profile.program, documents.hardware, options.request);
+      elixir::search::LeastGpus least = elixir::search::least_gpus(
+          documents.profile.program, documents.hardware, options.request);
       outcome = std::move(least.outcome);
       fewer = std::move(least.fewer);
     } else {
@@ -215,8 +215,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   if (const auto* no = std::get_if<elixir::search::Infeasible>(&outcome)) {
     context.document() = document_of(*no, options.request.strategy);
     context.document()["fewer_gpus"] = document_of(fewer);
-    context.print(elixir::report::too_few_gpus_screen(fewer) +
-                  elixir::report::refusal_screen(*no));
+    context.print(elixir::report::too_few_gpus_screen(fewer) + elixir::report::refusal_screen(*no));
     return elixir::tools::Answer::kNo;
   }
   auto& found = std::get<elixir::search::Found>(outcome);

@@ -235,7 +235,8 @@ CheckedDocument checked_document(std::string path, const plan::Plan& plan) {
   set(Quantity::kStepTime, plan.predicted.step_ns);
   std::int64_t at_home = 0;
   for (const plan::Chunk& chunk : plan.chunks) {
-    if (chunk.parameter_home == plan::Home::kDevice) at_home = bounded_sum(at_home, chunk.bytes);
+    if (chunk.parameter_home != plan::Home::kDevice) continue;
+    at_home = bounded_sum(at_home, plan::shard_bytes(plan, chunk, chunk.dtype));
   }
   const std::int64_t cached = bounded_product(plan.cache.blocks, plan.cache.block_bytes);
   const std::int64_t rest =

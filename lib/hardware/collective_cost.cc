@@ -66,8 +66,8 @@ double CollectiveCost::all_gather_ns(std::int64_t bytes) const {
   if (ranks_.per_node == ranks_.world) return ns;
   // What other machines have comes in once per machine, over the ways of all of its GPUs.
   const double from_outside = all * (world - ranks_.per_node) / world;
-  return std::max(ns,
-                  from_outside / ranks_.per_node / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
+  return std::max(
+      ns, from_outside / ranks_.per_node / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
 }
 
 double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {

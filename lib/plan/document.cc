@@ -168,11 +168,8 @@ Predicted read_predicted(const JsonCursor& cursor) {
     throw measured.error(ErrorCode::kJsonBadValue, "more calls are measured than there are");
   }
   const JsonCursor traffic = cursor.at("traffic");
-  traffic.only_keys({"host_to_device_bytes",
-                     "device_to_host_bytes",
-                     "fetches",
-                     "evictions",
-                     "collective_bytes"});
+  traffic.only_keys(
+      {"host_to_device_bytes", "device_to_host_bytes", "fetches", "evictions", "collective_bytes"});
   predicted.traffic = {
       .host_to_device_bytes = read_bytes(traffic.at("host_to_device_bytes")),
       .device_to_host_bytes = read_bytes(traffic.at("device_to_host_bytes")),
@@ -287,10 +284,9 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
     const JsonCursor ranks = root.at("ranks_per_node");
     plan.ranks_per_node = read_int(ranks, 1, plan.world);
     if (plan.world % plan.ranks_per_node != 0) {
-      throw ranks.error(ErrorCode::kJsonBadValue,
-                        fmt::format("{} ranks cannot fill machines of {} each",
-                                    plan.world,
-                                    plan.ranks_per_node));
+      throw ranks.error(
+          ErrorCode::kJsonBadValue,
+          fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
     }
   }
   const auto reduce =

@@ -123,13 +123,13 @@ void check_chunk(const Plan& plan,
   }
   const DType gradients = summed_dtype(plan, chunk.dtype);
   if (trained && plan.optimizer != program::Optimizer::kNone && chunk.gradient_dtype != gradients) {
-    inconsistent(
-        fmt::format("chunk {} keeps its gradients in {}; with {} micro-batches and {} ranks it is {}",
-                    position,
-                    name_of(chunk.gradient_dtype),
-                    plan.accumulation_steps,
-                    plan.world,
-                    name_of(gradients)));
+    inconsistent(fmt::format(
+        "chunk {} keeps its gradients in {}; with {} micro-batches and {} ranks it is {}",
+        position,
+        name_of(chunk.gradient_dtype),
+        plan.accumulation_steps,
+        plan.world,
+        name_of(gradients)));
   }
   if (plan.world > 1) check_shards(plan, position, program, positions);
   if (chunk.kind == Chunk::Kind::kPublic && needs_block(plan, chunk) &&
@@ -224,8 +224,8 @@ void check_against(const Plan& plan, const program::Program& program) {
   }
   if (plan.accumulation_steps < 1) inconsistent("accumulation_steps is less than 1");
   if (plan.ranks_per_node < 1 || plan.world % plan.ranks_per_node != 0) {
-    inconsistent(fmt::format(
-        "{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
+    inconsistent(
+        fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
   }
   const auto positions = positions_of(program);
   std::vector<bool> seen(program.parameters.size(), false);

@@ -205,9 +205,7 @@ struct Plan {
 /// What a rank holds of a chunk. All of it where there is one rank.
 [[nodiscard]] std::int64_t shard_elements(const Plan& plan, const Chunk& chunk);
 /// Its bytes in a dtype (parameters, gradients, fp32 master and moments).
-[[nodiscard]] std::int64_t shard_bytes(const Plan& plan,
-                                       const Chunk& chunk,
-                                       program::DType dtype);
+[[nodiscard]] std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, program::DType dtype);
 /// Whether operators read the chunk in a block instead of at home: because it lives on the host, or
 /// because this rank has only a shard.
 [[nodiscard]] bool needs_block(const Plan& plan, const Chunk& chunk);

@@ -37,8 +37,9 @@ struct StepBuffers {
   std::vector<BufferId> update_pieces;  ///< empty when no optimizer state goes through the device
   /// What passes write, and what clipping reads; the same with one rank. -1: nothing is trained.
   BufferId rank_sums = -1, gradient_sums = -1;
-  BufferId exchange = -1;                 ///< -1: one rank, or nothing is trained
-  std::vector<BufferId> reduced_staging;  ///< empty unless gradients of several ranks go to the host
+  BufferId exchange = -1;  ///< -1: one rank, or nothing is trained
+  std::vector<BufferId>
+      reduced_staging;  ///< empty unless gradients of several ranks go to the host
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has

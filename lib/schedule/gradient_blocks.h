@@ -13,8 +13,9 @@
 namespace elixir::schedule {
 
 struct GradientBlocks {
-  std::int32_t count = 0;              ///< shared by public chunks
-  std::vector<std::int32_t> of_chunk;  ///< -1: none; a private chunk has one of its own, not counted
+  std::int32_t count = 0;  ///< shared by public chunks
+  std::vector<std::int32_t>
+      of_chunk;  ///< -1: none; a private chunk has one of its own, not counted
 };
 
 /// None with one rank. Else as many as are in use at once, and one more, so that the ranks add up

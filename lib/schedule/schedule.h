@@ -82,9 +82,9 @@ enum class BufferRole : std::uint8_t {
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
   // With several ranks:
-  kGradientBlock,   ///< device: a chunk's gradients before the ranks add them up, in the parameters'
-                    ///< dtype; `chunk` is -1, or a private chunk
-  kExchange,        ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
+  kGradientBlock,  ///< device: a chunk's gradients before the ranks add them up, in the parameters'
+                   ///< dtype; `chunk` is -1, or a private chunk
+  kExchange,       ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
                     ///< turns
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
@@ -133,11 +133,11 @@ enum class TaskKind : std::uint8_t {
 
   // With several ranks, on the collective stream unless it says otherwise. Gradients go to their
   // chunk's block by kStoreGradient.
-  kGather,       ///< all shards of a chunk's parameters to the block `destination` of every rank. A
-                 ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
-  kReduce,       ///< the gradients of a chunk in block `source` of every rank: each rank gets its
-                 ///< shard from all of them, and adds them up in fp32, in rank order, into (micro-batch
-                 ///< 0) or on top of `destination`: the gradients at home, or staging for the host
+  kGather,  ///< all shards of a chunk's parameters to the block `destination` of every rank. A
+            ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
+  kReduce,  ///< the gradients of a chunk in block `source` of every rank: each rank gets its
+            ///< shard from all of them, and adds them up in fp32, in rank order, into (micro-batch
+            ///< 0) or on top of `destination`: the gradients at home, or staging for the host
   kStoreShard,   ///< d2h: from staging `source` into the gradients (one micro-batch) or the landing
                  ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
   kGatherSums,   ///< `source` of all ranks -> `destination`: every sum of squares is one rank's

@@ -23,7 +23,14 @@ namespace elixir::schedule {
 class Timeline {
  public:
   /// What a task uses besides its stream.
-  enum class Use : std::uint8_t { kNothing, kToDevice, kToHost, kHostMemory, kCompute, kCollective };
+  enum class Use : std::uint8_t {
+    kNothing,
+    kToDevice,
+    kToHost,
+    kHostMemory,
+    kCompute,
+    kCollective
+  };
   static constexpr std::size_t kUses = 6;
 
   /// `serial`: only one task runs at a time, in issue order.

@@ -119,7 +119,8 @@ void Footprint::add_reductions(const Packing& packing,
     largest_reduced =
         std::max(largest_reduced, plan::shard_bytes(blank, chunk, chunk.gradient_dtype));
   }
-  reduction_bytes_ = gradient_blocks * rounded_allocation(largest_public) + rounded_allocation(largest);
+  reduction_bytes_ =
+      gradient_blocks * rounded_allocation(largest_public) + rounded_allocation(largest);
   reduced_staging_bytes_ = schedule::kReducedStagingBuffers * rounded_allocation(largest_reduced);
 }
 

@@ -106,7 +106,7 @@ class Footprint {
   bool several_ranks_ = false;
   std::int64_t reduction_bytes_ = 0, reduced_staging_bytes_ = 0;
   std::size_t trained_end_ = 0;  ///< chunks from here on are not trained
-  std::vector<Tail> tails_;  ///< by position of the first chunk
+  std::vector<Tail> tails_;      ///< by position of the first chunk
 };
 
 }  // namespace elixir::search

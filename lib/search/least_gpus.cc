@@ -19,8 +19,8 @@ LeastGpus least_gpus(const program::Program& program,
     if (request.gpus_per_node) now.gpus_per_node = std::min(*request.gpus_per_node, now.gpus);
     if (request.on_progress) {
       now.on_progress = [&](double part, const std::string& what) {
-        request.on_progress(
-            part, fmt::format("{} GPU{}: {}", now.gpus, now.gpus == 1 ? "" : "s", what));
+        request.on_progress(part,
+                            fmt::format("{} GPU{}: {}", now.gpus, now.gpus == 1 ? "" : "s", what));
       };
     }
     Outcome outcome = search(program, hardware, now);

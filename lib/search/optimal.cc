@@ -218,7 +218,8 @@ std::vector<Placement> filled_packings(const Problem& problem,
     throw_if_interrupted();
     Placement base{.packing = p, .gradient_window_bytes = window_bytes};
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
-    for (const std::int64_t blocks : block_counts(space.blocks(base), chunks, problem.ranks().world > 1)) {
+    for (const std::int64_t blocks :
+         block_counts(space.blocks(base), chunks, problem.ranks().world > 1)) {
       base.blocks = blocks;
       add_filled(placements, problem, space, base, dynamic_bytes);
     }

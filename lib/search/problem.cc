@@ -22,8 +22,8 @@ namespace {
 hardware::Ranks ranks_of(const Request& request) {
   constexpr int kMostInOne = 8;  // a common machine
   return {.world = request.gpus,
-          .per_node = request.gpus_per_node.value_or(
-              request.gpus % kMostInOne == 0 ? kMostInOne : request.gpus),
+          .per_node = request.gpus_per_node.value_or(request.gpus % kMostInOne == 0 ? kMostInOne
+                                                                                    : request.gpus),
           .network_bytes_per_s = static_cast<double>(request.network_bytes_per_s)};
 }
 
@@ -82,8 +82,8 @@ Problem::Problem(const program::Program& program,
     context_bytes_ = gpu.context_bytes + (ranks_.world > 1 ? kNcclBytes : 0);
     gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
   } else {
-    gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(hardware.machine.host_memory_bytes /
-                                                          ranks_.per_node);
+    gpu_budget_bytes_ =
+        request.gpu_memory_bytes.value_or(hardware.machine.host_memory_bytes / ranks_.per_node);
   }
 }
 

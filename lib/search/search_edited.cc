@@ -164,8 +164,7 @@ Infeasible infeasible(const Problem& problem) {
       minima.host_memory_bytes && *minima.host_memory_bytes > problem.host_budget_bytes();
   if (host_would_help) {
     result.binding_limit = BindingLimit::kHostMemory;
-    result.shortfall_bytes =
-        (*minima.host_memory_bytes - problem.host_budget_bytes()) * per_node;
+    result.shortfall_bytes = (*minima.host_memory_bytes - problem.host_budget_bytes()) * per_node;
     result.remedies.push_back({exact("--host-memory", result.minimum_host_memory_bytes)});
     if (minima.gpu_memory_bytes) {
       result.remedies.push_back({exact("--gpu-memory", *minima.gpu_memory_bytes)});

@@ -178,6 +178,39 @@ class Found(SearchTest):
             schema("plan").validate(json.loads(path.read_text(encoding="utf-8")))
 
 
+class SeveralGpus(SearchTest):
+    def gpus(self, *arguments, **expected):
+        return self.plan(*arguments, kind="cuda", machine="cuda-pair", **expected)
+
+    def test_a_plan_says_how_many_share_it(self):
+        plan = self.gpus("--gpus", "4", "--gpus-per-node", "2", "--reduce-dtype", "parameters")
+        self.assertEqual((plan["world"], plan["ranks_per_node"], plan["reduce_dtype"]), (4, 2, "parameters"))
+        self.assertGreater(plan["predicted"]["traffic"]["collective_bytes"], 0)
+        self.assertIn("collective", {stream["stream"] for stream in plan["predicted"]["streams"]})
+        alone = self.gpus()
+        self.assertEqual((alone["world"], alone["ranks_per_node"], alone["reduce_dtype"]), (1, 1, None))
+
+    def test_the_screen_says_how_the_times_of_collectives_are_known(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        done = self.succeeds(*inputs, "--gpus", "2")
+        self.assertIn("2 GPUs, 2 to a machine", done.out)
+        self.assertIn("times of collectives: measured", done.out)
+        done = self.succeeds(*inputs, "--gpus", "4", "--gpus-per-node", "2", "--network", "10GB", "--force")
+        self.assertIn("10 GB/s of network", done.out)
+
+    def test_the_least_number_of_gpus_comes_with_the_reason_for_more(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        document = self.envelope(*inputs, "--least-gpus")["document"]
+        self.assertEqual((document["gpus"], document["fewer_gpus"]), (1, []))
+        arguments = (*inputs, "--least-gpus", "--gpus", "4", "--gpu-memory", "1")
+        document = self.envelope(*arguments, "--force", code=1)["document"]
+        self.assertEqual([tried["gpus"] for tried in document["fewer_gpus"]], [1, 2])
+        self.assertEqual({tried["binding_limit"] for tried in document["fewer_gpus"]}, {"gpu_memory"})
+        done = self.run_tool(*arguments, "--force")
+        self.assertEqual(done.code, 1)
+        self.assertIn("2 GPUs: no plan:", done.out)
+
+
 class NotFound(SearchTest):
     def test_exactly_the_minimum_is_enough_and_one_byte_less_is_not(self):
         for kind in ("cpu", "cuda"):
@@ -232,8 +265,17 @@ class BadInput(SearchTest):
         flags = ("--profile", self.fake("cpu.profile.json"), "--hardware", "./avx3.json", "--force")
         self.fails(2, "EX0209", *flags, mentions="avx512_core")
 
-    def test_several_gpus_are_not_planned_yet(self):
-        self.fails(2, "EX0102", *self.inputs(), "--gpus", "2")
+    def test_gpus_that_cannot_fill_their_machines(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        self.fails(2, "EX0102", *inputs, "--gpus", "6", "--gpus-per-node", "4", mentions="divides 6")
+        self.fails(2, "EX0102", *inputs, "--gpus", "0")
+
+    def test_several_gpus_of_which_no_gather_was_measured(self):
+        self.fails(2, "EX0207", *self.inputs("cuda"), "--gpus", "2", mentions="collectives")
+
+    def test_the_originals_rules_are_for_one_gpu(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        self.fails(2, "EX0102", *inputs, "--gpus", "2", "--strategy", "elixir", mentions="--strategy optimal")
 
     def test_unknown_strategy_and_sizes(self):
         self.fails(2, "EX0102", *self.inputs(), "--strategy", "optimum", mentions="optimal")

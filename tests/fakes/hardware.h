@@ -37,4 +37,22 @@ inline hardware::HardwareProfile machine(bool cuda) {
   return profile;
 }
 
+/// Machines of `gpus` GPUs: gathers 100 GB/s of what comes in, twice as long beside compute.
+inline hardware::HardwareProfile machine_of(int gpus) {
+  hardware::HardwareProfile profile = machine(true);
+  profile.gpus.resize(static_cast<std::size_t>(gpus), profile.gpus.front());
+  hardware::Collective gather{.operation = "all_gather", .gpus = gpus, .latency_ns = figure(1000)};
+  for (const std::int64_t bytes : {1_MiB, 1_GiB}) {
+    const double ns = static_cast<double>(bytes) * (gpus - 1) / gpus / 100e9 * 1e9;
+    const double bytes_per_s = static_cast<double>(bytes) / ns * 1e9;
+    gather.points.push_back({.bytes = bytes,
+                             .time_ns = figure(ns),
+                             .algorithm_bytes_per_s = bytes_per_s,
+                             .bus_bytes_per_s = bytes_per_s * (gpus - 1) / gpus});
+  }
+  profile.collectives = {gather};
+  profile.contention = {{.work = "all_gather", .beside = "matmul", .slowdown = figure(2)}};
+  return profile;
+}
+
 }  // namespace elixir::fakes

@@ -92,6 +92,76 @@ TEST(Plan, SaysForHowManyThreadsItIs) {
   EXPECT_EQ(parsed(dump(document)).hardware.cpu_threads, 0);
 }
 
+/// Of two ranks: parameters of 24 elements in one shard, the other is padding.
+Plan plan_of_two(const program::Program& program) {
+  Plan plan = plan_for(program);
+  plan.world = plan.ranks_per_node = 2;
+  const std::int64_t unit_bytes =
+      kPieceUnitElements * program::element_bytes(program::DType::kFloat32);
+  for (Chunk& chunk : plan.chunks) chunk.bytes = 2 * unit_bytes;
+  plan.cache = {.blocks = 4, .block_bytes = 2 * unit_bytes};
+  return plan;
+}
+
+TEST(Plan, SaysWhoSharesIt) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 2);
+  Plan plan = plan_of_two(program);
+  check_against(plan, program);
+  plan.world = 6;
+  plan.ranks_per_node = 3;
+  plan.reduce_dtype = ReduceDType::kParameters;
+  plan.predicted.traffic.collective_bytes = 77;
+  Json document = to_json(plan);
+  Plan again = parsed(dump(document));
+  EXPECT_EQ(dump(to_json(again)), dump(document));
+  EXPECT_EQ(again.world, 6);
+  EXPECT_EQ(again.ranks_per_node, 3);
+  EXPECT_EQ(again.reduce_dtype, ReduceDType::kParameters);
+  EXPECT_EQ(again.predicted.traffic.collective_bytes, 77);
+  document["ranks_per_node"] = 4;
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+  // As in older plans.
+  document.erase("ranks_per_node");
+  document.erase("reduce_dtype");
+  document["predicted"]["traffic"].erase("collective_bytes");
+  document["world"] = 1;
+  again = parsed(dump(document));
+  EXPECT_EQ(again.ranks_per_node, 1);
+}
+
+TEST(Plan, SumsOfSeveralAreKeptInFp32UnlessItSaysOtherwise) {
+  const program::DType bf16 = program::DType::kBFloat16;
+  Plan plan;
+  EXPECT_EQ(summed_dtype(plan, bf16), bf16);
+  plan.accumulation_steps = 2;
+  EXPECT_EQ(summed_dtype(plan, bf16), program::DType::kFloat32);
+  plan.accumulation_steps = 1;
+  plan.world = 2;
+  EXPECT_EQ(summed_dtype(plan, bf16), program::DType::kFloat32);
+  plan.reduce_dtype = ReduceDType::kParameters;
+  EXPECT_EQ(summed_dtype(plan, bf16), bf16);
+  plan.accumulation_steps = 2;
+  EXPECT_EQ(summed_dtype(plan, bf16), program::DType::kFloat32);
+}
+
+TEST(Plan, WhoseShardsAreUnequalOrCutABlockIsRefused) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 2);
+  const std::vector<std::function<void(Plan&)>> changes = {
+      [](Plan& p) { p.world = 3, p.ranks_per_node = 3; },
+      [](Plan& p) { p.ranks_per_node = 3; },
+      [](Plan& p) { p.chunks[0].bytes += 256; },
+      [](Plan& p) { p.cache.blocks = 0; },
+      // In the middle of its elements the first shard ends.
+      [](Plan& p) { p.chunks[0].parameters.back().offset_bytes = kPieceUnitElements * 4 - 16; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Plan plan = plan_of_two(program);
+    changes[i](plan);
+    SCOPED_TRACE(i);
+    expect_refused(ErrorCode::kInconsistentPlan, [&] { check_against(plan, program); });
+  }
+}
+
 TEST(Plan, NamesItsEdits) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   plan.edits = {{.kind = Edit::Kind::kRecompute, .storages = {3, 5}}};

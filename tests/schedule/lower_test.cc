@@ -208,6 +208,59 @@ TEST(Lower, SeveralMicroBatchesAddUpOnTheHostThroughTheLandingBuffer) {
   }
 }
 
+TEST(Lower, SeveralRanksGatherWhatTheyUseAndReduceWhatTheyMake) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 4);
+  for (const Home home : {Home::kDevice, Home::kHost}) {
+    LayoutOptions options{.parameters = home, .gradients = home, .optimizer = home};
+    options.blocks = 4;
+    options.accumulation_steps = 2;
+    options.world = 2;
+    const plan::Plan plan = lay_out(program, options);
+    const Schedule schedule = lower_plan(program, plan, {.clip_gradients = true});
+    const auto chunks = static_cast<std::int64_t>(plan.chunks.size());
+    const bool on_host = home == Home::kHost;
+    EXPECT_EQ(count(schedule, TaskKind::kGather), chunks);
+    EXPECT_EQ(count(schedule, TaskKind::kFetch), on_host ? chunks : 0);
+    EXPECT_EQ(count(schedule, TaskKind::kReduce), 2 * chunks);
+    EXPECT_EQ(count(schedule, TaskKind::kStoreShard), on_host ? 2 * chunks : 0);
+    EXPECT_EQ(count(schedule, TaskKind::kAccumulate), on_host ? 2 * chunks : 0);
+    EXPECT_EQ(count(schedule, TaskKind::kGatherSums), 1);
+    for (const Task& task : schedule.tasks) {
+      if (task.kind == TaskKind::kFetch) {
+        EXPECT_EQ(2 * task.bytes, plan.chunks[task.chunk].bytes);
+      }
+      if (task.kind == TaskKind::kReduce) {
+        EXPECT_EQ(task.sums_squares, task.micro_batch == 1 && !on_host);
+      }
+    }
+    for (const Buffer& buffer : schedule.buffers) {
+      if (buffer.role != BufferRole::kMaster && buffer.role != BufferRole::kMoment1) continue;
+      EXPECT_EQ(2 * buffer.bytes, plan.chunks[buffer.chunk].bytes);
+    }
+  }
+}
+
+TEST(Lower, OneChunksGradientsAreAddedUpWhileTheNextOnesAreMade) {
+  const program::Program program = fakes::mlp({8, 8, 8, 8, 8}, 4);
+  LayoutOptions options;
+  options.chunk_bytes = 600;  // a layer
+  options.blocks = 8;
+  options.world = 2;
+  const plan::Plan plan = lay_out(program, options);
+  ASSERT_EQ(plan.chunks.size(), 4U);
+  const Schedule schedule = lower_plan(program, plan);
+  BufferId before = -1;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::kReduce) continue;
+    EXPECT_NE(task.source, before);
+    before = task.source;
+  }
+  EXPECT_EQ(std::count_if(schedule.buffers.begin(),
+                          schedule.buffers.end(),
+                          [](const Buffer& b) { return b.role == BufferRole::kGradientBlock; }),
+            2);
+}
+
 TEST(Lower, ClippingWaitsForEveryGradient) {
   const program::Program program = fakes::mlp({8, 8, 8}, 4);
   LayoutOptions options;

@@ -62,6 +62,18 @@ TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
   EXPECT_EQ(timeline.times()[0].end_ns, 13);
 }
 
+TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
+  Timeline timeline(false, kNone, {}, {.compute = 1.25, .collective = 2});
+  timeline.add(Stream::kCompute, Use::kCompute, 8, {});
+  timeline.add(Stream::kCollective, Use::kCollective, 10, {});
+  timeline.add(Stream::kCompute, Use::kCompute, 1, std::vector<TaskId>{1});
+  const std::vector<StepLink> links = {{.task = 1, .previous = 2}};
+  // Compute takes 10, and the collective gets half of its work done meanwhile.
+  EXPECT_EQ(timeline.steady_step_ns(links), 16);
+  EXPECT_EQ(timeline.times()[0].end_ns, 10);
+  EXPECT_EQ(timeline.times()[1].end_ns, 15);
+}
+
 TEST(Timeline, TheLastUpdateRunsBesideTheNextStepsFetch) {
   hardware::HostContention contention;
   contention.cpu.first = 2;

@@ -64,5 +64,10 @@ int main(int argc, char** argv) {
   }
   write(argv[1], false);
   write(argv[1], true);
+  elixir::hardware::HardwareProfile pair = elixir::fakes::machine_of(2);
+  pair.meta = elixir::Json::object();
+  elixir::write_file(std::string(argv[1]) + "/cuda-pair.json",
+                     elixir::dump(elixir::hardware::to_json(pair)),
+                     elixir::Overwrite::kAllow);
   return 0;
 }

@@ -107,10 +107,11 @@ std::string layout_text(const Plan& plan) {
                                  plan.chunks.size(),
                                  format_bytes(largest_bytes));
   if (plan.world > 1) {
-    text += fmt::format("{} GPUs, {} to a machine, each with 1/{} of every chunk; figures are one's\n",
-                        plan.world,
-                        plan.ranks_per_node,
-                        plan.world);
+    text +=
+        fmt::format("{} GPUs, {} to a machine, each with 1/{} of every chunk; figures are one's\n",
+                    plan.world,
+                    plan.ranks_per_node,
+                    plan.world);
   }
   text += homes_of(plan);
   if (plan.cache.blocks > 0) {
@@ -174,9 +175,10 @@ std::string time_text(const Plan& plan, const std::string& collectives) {
                         format_bytes(traffic.device_to_host_bytes));
   }
   if (plan.world > 1) {
-    text += fmt::format("           gathers and reduces {} between the GPUs; times of collectives: {}\n",
-                        format_bytes(traffic.collective_bytes),
-                        collectives.empty() ? "modelled as copies" : collectives);
+    text += fmt::format(
+        "           gathers and reduces {} between the GPUs; times of collectives: {}\n",
+        format_bytes(traffic.collective_bytes),
+        collectives.empty() ? "modelled as copies" : collectives);
   }
   return text + (modelled == 0
                      ? fmt::format("operators  {} calls, all measured\n",
@@ -257,12 +259,7 @@ std::vector<std::string> budget_row(const BudgetAnswer& answer,
                                     const Unit& unit) {
   const std::string budget = format_bytes(answer.gpu_memory_bytes);
   if (const auto* no = std::get_if<Infeasible>(&answer.outcome)) {
-    return {budget,
-            "-",
-            "-",
-            "-",
-            "-",
-            lack_of(*no)};
+    return {budget, "-", "-", "-", "-", lack_of(*no)};
   }
   const Found& found = std::get<Found>(answer.outcome);
   const std::string rate = rate_of(found.plan, profile.program);
@@ -366,8 +363,8 @@ std::string search_screen(const search::Found& found,
 std::string too_few_gpus_screen(const std::vector<search::TooFewGpus>& fewer) {
   std::string text;
   for (const search::TooFewGpus& tried : fewer) {
-    text += fmt::format(
-        "{} GPU{}: {}\n", tried.gpus, tried.gpus == 1 ? "" : "s", lack_of(tried.why));
+    text +=
+        fmt::format("{} GPU{}: {}\n", tried.gpus, tried.gpus == 1 ? "" : "s", lack_of(tried.why));
   }
   return text;
 }

@@ -30,10 +30,9 @@ void Checker::check_end() {
       problem("the loss of micro-batch {} is read {} times", m, losses_read_[m]);
     }
   }
-  const bool mutates =
-      std::any_of(program_.buffers.begin(), program_.buffers.end(), [](const auto& buffer) {
-        return buffer.mutated;
-      });
+  const bool mutates = std::any_of(program_.buffers.begin(),
+                                   program_.buffers.end(),
+                                   [](const auto& buffer) { return buffer.mutated; });
   if (shared_buffers_ != (several_ranks() && schedule_.training && mutates ? 1 : 0)) {
     problem("the ranks share the buffers that they changed {} times", shared_buffers_);
   }

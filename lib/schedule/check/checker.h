@@ -36,7 +36,7 @@ struct Content {
   enum class What : std::uint8_t {
     kNothing,
     kParameters,
-    kOwnShard,     ///< of the parameters, in its place
+    kOwnShard,  ///< of the parameters, in its place
     kGradients,
     kReduced,      ///< the shard of gradients that all ranks have added up
     kState,        ///< a piece of optimizer state from the host
@@ -212,8 +212,8 @@ class Checker {
   std::vector<bool> collected_;                        // by parameter: in its chunk's block
   bool sums_gathered_ = false;
   int shared_buffers_ = 0;
-  std::vector<TaskId> summed_squares_;                 // by parameter
-  std::vector<bool> updated_, home_again_;             // by chunk
+  std::vector<TaskId> summed_squares_;      // by parameter
+  std::vector<bool> updated_, home_again_;  // by chunk
   // By chunk: elements of its state whose pieces have been loaded, updated and stored.
   std::vector<std::int64_t> pieces_loaded_, pieces_updated_, pieces_stored_;
   std::vector<program::OperatorId> next_operator_;  // by micro-batch

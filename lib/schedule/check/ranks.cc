@@ -173,8 +173,7 @@ void Checker::store_shard(const Task& task) {
       find(lands ? BufferRole::kGradientLanding : BufferRole::kGradients, task.chunk);
   const bool has_sum = task.source >= 0 && content_[task.source].chunk == task.chunk &&
                        content_[task.source].what == Content::What::kReduced;
-  if (!has_sum || where < 0 || task.destination != where ||
-      chunk.gradient_home != Home::kHost) {
+  if (!has_sum || where < 0 || task.destination != where || chunk.gradient_home != Home::kHost) {
     problem_at(task, "does not bring the sum of chunk {}'s gradients to the host", task.chunk);
     return;
   }

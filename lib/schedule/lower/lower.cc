@@ -130,8 +130,8 @@ class Lowering {
         places_(places),
         needs_(step_needs(program, lifetimes, program_needs, plan, places)),
         tasks_(sink),
-        buffers_(step_buffers(
-            program, lifetimes, plan, places, program_needs, needs_, micro_batches_)),
+        buffers_(
+            step_buffers(program, lifetimes, plan, places, program_needs, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_read_(program.parameters.size(), -1),
         copies_(program, program_needs.movements, buffers_, tasks_),
@@ -324,9 +324,9 @@ class Lowering {
       if (buffer.mutated) bytes += buffer.tensor.bytes();
     }
     if (last_buffer_user_ < 0) return;
-    const TaskId shared = tasks_.add(
-        {.kind = TaskKind::kShareBuffers, .stream = Stream::kCollective, .bytes = bytes},
-        {last_buffer_user_});
+    const TaskId shared =
+        tasks_.add({.kind = TaskKind::kShareBuffers, .stream = Stream::kCollective, .bytes = bytes},
+                   {last_buffer_user_});
     tasks_.link(first_buffer_user_, shared);
   }
 
@@ -477,8 +477,8 @@ class Lowering {
                          .bytes = 2 * bytes},
                         last_compute_);
     if (--now_.gradients_left[chunk] > 0) return;
-    const TaskId on_host = reductions_.reduce(
-        chunk, now_.index, options_.clip_gradients && last_micro_batch());
+    const TaskId on_host =
+        reductions_.reduce(chunk, now_.index, options_.clip_gradients && last_micro_batch());
     if (on_host >= 0) updates_.sums_on_host(on_host);
   }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "hardware/collective_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "fakes/hardware.h"
+#include "hardware/operator_cost.h"
+
+namespace elixir::hardware {
+namespace {
+
+TEST(CollectiveCost, OfTheMeasuredGroupIsAsMeasured) {
+  const CollectiveCost cost(fakes::machine_of(2), {.world = 2, .per_node = 2});
+  EXPECT_EQ(cost.basis(), "measured");
+  // Half of a GiB comes in, at 100 GB/s.
+  EXPECT_NEAR(cost.all_gather_ns(1_GiB), 0.5 * 0x1p30 / 100, 1);
+  EXPECT_NEAR(cost.all_gather_ns(512_MiB), 0.25 * 0x1p30 / 100, 1);
+  EXPECT_NEAR(cost.all_gather_ns(4_GiB), 2.0 * 0x1p30 / 100, 1);
+  EXPECT_EQ(cost.all_to_all_ns(1_GiB), cost.all_gather_ns(1_GiB));
+  // What is smaller takes as long as the smallest measured.
+  EXPECT_EQ(cost.all_gather_ns(8), cost.all_gather_ns(1_MiB));
+  EXPECT_EQ(cost.all_gather_ns(0), 0);
+}
+
+TEST(CollectiveCost, OfAnotherGroupIsModelledByWhatComesIn) {
+  const CollectiveCost cost(fakes::machine_of(2), {.world = 8, .per_node = 8});
+  EXPECT_EQ(cost.basis(), "modelled from all-gathers of 2 GPUs");
+  EXPECT_NEAR(cost.all_gather_ns(1_GiB), 7.0 / 8 * 0x1p30 / 100, 1);
+}
+
+TEST(CollectiveCost, OverANetworkTheSlowerWayCounts) {
+  const Ranks slow{.world = 4, .per_node = 2, .network_bytes_per_s = 10e9};
+  const CollectiveCost cost(fakes::machine_of(2), slow);
+  EXPECT_EQ(cost.basis(),
+            "modelled from all-gathers of 2 GPUs and 10 GB/s of network for each GPU");
+  // Half of the bytes are on the other machine. Gathered, two GPUs bring them in; sent to each GPU,
+  // every GPU gets its own.
+  EXPECT_NEAR(cost.all_gather_ns(1_GiB), 0.25 * 0x1p30 / 10, 1);
+  EXPECT_NEAR(cost.all_to_all_ns(1_GiB), 0.5 * 0x1p30 / 10, 1);
+  const Ranks fast{.world = 4, .per_node = 2, .network_bytes_per_s = 1e15};
+  EXPECT_NEAR(
+      CollectiveCost(fakes::machine_of(2), fast).all_gather_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
+}
+
+TEST(CollectiveCost, ThatNobodyMeasuredIsAnErrorThatNamesTheMeasurement) {
+  const CostModel cost(fakes::machine(true), {.world = 2, .per_node = 2});
+  try {
+    (void)cost.all_gather_ns(8);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.info().code, ErrorCode::kJsonMissingKey);
+    EXPECT_NE(error.info().message.find("collectives"), std::string::npos);
+  }
+}
+
+TEST(CostModel, RanksOfAMachineShareItsCores) {
+  const HardwareProfile two = fakes::machine_of(2);
+  const AdamForm form{.gradient = program::DType::kFloat32};
+  const double alone = CostModel(two).adam_cpu_ns(1000, form);
+  EXPECT_EQ(CostModel(two, {.world = 2, .per_node = 2}).adam_cpu_ns(1000, form), 2 * alone);
+  EXPECT_EQ(CostModel(two, {.world = 2, .per_node = 1}).adam_cpu_ns(1000, form), alone);
+  // A machine of eight is taken for four of these.
+  EXPECT_EQ(CostModel(two, {.world = 8, .per_node = 8}).adam_cpu_ns(1000, form), 2 * alone);
+}
+
+TEST(CostModel, LinksAreThoseOfAsManyGpusAsWereMeasuredTogether) {
+  HardwareProfile two = fakes::machine_of(2);
+  two.links.host_to_device.push_back(
+      {.gpus = 2, .bytes_per_s = fakes::figure(16e9), .latency_ns = fakes::figure(0)});
+  EXPECT_NEAR(CostModel(two).host_to_device_ns(10'000'000), 1e6, 1);
+  EXPECT_NEAR(CostModel(two, {.world = 2, .per_node = 2}).host_to_device_ns(8'000'000), 1e6, 1);
+  EXPECT_NEAR(CostModel(two, {.world = 8, .per_node = 8}).host_to_device_ns(8'000'000), 1e6, 1);
+}
+
+}  // namespace
+}  // namespace elixir::hardware
