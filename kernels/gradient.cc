@@ -3,6 +3,7 @@
 #include "kernels/gradient.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -111,6 +112,39 @@ void accumulate_cpu(float* sum,
   }
   pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
     table.accumulate(sum + begin, element_at(gradient, type, begin), type, end - begin, how);
+  });
+}
+
+void sum_parts_cpu(void* to,
+                   Element to_type,
+                   const void* from,
+                   Element type,
+                   std::size_t parts,
+                   std::size_t n,
+                   Accumulate how,
+                   Isa isa,
+                   ThreadPool& pool) {
+  const KernelTable& table = kernel_table(isa);
+  pool.parallel_for(n, kPassGrainElements, [&](std::size_t begin, std::size_t end) {
+    // The sum of a piece stays in the cache.
+    constexpr std::size_t kPieceElements = 4096;
+    std::array<float, kPieceElements> sum;
+    for (std::size_t first = begin; first < end; first += kPieceElements) {
+      const std::size_t count = std::min(kPieceElements, end - first);
+      for (std::size_t part = 0; part < parts; ++part) {
+        table.accumulate(sum.data(),
+                         element_at(from, type, part * n + first),
+                         type,
+                         count,
+                         part == 0 ? Accumulate::kFirst : Accumulate::kAdd);
+      }
+      if (to_type == Element::kFloat32) {
+        table.accumulate(
+            static_cast<float*>(to) + first, sum.data(), Element::kFloat32, count, how);
+      } else {
+        table.convert(element_at(to, to_type, first), to_type, sum.data(), count);
+      }
+    }
   });
 }
 

@@ -77,6 +77,18 @@ void accumulate_cpu(float* sum,
                     Isa isa,
                     ThreadPool& pool,
                     const BlockSums& squares = {});
+/// Adds up `parts` arrays of n elements that lie side by side in `from`, in fp32 and in this order. The
+/// sum goes to `to` (kFirst) or is added to what is there (kAdd, fp32 alone); bf16 and fp16 as
+/// convert_cpu() rounds.
+void sum_parts_cpu(void* to,
+                   Element to_type,
+                   const void* from,
+                   Element type,
+                   std::size_t parts,
+                   std::size_t n,
+                   Accumulate how,
+                   Isa isa,
+                   ThreadPool& pool);
 /// Copies n elements bit for bit, and makes `squares`, which has memory, in the same pass.
 void copy_and_sum_squares_cpu(void* to,
                               const void* from,

@@ -80,6 +80,7 @@ enum class ErrorCode : int {
   kLossNotFinite = 704,
   kDeviceFailure = 705,
   kNotFinite = 706,
+  kRankLost = 707,
   // 09 bugs
   kInternal = 901,
 };

@@ -35,6 +35,7 @@ bool needs_settled_step(TaskKind kind) {
   switch (kind) {
     case TaskKind::kLoadInputs:
     case TaskKind::kFetch:
+    case TaskKind::kGather:
     case TaskKind::kEvict:
     case TaskKind::kCompute:
     case TaskKind::kOffload:
@@ -110,7 +111,7 @@ void Executor::bind_statics() {
   }
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     const auto chunk = static_cast<std::int32_t>(c);
-    if (parts_.plan.chunks[c].parameter_home == plan::Home::kDevice) {
+    if (!plan::needs_block(parts_.plan, parts_.plan.chunks[c])) {
       bind_chunk(chunk, parts_.buffers.find(BufferRole::kParameters, chunk));
     } else {
       unbind_chunk(chunk);
@@ -167,7 +168,7 @@ std::vector<std::vector<at::Tensor>> Executor::conforming(const MicroBatches& ba
 void Executor::release_everything() {
   for (auto& table : tables_) parts_.replay.release_produced(table);
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
-    if (parts_.plan.chunks[c].parameter_home == plan::Home::kHost) {
+    if (plan::needs_block(parts_.plan, parts_.plan.chunks[c])) {
       unbind_chunk(static_cast<std::int32_t>(c));
     }
   }
@@ -307,10 +308,25 @@ void Executor::issue(const Task& task) {
     case TaskKind::kFetch:
       ++under_way_.back().traffic.fetches;
       issue_copy(task,
-                 parts_.buffers.at(task.destination),
+                 advance(parts_.buffers.at(task.destination), parts_.rank * shard_bytes(task)),
                  parts_.buffers.find(BufferRole::kParameters, task.chunk),
-                 parts_.plan.chunks[task.chunk].bytes);
+                 shard_bytes(task));
+      if (parts_.plan.world > 1) return;  // the other shards come by kGather
       return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
+    case TaskKind::kGather:
+      return issue_gather(task);
+    case TaskKind::kReduce:
+      return issue_reduce(task);
+    case TaskKind::kStoreShard:
+      return issue_copy(
+          task, parts_.buffers.at(task.destination), parts_.buffers.at(task.source), task.bytes);
+    case TaskKind::kGatherSums:
+      return parts_.device.issue(task,
+                                 [optimizer = parts_.optimizer](StreamOperations& operations) {
+                                   optimizer->gather_sums(operations);
+                                 });
+    case TaskKind::kShareBuffers:
+      return issue_share_buffers(task);
     case TaskKind::kEvict: {
       ++under_way_.back().traffic.evictions;
       unbind_chunk(task.chunk);
@@ -348,7 +364,7 @@ void Executor::issue(const Task& task) {
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
                         parts_.buffers.at(task.source),
-                        parts_.plan.chunks[task.chunk].bytes);
+                        shard_bytes(task));
     case TaskKind::kReadLoss:
       return issue_read_loss(task);
     case TaskKind::kOffload:
@@ -399,7 +415,8 @@ void Executor::issue_compute(const Task& task) {
     for (const program::StorageId id : task.releases) table[id] = c10::Storage();
     if (!seeded_[task.micro_batch]) {
       seeded_[task.micro_batch] = true;
-      parts_.device.seed(micro_batch_seed(seed_, step_, task.micro_batch));
+      const int global = parts_.rank * schedule_.micro_batches + task.micro_batch;
+      parts_.device.seed(micro_batch_seed(seed_, step_, global));
     }
     parts_.replay.run(table, task.first, task.last);
   });
@@ -422,6 +439,10 @@ void Executor::issue_store_gradient(const Task& task) {
   const ParameterLayout& layout = parts_.layouts[task.parameter];
   const void* from = made_gradient(task);
   const auto n = static_cast<std::size_t>(layout.elements);
+  if (parts_.plan.world > 1) {
+    void* block = advance(parts_.buffers.at(task.destination), layout.offset_bytes);
+    return issue_copy(task, block, from, gradient.bytes());
+  }
   const kernels::BlockSums sums = sums_of(task);
   if (schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute) {
     return issue_accumulate(task, from, sums);
@@ -435,7 +456,100 @@ void Executor::issue_store_gradient(const Task& task) {
   });
 }
 
+std::int64_t Executor::shard_bytes(const Task& task) const {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  return plan::shard_bytes(parts_.plan, chunk, chunk.dtype);
+}
+
+void Executor::issue_gather(const Task& task) {
+  void* block = parts_.buffers.at(task.destination);
+  const std::int64_t bytes = shard_bytes(task);
+  const void* own =
+      task.source >= 0 ? parts_.buffers.at(task.source) : advance(block, parts_.rank * bytes);
+  under_way_.back().traffic.collective_bytes += task.bytes;
+  parts_.device.issue(task, [block, own, bytes](StreamOperations& operations) {
+    operations.all_gather(block, own, bytes);
+  });
+  bind_chunk(task.chunk, block);
+}
+
+namespace {
+
+/// Of gradients in `gradients`, a shard.
+void sum_squares(StreamOperations& operations,
+                 const void* gradients,
+                 kernels::Element type,
+                 const std::vector<OptimizerPass::Part>& parts) {
+  for (const OptimizerPass::Part& part : parts) {
+    operations.sum_squares(
+        kernels::element_at(gradients, type, static_cast<std::size_t>(part.first_element)),
+        type,
+        static_cast<std::size_t>(part.elements),
+        part.sums);
+  }
+}
+
+}  // namespace
+
+void Executor::issue_reduce(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  const std::int64_t bytes = shard_bytes(task);
+  const void* block = parts_.buffers.at(task.source);
+  void* exchange = parts_.buffers.find(BufferRole::kExchange, -1);
+  // On its way to the host a micro-batch's sum is alone.
+  const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
+  const SumParts sum{.to = parts_.buffers.at(task.destination),
+                     .to_type = element_of(chunk.gradient_dtype),
+                     .from = exchange,
+                     .type = element_of(chunk.dtype),
+                     .parts = static_cast<std::size_t>(parts_.plan.world),
+                     .n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk)),
+                     .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};
+  std::vector<OptimizerPass::Part> squares;
+  if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
+  under_way_.back().traffic.collective_bytes += task.bytes;
+  parts_.device.issue(
+      task,
+      [exchange, block, bytes, sum, squares = std::move(squares)](StreamOperations& operations) {
+        operations.all_to_all(exchange, block, bytes);
+        operations.sum_parts(sum);
+        sum_squares(operations, sum.to, sum.to_type, squares);
+      });
+}
+
+void Executor::issue_accumulate_shard(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination));
+  const void* landed = parts_.buffers.at(task.source);
+  const auto n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk));
+  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  std::vector<OptimizerPass::Part> squares;
+  if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
+  parts_.device.issue(
+      task, [sum, landed, n, how, squares = std::move(squares)](StreamOperations& operations) {
+        operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
+        sum_squares(operations, sum, kernels::Element::kFloat32, squares);
+      });
+}
+
+void Executor::issue_share_buffers(const Task& task) {
+  struct Shared {
+    void* memory;
+    std::int64_t bytes;
+  };
+  std::vector<Shared> shared;
+  for (const program::Buffer& buffer : program_.buffers) {
+    if (!buffer.mutated) continue;
+    const c10::Storage& storage = storage_of(buffer);
+    shared.push_back({storage.mutable_data(), static_cast<std::int64_t>(storage.nbytes())});
+  }
+  parts_.device.issue(task, [shared = std::move(shared)](StreamOperations& operations) {
+    for (const Shared& buffer : shared) operations.broadcast(0, buffer.memory, buffer.bytes);
+  });
+}
+
 void Executor::issue_accumulate(const Task& task) {
+  if (parts_.plan.world > 1) return issue_accumulate_shard(task);
   const ParameterLayout& layout = parts_.layouts[task.parameter];
   const program::DType dtype = program_.parameters[task.parameter].gradient->dtype;
   issue_accumulate(

@@ -41,6 +41,7 @@ struct ExecutorParts {
   /// Memory filled with NaN, at least as large as any chunk. The parameters of an absent chunk
   /// point to it. nullptr: using an absent parameter is an error instead.
   void* poison;
+  int rank = 0;
 };
 
 class Executor {
@@ -96,6 +97,13 @@ class Executor {
                         const void* gradient,
                         const kernels::BlockSums& sums);
   void issue_norm(const schedule::Task& task);
+  // With several ranks.
+  void issue_gather(const schedule::Task& task);
+  void issue_reduce(const schedule::Task& task);
+  void issue_accumulate_shard(const schedule::Task& task);
+  void issue_share_buffers(const schedule::Task& task);
+  /// Of what a rank holds of a task's chunk, in the parameters' dtype.
+  [[nodiscard]] std::int64_t shard_bytes(const schedule::Task& task) const;
   void issue_update(const schedule::Task& task);
   void issue_load_state(const schedule::Task& task);
   void issue_update_of_piece(const schedule::Task& task);

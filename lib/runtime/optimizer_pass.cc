@@ -16,9 +16,21 @@ static_assert(schedule::kClipBytes >= static_cast<std::int64_t>(sizeof(kernels::
 OptimizerPass::OptimizerPass(const program::Program& program,
                              const plan::Plan& plan,
                              const OptimizerOptions& options,
-                             const std::vector<ParameterLayout>& layouts)
-    : options_(options), ranges_(plan.chunks.size()) {
-  // Sums are in program order, so that the tree over them does not depend on the chunks.
+                             const std::vector<ParameterLayout>& layouts,
+                             int rank)
+    : options_(options),
+      rank_(rank),
+      world_(plan.world),
+      ranges_(plan.chunks.size()),
+      held_(plan.chunks.size()) {
+  note_sums(plan, program, layouts);
+  note_ranges(plan, layouts);
+}
+
+/// Sums are in program order, so that the tree over them does not depend on the chunks.
+void OptimizerPass::note_sums(const plan::Plan& plan,
+                              const program::Program& program,
+                              const std::vector<ParameterLayout>& layouts) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const ParameterLayout& layout = layouts[i];
     first_sum_.push_back(sum_count_);
@@ -36,32 +48,62 @@ OptimizerPass::OptimizerPass(const program::Program& program,
     }
     sum_count_ += count;
   }
+}
+
+void OptimizerPass::note_ranges(const plan::Plan& plan,
+                                const std::vector<ParameterLayout>& layouts) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-    std::vector<const ParameterLayout*> order;
-    for (const ParameterLayout& layout : layouts) {
-      if (layout.chunk == static_cast<std::int32_t>(c)) order.push_back(&layout);
+    std::vector<std::int32_t> order;
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      if (layouts[i].chunk == static_cast<std::int32_t>(c)) {
+        order.push_back(static_cast<std::int32_t>(i));
+      }
     }
-    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-      return a->first_element < b->first_element;
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return layouts[a].first_element < layouts[b].first_element;
     });
+    const std::int64_t shard = plan::shard_elements(plan, plan.chunks[c]);
+    const std::int64_t shard_begin = rank_ * shard;
     // Neighbours with the same scalars become one range. The padding between them is zero and not
-    // read.
+    // read. Of gradients that several ranks have added up the padding is anything.
+    std::vector<Range>& ranges = ranges_[c];
     bool joins = false;
-    for (const ParameterLayout* layout : order) {
-      if (!layout->trained) {
+    for (const std::int32_t i : order) {
+      const ParameterLayout& layout = layouts[i];
+      const std::int64_t begin = std::max(layout.first_element, shard_begin);
+      const std::int64_t end =
+          std::min(layout.first_element + layout.elements, shard_begin + shard);
+      if (!layout.trained) {
         joins = false;
         continue;
       }
-      std::vector<Range>& ranges = ranges_[c];
-      if (joins && ranges.back().decays == layout->decays) {
-        ranges.back().elements =
-            layout->first_element + layout->elements - ranges.back().first_element;
+      if (begin >= end) continue;
+      held_[c].push_back({.parameter = i,
+                          .first_element = begin - shard_begin,
+                          .elements = end - begin,
+                          .first_block = static_cast<std::size_t>(begin - layout.first_element) /
+                                         kernels::kNormBlockElements});
+      const bool adjoins =
+          world_ == 1 ||
+          (joins && ranges.back().first_element + ranges.back().elements == begin - shard_begin);
+      if (joins && adjoins && ranges.back().decays == layout.decays) {
+        ranges.back().elements = end - shard_begin - ranges.back().first_element;
       } else {
-        ranges.push_back({layout->first_element, layout->elements, layout->decays});
+        ranges.push_back({begin - shard_begin, end - begin, layout.decays});
       }
       joins = true;
     }
   }
+}
+
+std::vector<OptimizerPass::Part> OptimizerPass::parts_of(std::int32_t chunk) const {
+  std::vector<Part> parts;
+  for (const Held& held : held_[static_cast<std::size_t>(chunk)]) {
+    kernels::BlockSums sums = sums_of(held.parameter);
+    sums.sums += held.first_block;
+    parts.push_back({held.first_element, held.elements, sums});
+  }
+  return parts;
 }
 
 void OptimizerPass::set_memory(const Memory& memory) {
@@ -82,16 +124,25 @@ void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micr
 
 kernels::BlockSums OptimizerPass::sums_of(std::int32_t parameter) const {
   const auto i = static_cast<std::size_t>(parameter);
-  return {.sums = (sums_on_host_[i] ? memory_.host_sums : device_sums()) + first_sum_[i],
+  return {.sums = (sums_on_host_[i] ? memory_.host_sums : memory_.rank_sums) + first_sum_[i],
           .divisor = static_cast<float>(micro_batches_)};
 }
 
-void OptimizerPass::clip(StreamOperations& operations) const {
+void OptimizerPass::move_sums(StreamOperations& operations) const {
   for (const Sums& sums : made_on_host_) {
-    operations.copy(device_sums() + sums.first,
+    operations.copy(memory_.rank_sums + sums.first,
                     memory_.host_sums + sums.first,
                     static_cast<std::int64_t>(sums.count * sizeof(float)));
   }
+}
+
+void OptimizerPass::gather_sums(StreamOperations& operations) const {
+  move_sums(operations);
+  operations.gather_disjoint(device_sums(), memory_.rank_sums, sum_count_);
+}
+
+void OptimizerPass::clip(StreamOperations& operations) const {
+  if (world_ == 1) move_sums(operations);
   operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
   operations.copy(memory_.host_clip, device_clip(), sizeof(kernels::Clip));
 }

@@ -43,12 +43,14 @@ class OptimizerPass {
   OptimizerPass(const program::Program& program,
                 const plan::Plan& plan,
                 const OptimizerOptions& options,
-                const std::vector<ParameterLayout>& layouts);
+                const std::vector<ParameterLayout>& layouts,
+                int rank);
 
   /// Memory that the passes share. Every stream can use that on the host. That on the device is
-  /// for the device's streams: the schedule's buffer of role kGradientSums.
+  /// for the device's streams: the schedule's buffers of roles kGradientSums and kRankSums.
   struct Memory {
-    void* device_sums;  ///< sums() floats, then a kernels::Clip
+    void* device_sums;  ///< sums() floats of all ranks, then a kernels::Clip
+    float* rank_sums;   ///< sums() floats that passes of this rank make; the same with one rank
     float* host_sums;   ///< sums()
     kernels::Clip* host_clip;
     std::uint32_t* marks;  ///< marks()
@@ -60,6 +62,15 @@ class OptimizerPass {
   void begin_step(std::int64_t step, double learning_rate, int micro_batches);
   /// Where the pass that completes the gradient of a parameter leaves its sums of squares.
   [[nodiscard]] kernels::BlockSums sums_of(std::int32_t parameter) const;
+  /// The parts of a chunk's trained parameters that this rank holds, each with its place for sums
+  /// of squares.
+  struct Part {
+    std::int64_t first_element, elements;  ///< in the shard
+    kernels::BlockSums sums;
+  };
+  [[nodiscard]] std::vector<Part> parts_of(std::int32_t chunk) const;
+  /// Several ranks: their sums to the device memory of all.
+  void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.
   void clip(StreamOperations& operations) const;
   /// Runs where `operations` do.
@@ -91,10 +102,25 @@ class OptimizerPass {
   };
   [[nodiscard]] bool clips() const { return options_.clip_norm > 0; }
   [[nodiscard]] float* device_sums() const { return static_cast<float*>(memory_.device_sums); }
+  void note_sums(const plan::Plan& plan,
+                 const program::Program& program,
+                 const std::vector<ParameterLayout>& layouts);
+  void note_ranges(const plan::Plan& plan, const std::vector<ParameterLayout>& layouts);
+  /// Sums that were made on the host, to the device's.
+  void move_sums(StreamOperations& operations) const;
   [[nodiscard]] kernels::Clip* device_clip() const;
 
+  /// A part of a parameter.
+  struct Held {
+    std::int32_t parameter;
+    std::int64_t first_element, elements;
+    std::size_t first_block;  ///< of the parameter
+  };
+
   OptimizerOptions options_;
+  int rank_ = 0, world_ = 1;
   std::vector<std::vector<Range>> ranges_;  ///< by chunk
+  std::vector<std::vector<Held>> held_;     ///< by chunk
   std::vector<std::size_t> first_sum_;      ///< by parameter
   std::vector<bool> sums_on_host_;          ///< by parameter
   std::vector<Sums> made_on_host_;

@@ -33,7 +33,7 @@ class PendingStep {
 
   /// From 1.
   [[nodiscard]] std::int64_t number() const { return outcome_->number; }
-  /// The mean loss over micro-batches, finite or not. Waits for the forward passes alone. Throws
+  /// The mean loss over this rank's micro-batches, finite or not. Waits for the forward passes alone. Throws
   /// what the step has thrown.
   [[nodiscard]] double loss() const;
   /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or

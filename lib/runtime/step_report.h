@@ -31,10 +31,10 @@ struct MemoryUse {
 };
 
 struct StepReport {
-  double loss = 0;                      ///< mean over micro-batches
-  std::vector<float> micro_losses;      ///< as computed, one per micro-batch
+  double loss = 0;                      ///< mean over micro-batches of all ranks
+  std::vector<float> micro_losses;      ///< as computed, one per micro-batch, rank after rank
   std::optional<double> gradient_norm;  ///< with clipping
-  double step_ns = 0;                   ///< wall clock
+  double step_ns = 0;                   ///< wall clock; this and what follows: of this rank
   /// By stream. Only of a step whose tasks were timed (StepOptions).
   std::optional<std::array<double, schedule::kStreamCount>> busy_ns;
   MemoryUse memory;

@@ -66,7 +66,10 @@ void check_moments(const plan::Plan& plan, const OptimizerOptions& options) {
       .help("or search again with --moments fp32");
 }
 
-void check_plan(const plan::Plan& plan, const program::Program& program, DeviceKind device) {
+void check_plan(const plan::Plan& plan,
+                const program::Program& program,
+                DeviceKind device,
+                int world) {
   plan::check_against(plan, program);
   const bool cuda = device == DeviceKind::kCuda;
   if (plan.hardware.device_kind != device || program.target.kind != device) {
@@ -78,10 +81,15 @@ void check_plan(const plan::Plan& plan, const program::Program& program, DeviceK
         .help("choose the plan's device, or profile and search again for this one");
   }
   if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
-  if (plan.world != 1) {
-    throw Error(ErrorCode::kMissingFeature,
-                "the plan is for {} GPUs, this build trains on one",
-                plan.world);
+  if (plan.world != world) {
+    Error error(ErrorCode::kMissingFeature,
+                "the plan is for {} ranks, this training has {}",
+                plan.world,
+                world);
+    throw error.help("search again with --gpus {}", world);
+  }
+  if (cuda && world > 1) {
+    throw Error(ErrorCode::kMissingFeature, "this build trains on one GPU");
   }
   if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
     throw Error(
@@ -109,6 +117,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   wanted.poison = options.poison_evicted;
   wanted.deterministic = options.deterministic;
   wanted.cpu_order = options.cpu_order;
+  wanted.ranks = options.ranks.steps;
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 
@@ -171,7 +180,7 @@ struct Trainer::State {
         constants(std::move(captured.constants)),
         replay(std::move(captured.program)),
         layouts(lay_out_parameters(replay.program(), plan, options.optimizer.no_decay)),
-        optimizer(replay.program(), plan, options.optimizer, layouts) {}
+        optimizer(replay.program(), plan, options.optimizer, layouts, options.ranks.rank()) {}
 
   ~State() {
     if (device) device->abandon_steps();
@@ -193,6 +202,10 @@ struct Trainer::State {
   std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();
+  /// Several ranks: the losses of all of them, in rank order.
+  void share_losses(StepReport& report) const;
+  /// Whether it is so on every rank.
+  [[nodiscard]] bool agreed(bool here) const;
   /// The failure of a step whose losses, gradients or updates are not finite, once nothing runs.
   [[nodiscard]] Error not_finite(std::int64_t step) const;
 };
@@ -215,13 +228,17 @@ void Trainer::State::build() {
                        {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
                         static_cast<std::int64_t>(sizeof(kernels::Clip)),
                         static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
-  optimizer.set_memory({.device_sums = buffers->find(schedule::BufferRole::kGradientSums, -1),
+  void* all_sums = buffers->find(schedule::BufferRole::kGradientSums, -1);
+  void* rank_sums = buffers->find(schedule::BufferRole::kRankSums, -1);
+  optimizer.set_memory({.device_sums = all_sums,
+                        .rank_sums = static_cast<float*>(rank_sums ? rank_sums : all_sums),
                         .host_sums = static_cast<float*>(scratch[0]),
                         .host_clip = static_cast<kernels::Clip*>(scratch[1]),
                         .marks = static_cast<std::uint32_t*>(scratch[2])});
   allocation.log(
       fmt::format("memory allocated, {} of it on the host", format_bytes(device->host_bytes())));
-  parameters = std::make_unique<ParameterStore>(*device, replay.program(), plan, *buffers, layouts);
+  parameters = std::make_unique<ParameterStore>(
+      *device, replay.program(), plan, *buffers, layouts, options.ranks);
   if (options.poison_evicted) {
     std::int64_t largest = 0;
     for (const plan::Chunk& chunk : plan.chunks) largest = std::max(largest, chunk.bytes);
@@ -229,9 +246,16 @@ void Trainer::State::build() {
     poison = device->allocate_uncharged(largest);
     device->copy_now(poison, nan.data(), largest);
   }
-  executor = std::make_unique<Executor>(
-      ExecutorParts{*device, replay, plan, *buffers, layouts, &optimizer, constants, poison},
-      std::move(schedule));
+  executor = std::make_unique<Executor>(ExecutorParts{*device,
+                                                      replay,
+                                                      plan,
+                                                      *buffers,
+                                                      layouts,
+                                                      &optimizer,
+                                                      constants,
+                                                      poison,
+                                                      options.ranks.rank()},
+                                        std::move(schedule));
 }
 
 void Trainer::State::fill(const TensorSource& source) {
@@ -311,7 +335,8 @@ Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
                                                             made->layouts,
                                                             nullptr,
                                                             made->captured.constants,
-                                                            poison},
+                                                            poison,
+                                                            options.ranks.rank()},
                                               std::move(schedule));
   kept = std::move(made);
   return *kept;
@@ -321,7 +346,7 @@ Trainer::Trainer(capture::Captured captured,
                  plan::Plan plan,
                  TrainerOptions options,
                  const TensorSource& source) {
-  check_plan(plan, captured.program, options.device);
+  check_plan(plan, captured.program, options.device, options.ranks.world());
   check_moments(plan, options.optimizer);
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
   captured.program = schedule::edited_program(std::move(captured.program), plan);
@@ -333,6 +358,13 @@ Trainer::Trainer(capture::Captured captured,
 Trainer::~Trainer() = default;
 
 Error Trainer::State::not_finite(std::int64_t step) const {
+  if (plan.world > 1) {  // the ranks would have to look at their parts together
+    return Error(ErrorCode::kNotFinite,
+                 "a loss, a gradient or an update of step {} is not finite on one of {} ranks",
+                 step,
+                 plan.world)
+        .help("lower the learning rate, clip gradients (--clip-norm), or check the data");
+  }
   const std::vector<float> losses = executor->losses();
   for (std::size_t m = 0; m < losses.size(); ++m) {
     if (std::isfinite(losses[m])) continue;
@@ -343,15 +375,37 @@ Error Trainer::State::not_finite(std::int64_t step) const {
   return not_finite_error(step, program(), layouts, *parameters, optimizer);
 }
 
+void Trainer::State::share_losses(StepReport& report) const {
+  if (plan.world == 1) return;
+  std::vector<float> all(report.micro_losses.size() * static_cast<std::size_t>(plan.world));
+  options.ranks.control->all_gather(
+      all.data(),
+      report.micro_losses.data(),
+      static_cast<std::int64_t>(report.micro_losses.size() * sizeof(float)));
+  report.micro_losses = std::move(all);
+  report.loss = 0;
+  for (const float loss : report.micro_losses) report.loss += loss;
+  report.loss /= static_cast<double>(report.micro_losses.size());
+}
+
+bool Trainer::State::agreed(bool here) const {
+  if (plan.world == 1) return here;
+  std::vector<char> all(static_cast<std::size_t>(plan.world));
+  const char own = here ? 1 : 0;
+  options.ranks.control->all_gather(all.data(), &own, 1);
+  return std::all_of(all.begin(), all.end(), [](char yes) { return yes != 0; });
+}
+
 void Trainer::State::settle() {
   if (!under_way) return;
   const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
   try {
     StepReport report = executor->finish();
+    share_losses(report);
     const bool finite_losses = std::all_of(report.micro_losses.begin(),
                                            report.micro_losses.end(),
                                            [](float loss) { return std::isfinite(loss); });
-    if (!finite_losses || !optimizer.finite()) {
+    if (!agreed(finite_losses && optimizer.finite())) {
       executor->abandon();  // the next step may be under way
       throw not_finite(step->number);
     }
@@ -384,7 +438,7 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
   try {
     executor->issue(batch, options.seed, outcome->number, step_options, [&] {
       settle();
-      optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps);
+      optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps * plan.world);
     });
   } catch (...) {
     // All steps under way are discarded.
@@ -411,7 +465,9 @@ double Trainer::evaluate(const capture::Captured& evaluation,
   state_->settle();
   Evaluation& program = state_->evaluation_of(evaluation);
   program.executor->issue({inputs}, state_->options.seed, 0, {}, [] {});
-  return program.executor->finish().loss;
+  StepReport report = program.executor->finish();
+  state_->share_losses(report);
+  return report.loss;
 }
 
 std::int64_t Trainer::steps_done() const {

@@ -13,6 +13,7 @@
 
 #include "program/choices.h"
 #include "runtime/cpu_order.h"
+#include "runtime/ranks/communicator.h"
 
 namespace elixir::runtime {
 
@@ -36,6 +37,7 @@ struct TrainerOptions {
   bool poison_evicted = false;  ///< fill evicted blocks and released memory with NaN
   bool deterministic = false;   ///< deterministic operators only
   CpuOrder cpu_order;           ///< CPU device: when tasks run
+  Ranks ranks;                  ///< as many as the plan's world; they must outlive the trainer
   FillProgress on_fill;         ///< may be empty
 };
 

@@ -43,9 +43,10 @@ class OptimizerPassTest : public testing::Test {
     }
     OptimizerOptions options;
     options.clip_norm = clips ? 1.0 : 0.0;
-    OptimizerPass pass(program, plan, options, layouts);
+    OptimizerPass pass(program, plan, options, layouts, /*rank=*/0);
     device_sums_.resize(pass.sums() + sizeof(kernels::Clip) / sizeof(float));
     pass.set_memory({.device_sums = device_sums_.data(),
+                     .rank_sums = device_sums_.data(),
                      .host_sums = nullptr,  // of several micro-batches
                      .host_clip = &host_clip_,
                      .marks = marks_.data()});

@@ -123,9 +123,11 @@ TensorSource TestModel::weights() const {
   return [model = model_](const std::string& name) { return model.read(name); };
 }
 
-MicroBatches TestModel::batch(std::int64_t step, int micro_batches) const {
+MicroBatches TestModel::batch(std::int64_t step, int micro_batches, int first) const {
   MicroBatches batch;
-  for (int m = 0; m < micro_batches; ++m) batch.push_back(reference::make_batch(inputs_, step, m));
+  for (int m = first; m < first + micro_batches; ++m) {
+    batch.push_back(reference::make_batch(inputs_, step, m));
+  }
   return batch;
 }
 
@@ -202,8 +204,11 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   layout.gradients = placement.gradients;
   layout.optimizer = placement.optimizer;
   layout.accumulation_steps = placement.accumulation_steps;
+  layout.world = placement.world;
+  layout.reduce = placement.reduce;
   const bool cuda = program().target.kind == program::Target::Kind::kCuda;
-  for (layout.blocks = placement.parameters == plan::Home::kHost ? 1 : 0;; ++layout.blocks) {
+  const bool needs_blocks = placement.parameters == plan::Home::kHost || placement.world > 1;
+  for (layout.blocks = needs_blocks ? 1 : 0;; ++layout.blocks) {
     plan::Plan plan = fakes::lay_out(program(), layout);
     plan.programs = {{"train", program::fingerprint(captured_.program)}};
     plan.edits = edits_;

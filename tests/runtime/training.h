@@ -30,6 +30,8 @@ struct Placement {
   bool streams_updates = false;
   plan::Master master = plan::Master::kSplit;
   program::DType moments = program::DType::kFloat32;
+  int world = 1;
+  plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
 };
 inline constexpr Placement kAllOnDevice{};
 inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
@@ -79,7 +81,8 @@ class TestModel {
   /// The same with all products aligned that can be, worth it or not.
   void align_products();
   [[nodiscard]] TensorSource weights() const;
-  [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches) const;
+  /// Micro-batches from `first` on.
+  [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches, int first = 0) const;
 
   /// A plan with chunks of about an eighth of the model, the fewest blocks that work, and its own
   /// prediction as both budgets. The workspaces are those of this machine's kernels.

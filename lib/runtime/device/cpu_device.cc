@@ -37,13 +37,14 @@ kernels::HostArena make_slab(std::int64_t bytes) {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : operations_(make_host_operations(options.cpu_threads)),
-        order_(make_task_order(
-            options.cpu_order,
-            {.caller = *operations_,
-             .make_operations = [threads =
-                                     options.cpu_threads] { return make_host_operations(threads); },
-             .start_lane = replay::never_charge_this_thread})) {
+      : operations_(make_host_operations(options.cpu_threads, options.ranks)),
+        order_(make_task_order(options.cpu_order,
+                               {.caller = *operations_,
+                                .make_operations =
+                                    [threads = options.cpu_threads, ranks = options.ranks] {
+                                      return make_host_operations(threads, ranks);
+                                    },
+                                .start_lane = replay::never_charge_this_thread})) {
     replay::install_counting_allocator();
     replay::set_poison(options.poison ? replay::Poison::kNaN : replay::Poison::kNone);
     account().set_limit(options.memory_limit_bytes);

@@ -28,8 +28,9 @@ struct DeviceOptions {
   int sm = 0;  ///< CUDA: the program's compute capability times ten
   /// CPU: operators' memory is NaN before its first write and after its release.
   bool poison = false;
-  bool deterministic = false;  ///< use only deterministic operators
-  CpuOrder cpu_order;          ///< CPU: when tasks run
+  bool deterministic = false;     ///< use only deterministic operators
+  CpuOrder cpu_order;             ///< CPU: when tasks run
+  Communicator* ranks = nullptr;  ///< for tasks of the collective stream; nullptr: one rank
 };
 
 /// What a device has to know about the tasks of a step before they come.

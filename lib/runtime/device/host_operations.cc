@@ -2,7 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "core/error.h"
 #include "kernels/copy.h"
 #include "kernels/thread_pool.h"
 #include "runtime/device/stream_operations.h"
@@ -15,7 +17,8 @@ constexpr std::size_t kWorthSharingBytes = 1 << 20;
 
 class HostOperations final : public StreamOperations {
  public:
-  explicit HostOperations(int threads) : pool_(std::max(threads, 1)), isa_(kernels::best_isa()) {}
+  HostOperations(int threads, Communicator* ranks)
+      : pool_(std::max(threads, 1)), isa_(kernels::best_isa()), ranks_(ranks) {}
 
   void copy(void* to, const void* from, std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
@@ -56,7 +59,45 @@ class HostOperations final : public StreamOperations {
     *clip = kernels::clip_cpu({sums, count}, max_norm);
   }
 
+  void all_gather(void* all, const void* own, std::int64_t part_bytes) override {
+    ranks().all_gather(all, own, part_bytes);
+  }
+  void all_to_all(void* to, const void* from, std::int64_t part_bytes) override {
+    ranks().all_to_all(to, from, part_bytes);
+  }
+  void broadcast(int root, void* data, std::int64_t bytes) override {
+    ranks().broadcast(root, data, bytes);
+  }
+  void gather_disjoint(float* to, const float* from, std::size_t count) override {
+    const auto world = static_cast<std::size_t>(ranks().world());
+    gathered_.resize(world * count);
+    ranks().all_gather(gathered_.data(), from, static_cast<std::int64_t>(count * sizeof(float)));
+    // All but one are zeros, so that the order does not matter.
+    sum_parts({.to = to,
+               .to_type = kernels::Element::kFloat32,
+               .from = gathered_.data(),
+               .type = kernels::Element::kFloat32,
+               .parts = world,
+               .n = count,
+               .how = kernels::Accumulate::kFirst});
+  }
+  void sum_parts(const SumParts& sum) override {
+    kernels::sum_parts_cpu(sum.to,
+                           sum.to_type,
+                           sum.from,
+                           sum.type,
+                           sum.parts,
+                           sum.n,
+                           sum.how,
+                           isa_,
+                           pool_for(sum.parts * sum.n * kernels::bytes_of(sum.type)));
+  }
+
  private:
+  [[nodiscard]] Communicator& ranks() const {
+    require(ranks_ != nullptr, "a collective task, but no other ranks");
+    return *ranks_;
+  }
   /// Both pools give the same bits.
   kernels::ThreadPool& pool_for(std::size_t size) {
     return size < kWorthSharingBytes ? alone_ : pool_;
@@ -65,12 +106,14 @@ class HostOperations final : public StreamOperations {
   kernels::ThreadPool pool_;
   kernels::ThreadPool alone_{1};
   kernels::Isa isa_;
+  Communicator* ranks_;
+  std::vector<float> gathered_;
 };
 
 }  // namespace
 
-std::unique_ptr<StreamOperations> make_host_operations(int threads) {
-  return std::make_unique<HostOperations>(threads);
+std::unique_ptr<StreamOperations> make_host_operations(int threads, Communicator* ranks) {
+  return std::make_unique<HostOperations>(threads, ranks);
 }
 
 }  // namespace elixir::runtime

@@ -8,10 +8,22 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/error.h"
 #include "kernels/adam.h"
 #include "kernels/gradient.h"
+#include "runtime/ranks/communicator.h"
 
 namespace elixir::runtime {
+
+/// Arrays of `n` elements from `parts` ranks, side by side, that are added up.
+struct SumParts {
+  void* to;
+  kernels::Element to_type;
+  const void* from;
+  kernels::Element type;
+  std::size_t parts, n;
+  kernels::Accumulate how;
+};
 
 class StreamOperations {
  public:
@@ -44,9 +56,31 @@ class StreamOperations {
                           const kernels::BlockSums& sums) = 0;
   /// Overwrites `sums`.
   virtual void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) = 0;
+
+  // With several ranks (ranks/communicator.h), on the collective stream alone.
+  virtual void all_gather(void* /*all*/, const void* /*own*/, std::int64_t /*part_bytes*/) {
+    no_ranks();
+  }
+  virtual void all_to_all(void* /*to*/, const void* /*from*/, std::int64_t /*part_bytes*/) {
+    no_ranks();
+  }
+  virtual void broadcast(int /*root*/, void* /*data*/, std::int64_t /*bytes*/) { no_ranks(); }
+  /// `count` floats, each of which is not zero on one rank at most: every rank gets all of them.
+  virtual void gather_disjoint(float* /*to*/, const float* /*from*/, std::size_t /*count*/) {
+    no_ranks();
+  }
+  /// As kernels::sum_parts_cpu().
+  virtual void sum_parts(const SumParts& /*sum*/) { no_ranks(); }
+
+ private:
+  [[noreturn]] static void no_ranks() {
+    throw Error(ErrorCode::kMissingFeature, "this device of this build trains as one rank");
+  }
 };
 
-/// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe.
-[[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(int threads);
+/// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe. `ranks` is for collective
+/// operations; nullptr: there are none.
+[[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(int threads,
+                                                                     Communicator* ranks = nullptr);
 
 }  // namespace elixir::runtime

@@ -24,12 +24,14 @@ ParameterStore::ParameterStore(Device& device,
                                const program::Program& program,
                                const plan::Plan& plan,
                                const BufferStore& buffers,
-                               const std::vector<ParameterLayout>& layouts)
+                               const std::vector<ParameterLayout>& layouts,
+                               const Ranks& ranks)
     : device_(device),
       program_(program),
       plan_(plan),
       buffers_(buffers),
       layouts_(layouts),
+      ranks_(ranks),
       pool_(at::get_num_threads()) {}
 
 std::size_t ParameterStore::position(const std::string& parameter) const {
@@ -87,7 +89,35 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part
   require(memory != nullptr, "a trained chunk lacks a buffer");
   const std::int64_t width = part == StatePart::kMaster ? plan::master_bytes(plan_, chunk)
                                                         : program::element_bytes(ref.dtype);
-  return {static_cast<char*>(memory) + layout.first_element * width, ref};
+  const Held held = held_by(ranks_.rank(), layout);
+  const std::int64_t shard_begin = ranks_.rank() * plan::shard_elements(plan_, chunk);
+  const std::int64_t at = layout.first_element + held.first - shard_begin;
+  return {static_cast<char*>(memory) + (held.elements > 0 ? at * width : 0),
+          ref,
+          width,
+          held.first,
+          held.elements};
+}
+
+ParameterStore::Held ParameterStore::held_by(int rank, const ParameterLayout& layout) const {
+  const std::int64_t shard = plan::shard_elements(plan_, plan_.chunks[layout.chunk]);
+  const std::int64_t begin = std::max<std::int64_t>(rank * shard - layout.first_element, 0);
+  const std::int64_t end = std::min((rank + 1) * shard - layout.first_element, layout.elements);
+  return {begin, std::max<std::int64_t>(end - begin, 0)};
+}
+
+void ParameterStore::read_all(std::size_t parameter, const Found& from, void* to) const {
+  char* all = static_cast<char*>(to);
+  device_.copy_now(all + from.first * from.width, from.memory, from.elements * from.width);
+  for (int rank = 0; rank < ranks_.world() && ranks_.world() > 1; ++rank) {
+    const Held held = held_by(rank, layouts_[parameter]);
+    ranks_.control->broadcast(rank, all + held.first * from.width, held.elements * from.width);
+  }
+}
+
+void ParameterStore::write_own(const Found& to, const void* all) {
+  device_.copy_now(
+      to.memory, static_cast<const char*>(all) + to.first * to.width, to.elements * to.width);
 }
 
 bool ParameterStore::splits(std::size_t parameter) const {
@@ -121,12 +151,12 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
   return rounded;
 }
 
-at::Tensor ParameterStore::read(const Found& from) const {
+at::Tensor ParameterStore::read(std::size_t parameter, const Found& from) const {
   at::Tensor tensor =
       at::empty_strided(from.ref.sizes,
                         from.ref.strides,
                         at::TensorOptions().dtype(capture::scalar_type(from.ref.dtype)));
-  device_.copy_now(tensor.mutable_data_ptr(), from.memory, from.ref.bytes());
+  read_all(parameter, from, tensor.mutable_data_ptr());
   return tensor;
 }
 
@@ -135,17 +165,16 @@ at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) con
   const Found found = find(p, part);
   if (!found.memory) return {};
   if (part == StatePart::kMaster && splits(p)) return joined_master(p, found);
-  const at::Tensor tensor = read(found);
+  const at::Tensor tensor = read(p, found);
   const bool moment = part == StatePart::kMoment1 || part == StatePart::kMoment2;
   return moment ? tensor.to(c10::kFloat) : tensor;
 }
 
 at::Tensor ParameterStore::joined_master(std::size_t parameter, const Found& lower) const {
-  const at::Tensor upper = read(find(parameter, StatePart::kParameter));
+  const at::Tensor upper = read(parameter, find(parameter, StatePart::kParameter));
   const auto n = static_cast<std::size_t>(upper.numel());
   std::vector<std::int16_t> halves(n);
-  device_.copy_now(
-      halves.data(), lower.memory, static_cast<std::int64_t>(n * sizeof(std::int16_t)));
+  read_all(parameter, lower, halves.data());
   at::Tensor master =
       at::empty_strided(lower.ref.sizes, lower.ref.strides, at::TensorOptions().dtype(c10::kFloat));
   kernels::join_master_cpu(static_cast<const std::uint16_t*>(upper.const_data_ptr()),
@@ -165,24 +194,24 @@ void ParameterStore::write_split(std::size_t parameter,
   std::vector<std::uint16_t> parameters(n);
   kernels::split_master_cpu(
       master.const_data_ptr<float>(), parameters.data(), halves.data(), n, pool_);
-  device_.copy_now(upper.memory, parameters.data(), upper.ref.bytes());
-  device_.copy_now(
-      lower.memory, halves.data(), static_cast<std::int64_t>(n * sizeof(std::int16_t)));
+  write_own(upper, parameters.data());
+  write_own(lower, halves.data());
 }
 
 void ParameterStore::write(const Found& to, const at::Tensor& value) {
-  device_.copy_now(to.memory, value.const_data_ptr(), to.ref.bytes());
+  write_own(to, value.const_data_ptr());
 }
 
 void ParameterStore::widen(const Found& master, const Found& parameter, const at::Tensor& value) {
   constexpr std::size_t kPieceElements = std::size_t{4} << 20;
   const kernels::Element type = element_of(parameter.ref.dtype);
-  const auto n = static_cast<std::size_t>(value.numel());
+  const auto n = static_cast<std::size_t>(parameter.elements);
+  const void* own =
+      kernels::element_at(value.const_data_ptr(), type, static_cast<std::size_t>(parameter.first));
   wide_.resize(std::max(wide_.size(), std::min(n, kPieceElements)));
   for (std::size_t done = 0; done < n; done += kPieceElements) {
     const std::size_t count = std::min(kPieceElements, n - done);
-    kernels::upcast_cpu(
-        wide_.data(), kernels::element_at(value.const_data_ptr(), type, done), type, count, pool_);
+    kernels::upcast_cpu(wide_.data(), kernels::element_at(own, type, done), type, count, pool_);
     device_.copy_now(static_cast<float*>(master.memory) + done,
                      wide_.data(),
                      static_cast<std::int64_t>(count * sizeof(float)));
@@ -209,8 +238,7 @@ void ParameterStore::set(const std::string& parameter, StatePart part, const at:
     if (!master.memory || master.memory == found.memory) return;
     if (splits(p)) {
       const std::vector<std::int16_t> zeros(static_cast<std::size_t>(written.numel()));
-      const auto bytes = static_cast<std::int64_t>(zeros.size() * sizeof(std::int16_t));
-      device_.copy_now(master.memory, zeros.data(), bytes);
+      write_own(master, zeros.data());
     } else {
       widen(master, found, written);
     }

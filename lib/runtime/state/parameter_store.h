@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include "program/program.h"
 #include "runtime/device/device.h"
+#include "runtime/ranks/communicator.h"
 #include "runtime/state/buffer_store.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state_part.h"
@@ -26,23 +27,37 @@ class ParameterStore {
                  const program::Program& program,
                  const plan::Plan& plan,
                  const BufferStore& buffers,
-                 const std::vector<ParameterLayout>& layouts);
+                 const std::vector<ParameterLayout>& layouts,
+                 const Ranks& ranks);
 
-  /// As Trainer::state() and set_state(). kInternal for an unknown parameter. Masters and moments
+  /// As Trainer::state() and set_state(): with several ranks every one must call get(), because each
+  /// holds a part. kInternal for an unknown parameter. Masters and moments
   /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
 
  private:
+  /// Where a part of the state is. This rank has `elements` of the parameter, from `first` on.
   struct Found {
     void* memory;  ///< nullptr: the parameter has no such state
     program::TensorRef ref;
+    std::int64_t width = 0;  ///< of an element, in memory
+    std::int64_t first = 0, elements = 0;
   };
+  /// The elements of a parameter that a rank holds.
+  struct Held {
+    std::int64_t first, elements;
+  };
+  [[nodiscard]] Held held_by(int rank, const ParameterLayout& layout) const;
+  /// All elements, those of other ranks from them.
+  void read_all(std::size_t parameter, const Found& from, void* to) const;
+  /// This rank's elements out of all of them.
+  void write_own(const Found& to, const void* all);
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
   [[nodiscard]] Found find(std::size_t parameter, StatePart part) const;
   /// Whether the parameter is the upper half of its master.
   [[nodiscard]] bool splits(std::size_t parameter) const;
-  [[nodiscard]] at::Tensor read(const Found& from) const;
+  [[nodiscard]] at::Tensor read(std::size_t parameter, const Found& from) const;
   [[nodiscard]] at::Tensor joined_master(std::size_t parameter, const Found& lower) const;
   void write_split(std::size_t parameter, const Found& lower, const at::Tensor& master);
   /// `value` on the CPU, in `ref`'s geometry and dtype, rounded as the design says. May return
@@ -57,6 +72,7 @@ class ParameterStore {
   const plan::Plan& plan_;
   const BufferStore& buffers_;
   const std::vector<ParameterLayout>& layouts_;
+  const Ranks ranks_;
   mutable kernels::ThreadPool pool_;
   std::vector<float> wide_;  ///< one piece of a master
 };

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What the ranks of a training exchange. Every rank must make the same calls in the same order, with
+// the same sizes, from one thread at a time. A call returns when this rank has sent and received its
+// part. Throws kRankLost when another rank is gone.
+
+#include <cstdint>
+
+namespace elixir::runtime {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int world() const = 0;
+
+  /// Rank r's `own` to every rank's `all`, at r * part_bytes. `own` may be its place in `all`.
+  virtual void all_gather(void* all, const void* own, std::int64_t part_bytes) = 0;
+  /// Part r of `from` goes to rank r, part r of `to` comes from rank r.
+  virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes) = 0;
+  /// `data` of rank `root` to that of every rank.
+  virtual void broadcast(int root, void* data, std::int64_t bytes) = 0;
+};
+
+/// Two ways between the same ranks. `steps` is for tasks of the collective stream, `control` for
+/// whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.
+struct Ranks {
+  Communicator* steps = nullptr;
+  Communicator* control = nullptr;
+  [[nodiscard]] int rank() const { return control == nullptr ? 0 : control->rank(); }
+  [[nodiscard]] int world() const { return control == nullptr ? 1 : control->world(); }
+};
+
+}  // namespace elixir::runtime
