@@ -37,6 +37,7 @@ class OptimizerPassTest : public testing::Test {
     plan.chunks.resize(2);
     std::vector<ParameterLayout> layouts(2);
     for (std::int32_t c = 0; c < 2; ++c) {
+      plan.chunks[c].bytes = kElements * static_cast<std::int64_t>(sizeof(float));
       layouts[c].chunk = c;
       layouts[c].elements = kElements;
       layouts[c].trained = true;

@@ -486,8 +486,9 @@ TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   other = good;
   other.hardware.device_kind = program::DeviceKind::kCuda;
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kWrongMachineKind);
-  other = good;
-  other.world = 2;
+  Placement of_two = kAllOnDevice;
+  of_two.world = 2;
+  other = model_.plan(of_two);
   EXPECT_EQ(code_of([&] { static_cast<void>(make(other)); }), ErrorCode::kMissingFeature);
   other = good;
   other.optimizer = program::Optimizer::kSgd;

@@ -112,7 +112,7 @@ void capture_model(const capture::Model& model,
   check_plan_against(program, run.plan, options.plan);
   // A model's work is counted without what is made again, as everywhere.
   run.flops_per_step = train::flops_of_step(
-      program, program::analyse_lifetimes(program), run.plan.accumulation_steps);
+      program, program::analyse_lifetimes(program), run.plan.accumulation_steps * run.plan.world);
   inputs.running = running_program(program, run.plan, options.plan);
   inputs.lifetimes = program::analyse_lifetimes(inputs.running);
   if (options.eval_data.empty()) return;
@@ -137,8 +137,8 @@ void open_training_data(const TrainOptions& options,
   run.data_format = inputs.data_files.format;
   inputs.labels = options.labels == "next" ? train::Labels::kNext : train::Labels::kSame;
   inputs.label_use = train::label_use(program);
-  run.data =
-      train::Dataset::open(inputs.data_files, program, run.plan.accumulation_steps, inputs.labels);
+  run.data = train::Dataset::open(
+      inputs.data_files, program, run.plan.accumulation_steps * run.plan.world, inputs.labels);
 }
 
 void open_held_out_data(const TrainOptions& options,
@@ -198,6 +198,12 @@ TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, C
   inputs.run.plan = files.plan;
   inputs.run.device =
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
+  if (inputs.run.plan.world > 1 && inputs.run.device == runtime::DeviceKind::kCuda) {
+    throw Error(ErrorCode::kMissingFeature,
+                "the plan is for {} GPUs, this build trains on one",
+                inputs.run.plan.world)
+        .help("search again with --gpus 1");
+  }
   capture_model(files.model, options, inputs, context);
   open_data(options, inputs, context);
   inputs.run.weights = choose_weights(files.model, inputs.run.captured.program, options, context);

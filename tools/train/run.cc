@@ -16,7 +16,9 @@
 #include "tools/train/outcome.h"
 #include "tools/train/place.h"
 #include "tools/train/prediction.h"
+#include "tools/train/rank_processes.h"
 #include "tools/train/screen.h"
+#include "train/run/follower.h"
 #include "train/run/resume.h"
 #include "train/run/training_run.h"
 
@@ -46,7 +48,9 @@ std::optional<train::FoundCheckpoint> resume_point(const TrainOptions& options,
   return found;
 }
 
-train::RunOptions run_options(const TrainOptions& options, const Context& context) {
+train::RunOptions run_options(const TrainOptions& options,
+                              const runtime::Ranks& ranks,
+                              const Context& context) {
   train::RunOptions wanted;
   wanted.steps = options.steps;
   wanted.learning_rate = {
@@ -62,20 +66,22 @@ train::RunOptions run_options(const TrainOptions& options, const Context& contex
   wanted.checkpoints = {options.checkpoint_every, static_cast<int>(options.keep)};
   wanted.evaluate_every = options.eval_every;
   wanted.evaluation_batches = options.eval_batches;
+  wanted.ranks = ranks;
   wanted.tool = "elixir-train";
   wanted.argv = context.argv();
   return wanted;
 }
 
-/// The run from the first weights to the final output.
-void train_through(const TrainOptions& options,
-                   RunPlace& place,
-                   const TrainInputs& inputs,
-                   const Prediction& prediction,
-                   const std::optional<train::FoundCheckpoint>& from,
-                   Context& context) {
-  RunScreen screen(options, inputs, context);
-  train::TrainingRun run(inputs.run, run_options(options, context), from, screen);
+/// The run from the first weights to the final output, on rank 0.
+void train_with(const TrainOptions& options,
+                RunPlace& place,
+                const TrainInputs& inputs,
+                const Prediction& prediction,
+                const std::optional<train::FoundCheckpoint>& from,
+                const runtime::Ranks& ranks,
+                RunScreen& screen,
+                Context& context) {
+  train::TrainingRun run(inputs.run, run_options(options, ranks, context), from, screen);
   if (!place.directory) {
     place.directory.emplace(train::RunDirectory::create(place.path, context.overwrite()));
     place.run_id = place.directory->run_id();
@@ -89,9 +95,39 @@ void train_through(const TrainOptions& options,
   throw_if_interrupted();
 }
 
+/// With as many processes as the plan has ranks.
+void train_through(const TrainOptions& options,
+                   RunPlace& place,
+                   const TrainInputs& inputs,
+                   const Prediction& prediction,
+                   const std::optional<train::FoundCheckpoint>& from,
+                   Context& context) {
+  RunScreen screen(options, inputs, context);
+  if (inputs.run.plan.world == 1) {
+    return train_with(options, place, inputs, prediction, from, {}, screen, context);
+  }
+  RankProcesses others(inputs.run.plan.world);
+  try {
+    train_with(options, place, inputs, prediction, from, others.ranks(), screen, context);
+  } catch (Error& error) {
+    if (error.info().code == ErrorCode::kRankLost) others.explain(error);
+    throw;
+  }
+}
+
+/// What a rank does that rank 0 has started.
+Answer follow(TrainOptions options, const RankWays& ways, Context& context) {
+  options.dry_run = true;  // the run directory is rank 0's
+  (void)find_place(options, context);
+  const TrainInputs inputs = read_inputs(open_files(options), options, context);
+  train::follow(inputs.run, run_options(options, ways.ranks(), context));
+  return Answer::kYes;
+}
+
 }  // namespace
 
 Answer train(const TrainOptions& flags, Context& context) {
+  if (const auto ways = ways_of_follower()) return follow(flags, *ways, context);
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
   // Checked before the outputs, so that an invalid plan or model is reported first.

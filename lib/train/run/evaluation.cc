@@ -6,14 +6,14 @@
 
 namespace elixir::train {
 
-std::optional<double> evaluate(runtime::Trainer& trainer,
+std::optional<double> evaluate(LedTrainer& trainer,
                                const HeldOut& held_out,
                                std::int64_t most_batches) {
   const std::int64_t batches = held_out.data->evaluation_batches(most_batches);
   double sum = 0;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     if (interrupted()) return std::nullopt;
-    sum += trainer.evaluate(held_out.program, held_out.data->evaluation(batch, batches));
+    sum += trainer.evaluate(batch, batches);
   }
   return sum / static_cast<double>(batches);
 }

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/trainer.h"
+#include "train/run/led_trainer.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {
 
 /// Mean over at most `most_batches` batches, spread over the data; nullopt when interrupted.
-[[nodiscard]] std::optional<double> evaluate(runtime::Trainer& trainer,
+[[nodiscard]] std::optional<double> evaluate(LedTrainer& trainer,
                                              const HeldOut& held_out,
                                              std::int64_t most_batches);
 

@@ -29,7 +29,7 @@ bool RunCheckpoints::due_at_end(bool all_steps_done) const {
   return !all_steps_done || options_.checkpoints.every != 0;
 }
 
-void RunCheckpoints::write(runtime::Trainer& trainer, const std::function<void(double)>& progress) {
+void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)>& progress) {
   if (newest_step_ == trainer.steps_done()) return;
   directory_.check_present();
   CheckpointInfo info;

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "core/error.h"
-#include "runtime/trainer.h"
 #include "train/run/checkpoint.h"
+#include "train/run/led_trainer.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_setup.h"
 
@@ -31,7 +31,7 @@ class RunCheckpoints {
   [[nodiscard]] bool due_at_end(bool all_steps_done) const;
   /// Writes a checkpoint, unless the newest one is already of this step. `progress` gets the share
   /// written.
-  void write(runtime::Trainer& trainer, const std::function<void(double)>& progress);
+  void write(LedTrainer& trainer, const std::function<void(double)>& progress);
 
   [[nodiscard]] std::optional<std::int64_t> newest_step() const { return newest_step_; }
   /// Adds a note to `error`, which ends the run, on the checkpoint from which the run can continue.

@@ -2,10 +2,14 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/run_setup.h"
 
+#include <algorithm>
+
+#include <ATen/Parallel.h>
+
 namespace elixir::train {
 
 std::int64_t RunInputs::rows_per_step() const {
-  return data->rows() * plan.accumulation_steps;
+  return data->rows() * plan.accumulation_steps * plan.world;
 }
 
 std::optional<std::int64_t> RunInputs::tokens_per_step() const {
@@ -24,6 +28,31 @@ double flops_of_step(const program::Program& program,
     }
   }
   return flops;
+}
+
+runtime::TrainerOptions trainer_options(const RunInputs& inputs, const RunOptions& options) {
+  runtime::TrainerOptions wanted;
+  wanted.device = inputs.device;
+  wanted.optimizer = options.optimizer;
+  wanted.seed = options.seed;
+  wanted.deterministic = options.deterministic;
+  wanted.ranks = options.ranks;
+  // The ranks of a machine share its cores.
+  const int sharing = inputs.plan.ranks_per_node;
+  if (inputs.plan.world > 1) wanted.cpu_threads = std::max(1, at::get_num_threads() / sharing);
+  return wanted;
+}
+
+runtime::MicroBatches batch_of_step(const RunInputs& inputs,
+                                    const RunOptions& options,
+                                    std::int64_t step) {
+  const int count = inputs.plan.accumulation_steps;
+  runtime::MicroBatches batch;
+  for (int micro = 0; micro < count; ++micro) {
+    batch.push_back(
+        inputs.data->training(options.seed, step, options.ranks.rank() * count + micro));
+  }
+  return batch;
 }
 
 }  // namespace elixir::train

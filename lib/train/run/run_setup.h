@@ -14,6 +14,8 @@
 #include "capture/capture.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/step_report.h"
 #include "runtime/trainer_options.h"
 #include "train/data/dataset.h"
 #include "train/run/learning_rate.h"
@@ -30,7 +32,7 @@ struct RunInputs {
   plan::Plan plan;
   capture::Captured captured;
   std::string fingerprint;  ///< of captured.program
-  /// Of one step, over all micro-batches (flops_of_step()).
+  /// Of one step, over all micro-batches of all ranks (flops_of_step()).
   double flops_per_step = 0;
   runtime::DeviceKind device = runtime::DeviceKind::kCpu;
   /// The first weights. A run that continues from a checkpoint asks only for those that the
@@ -40,6 +42,7 @@ struct RunInputs {
   std::unique_ptr<const Dataset> data;
   std::optional<HeldOut> held_out;
 
+  /// Of all ranks.
   [[nodiscard]] std::int64_t rows_per_step() const;
   /// nullopt when rows are samples.
   [[nodiscard]] std::optional<std::int64_t> tokens_per_step() const;
@@ -62,6 +65,7 @@ struct RunOptions {
   runtime::OptimizerOptions optimizer;
   std::uint64_t seed = 0;
   bool deterministic = false;
+  runtime::Ranks ranks;  ///< as many as the plan's world
   CheckpointPolicy checkpoints;
   std::int64_t evaluate_every = 0;  ///< steps; 0: only before the first and after the last step
   std::int64_t evaluation_batches = 16;
@@ -69,5 +73,13 @@ struct RunOptions {
   std::string tool = "libelixir";
   std::vector<std::string> argv;
 };
+
+/// What every rank's trainer is made with.
+[[nodiscard]] runtime::TrainerOptions trainer_options(const RunInputs& inputs,
+                                                      const RunOptions& options);
+/// This rank's micro-batches of a step.
+[[nodiscard]] runtime::MicroBatches batch_of_step(const RunInputs& inputs,
+                                                  const RunOptions& options,
+                                                  std::int64_t step);
 
 }  // namespace elixir::train

@@ -26,7 +26,7 @@ TrainingRun::TrainingRun(const RunInputs& inputs,
                          RunObserver& observer)
     : inputs_(inputs), options_(std::move(options)), observer_(observer) {
   fill(from);
-  if (inputs_.held_out) trainer_->prepare_evaluation(inputs_.held_out->program);
+  if (inputs_.held_out) trainer_->prepare_evaluation();
   if (from) {
     restore_checkpoint(*from, training_state_of(*trainer_));
     trainer_->set_steps_done(from->info.step);
@@ -35,18 +35,14 @@ TrainingRun::TrainingRun(const RunInputs& inputs,
 }
 
 void TrainingRun::fill(const std::optional<FoundCheckpoint>& from) {
-  runtime::TrainerOptions wanted;
-  wanted.device = inputs_.device;
-  wanted.optimizer = options_.optimizer;
-  wanted.seed = options_.seed;
-  wanted.deterministic = options_.deterministic;
+  runtime::TrainerOptions wanted = trainer_options(inputs_, options_);
   if (from) wanted.cpu_threads = from->info.cpu_threads;
   wanted.on_fill = [this](double done_fraction, const std::string& parameter) {
     observer_.filling(done_fraction, parameter);
   };
   runtime::TensorSource source = inputs_.weights;
   if (from) source = without_checkpointed(inputs_.captured.program, std::move(source));
-  trainer_.emplace(inputs_.captured, inputs_.plan, wanted, [&](const std::string& name) {
+  trainer_.emplace(inputs_, std::move(wanted), from.has_value(), [&](const std::string& name) {
     throw_if_interrupted();
     return source(name);
   });
@@ -97,20 +93,17 @@ void TrainingRun::train_steps() {
 }
 
 TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
-  runtime::MicroBatches batch;
-  for (int micro = 0; micro < inputs_.plan.accumulation_steps; ++micro) {
-    batch.push_back(inputs_.data->training(options_.seed, step, micro));
-  }
+  const runtime::MicroBatches batch = batch_of_step(inputs_, options_, step);
   const double learning_rate = options_.learning_rate.at(step);
   const bool time_tasks = step % kTimedEvery == 0 || step == options_.steps;
-  return {learning_rate, trainer_->step(batch, learning_rate, {.time_tasks = time_tasks})};
+  return {learning_rate, trainer_->step(step, batch, learning_rate, {.time_tasks = time_tasks})};
 }
 
 void TrainingRun::finish_step(const StartedStep& started) {
   StepRecord record;
   record.step = started.pending.number();
   record.learning_rate = started.learning_rate;
-  record.report = started.pending.report();
+  record.report = trainer_->report(started.pending);
   result_.last_loss = record.report.loss;
   if (!result_.first_loss) result_.first_loss = record.report.loss;
   if (evaluates_after(record.step)) {

@@ -9,7 +9,8 @@
 //   run.begin(directory, /*choices=*/{});                  // config.json; from here on it writes
 //   const train::RunResult result = run.train();
 //
-// Use it from one thread, with one run per process (trainer.h). An interrupt (core/interrupt.h)
+// Use it from one thread, with one run per process (trainer.h). With several ranks it is for rank 0;
+// the others follow (follower.h). An interrupt (core/interrupt.h)
 // ends the run between two steps and leaves a checkpoint. find_resume_point() (resume.h) finds that
 // checkpoint.
 
@@ -21,6 +22,7 @@
 #include "runtime/trainer.h"
 #include "schedule/simulate.h"
 #include "train/run/checkpoint.h"
+#include "train/run/led_trainer.h"
 #include "train/run/run_checkpoints.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_observer.h"
@@ -58,7 +60,7 @@ class TrainingRun {
   /// The held-out loss now; nullopt without held-out data, or when interrupted.
   [[nodiscard]] std::optional<double> evaluate();
 
-  [[nodiscard]] runtime::Trainer& trainer() { return *trainer_; }
+  [[nodiscard]] LedTrainer& trainer() { return *trainer_; }
 
  private:
   void fill(const std::optional<FoundCheckpoint>& from);
@@ -75,7 +77,7 @@ class TrainingRun {
   const RunInputs& inputs_;
   RunOptions options_;
   RunObserver& observer_;
-  std::optional<runtime::Trainer> trainer_;
+  std::optional<LedTrainer> trainer_;
   RunDirectory* directory_ = nullptr;
   std::optional<RunCheckpoints> checkpoints_;
   RunResult result_;

@@ -11,7 +11,7 @@
 namespace elixir::train {
 namespace {
 
-StateTensor of_parameter(runtime::Trainer& trainer,
+StateTensor of_parameter(LedTrainer& trainer,
                          const program::Parameter& parameter,
                          runtime::StatePart part,
                          const std::string& name,
@@ -28,7 +28,7 @@ StateTensor of_parameter(runtime::Trainer& trainer,
 
 }  // namespace
 
-TrainingState training_state_of(runtime::Trainer& trainer) {
+TrainingState training_state_of(LedTrainer& trainer) {
   TrainingState state;
   for (const program::Parameter& parameter : trainer.program().parameters) {
     state.model.push_back(of_parameter(trainer,

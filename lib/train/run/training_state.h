@@ -3,15 +3,15 @@
 #pragma once
 // The trainer's state for checkpoints and exports: named tensors that can be read and written.
 
-#include "runtime/trainer.h"
 #include "train/run/checkpoint.h"
+#include "train/run/led_trainer.h"
 
 namespace elixir::train {
 
 /// `trainer` must outlive the result. The state contains parameters (once each, even with several
 /// names), mutated buffers, and for trained parameters the moments and the master, unless the
 /// master equals the parameter (fp32). These are the same tensors for every plan of a program.
-[[nodiscard]] TrainingState training_state_of(runtime::Trainer& trainer);
+[[nodiscard]] TrainingState training_state_of(LedTrainer& trainer);
 
 /// `source` without the tensors that a checkpoint of `program` holds. Parameters and mutated
 /// buffers become undefined, because restore_checkpoint() sets them. So a resumed run does not

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A rank other than 0: makes the calls that rank 0 makes of its trainer (led_trainer.h), with rows
+// of its own. It writes no file.
+
+#include "train/run/run_setup.h"
+
+namespace elixir::train {
+
+/// Returns when rank 0 has ended the run. Throws what its trainer throws, kRankLost when another
+/// rank is gone.
+void follow(const RunInputs& inputs, const RunOptions& options);
+
+}  // namespace elixir::train

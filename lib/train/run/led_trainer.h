@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The trainer of rank 0, whose calls every other rank makes too (follower.h). With one rank it is
+// just the trainer.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/trainer.h"
+#include "train/run/rank_commands.h"
+#include "train/run/run_setup.h"
+
+namespace elixir::train {
+
+class LedTrainer {
+ public:
+  /// `from_checkpoint`: the state comes by set_state(), so that no rank reads first weights.
+  /// `options.ranks` are those of the run. Both references must outlive this object.
+  LedTrainer(const RunInputs& inputs,
+             runtime::TrainerOptions options,
+             bool from_checkpoint,
+             const runtime::TensorSource& source);
+  /// Lets the other ranks end.
+  ~LedTrainer();
+  LedTrainer(const LedTrainer&) = delete;
+  LedTrainer& operator=(const LedTrainer&) = delete;
+
+  /// Begins step `number`, the one after the newest. `batch` is this rank's.
+  [[nodiscard]] runtime::PendingStep step(std::int64_t number,
+                                          const runtime::MicroBatches& batch,
+                                          double learning_rate,
+                                          const runtime::StepOptions& options);
+  [[nodiscard]] runtime::StepReport report(const runtime::PendingStep& step);
+  /// The loss of a batch of the held-out data, the same on every rank.
+  void prepare_evaluation();
+  [[nodiscard]] double evaluate(std::int64_t batch, std::int64_t batches);
+
+  [[nodiscard]] at::Tensor state(const std::string& parameter, runtime::StatePart part);
+  void set_state(const std::string& parameter, runtime::StatePart part, const at::Tensor& value);
+  [[nodiscard]] at::Tensor buffer(const std::string& name) { return trainer_->buffer(name); }
+  void set_buffer(const std::string& name, const at::Tensor& value);
+  void set_steps_done(std::int64_t steps);
+
+  [[nodiscard]] std::int64_t steps_done() const { return trainer_->steps_done(); }
+  [[nodiscard]] const program::Program& program() const { return trainer_->program(); }
+  [[nodiscard]] const plan::Plan& plan() const { return trainer_->plan(); }
+  [[nodiscard]] const schedule::Schedule& schedule() const { return trainer_->schedule(); }
+
+ private:
+  void tell(const RankCommand& command);
+  void share(const at::Tensor& value);
+
+  const RunInputs& inputs_;
+  runtime::Communicator* control_;  ///< nullptr: one rank
+  std::optional<runtime::Trainer> trainer_;
+};
+
+}  // namespace elixir::train

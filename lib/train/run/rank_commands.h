@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// With several ranks, rank 0 runs the training and tells the others which calls of a trainer to make
+// (led_trainer.h, follower.h). Here: how it says so, over the control way of runtime::Ranks.
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/ranks/communicator.h"
+#include "runtime/state_part.h"
+
+namespace elixir::train {
+
+enum class RankCall : std::int32_t {
+  kBegin,              ///< `flag`: a checkpoint brings the state; `number`: CPU threads
+  kStep,               ///< `number`: the step; `value`: the learning rate; `flag`: time its tasks
+  kWait,               ///< `number`: the step, one of the two newest
+  kState,              ///< `name`, `part`
+  kSetState,           ///< likewise, then the value
+  kSetBuffer,          ///< `name`, then the value
+  kSetStepsDone,       ///< `number`
+  kPrepareEvaluation,  ///
+  kEvaluate,           ///< `number`: the batch; `of`: how many there are
+  kEnd
+};
+
+struct RankCommand {
+  RankCall call = RankCall::kEnd;
+  std::int64_t number = 0, of = 0;
+  double value = 0;
+  bool flag = false;
+  runtime::StatePart part = runtime::StatePart::kParameter;
+  std::string name = {};
+};
+
+/// Rank 0 sends, every other one receives.
+void send(const RankCommand& command, runtime::Communicator& control);
+[[nodiscard]] RankCommand receive(runtime::Communicator& control);
+
+}  // namespace elixir::train

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""elixir-train with several ranks on the CPU: the bits of one process, checkpoints for any number of ranks, and what
+happens when a rank is killed or stopped."""
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from training import TrainTest, shared_directory, tool
+
+
+@functools.lru_cache(maxsize=None)
+def plans():
+    """roomy-N.json and tight-N.json for N ranks, and alone-N.json for one with N micro-batches."""
+    shared = shared_directory()
+    search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "4GiB", "--arithmetic",
+              "as-eager"]
+    for ranks in (2, 3):
+        several = [*search, "--gpus", ranks]
+        tool("ELIXIR_SEARCH", *several, "--gpu-memory", "256MiB", "-o", f"roomy-{ranks}.json", cwd=shared)
+        no = tool("ELIXIR_SEARCH", *several, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+        least = f"{no['minimum_gpu_memory_bytes']}B"
+        tool("ELIXIR_SEARCH", *several, "--gpu-memory", least, "-o", f"tight-{ranks}.json", cwd=shared)
+        alone = [*search, "--accumulation-steps", ranks, "--gpu-memory", "256MiB"]
+        tool("ELIXIR_SEARCH", *alone, "-o", f"alone-{ranks}.json", cwd=shared)
+
+
+def parameters(exported):
+    """The tensors of a safetensors file, without the running statistics, which are those of rank 0's micro-batches."""
+    length = int.from_bytes(exported[:8], "little")
+    header = json.loads(exported[8 : 8 + length])
+    data = exported[8 + length :]
+    return {
+        name: data[slice(*entry["data_offsets"])]
+        for name, entry in header.items()
+        if name != "__metadata__" and not name.startswith("running.") or name in ("running.weight", "running.bias")
+    }
+
+
+def ranks_of(process):
+    """The processes that a run has started."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def is_alive(process_id):
+    try:
+        return pathlib.Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class RanksTest(TrainTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        plans()
+
+    def start_run(self, plan="tight-3", steps=1_000_000, **extra):
+        """A run after its first steps, and its other ranks."""
+        process = self.start(*self.flags(plan, steps=steps, checkpoint_every=10, **extra))
+        metrics = self.directory / "run/metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 15) and time.monotonic() < deadline:
+            self.assertIsNone(process.poll(), "the run ended by itself")
+            time.sleep(0.005)
+        others = ranks_of(process)
+        self.assertEqual(len(others), 2)
+        return process, others
+
+    def assert_ended(self, others):
+        deadline = time.monotonic() + 10
+        while any(is_alive(other) for other in others) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual([other for other in others if is_alive(other)], [])
+
+
+class Bits(RanksTest):
+    def test_are_those_of_one_process_with_as_many_micro_batches(self):
+        for ranks in (2, 3):
+            alone = self.exported(*self.flags(f"alone-{ranks}", output=f"alone{ranks}"), name=f"a{ranks}.safetensors")
+            roomy = self.exported(*self.flags(f"roomy-{ranks}", output=f"roomy{ranks}"), name=f"r{ranks}.safetensors")
+            tight = self.exported(*self.flags(f"tight-{ranks}", output=f"tight{ranks}"), name=f"t{ranks}.safetensors")
+            self.assertEqual(parameters(roomy), parameters(alone))
+            self.assertEqual(roomy, tight)
+            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("alone", "roomy", "tight")]
+            self.assertEqual(losses[0], losses[1])
+            self.assertEqual(losses[0], losses[2])
+
+    def test_held_out_data_is_evaluated_on_all(self):
+        held_out = {"eval_data": self.shared / "held-out.txt", "eval_every": 2}
+        self.succeeds(*self.flags("roomy-2", output="roomy", **held_out))
+        self.succeeds(*self.flags("tight-2", output="tight", **held_out))
+        values = [[line["held_out_loss"] for line in self.metrics(run)] for run in ("roomy", "tight")]
+        self.assertEqual(values[0], values[1])
+        self.assertIsNotNone(values[0][1])
+
+    def test_a_resumed_run_goes_on_as_if_nothing_had_happened(self):
+        whole = self.exported(*self.flags("tight-2", steps=7, output="whole"), name="whole.safetensors")
+        self.succeeds(*self.flags("tight-2", steps=4, output="parts"))
+        parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
+        self.assertEqual(whole, parts)
+
+    def test_what_is_predicted_is_what_runs(self):
+        for plan in ("roomy-2", "tight-2"):
+            self.succeeds(*self.flags(plan, output=plan))
+            summary = json.loads((self.directory / plan / "summary.json").read_text())
+            for figure in ("peak_device_bytes", "host_bytes", "traffic"):
+                self.assertEqual(summary["measured"][figure], summary["predicted"][figure], (plan, figure))
+
+    def test_a_rank_that_is_stopped_for_a_while_changes_nothing(self):
+        steps = 60
+        calm = self.exported(*self.flags("tight-3", steps=steps, output="calm"), name="calm.safetensors")
+        process, others = self.start_run(steps=steps, export="stopped.safetensors")
+        os.kill(others[0], signal.SIGSTOP)
+        time.sleep(3)
+        self.assertIsNone(process.poll(), "rank 0 waits")
+        os.kill(others[0], signal.SIGCONT)
+        _, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertEqual((self.directory / "stopped.safetensors").read_bytes(), calm)
+
+
+class Failures(RanksTest):
+    def test_a_killed_rank_is_named_and_the_last_checkpoint_stays(self):
+        for which in (0, 1):
+            process, others = self.start_run(output="run", force=which > 0)
+            os.kill(others[which], signal.SIGKILL)
+            _, error = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 4, error)
+            self.assertIn(b"EX0707", error)
+            self.assertIn(f"rank {which + 1} was ended by signal 9".encode(), error)
+            self.assertIn(b"the checkpoint of step", error)
+            self.assert_ended(others)
+            newest = max(path.name for path in (self.directory / "run/checkpoints").iterdir())
+            self.succeeds("--resume", "run", "--steps", int(newest.rsplit("-", 1)[1]) + 3)
+
+    def test_when_rank_0_is_killed_the_others_end(self):
+        process, others = self.start_run()
+        process.kill()
+        process.communicate(timeout=30)
+        self.assert_ended(others)
+
+    def test_ctrl_c_ends_all_with_a_checkpoint(self):
+        process, others = self.start_run()
+        for other in others:  # a terminal sends it to all
+            os.kill(other, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, error)
+        self.assert_ended(others)
+        done = self.metrics()[-1]["step"]
+        self.assertTrue((self.directory / f"run/checkpoints/step-{done:010}").is_dir())
+
+    def test_what_a_rank_says_is_told(self):
+        # Only the others read this variable; what is in it is not theirs.
+        process = subprocess.run(
+            [self.binary, *map(str, self.flags("tight-2"))],
+            cwd=self.directory, env={**os.environ, "ELIXIR_RANK": "here"}, capture_output=True, timeout=60,
+        )
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertIn(b"ELIXIR_RANK", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

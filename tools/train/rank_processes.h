@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The ranks of a run on this machine. Rank 0 is the process that the user started. It starts the
+// others with the same command line, connected by sockets that they inherit; they print nothing.
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "runtime/ranks/communicator.h"
+
+namespace elixir::tools {
+
+/// The ways to the other ranks, and their owner.
+class RankWays {
+ public:
+  RankWays(std::unique_ptr<runtime::Communicator> steps,
+           std::unique_ptr<runtime::Communicator> control)
+      : steps_(std::move(steps)), control_(std::move(control)) {}
+  [[nodiscard]] runtime::Ranks ranks() const {
+    return {.steps = steps_.get(), .control = control_.get()};
+  }
+
+ private:
+  std::unique_ptr<runtime::Communicator> steps_, control_;
+};
+
+/// The ways of a process that rank 0 has started; nullopt: the user has started this one.
+[[nodiscard]] std::optional<RankWays> ways_of_follower();
+
+/// Ranks 1 and up, as processes.
+class RankProcesses {
+ public:
+  /// Throws kIoError when they cannot be started.
+  explicit RankProcesses(int world);
+  /// Waits for those that end by themselves, for some seconds, and ends the others.
+  ~RankProcesses();
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+
+  [[nodiscard]] runtime::Ranks ranks() const { return ways_->ranks(); }
+  /// Adds to the error of rank 0 what a rank has said that failed before.
+  void explain(Error& error);
+
+ private:
+  struct Process {
+    pid_t id = -1;
+    int said = -1;  ///< a file with its standard error
+    std::optional<int> status;
+  };
+  void start(int rank,
+             const std::vector<std::vector<int>>& steps,
+             const std::vector<std::vector<int>>& control);
+  void await(int seconds);
+
+  std::vector<Process> processes_;  ///< of ranks 1 and up
+  std::optional<RankWays> ways_;
+};
+
+}  // namespace elixir::tools
