@@ -228,7 +228,8 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   context.document()["fewer_gpus"] = document_of(fewer);
   context.print(elixir::report::too_few_gpus_screen(fewer) +
                 elixir::report::search_screen(found, documents.profile, took.count()));
-  if (found.plan.world == 1) {
+  const bool on_cpu = found.plan.hardware.device_kind == elixir::program::DeviceKind::kCpu;
+  if (found.plan.world == 1 || on_cpu) {
     context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
   }
   return elixir::tools::Answer::kYes;
@@ -321,7 +322,7 @@ int main(int argc, char** argv) {
                   &options.gpus,
                   {1, elixir::plan::kMostRanks},
                   "GPUs that train together, each with a part of every chunk and a batch of its "
-                  "own; elixir-train of this version trains on one");
+                  "own; elixir-train of this version trains them on the CPU device alone");
     flags.toggle("--least-gpus",
                  &options.least_gpus,
                  "the fewest of 1, 2, 4, 8, … for which there is a plan; --gpus is the most");

@@ -106,6 +106,15 @@ class Bits(RanksTest):
         parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
         self.assertEqual(whole, parts)
 
+    def test_a_checkpoint_goes_on_with_another_number_of_ranks(self):
+        whole = self.exported(*self.flags("alone-2", steps=7, output="whole"), name="whole.safetensors")
+        for first, then in (("tight-2", "alone-2"), ("alone-2", "roomy-2")):
+            run = f"from-{first}"
+            self.succeeds(*self.flags(first, steps=4, output=run))
+            plan = self.shared / f"{then}.json"
+            parts = self.exported("--resume", run, "--steps", 7, "--plan", plan, name=f"{run}.safetensors")
+            self.assertEqual(parameters(parts), parameters(whole))
+
     def test_what_is_predicted_is_what_runs(self):
         for plan in ("roomy-2", "tight-2"):
             self.succeeds(*self.flags(plan, output=plan))
