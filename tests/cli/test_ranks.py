@@ -149,6 +149,17 @@ class Failures(RanksTest):
             newest = max(path.name for path in (self.directory / "run/checkpoints").iterdir())
             self.succeeds("--resume", "run", "--steps", int(newest.rsplit("-", 1)[1]) + 3)
 
+    def test_a_rank_that_hangs_is_named(self):
+        process, others = self.start_run()
+        os.kill(others[1], signal.SIGSTOP)
+        began = time.monotonic()
+        _, error = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(process.returncode, 4, error)
+        self.assertIn(b"rank 2 of 3: no sign of life for 10 s", error)
+        self.assertIn(b"rank 2 still runs, and is ended", error)
+        self.assert_ended(others)
+
     def test_when_rank_0_is_killed_the_others_end(self):
         process, others = self.start_run()
         process.kill()

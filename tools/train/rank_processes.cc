@@ -29,7 +29,8 @@
 namespace elixir::tools {
 namespace {
 
-/// "RANK:SOCKET,SOCKET,…:SOCKET,…": by rank, for steps and for control; -1 for its own.
+/// "RANK:SOCKET,SOCKET,…:SOCKET,…:SOCKET,…": by rank, for steps, control and signs of life; -1 for
+/// its own.
 constexpr const char* kVariable = "ELIXIR_RANK";
 constexpr int kNotStarted = 127;
 
@@ -142,46 +143,50 @@ std::optional<RankWays> ways_of_follower() {
   std::vector<std::vector<int>> parts;
   std::istringstream text{std::string(value)};
   for (std::string part; std::getline(text, part, ':');) parts.push_back(numbers(part));
-  if (parts.size() != 3 || parts[0].size() != 1 || parts[1].size() != parts[2].size() ||
-      parts[0][0] < 1 || parts[0][0] >= static_cast<int>(parts[1].size())) {
+  if (parts.size() != 4 || parts[0].size() != 1 || parts[1].size() != parts[2].size() ||
+      parts[1].size() != parts[3].size() || parts[0][0] < 1 ||
+      parts[0][0] >= static_cast<int>(parts[1].size())) {
     throw Error(ErrorCode::kBadFlagValue, "{} is set, but not by elixir-train", kVariable)
         .help("unset {}", kVariable);
   }
-  return RankWays(runtime::make_socket_communicator(parts[0][0], parts[1]),
-                  runtime::make_socket_communicator(parts[0][0], parts[2]));
+  return std::optional<RankWays>(std::in_place, parts[0][0], parts[1], parts[2], parts[3]);
 }
+
+RankWays::RankWays(int rank,
+                   std::vector<int> steps,
+                   std::vector<int> control,
+                   std::vector<int> beats)
+    : heartbeat_(std::make_unique<runtime::Heartbeat>(std::move(beats))),
+      steps_(runtime::make_socket_communicator(rank, std::move(steps), heartbeat_.get())),
+      control_(runtime::make_socket_communicator(rank, std::move(control), heartbeat_.get())) {}
 
 RankProcesses::RankProcesses(int world) {
-  const auto steps = connected(world);
-  const auto control = connected(world);
-  for (int rank = 1; rank < world; ++rank) start(rank, steps, control);
-  close_others(steps);
-  close_others(control);
-  ways_.emplace(runtime::make_socket_communicator(0, steps.front()),
-                runtime::make_socket_communicator(0, control.front()));
+  const std::array<Sockets, 3> meshes{connected(world), connected(world), connected(world)};
+  for (int rank = 1; rank < world; ++rank) start(rank, meshes);
+  for (const Sockets& mesh : meshes) close_others(mesh);
+  ways_.emplace(0, meshes[0].front(), meshes[1].front(), meshes[2].front());
 }
 
-void RankProcesses::start(int rank,
-                          const std::vector<std::vector<int>>& steps,
-                          const std::vector<std::vector<int>>& control) {
-  const auto r = static_cast<std::size_t>(rank);
+void RankProcesses::start(int rank, const std::array<Sockets, 3>& meshes) {
   Process process;
   process.said = ::memfd_create("elixir-rank", MFD_CLOEXEC);
   if (process.said < 0) fail("starting a rank");
-  std::vector<std::string> environment{fmt::format(
-      "{}={}:{}:{}", kVariable, rank, fmt::join(steps[r], ","), fmt::join(control[r], ","))};
+  std::string sockets = fmt::format("{}={}", kVariable, rank);
+  std::vector<int> inherited;
+  for (const Sockets& mesh : meshes) {
+    const std::vector<int>& own = mesh[static_cast<std::size_t>(rank)];
+    sockets += fmt::format(":{}", fmt::join(own, ","));
+    for (const int socket : own) {
+      if (socket >= 0) inherited.push_back(socket);
+    }
+  }
+  std::vector<std::string> environment{std::move(sockets)};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     environment.emplace_back(*variable);
   }
   const std::vector<std::string> command = own_command_line();
   const std::vector<const char*> arguments = pointers(command);
   const std::vector<const char*> variables = pointers(environment);
-  std::vector<int> inherited;
-  for (const auto* sockets : {&steps[r], &control[r]}) {
-    for (const int socket : *sockets) {
-      if (socket >= 0) inherited.push_back(socket);
-    }
-  }
   const pid_t parent = ::getpid();
   process.id = ::fork();
   if (process.id == 0) {
@@ -208,6 +213,7 @@ void RankProcesses::await(int seconds) {
 void RankProcesses::explain(Error& error) {
   constexpr int kSeconds = 2;  // they notice that a rank is gone at once
   await(kSeconds);
+  lost_one_ = true;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     const Process& process = processes_[i];
     const std::size_t rank = i + 1;
@@ -228,7 +234,7 @@ void RankProcesses::explain(Error& error) {
 RankProcesses::~RankProcesses() {
   ways_.reset();  // whoever waits for this rank sees that it is gone
   constexpr int kSeconds = 10;
-  await(kSeconds);
+  await(lost_one_ ? 0 : kSeconds);
   for (Process& process : processes_) {
     if (!process.status) {
       ::kill(process.id, SIGKILL);

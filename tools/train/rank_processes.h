@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,20 +14,21 @@
 
 #include "core/error.h"
 #include "runtime/ranks/communicator.h"
+#include "runtime/ranks/heartbeat.h"
 
 namespace elixir::tools {
 
 /// The ways to the other ranks, and their owner.
 class RankWays {
  public:
-  RankWays(std::unique_ptr<runtime::Communicator> steps,
-           std::unique_ptr<runtime::Communicator> control)
-      : steps_(std::move(steps)), control_(std::move(control)) {}
+  /// Sockets by rank, of three meshes.
+  RankWays(int rank, std::vector<int> steps, std::vector<int> control, std::vector<int> beats);
   [[nodiscard]] runtime::Ranks ranks() const {
     return {.steps = steps_.get(), .control = control_.get()};
   }
 
  private:
+  std::unique_ptr<runtime::Heartbeat> heartbeat_;
   std::unique_ptr<runtime::Communicator> steps_, control_;
 };
 
@@ -48,17 +50,18 @@ class RankProcesses {
   void explain(Error& error);
 
  private:
+  using Sockets = std::vector<std::vector<int>>;
   struct Process {
     pid_t id = -1;
     int said = -1;  ///< a file with its standard error
     std::optional<int> status;
   };
-  void start(int rank,
-             const std::vector<std::vector<int>>& steps,
-             const std::vector<std::vector<int>>& control);
+  /// `meshes`: sockets by rank and other rank.
+  void start(int rank, const std::array<Sockets, 3>& meshes);
   void await(int seconds);
 
   std::vector<Process> processes_;  ///< of ranks 1 and up
+  bool lost_one_ = false;           ///< those that still run then are not waited for again
   std::optional<RankWays> ways_;
 };
 

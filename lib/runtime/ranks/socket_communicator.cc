@@ -9,9 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/error.h"
 
@@ -31,8 +35,8 @@ struct Transfer {
 
 class SocketCommunicator final : public Communicator {
  public:
-  SocketCommunicator(int rank, std::vector<int> sockets)
-      : rank_(rank), sockets_(std::move(sockets)) {
+  SocketCommunicator(int rank, std::vector<int> sockets, const Heartbeat* heartbeat)
+      : rank_(rank), sockets_(std::move(sockets)), heartbeat_(heartbeat) {
     for (const int socket : sockets_) {
       if (socket >= 0) ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
     }
@@ -103,8 +107,14 @@ class SocketCommunicator final : public Communicator {
         polled.push_back(
             {sockets_[static_cast<std::size_t>(transfer.peer)], static_cast<short>(events), 0});
       }
-      if (::poll(polled.data(), polled.size(), /*timeout=*/-1) < 0 && errno != EINTR) {
+      constexpr int kMilliseconds = 200;  // then the heartbeat is asked
+      const int ready = ::poll(polled.data(), polled.size(), kMilliseconds);
+      if (ready < 0 && errno != EINTR) {
         throw Error(ErrorCode::kRankLost, "waiting for other ranks: {}", std::strerror(errno));
+      }
+      if (ready <= 0) {
+        check_signs_of_life();
+        continue;
       }
       for (std::size_t i = 0; i < transfers.size(); ++i) {
         if (polled[i].revents != 0) advance(transfers[i]);
@@ -133,6 +143,14 @@ class SocketCommunicator final : public Communicator {
     }
   }
 
+  void check_signs_of_life() const {
+    if (heartbeat_ == nullptr) return;
+    const std::optional<int> silent = heartbeat_->silent();
+    if (!silent) return;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(heartbeat_->patience());
+    fail(*silent, fmt::format("no sign of life for {} s", seconds.count()).c_str());
+  }
+
   static bool is_for_later(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
   }
@@ -142,12 +160,15 @@ class SocketCommunicator final : public Communicator {
 
   int rank_;
   std::vector<int> sockets_;
+  const Heartbeat* heartbeat_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_socket_communicator(int rank, std::vector<int> sockets) {
-  return std::make_unique<SocketCommunicator>(rank, std::move(sockets));
+std::unique_ptr<Communicator> make_socket_communicator(int rank,
+                                                       std::vector<int> sockets,
+                                                       const Heartbeat* heartbeat) {
+  return std::make_unique<SocketCommunicator>(rank, std::move(sockets), heartbeat);
 }
 
 }  // namespace elixir::runtime
