@@ -6,8 +6,10 @@ import functools
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -187,5 +189,44 @@ class Failures(RanksTest):
         self.assertIn(b"ELIXIR_RANK", process.stderr)
 
 
+class KilledAnywhere(RanksTest):
+    kills = 2
+
+    def killed_run(self, chosen, name, calm_s):
+        """A run of which a rank was killed at a random time; whether it had a directory by then."""
+        process = self.start(*self.flags("tight-3", steps=40, checkpoint_every=4, output=name))
+        time.sleep(chosen.uniform(0, 1.1 * calm_s))
+        others = ranks_of(process) if process.poll() is None else []
+        victims = [process.pid, *others]
+        victim = chosen.choice(victims)
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended meanwhile
+        _, error = process.communicate(timeout=60)
+        self.assert_ended(others)
+        if victim != process.pid and process.returncode != 0:
+            self.assertEqual(process.returncode, 4, error)
+            self.assertIn(f"rank {victims.index(victim)} was ended by signal 9".encode(), error)
+        return (self.directory / name / "config.json").exists()
+
+    def test_runs_go_on_with_the_same_bits(self):
+        chosen = random.Random(self.kills)
+        began = time.monotonic()
+        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"), name="calm.safetensors")
+        calm_s = time.monotonic() - began
+        for kill in range(self.kills):
+            name = f"killed-{kill}"
+            with self.subTest(kill=kill):
+                if self.killed_run(chosen, name, calm_s):
+                    again = ["--resume", name]
+                else:
+                    again = self.flags("tight-3", steps=40, output=name, force=True)
+                self.assertEqual(self.exported(*again, name=f"{name}.safetensors"), calm)
+
+
 if __name__ == "__main__":
+    # meson test cli-ranks --test-args 100: so many kills.
+    if len(sys.argv) > 1 and sys.argv[-1].isdigit():
+        KilledAnywhere.kills = int(sys.argv.pop())
     unittest.main()
