@@ -34,7 +34,7 @@ CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& rank
 std::string CollectiveCost::basis() const {
   const bool local = ranks_.per_node == ranks_.world;
   if (local && measured_gpus_ == ranks_.world) return "measured";
-  const std::string from = fmt::format("modelled from all-gathers of {} GPUs", measured_gpus_);
+  std::string from = fmt::format("modelled from all-gathers of {} GPUs", measured_gpus_);
   if (local) return from;
   return fmt::format("{} and {:.0f} GB/s of network for each GPU",
                      from,

@@ -78,6 +78,7 @@ class ChunkBufferMaker {
   void add_reductions() {
     if (largest_collected_ == 0) return;
     std::vector<BufferId> shared;
+    shared.reserve(static_cast<std::size_t>(gradient_blocks_));
     for (std::int32_t b = 0; b < gradient_blocks_; ++b) {
       shared.push_back(
           add(Arena::kDevice, BufferRole::kGradientBlock, -1, largest_public_collected_));

@@ -103,9 +103,9 @@ Edited edited(const Edited& before, const Recomputed& choice) {
 }
 
 std::string description_of(const Recomputed& choice) {
-  const std::string recomputed = choice.storages.empty()
-                                     ? std::string("nothing")
-                                     : fmt::format("{} activations", choice.storages.size());
+  std::string recomputed = choice.storages.empty()
+                               ? std::string("nothing")
+                               : fmt::format("{} activations", choice.storages.size());
   if (choice.offloaded_share == 0) return recomputed;
   return fmt::format(
       "{}, {:.0f} % of the others on the host", recomputed, 100 * choice.offloaded_share);
@@ -229,6 +229,7 @@ class Searches {
     const std::vector<edit::FrontierPoint> points = edit::frontier(
         start_.program, schedule::operator_ns(start_.program, hardware::CostModel(hardware_)));
     std::vector<Recomputed> choices;
+    choices.reserve(points.size());
     for (const edit::FrontierPoint& point : points) {
       choices.push_back({.name = point.storages.empty() ? Recompute::kNone : Recompute::kFrontier,
                          .storages = point.storages,

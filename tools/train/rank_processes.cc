@@ -119,6 +119,7 @@ std::vector<std::string> own_command_line() {
 
 std::vector<const char*> pointers(const std::vector<std::string>& words) {
   std::vector<const char*> all;
+  all.reserve(words.size() + 1);
   for (const std::string& word : words) all.push_back(word.c_str());
   all.push_back(nullptr);
   return all;

@@ -95,7 +95,7 @@ class HostOperations final : public StreamOperations {
 
  private:
   [[nodiscard]] Communicator& ranks() const {
-    require(ranks_ != nullptr, "a collective task, but no other ranks");
+    if (ranks_ == nullptr) throw Error(ErrorCode::kInternal, "a collective task, but one rank");
     return *ranks_;
   }
   /// Both pools give the same bits.
