@@ -316,6 +316,9 @@ int main(int argc, char** argv) {
                   &request.accumulation_steps,
                   {1, 65536},
                   "micro-batches added up in a step");
+    flags.toggle("--elixir-constants",
+                 &request.elixir_constants,
+                 "strategy elixir: the original's A100 figures instead of the machine's");
     flags.group("Several GPUs");
     flags.integer("--gpus",
                   "N",
@@ -344,9 +347,6 @@ int main(int argc, char** argv) {
                  &request.reduce_dtype,
                  "how gradients are kept once those of all GPUs are added up, in fp32; "
                  "parameters: rounded to the parameters' dtype, half the memory");
-    flags.toggle("--elixir-constants",
-                 &request.elixir_constants,
-                 "strategy elixir: the original's A100 figures instead of the machine's");
   };
   return elixir::tools::run_tool(
       info, argc, argv, [&](elixir::tools::Context& context) { return work(options, context); });

@@ -354,17 +354,17 @@ double CostModel::device_copy_ns(std::int64_t bytes) const {
 }
 double CostModel::all_gather_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
-  if (!collectives_.known()) missing("collectives");
+  need_collectives();
   return collectives_.all_gather_ns(bytes);
 }
 double CostModel::all_to_all_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
-  if (!collectives_.known()) missing("collectives");
+  need_collectives();
   return collectives_.all_to_all_ns(bytes);
 }
 double CostModel::broadcast_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
-  if (!collectives_.known()) missing("collectives");
+  need_collectives();
   return collectives_.broadcast_ns(bytes);
 }
 double CostModel::host_copy_ns(std::int64_t bytes) const {
@@ -391,6 +391,15 @@ double CostModel::adam_rate(const AdamForm& form, bool on_cpu) const {
   const auto& plain = on_cpu ? adam_cpu_params_per_s_ : adam_gpu_params_per_s_;
   const double rate = need(rate_of(plain, form.gradient), on_cpu ? "adam-cpu" : "adam-gpu");
   return rate * adam_bytes({.gradient = form.gradient}) / adam_bytes(form);
+}
+
+void CostModel::need_collectives() const {
+  if (collectives_.known()) return;
+  throw Error(ErrorCode::kJsonMissingKey,
+              "hardware profile `{}` lacks the measurement collectives, which takes several GPUs",
+              name_)
+      .help("on a machine with several: elixir-bench --only collectives --into FILE")
+      .help("or plan for one that was measured: --hardware h200-x2");
 }
 
 double CostModel::need(std::optional<double> figure, const char* measurement) const {

@@ -112,6 +112,7 @@ class CostModel {
   [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;
+  void need_collectives() const;
 
   std::string name_;
   program::DeviceKind device_kind_;
