@@ -3,7 +3,9 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <ATen/ops/empty_strided.h>
@@ -187,16 +189,28 @@ void Executor::guarded(Work work) {
   } catch (const c10::OutOfMemoryError& error) {
     const std::string what = error.what_without_backtrace();
     abandon();
+    fail_if_rank_lost();
     fail_out_of_memory(what);
   } catch (const c10::Error& error) {
     const program::Operator* op = parts_.replay.failed_operator();
     const std::string what = error.what_without_backtrace();
     abandon();
+    fail_if_rank_lost();
     throw Error(
         ErrorCode::kDeviceFailure, "operator {} failed: {}", op ? op->name : "(none)", what);
   } catch (...) {
     abandon();
+    fail_if_rank_lost();
     throw;
+  }
+}
+
+void Executor::fail_if_rank_lost() const {
+  if (parts_.ranks.steps == nullptr) return;
+  constexpr int kLooks = 5;
+  for (int look = 0; look < kLooks; ++look) {
+    if (const auto lost = parts_.ranks.steps->lost()) throw Error(ErrorCode::kRankLost, *lost);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
@@ -307,10 +321,11 @@ void Executor::issue(const Task& task) {
       return issue_compute(task);
     case TaskKind::kFetch:
       ++under_way_.back().traffic.fetches;
-      issue_copy(task,
-                 advance(parts_.buffers.at(task.destination), parts_.rank * shard_bytes(task)),
-                 parts_.buffers.find(BufferRole::kParameters, task.chunk),
-                 shard_bytes(task));
+      issue_copy(
+          task,
+          advance(parts_.buffers.at(task.destination), parts_.ranks.rank() * shard_bytes(task)),
+          parts_.buffers.find(BufferRole::kParameters, task.chunk),
+          shard_bytes(task));
       if (parts_.plan.world > 1) return;  // the other shards come by kGather
       return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
     case TaskKind::kGather:
@@ -415,7 +430,7 @@ void Executor::issue_compute(const Task& task) {
     for (const program::StorageId id : task.releases) table[id] = c10::Storage();
     if (!seeded_[task.micro_batch]) {
       seeded_[task.micro_batch] = true;
-      const int global = parts_.rank * schedule_.micro_batches + task.micro_batch;
+      const int global = parts_.ranks.rank() * schedule_.micro_batches + task.micro_batch;
       parts_.device.seed(micro_batch_seed(seed_, step_, global));
     }
     parts_.replay.run(table, task.first, task.last);
@@ -464,8 +479,8 @@ std::int64_t Executor::shard_bytes(const Task& task) const {
 void Executor::issue_gather(const Task& task) {
   void* block = parts_.buffers.at(task.destination);
   const std::int64_t bytes = shard_bytes(task);
-  const void* own =
-      task.source >= 0 ? parts_.buffers.at(task.source) : advance(block, parts_.rank * bytes);
+  const void* own = task.source >= 0 ? parts_.buffers.at(task.source)
+                                     : advance(block, parts_.ranks.rank() * bytes);
   under_way_.back().traffic.collective_bytes += task.bytes;
   parts_.device.issue(task, [block, own, bytes](StreamOperations& operations) {
     operations.all_gather(block, own, bytes);

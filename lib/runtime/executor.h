@@ -41,7 +41,7 @@ struct ExecutorParts {
   /// Memory filled with NaN, at least as large as any chunk. The parameters of an absent chunk
   /// point to it. nullptr: using an absent parameter is an error instead.
   void* poison;
-  int rank = 0;
+  Ranks ranks;
 };
 
 class Executor {
@@ -133,6 +133,9 @@ class Executor {
   /// Where the task leaves sums of squares, if it makes them.
   [[nodiscard]] kernels::BlockSums sums_of(const schedule::Task& task) const;
   [[noreturn]] void fail_out_of_memory(const std::string& what);
+  /// Throws kRankLost when another rank is gone: then a failure here comes from that. It may be
+  /// noticed on the GPU first.
+  void fail_if_rank_lost() const;
 
   ExecutorParts parts_;
   const program::Program& program_;

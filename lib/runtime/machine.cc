@@ -4,11 +4,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "runtime/ranks/device_communicator.h"
 #ifdef ELIXIR_HAVE_CUDA
 #include <cuda_runtime_api.h>
 #endif
@@ -48,6 +52,7 @@ Machine this_machine() {
   } else if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {
     machine.why_no_gpu = cudaGetErrorString(cudaGetLastError());
   } else {
+    machine.gpus = count;
     machine.gpu = Machine::Gpu{properties.name,
                                properties.major * 10 + properties.minor,
                                static_cast<std::int64_t>(properties.totalGlobalMem)};
@@ -123,6 +128,33 @@ DeviceKind choose_device(program::DeviceChoice wanted,
         .help("search again with smaller budgets");
   }
   return DeviceKind::kCpu;
+}
+
+void check_ranks(const plan::Plan& plan, DeviceKind device, int ranks, const Machine& machine) {
+  if (ranks == 1) return;
+  const bool cuda = device == DeviceKind::kCuda;
+  if (cuda && machine.gpus < ranks && std::getenv(kShareGpusVariable) == nullptr) {
+    throw Error(ErrorCode::kMachineTooSmall,
+                "the plan is for {} GPUs in this machine, which has {}",
+                ranks,
+                machine.gpus)
+        .help("search again with --gpus {}", std::max(machine.gpus, 1));
+  }
+  // The memory of the CPU device is the host's too.
+  const std::int64_t each_bytes =
+      cuda ? plan.predicted.host_bytes
+           : plan.predicted.peak_allocated_bytes + plan.predicted.host_bytes;
+  const std::int64_t all_bytes = ranks * each_bytes;
+  if (all_bytes <= machine.host_memory_bytes) return;
+  throw Error(ErrorCode::kMachineTooSmall,
+              "{} ranks need {} of host memory, this machine has {}: {} less",
+              ranks,
+              format_bytes(all_bytes),
+              format_bytes(machine.host_memory_bytes),
+              format_bytes(all_bytes - machine.host_memory_bytes))
+      .help("search again with {} of at most {}, for each rank",
+            cuda ? "--host-memory" : "--host-memory and --gpu-memory together",
+            format_bytes(machine.host_memory_bytes / ranks));
 }
 
 }  // namespace elixir::runtime

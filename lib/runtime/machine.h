@@ -22,6 +22,7 @@ struct Machine {
   std::int64_t host_memory_bytes = 0;
   program::CpuIsa isa = program::CpuIsa::kUnsaid;  ///< kUnsaid matches every plan
   std::optional<Gpu> gpu;                          ///< the first one
+  int gpus = 0;
   std::string why_no_gpu;  ///< "built without CUDA", the driver's message, …
 };
 /// Asks the operating system, LibTorch, and CUDA if the build has it.
@@ -37,5 +38,9 @@ void check_cpu(program::CpuIsa wanted, program::CpuIsa here);
 [[nodiscard]] DeviceKind choose_device(program::DeviceChoice wanted,
                                        const plan::Plan& plan,
                                        const Machine& machine);
+
+/// Throws kMachineTooSmall when this machine has too few GPUs, or too little memory, for `ranks`
+/// ranks of the plan.
+void check_ranks(const plan::Plan& plan, DeviceKind device, int ranks, const Machine& machine);
 
 }  // namespace elixir::runtime

@@ -88,9 +88,6 @@ void check_plan(const plan::Plan& plan,
                 world);
     throw error.help("search again with --gpus {}", world);
   }
-  if (cuda && world > 1) {
-    throw Error(ErrorCode::kMissingFeature, "this build trains on one GPU");
-  }
   if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
     throw Error(
         ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
@@ -246,16 +243,10 @@ void Trainer::State::build() {
     poison = device->allocate_uncharged(largest);
     device->copy_now(poison, nan.data(), largest);
   }
-  executor = std::make_unique<Executor>(ExecutorParts{*device,
-                                                      replay,
-                                                      plan,
-                                                      *buffers,
-                                                      layouts,
-                                                      &optimizer,
-                                                      constants,
-                                                      poison,
-                                                      options.ranks.rank()},
-                                        std::move(schedule));
+  executor = std::make_unique<Executor>(
+      ExecutorParts{
+          *device, replay, plan, *buffers, layouts, &optimizer, constants, poison, options.ranks},
+      std::move(schedule));
 }
 
 void Trainer::State::fill(const TensorSource& source) {
@@ -336,7 +327,7 @@ Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
                                                             nullptr,
                                                             made->captured.constants,
                                                             poison,
-                                                            options.ranks.rank()},
+                                                            options.ranks},
                                               std::move(schedule));
   kept = std::move(made);
   return *kept;

@@ -198,12 +198,6 @@ TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, C
   inputs.run.plan = files.plan;
   inputs.run.device =
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
-  if (inputs.run.plan.world > 1 && inputs.run.device == runtime::DeviceKind::kCuda) {
-    throw Error(ErrorCode::kMissingFeature,
-                "the plan is for {} GPUs, this build trains on one",
-                inputs.run.plan.world)
-        .help("search again with --gpus 1");
-  }
   capture_model(files.model, options, inputs, context);
   open_data(options, inputs, context);
   inputs.run.weights = choose_weights(files.model, inputs.run.captured.program, options, context);

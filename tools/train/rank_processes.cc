@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -24,6 +25,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/ranks/device_communicator.h"
 #include "runtime/ranks/socket_communicator.h"
 
 namespace elixir::tools {
@@ -32,6 +34,7 @@ namespace {
 /// "RANK:SOCKET,SOCKET,…:SOCKET,…:SOCKET,…": by rank, for steps, control and signs of life; -1 for
 /// its own.
 constexpr const char* kVariable = "ELIXIR_RANK";
+constexpr const char* kVisibleGpus = "CUDA_VISIBLE_DEVICES";
 constexpr int kNotStarted = 127;
 
 [[noreturn]] void fail(const char* what) {
@@ -94,6 +97,35 @@ std::vector<std::string> own_command_line() {
     begin = end + 1;
   }
   return words;
+}
+
+/// What `rank` has to see as its only GPU.
+std::string gpu_of_rank(int rank) {
+  const char* visible = std::getenv(kVisibleGpus);
+  if (std::getenv(runtime::kShareGpusVariable) != nullptr) return visible ? visible : "0";
+  if (visible == nullptr) return std::to_string(rank);
+  std::istringstream all{std::string(visible)};
+  std::string gpu;
+  for (int i = 0; i <= rank; ++i) {
+    if (!std::getline(all, gpu, ',')) return "";
+  }
+  return gpu;
+}
+
+/// That of this process, except `variables` ("NAME=VALUE").
+std::vector<std::string> environment_with(std::vector<std::string> variables) {
+  const auto same_name = [](std::string_view a, std::string_view b) {
+    return a.substr(0, a.find('=')) == b.substr(0, b.find('='));
+  };
+  const auto given = static_cast<std::ptrdiff_t>(variables.size());
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const bool replaced =
+        std::any_of(variables.begin(), variables.begin() + given, [&](const std::string& own) {
+          return same_name(own, *variable);
+        });
+    if (!replaced) variables.emplace_back(*variable);
+  }
+  return variables;
 }
 
 /// Between fork and exec: nothing that may allocate or lock.
@@ -161,14 +193,22 @@ RankWays::RankWays(int rank,
       steps_(runtime::make_socket_communicator(rank, std::move(steps), heartbeat_.get())),
       control_(runtime::make_socket_communicator(rank, std::move(control), heartbeat_.get())) {}
 
-RankProcesses::RankProcesses(int world) {
+RankProcesses::RankProcesses(int world, runtime::DeviceKind device) {
   const std::array<Sockets, 3> meshes{connected(world), connected(world), connected(world)};
-  for (int rank = 1; rank < world; ++rank) start(rank, meshes);
+  for (int rank = 1; rank < world; ++rank) {
+    std::vector<std::string> variables;
+    if (device == runtime::DeviceKind::kCuda) {
+      variables.push_back(fmt::format("{}={}", kVisibleGpus, gpu_of_rank(rank)));
+    }
+    start(rank, meshes, std::move(variables));
+  }
   for (const Sockets& mesh : meshes) close_others(mesh);
   ways_.emplace(0, meshes[0].front(), meshes[1].front(), meshes[2].front());
 }
 
-void RankProcesses::start(int rank, const std::array<Sockets, 3>& meshes) {
+void RankProcesses::start(int rank,
+                          const std::array<Sockets, 3>& meshes,
+                          std::vector<std::string> variables) {
   Process process;
   process.said = ::memfd_create("elixir-rank", MFD_CLOEXEC);
   if (process.said < 0) fail("starting a rank");
@@ -181,17 +221,15 @@ void RankProcesses::start(int rank, const std::array<Sockets, 3>& meshes) {
       if (socket >= 0) inherited.push_back(socket);
     }
   }
-  std::vector<std::string> environment{std::move(sockets)};
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    environment.emplace_back(*variable);
-  }
+  variables.push_back(std::move(sockets));
+  const std::vector<std::string> environment = environment_with(std::move(variables));
   const std::vector<std::string> command = own_command_line();
   const std::vector<const char*> arguments = pointers(command);
-  const std::vector<const char*> variables = pointers(environment);
+  const std::vector<const char*> environment_pointers = pointers(environment);
   const pid_t parent = ::getpid();
   process.id = ::fork();
   if (process.id == 0) {
-    become(arguments.data(), variables.data(), inherited, process.said, parent);
+    become(arguments.data(), environment_pointers.data(), inherited, process.said, parent);
   }
   if (process.id < 0) fail("starting a rank");
   processes_.push_back(process);

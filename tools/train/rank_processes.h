@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/ranks/heartbeat.h"
+#include "runtime/trainer_options.h"
 
 namespace elixir::tools {
 
@@ -38,8 +39,9 @@ class RankWays {
 /// Ranks 1 and up, as processes.
 class RankProcesses {
  public:
-  /// Throws kIoError when they cannot be started.
-  explicit RankProcesses(int world);
+  /// On a GPU each gets one of its own, in the order of CUDA_VISIBLE_DEVICES; rank 0 must use the
+  /// first. Throws kIoError when they cannot be started.
+  RankProcesses(int world, runtime::DeviceKind device);
   /// Waits for those that end by themselves, for some seconds, and ends the others.
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
@@ -56,8 +58,9 @@ class RankProcesses {
     int said = -1;  ///< a file with its standard error
     std::optional<int> status;
   };
-  /// `meshes`: sockets by rank and other rank.
-  void start(int rank, const std::array<Sockets, 3>& meshes);
+  /// `meshes`: sockets by rank and other rank. `variables` of its environment replace those of this
+  /// process.
+  void start(int rank, const std::array<Sockets, 3>& meshes, std::vector<std::string> variables);
   void await(int seconds);
 
   std::vector<Process> processes_;  ///< of ranks 1 and up

@@ -10,6 +10,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "runtime/machine.h"
 #include "tools/train/announcement.h"
 #include "tools/train/inputs.h"
 #include "tools/train/memory_check.h"
@@ -106,7 +107,7 @@ void train_through(const TrainOptions& options,
   if (inputs.run.plan.world == 1) {
     return train_with(options, place, inputs, prediction, from, {}, screen, context);
   }
-  RankProcesses others(inputs.run.plan.world);
+  RankProcesses others(inputs.run.plan.world, inputs.run.device);
   try {
     train_with(options, place, inputs, prediction, from, others.ranks(), screen, context);
   } catch (Error& error) {
@@ -134,6 +135,8 @@ Answer train(const TrainOptions& flags, Context& context) {
   const OpenedFiles files = open_files(options);
   check_outputs(options, place, context);
   const TrainInputs inputs = read_inputs(files, options, context);
+  runtime::check_ranks(
+      inputs.run.plan, inputs.run.device, inputs.run.plan.world, runtime::this_machine());
   const Prediction prediction = predict(options, inputs, context);
   std::optional<train::FoundCheckpoint> from;
   if (options.resume) from = resume_point(options, place, inputs.run, context);

@@ -36,6 +36,7 @@
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/steps_under_way.h"
 #include "runtime/device/waiting_copies.h"
+#include "runtime/ranks/device_communicator.h"
 
 namespace elixir::runtime {
 namespace {
@@ -48,7 +49,8 @@ constexpr c10::DeviceIndex kDevice = 0;
 
 class CudaOperations final : public StreamOperations {
  public:
-  explicit CudaOperations(cudaStream_t stream) : stream_(stream) {}
+  explicit CudaOperations(cudaStream_t stream, DeviceCommunicator* ranks = nullptr)
+      : stream_(stream), ranks_(ranks) {}
   void copy(void* to, const void* from, std::int64_t bytes) override {
     check_cuda(
         cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_),
@@ -88,8 +90,31 @@ class CudaOperations final : public StreamOperations {
     kernels::clip_cuda(sums, count, max_norm, clip, stream_);
   }
 
+  void all_gather(void* all, const void* own, std::int64_t part_bytes) override {
+    ranks().all_gather(all, own, part_bytes, stream_);
+  }
+  void all_to_all(void* to, const void* from, std::int64_t part_bytes) override {
+    ranks().all_to_all(to, from, part_bytes, stream_);
+  }
+  void broadcast(int root, void* data, std::int64_t bytes) override {
+    ranks().broadcast(root, data, bytes, stream_);
+  }
+  void gather_disjoint(float* to, const float* from, std::size_t count) override {
+    ranks().all_reduce(to, from, count, stream_);  // with zeros, any order gives the same
+  }
+  void sum_parts(const SumParts& sum) override {
+    kernels::sum_parts_cuda(
+        sum.to, sum.to_type, sum.from, sum.type, sum.parts, sum.n, sum.how, stream_);
+  }
+
  private:
+  [[nodiscard]] DeviceCommunicator& ranks() const {
+    require(ranks_ != nullptr, "a collective task, but one rank");
+    return *ranks_;
+  }
+
   cudaStream_t stream_;
+  DeviceCommunicator* ranks_;
 };
 
 /// The events at start and end of a task on its stream.
@@ -121,15 +146,19 @@ class CudaDevice final : public Device {
         device_update_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         host_to_device_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         device_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
+        collective_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
+        ranks_(communicator_of(options)),
         compute_operations_(compute_.stream()),
         device_update_operations_(device_update_.stream()),
         host_to_device_operations_(host_to_device_.stream()),
         device_to_host_operations_(device_to_host_.stream()),
+        collective_operations_(collective_.stream(), ranks_.get()),
         cpu_operations_(make_host_operations(options.cpu_threads)),
         copies_(options.cpu_threads) {
     for (RunningStep& step : steps_.all()) {
       check_cuda(cudaEventCreate(&step.begin), "creating an event");
     }
+    if (ranks_ != nullptr) collective_lane_.emplace(begin_lane);
     limit_operators();
     kernels::ask_for_short_time_slices();  // this thread issues the operators
   }
@@ -183,6 +212,7 @@ class CudaDevice final : public Device {
   void copy_now(void* to, const void* from, std::int64_t bytes) override {
     check_cuda(cudaDeviceSynchronize(),
                "waiting for the GPU");  // earlier work must finish first
+    check_ranks();
     copies_.copy(to, from, static_cast<std::size_t>(bytes), *cpu_operations_);
   }
 
@@ -240,11 +270,12 @@ class CudaDevice final : public Device {
         return device_to_host_lane_.push(job);
       case Stream::kCpu:
         return cpu_lane_.push(job);
-      case Stream::kCompute:
       case Stream::kCollective:
+        require(collective_lane_.has_value(), "a collective task, but one rank");
+        return collective_lane_->push(job);
+      case Stream::kCompute:
         break;
     }
-    require(task.stream == Stream::kCompute, "a collective task on one GPU");
     job();
     steps_.rethrow_failures();
   }
@@ -261,7 +292,7 @@ class CudaDevice final : public Device {
       steps_.rethrow_failures();
     }
     if (steps_.newest().streams[task] == Stream::kCpu) return;
-    check_cuda(cudaEventSynchronize(steps_.newest().events[task].end), "waiting for the GPU");
+    synchronize(steps_.newest().events[task].end);
   }
 
   StepTimes end_step() override {
@@ -270,7 +301,7 @@ class CudaDevice final : public Device {
     steps_.rethrow_failures();
     RunningStep& step = steps_.oldest();
     for (const schedule::TaskId task : last_tasks(step)) {
-      check_cuda(cudaEventSynchronize(step.events[task].end), "finishing a step");
+      synchronize(step.events[task].end);
     }
     StepTimes times = times_of(step);
     steps_.end_oldest();
@@ -296,6 +327,20 @@ class CudaDevice final : public Device {
   }
 
  private:
+  [[nodiscard]] static std::unique_ptr<DeviceCommunicator> communicator_of(
+      const DeviceOptions& options) {
+    if (options.ranks == nullptr || options.ranks->world() == 1) return nullptr;
+    check_cuda(cudaSetDevice(kDevice), "choosing the GPU");
+    return make_device_communicator(*options.ranks);
+  }
+  void check_ranks() const {
+    if (ranks_ != nullptr) ranks_->check();
+  }
+  /// Waits for the event. Without its rank a collective ends too, with garbage.
+  void synchronize(cudaEvent_t event) const {
+    check_cuda(cudaEventSynchronize(event), "waiting for the GPU");
+    check_ranks();
+  }
   [[nodiscard]] c10::CachingAllocator::Stat allocated() const {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice).allocated_bytes[0];
   }
@@ -317,6 +362,8 @@ class CudaDevice final : public Device {
         return host_to_device_.stream();
       case Stream::kDeviceToHost:
         return device_to_host_.stream();
+      case Stream::kCollective:
+        return collective_.stream();
       default:
         return compute_.stream();
     }
@@ -329,6 +376,8 @@ class CudaDevice final : public Device {
         return host_to_device_operations_;
       case Stream::kDeviceToHost:
         return device_to_host_operations_;
+      case Stream::kCollective:
+        return collective_operations_;
       case Stream::kCpu:
         return *cpu_operations_;
       default:
@@ -342,7 +391,7 @@ class CudaDevice final : public Device {
     other_step.board.wait(static_cast<std::size_t>(other));
     if (other_step.streams[other] == Stream::kCpu) return;
     if (task.stream == Stream::kCpu) {
-      check_cuda(cudaEventSynchronize(other_step.events[other].end), "waiting for the GPU");
+      synchronize(other_step.events[other].end);
     } else {
       check_cuda(cudaStreamWaitEvent(stream_of(task.stream), other_step.events[other].end),
                  "ordering streams");
@@ -437,6 +486,7 @@ class CudaDevice final : public Device {
     device_update_lane_.wait_idle();
     host_to_device_lane_.wait_idle();
     device_to_host_lane_.wait_idle();
+    if (collective_lane_) collective_lane_->wait_idle();
     cpu_lane_.wait_idle();
   }
   [[nodiscard]] double now_ns() const {
@@ -452,9 +502,10 @@ class CudaDevice final : public Device {
   int cpu_threads_;
   std::vector<void*> device_slabs_;
   std::vector<PinnedMemory> pinned_;
-  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_;
+  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, collective_;
+  std::unique_ptr<DeviceCommunicator> ranks_;  ///< nullptr: there is one rank
   CudaOperations compute_operations_, device_update_operations_, host_to_device_operations_,
-      device_to_host_operations_;
+      device_to_host_operations_, collective_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
@@ -464,6 +515,7 @@ class CudaDevice final : public Device {
   Lane device_update_lane_{begin_lane};
   Lane host_to_device_lane_{begin_lane};
   Lane device_to_host_lane_{begin_lane};
+  std::optional<Lane> collective_lane_;  ///< with several ranks
   Lane cpu_lane_{begin_lane};
 };
 

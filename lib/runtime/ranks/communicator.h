@@ -6,6 +6,8 @@
 // part. Throws kRankLost when another rank is gone.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace elixir::runtime {
 
@@ -21,6 +23,9 @@ class Communicator {
   virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes) = 0;
   /// `data` of rank `root` to that of every rank.
   virtual void broadcast(int root, void* data, std::int64_t bytes) = 0;
+  /// Which rank is gone, as far as it is known without an exchange; nullopt: none. Any thread may
+  /// ask.
+  [[nodiscard]] virtual std::optional<std::string> lost() const { return std::nullopt; }
 };
 
 /// Two ways between the same ranks. `steps` is for tasks of the collective stream, `control` for

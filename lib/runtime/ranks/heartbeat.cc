@@ -35,6 +35,11 @@ std::optional<int> Heartbeat::silent() const {
   return rank < 0 ? std::nullopt : std::optional<int>(rank);
 }
 
+std::optional<int> Heartbeat::ended() const {
+  const int rank = ended_;
+  return rank < 0 ? std::nullopt : std::optional<int>(rank);
+}
+
 void Heartbeat::run() {
   while (!ends_) {
     send_and_listen();
@@ -52,9 +57,11 @@ void Heartbeat::send_and_listen() {
     static_cast<void>(::send(sockets_[rank], &beat, 1, MSG_DONTWAIT | MSG_NOSIGNAL));
     // If this process was stopped itself, what came meanwhile waits here: first all of it.
     std::array<char, 256> beats{};
-    while (::recv(sockets_[rank], beats.data(), beats.size(), MSG_DONTWAIT) > 0) {
+    ssize_t received = 0;
+    while ((received = ::recv(sockets_[rank], beats.data(), beats.size(), MSG_DONTWAIT)) > 0) {
       heard_[rank] = now;
     }
+    if (received == 0 && ended_ < 0) ended_ = static_cast<int>(rank);
     if (silent < 0 && now - heard_[rank] > patience_) silent = static_cast<int>(rank);
   }
   silent_ = silent;

@@ -26,6 +26,8 @@ class Heartbeat {
 
   /// A rank that nothing has been heard of for longer than the patience.
   [[nodiscard]] std::optional<int> silent() const;
+  /// A rank that has ended.
+  [[nodiscard]] std::optional<int> ended() const;
   [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
 
  private:
@@ -36,7 +38,7 @@ class Heartbeat {
   std::vector<int> sockets_;
   std::chrono::milliseconds patience_;
   std::vector<Clock::time_point> heard_;  ///< by rank; the thread's
-  std::atomic<int> silent_{-1};
+  std::atomic<int> silent_{-1}, ended_{-1};
   std::atomic<bool> ends_{false};
   std::thread thread_;  ///< last: it uses what is above
 };

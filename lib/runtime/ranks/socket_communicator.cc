@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,6 +87,13 @@ class SocketCommunicator final : public Communicator {
     exchange(std::move(transfers));
   }
 
+  [[nodiscard]] std::optional<std::string> lost() const override {
+    if (heartbeat_ == nullptr) return std::nullopt;
+    if (const auto ended = heartbeat_->ended()) return loss_of(*ended, "it has ended");
+    if (const auto silent = heartbeat_->silent()) return loss_of(*silent, silence());
+    return std::nullopt;
+  }
+
  private:
   static char* part(void* all, int rank, std::int64_t bytes) {
     return static_cast<char*>(all) + rank * bytes;
@@ -145,17 +154,21 @@ class SocketCommunicator final : public Communicator {
 
   void check_signs_of_life() const {
     if (heartbeat_ == nullptr) return;
-    const std::optional<int> silent = heartbeat_->silent();
-    if (!silent) return;
+    if (const std::optional<int> silent = heartbeat_->silent()) fail(*silent, silence());
+  }
+  [[nodiscard]] std::string silence() const {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(heartbeat_->patience());
-    fail(*silent, fmt::format("no sign of life for {} s", seconds.count()).c_str());
+    return fmt::format("no sign of life for {} s", seconds.count());
   }
 
   static bool is_for_later(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
   }
-  [[noreturn]] void fail(int peer, const char* why) const {
-    throw Error(ErrorCode::kRankLost, "rank {} lost rank {} of {}: {}", rank_, peer, world(), why);
+  [[nodiscard]] std::string loss_of(int peer, std::string_view why) const {
+    return fmt::format("rank {} lost rank {} of {}: {}", rank_, peer, world(), why);
+  }
+  [[noreturn]] void fail(int peer, std::string_view why) const {
+    throw Error(ErrorCode::kRankLost, loss_of(peer, why));
   }
 
   int rank_;

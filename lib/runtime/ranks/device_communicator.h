@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What the GPUs of several ranks exchange. Calls only enqueue on a CUDA stream. Every rank must make
+// the same calls in the same order, with the same sizes, from one thread at a time.
+//
+// A rank that is gone would be waited for on the GPU without end. So a thread watches the others
+// while something is under way, and ends it then; check() says so afterwards.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/ranks/communicator.h"
+
+struct CUstream_st;
+
+namespace elixir::runtime {
+
+class DeviceCommunicator {
+ public:
+  using Stream = CUstream_st*;  ///< cudaStream_t
+
+  virtual ~DeviceCommunicator() = default;
+  /// As Communicator's, with device memory.
+  virtual void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) = 0;
+  virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) = 0;
+  virtual void broadcast(int root, void* data, std::int64_t bytes, Stream stream) = 0;
+  /// Sums of all ranks, in an order that NCCL chooses.
+  virtual void all_reduce(float* to, const float* from, std::size_t count, Stream stream) = 0;
+  /// Throws kRankLost when something was ended before it was done: its results are garbage then.
+  virtual void check() const = 0;
+};
+
+/// Between the current GPUs of all ranks of `host`, which it uses only here, and to ask who is
+/// lost. Throws kMachineTooSmall when two ranks have the same GPU (but see kShareGpusVariable),
+/// kRankLost, kDeviceFailure, and kMissingFeature in a build without NCCL.
+[[nodiscard]] std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& host);
+
+/// An environment variable, for tests alone: ranks may have the same GPU. They then exchange
+/// everything through the network, as ranks of several machines do.
+inline constexpr const char* kShareGpusVariable = "ELIXIR_SHARE_GPUS";
+
+}  // namespace elixir::runtime

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "replay/cuda_status.h"
+#include "runtime/ranks/device_communicator.h"
+
+namespace elixir::runtime {
+namespace {
+
+using replay::check_cuda;
+
+constexpr std::chrono::milliseconds kBetweenLooks{100};
+
+void check_nccl(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return;
+  throw Error(ErrorCode::kDeviceFailure,
+              "{}: {} ({})",
+              what,
+              ncclGetErrorString(result),
+              ncclGetLastError(nullptr));
+}
+
+/// Where a rank computes.
+struct Seat {
+  std::array<char, 64> host{};
+  std::array<char, 32> bus{};
+  [[nodiscard]] bool operator==(const Seat&) const = default;
+};
+
+Seat own_seat() {
+  Seat seat;
+  ::gethostname(seat.host.data(), seat.host.size() - 1);
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "asking for the GPU");
+  check_cuda(cudaDeviceGetPCIBusId(seat.bus.data(), static_cast<int>(seat.bus.size()), device),
+             "asking for the GPU");
+  return seat;
+}
+
+/// NCCL refuses two ranks on one GPU, unless it takes them for ranks of different machines.
+void check_seats(Communicator& host) {
+  std::vector<Seat> seats(static_cast<std::size_t>(host.world()));
+  const Seat own = own_seat();
+  host.all_gather(seats.data(), &own, sizeof(Seat));
+  for (std::size_t a = 0; a < seats.size(); ++a) {
+    for (std::size_t b = a + 1; b < seats.size(); ++b) {
+      if (seats[a] != seats[b]) continue;
+      if (std::getenv(kShareGpusVariable) != nullptr) {
+        const std::string id = fmt::format("elixir-rank-{}", host.rank());
+        ::setenv("NCCL_HOSTID", id.c_str(), /*overwrite=*/1);
+        return;
+      }
+      throw Error(ErrorCode::kMachineTooSmall,
+                  "ranks {} and {} have the same GPU, {} of {}",
+                  a,
+                  b,
+                  seats[a].bus.data(),
+                  seats[a].host.data())
+          .help("give each rank a GPU of its own, or search again with fewer --gpus");
+    }
+  }
+}
+
+/// Enqueues the collectives. Not thread-safe, except that another thread may abort them.
+class NcclCalls {
+ public:
+  NcclCalls(const ncclUniqueId& id, int rank, int world) : rank_(rank), world_(world) {
+    check_nccl(ncclCommInitRank(&communicator_, world, id, rank), "connecting the GPUs");
+  }
+  ~NcclCalls() {
+    if (!aborted_) static_cast<void>(ncclCommDestroy(communicator_));
+  }
+  NcclCalls(const NcclCalls&) = delete;
+  NcclCalls& operator=(const NcclCalls&) = delete;
+
+  void abort() {
+    if (!aborted_.exchange(true)) static_cast<void>(ncclCommAbort(communicator_));
+  }
+  [[nodiscard]] bool aborted() const { return aborted_; }
+
+  void all_gather(void* all, const void* own, std::int64_t part_bytes, cudaStream_t stream) {
+    check_nccl(ncclAllGather(
+                   own, all, static_cast<std::size_t>(part_bytes), ncclInt8, communicator_, stream),
+               "gathering from other ranks");
+  }
+  void all_to_all(void* to, const void* from, std::int64_t part_bytes, cudaStream_t stream) {
+    const auto bytes = static_cast<std::size_t>(part_bytes);
+    check_nccl(ncclGroupStart(), "exchanging with other ranks");
+    for (int peer = 0; peer < world_; ++peer) {
+      const char* part = static_cast<const char*>(from) + peer * part_bytes;
+      char* place = static_cast<char*>(to) + peer * part_bytes;
+      if (peer == rank_) {
+        check_cuda(cudaMemcpyAsync(place, part, bytes, cudaMemcpyDeviceToDevice, stream),
+                   "copying a part");
+        continue;
+      }
+      check_nccl(ncclSend(part, bytes, ncclInt8, peer, communicator_, stream),
+                 "exchanging with other ranks");
+      check_nccl(ncclRecv(place, bytes, ncclInt8, peer, communicator_, stream),
+                 "exchanging with other ranks");
+    }
+    check_nccl(ncclGroupEnd(), "exchanging with other ranks");
+  }
+  void broadcast(int root, void* data, std::int64_t bytes, cudaStream_t stream) {
+    check_nccl(
+        ncclBroadcast(
+            data, data, static_cast<std::size_t>(bytes), ncclInt8, root, communicator_, stream),
+        "sharing with other ranks");
+  }
+  void all_reduce(float* to, const float* from, std::size_t count, cudaStream_t stream) {
+    check_nccl(ncclAllReduce(from, to, count, ncclFloat, ncclSum, communicator_, stream),
+               "adding up over ranks");
+  }
+
+  /// Each operation once, so that connections and NCCL's own memory exist before the first step.
+  void warm_up() {
+    constexpr std::int64_t kPartBytes = 1 << 20;
+    cudaStream_t stream = nullptr;
+    void* memory = nullptr;
+    const auto bytes = static_cast<std::size_t>(2 * world_ * kPartBytes);
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "connecting the GPUs");
+    check_cuda(cudaMalloc(&memory, bytes), "connecting the GPUs");
+    check_cuda(cudaMemsetAsync(memory, 0, bytes, stream), "connecting the GPUs");
+    char* half = static_cast<char*>(memory) + world_ * kPartBytes;
+    all_gather(memory, static_cast<char*>(memory) + rank_ * kPartBytes, kPartBytes, stream);
+    all_to_all(half, memory, kPartBytes, stream);
+    broadcast(0, memory, kPartBytes, stream);
+    all_reduce(reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
+    check_cuda(cudaStreamSynchronize(stream), "connecting the GPUs");
+    check_cuda(cudaFree(memory), "connecting the GPUs");
+    check_cuda(cudaStreamDestroy(stream), "connecting the GPUs");
+  }
+
+ private:
+  int rank_, world_;
+  ncclComm_t communicator_ = nullptr;
+  std::atomic<bool> aborted_{false};
+};
+
+/// Connected and warm. NCCL waits for other ranks without a limit, so a thread of its own does; when
+/// a rank is lost meanwhile, that thread is left behind: this process ends.
+std::shared_ptr<NcclCalls> connect(Communicator& host) {
+  check_seats(host);
+  ncclUniqueId id{};
+  if (host.rank() == 0) check_nccl(ncclGetUniqueId(&id), "connecting the GPUs");
+  host.broadcast(0, &id, sizeof id);
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "asking for the GPU");
+  std::promise<std::shared_ptr<NcclCalls>> promise;
+  std::future<std::shared_ptr<NcclCalls>> connected = promise.get_future();
+  std::thread([id,
+               device,
+               rank = host.rank(),
+               world = host.world(),
+               promise = std::move(promise)]() mutable {
+    try {
+      check_cuda(cudaSetDevice(device), "choosing the GPU");
+      auto calls = std::make_shared<NcclCalls>(id, rank, world);
+      calls->warm_up();
+      promise.set_value(std::move(calls));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }).detach();
+  while (connected.wait_for(kBetweenLooks) != std::future_status::ready) {
+    if (const auto lost = host.lost()) throw Error(ErrorCode::kRankLost, *lost);
+  }
+  return connected.get();
+}
+
+class NcclCommunicator final : public DeviceCommunicator {
+ public:
+  explicit NcclCommunicator(Communicator& host) : host_(host), calls_(connect(host)) {
+    check_cuda(cudaGetDevice(&device_), "asking for the GPU");
+    check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
+    watcher_ = std::thread([this] { watch(); });
+  }
+  ~NcclCommunicator() override {
+    ends_ = true;
+    watcher_.join();
+    static_cast<void>(cudaEventDestroy(last_));
+  }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) override {
+    enqueue(stream, [&] { calls_->all_gather(all, own, part_bytes, stream); });
+  }
+  void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) override {
+    enqueue(stream, [&] { calls_->all_to_all(to, from, part_bytes, stream); });
+  }
+  void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
+    enqueue(stream, [&] { calls_->broadcast(root, data, bytes, stream); });
+  }
+  void all_reduce(float* to, const float* from, std::size_t count, Stream stream) override {
+    enqueue(stream, [&] { calls_->all_reduce(to, from, count, stream); });
+  }
+  void check() const override {
+    if (!calls_->aborted()) return;
+    const std::scoped_lock lock(mutex_);
+    throw Error(ErrorCode::kRankLost, lost_);
+  }
+
+ private:
+  template <class Call>
+  void enqueue(Stream stream, const Call& call) {
+    check();
+    call();
+    const std::scoped_lock lock(mutex_);
+    check_cuda(cudaEventRecord(last_, stream), "following a collective");
+    pending_ = true;
+  }
+
+  void watch() {
+    static_cast<void>(cudaSetDevice(device_));
+    while (!ends_) {
+      std::this_thread::sleep_for(kBetweenLooks);
+      if (const auto lost = host_.lost(); lost && is_pending()) {
+        {
+          const std::scoped_lock lock(mutex_);
+          lost_ = *lost;
+        }
+        calls_->abort();
+        return;
+      }
+    }
+  }
+  /// A rank that has ended when all is done is not missed.
+  bool is_pending() {
+    const std::scoped_lock lock(mutex_);
+    if (pending_ && cudaEventQuery(last_) == cudaSuccess) pending_ = false;
+    return pending_;
+  }
+
+  Communicator& host_;
+  std::shared_ptr<NcclCalls> calls_;
+  int device_ = 0;
+  mutable std::mutex mutex_;
+  cudaEvent_t last_ = nullptr;  ///< after the last collective
+  bool pending_ = false;
+  std::string lost_;
+  std::atomic<bool> ends_{false};
+  std::thread watcher_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& host) {
+  return std::make_unique<NcclCommunicator>(host);
+}
+
+}  // namespace elixir::runtime

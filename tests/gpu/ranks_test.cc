@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Several ranks on GPUs: every placement gives the same bits, and those of one process with as many
+// micro-batches. With fewer GPUs than ranks, the ranks share them (kShareGpusVariable). Skipped
+// without a GPU.
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "core/error.h"
+#include "runtime/rank_training.h"
+#include "runtime/ranks/device_communicator.h"
+
+namespace elixir::runtime {
+namespace {
+
+/// Compute capability times ten, and how many GPUs there are. Asked for in another process, because
+/// CUDA does not survive a fork.
+struct Gpus {
+  int sm = 0, count = 0;
+};
+Gpus gpus() {
+  static const Gpus found = [] {
+    const std::string text =
+        on_ranks(1, [](const Ranks&) -> std::string {
+          int count = 0;
+          cudaDeviceProp properties{};
+          if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0 ||
+              cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {
+            return "0 0";
+          }
+          return fmt::format("{} {}", properties.major * 10 + properties.minor, count);
+        }).front();
+    const std::size_t space = text.find(' ');
+    return Gpus{std::stoi(text), std::stoi(text.substr(space))};
+  }();
+  return found;
+}
+
+class RanksOnGpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpus().count == 0) GTEST_SKIP() << "no GPU";
+  }
+  /// Each rank takes a GPU of its own, if there are enough.
+  static std::string bits_of_ranks(RankTraining training) {
+    training.sm = gpus().sm;
+    training.takes_gpu_of_rank = gpus().count >= training.placement.world;
+    if (!training.takes_gpu_of_rank) ::setenv(kShareGpusVariable, "1", 1);
+    std::string bits = train_on_ranks(training);
+    ::unsetenv(kShareGpusVariable);
+    return bits;
+  }
+  static std::string bits_alone(RankTraining training) {
+    training.sm = gpus().sm;
+    return train_alone(training);
+  }
+};
+
+TEST_F(RanksOnGpus, HaveTheBitsOfOneProcessWithAsManyMicroBatches) {
+  for (const int world : {2, 3}) {
+    SCOPED_TRACE(world);
+    RankTraining alone{.placement = kAllOnDevice};
+    alone.placement.clips = true;
+    alone.placement.accumulation_steps = world;
+    const std::string expected = bits_alone(alone);
+    for (const std::size_t i :
+         world == 2 ? std::vector<std::size_t>{0, 1, 2, 3, 4, 5} : std::vector<std::size_t>{0, 3}) {
+      SCOPED_TRACE(i);
+      EXPECT_TRUE(bits_of_ranks({.placement = placements(world)[i]}) == expected);
+    }
+  }
+}
+
+TEST_F(RanksOnGpus, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
+  std::string expected;
+  for (const std::size_t i : {0, 2, 3}) {
+    Placement placement = placements(2)[i];
+    placement.accumulation_steps = 2;
+    const std::string bits = bits_of_ranks({.placement = placement});
+    if (expected.empty()) expected = bits;
+    EXPECT_TRUE(bits == expected) << i;
+  }
+}
+
+TEST_F(RanksOnGpus, EditsAndALateRankChangeNoBits) {
+  RankTraining training{.placement = kAllOnHost};
+  training.placement.world = 2;
+  training.placement.clips = true;
+  const std::string expected = bits_of_ranks(training);
+  training.recomputes = true;
+  EXPECT_TRUE(bits_of_ranks(training) == expected) << "recomputed";
+  training.recomputes = false;
+  training.offload_nth = 2;
+  EXPECT_TRUE(bits_of_ranks(training) == expected) << "offloaded";
+  training.offload_nth = 0;
+  training.late_ms = 200;
+  EXPECT_TRUE(bits_of_ranks(training) == expected) << "late";
+}
+
+TEST_F(RanksOnGpus, BuffersThatAStepChangesAreThoseOfTheFirst) {
+  RankTraining two{.model = "resnet-tiny", .placement = kAllOnHost};
+  two.placement.world = 2;
+  const std::string bits = bits_of_ranks(two);
+  two.placement = kAllOnDevice;
+  two.placement.world = 2;
+  EXPECT_TRUE(bits_of_ranks(two) == bits);
+}
+
+TEST_F(RanksOnGpus, TwoOnOneGpuAreRefused) {
+  RankTraining training{.placement = kAllOnDevice, .sm = gpus().sm};
+  training.placement.world = 2;
+  for (const std::string& text :
+       on_ranks(2, [&](const Ranks& ranks) { return train(training, ranks); })) {
+    EXPECT_NE(text.find("ranks 0 and 1 have the same GPU"), std::string::npos) << text;
+  }
+}
+
+/// It waits on the GPU, where nothing else would end it.
+TEST_F(RanksOnGpus, OneThatIsGoneEndsTheOthers) {
+  RankTraining training{.placement = kAllOnHost, .sm = gpus().sm};
+  training.placement.world = 2;
+  ::setenv(kShareGpusVariable, "1", 1);
+  training.dies_after_steps = 2;
+  const std::vector<std::string> texts =
+      on_ranks(2, [&](const Ranks& ranks) { return train(training, ranks); });
+  ::unsetenv(kShareGpusVariable);
+  EXPECT_NE(texts[0].find("rank 0 lost rank 1 of 2"), std::string::npos) << texts[0].substr(0, 200);
+}
+
+}  // namespace
+}  // namespace elixir::runtime

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Trainings of several ranks, each a process, for tests. Nothing of LibTorch or CUDA may have run in
+// the test's own process.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/ranks/communicator.h"
+#include "runtime/training.h"
+
+namespace elixir::runtime {
+
+/// Runs `body` in a process for each rank. Its text by rank; "error: …" when it has thrown.
+std::vector<std::string> on_ranks(int world, const std::function<std::string(const Ranks&)>& body);
+
+struct RankTraining {
+  std::string model = "gpt2-tiny-bf16";
+  Placement placement;
+  std::size_t offload_nth = 0;
+  bool recomputes = false;
+  CpuOrder order = {};
+  int late_ms = 0;                 ///< how long the last rank waits before each step
+  int dies_after_steps = -1;       ///< then the last rank is killed; -1: never
+  int sm = 0;                      ///< compute capability times ten of the GPUs; 0: the CPU device
+  bool takes_gpu_of_rank = false;  ///< else the first
+};
+
+/// Losses, norms and all state after some steps, as bits, with what was not as predicted.
+std::string train(const RankTraining& training, const Ranks& ranks);
+/// The same on every rank, or the test fails.
+std::string train_on_ranks(const RankTraining& training);
+/// As one rank.
+std::string train_alone(RankTraining training);
+
+/// Six of them, with clipping.
+std::vector<Placement> placements(int world);
+
+}  // namespace elixir::runtime
