@@ -103,7 +103,7 @@ TEST_F(RanksOnGpus, EditsAndALateRankChangeNoBits) {
 }
 
 TEST_F(RanksOnGpus, BuffersThatAStepChangesAreThoseOfTheFirst) {
-  RankTraining two{.model = "resnet-tiny", .placement = kAllOnHost};
+  RankTraining two{.model = "resnet-tiny-bf16", .placement = kAllOnHost};
   two.placement.world = 2;
   const std::string bits = bits_of_ranks(two);
   two.placement = kAllOnDevice;
