@@ -189,8 +189,8 @@ schedule::Schedule TestModel::lower(const plan::Plan& plan, bool clips) const {
 schedule::Simulation TestModel::simulate(const plan::Plan& plan,
                                          const schedule::Schedule& schedule) const {
   measure_workspaces();
-  const hardware::CostModel cost(
-      fakes::machine(program().target.kind == program::Target::Kind::kCuda));
+  const bool cuda = program().target.kind == program::Target::Kind::kCuda;
+  const hardware::CostModel cost(cuda ? fakes::machine_of(2) : fakes::machine(false));
   return schedule::simulate(schedule, program(), lifetimes_, plan, cost, costs_);
 }
 
