@@ -71,7 +71,7 @@ def vit(hidden, layers, heads, **more):
 
 # Published hyper-parameters: OPT (Zhang et al. 2022, table 1), GPT-2 (Radford et al. 2019), Llama 2 and 3
 # (`llama-7b`, `llama-13b`: 2; `llama-1b`, `llama-8b`, `llama-70b`: 3), BERT, T5, ViT, and the GPT-2 sizes of Elixir's
-# benchmark. `*-tiny` are for trying things out; `gpt2-small-bytes` is the quickstart's.
+# benchmark (`gpt2-7b` is not one of them). `*-tiny` are for trying things out; `gpt2-small-bytes` is the quickstart's.
 MODELS = {
     "opt-125m": opt(768, 12, 12),
     "opt-350m": opt(1024, 24, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
@@ -90,6 +90,7 @@ MODELS = {
     "gpt2-400m": gpt2_benchmark(1024, 24, 16),
     "gpt2-1b": gpt2_benchmark(1536, 32, 24),
     "gpt2-4b": gpt2_benchmark(3072, 32, 24),
+    "gpt2-7b": gpt2_benchmark(4096, 32, 32),
     "gpt2-10b": gpt2_benchmark(4096, 48, 32),
     "gpt2-15b": gpt2_benchmark(8192, 18, 64),
     "gpt2-20b": gpt2_benchmark(8192, 24, 64),
