@@ -13,10 +13,14 @@
 namespace elixir::hardware {
 
 /// GPUs that train together, and how many of them share a machine.
+/// Nobody has measured a network. 400 Gbit/s for each GPU is common.
+inline constexpr std::int64_t kAssumedNetworkBytesPerS = 50'000'000'000;
+
 struct Ranks {
   int world = 1;
   int per_node = 1;
-  double network_bytes_per_s = 0;  ///< of each GPU to other machines, in one direction
+  /// Of each GPU to other machines, in one direction.
+  double network_bytes_per_s = static_cast<double>(kAssumedNetworkBytesPerS);
 };
 
 class CollectiveCost {

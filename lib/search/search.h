@@ -36,7 +36,7 @@ struct Request {
   std::optional<int> gpus_per_node;
   plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< of several GPUs' gradients
   /// Of each GPU to other machines, in one direction; 400 Gb/s.
-  std::int64_t network_bytes_per_s = 50'000'000'000;
+  std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;
   int accumulation_steps = 1;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates

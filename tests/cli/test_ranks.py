@@ -124,6 +124,13 @@ class Bits(RanksTest):
             for figure in ("peak_device_bytes", "host_bytes", "traffic"):
                 self.assertEqual(summary["measured"][figure], summary["predicted"][figure], (plan, figure))
 
+    def test_elixir_train_predicts_what_the_search_has_predicted(self):
+        for plan in ("roomy-2", "tight-3"):
+            words = self.flags(plan, hardware=self.shared / "hardware.json", output=plan)
+            predicted = self.envelope(*words, "--dry-run")["document"]["predicted"]
+            by_search = json.loads((self.shared / f"{plan}.json").read_text())["predicted"]
+            self.assertAlmostEqual(predicted["step_ns"], by_search["step_ns"], delta=1, msg=plan)
+
     def test_a_rank_that_is_stopped_for_a_while_changes_nothing(self):
         steps = 60
         calm = self.exported(*self.flags("tight-3", steps=steps, output="calm"), name="calm.safetensors")

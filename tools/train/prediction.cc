@@ -13,6 +13,11 @@
 namespace elixir::tools {
 namespace {
 
+/// Of one of the plan's ranks: its part of the links, cores and collectives.
+hardware::CostModel cost_model(const hardware::HardwareProfile& profile, const plan::Plan& plan) {
+  return hardware::CostModel(profile, {.world = plan.world, .per_node = plan.ranks_per_node});
+}
+
 /// The hardware document of the machine for which the plan was made: --hardware, or a shipped one.
 std::optional<hardware::HardwareProfile> hardware_of(const plan::Plan& plan,
                                                      const TrainOptions& options,
@@ -51,7 +56,7 @@ schedule::RunMemory memory_of(const TrainInputs& inputs,
       schedule,
       run.plan.predicted.peak_allocated_bytes,
       run.held_out ? &run.held_out->program.program : nullptr,
-      hardware::CostModel(profile),
+      cost_model(profile, run.plan),
       known ? schedule::Workspaces::kOfHardware : schedule::Workspaces::kNotCounted);
 }
 
@@ -68,7 +73,7 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
       schedule::lower(inputs.running, inputs.lifetimes, run.plan, lowering);
   if (hardware) {
     prediction.simulation = schedule::simulate(
-        schedule, inputs.running, inputs.lifetimes, run.plan, hardware::CostModel(*hardware));
+        schedule, inputs.running, inputs.lifetimes, run.plan, cost_model(*hardware, run.plan));
     prediction.figures = report::predicted_by(*prediction.simulation);
   }
   prediction.memory = memory_of(inputs, schedule, hardware);

@@ -153,6 +153,20 @@ hardware::OperatorTime measure_on_gpu(OperatorStage& stage,
 
 }  // namespace
 
+hardware::OperatorTime measure_call_on_gpu(const Program& program,
+                                           const program::Lifetimes& lifetimes,
+                                           const Operator& op,
+                                           const Bench& bench,
+                                           bool by_kernels,
+                                           std::string key) {
+  const std::int64_t cache_bytes = gpu_cache_bytes();
+  OperatorStage stage(program, op, /*on_cuda=*/true);
+  CacheState caches(
+      program::recent_uses(program, lifetimes, op.id, CacheState::limit_bytes(cache_bytes)),
+      cache_bytes);
+  return measure_on_gpu(stage, caches, bench, by_kernels, std::move(key));
+}
+
 bool use_kernel_timer(const Bench& bench, hardware::HardwareProfile& profile) {
   if (bench.no_kernel_timer) {
     profile.waived[kKernelTimer] = *bench.no_kernel_timer;
@@ -199,7 +213,6 @@ void measure_operators(const Program& program,
   const replay::ReplayScope below_autograd;
   std::size_t done = 0;
   bool stopped = false;
-  const std::int64_t cache_bytes = bench.on_cuda() ? gpu_cache_bytes() : 0;
   for (const auto& [key, calls] : distinct) {
     // Of equal calls, use a middle one: the first and last have unusual surroundings.
     const Operator* op = calls[calls.size() / 2];
@@ -209,14 +222,11 @@ void measure_operators(const Program& program,
     }
     progress(static_cast<double>(done++) / static_cast<double>(distinct.size()), op->name);
     try {
-      OperatorStage stage(program, *op, bench.on_cuda());
       hardware::OperatorTime time;
       if (bench.on_cuda()) {
-        const std::int64_t limit_bytes = CacheState::limit_bytes(cache_bytes);
-        CacheState caches(program::recent_uses(program, lifetimes, op->id, limit_bytes),
-                          cache_bytes);
-        time = measure_on_gpu(stage, caches, bench, by_kernels, key);
+        time = measure_call_on_gpu(program, lifetimes, *op, bench, by_kernels, key);
       } else {
+        OperatorStage stage(program, *op, /*on_cuda=*/false);
         time = measure_on_cpu_plausibly(stage, *op, bench, profile, key);
       }
       const hardware::OperatorWork work = hardware::work_of(*op);

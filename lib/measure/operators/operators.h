@@ -13,6 +13,7 @@
 
 #include "hardware/hardware_profile.h"
 #include "measure/measurement.h"
+#include "program/lifetimes.h"
 #include "program/program.h"
 
 namespace elixir::measure {
@@ -28,6 +29,15 @@ using Progress = std::function<void(double, std::string_view)>;
 void check_target(const program::Program& program,
                   const Bench& bench,
                   const hardware::HardwareProfile& profile);
+
+/// One call of `program` on the GPU, with the caches as the program leaves them. `by_kernels`: as
+/// use_kernel_timer() says.
+[[nodiscard]] hardware::OperatorTime measure_call_on_gpu(const program::Program& program,
+                                                         const program::Lifetimes& lifetimes,
+                                                         const program::Operator& op,
+                                                         const Bench& bench,
+                                                         bool by_kernels,
+                                                         std::string key);
 
 /// Adds or replaces in `profile.operators` every call that a replay of `program` executes, but
 /// those whose keys are in `known`, and adds their keys to it. Waives a call that fails on

@@ -3,8 +3,8 @@
 // How much longer matrix products take in a busy GPU. Products and copies of device memory take
 // turns of some milliseconds, as products and elementwise calls do in a step. The power that a
 // product draws depends on its data. So the busy GPU works on data like those of a transformer's
-// second linear layer, and is compared with a product as operators are measured (OperatorStage):
-// one by one, on uniform values, which draw more. Predictions start from that time.
+// second linear layer. It is compared with the same product measured as operators are
+// (measure_call_on_gpu()), because predictions start from those times, whatever the clock was then.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,6 +19,10 @@
 
 #include "measure/machine/gpu_probe.h"
 #include "measure/measurement.h"
+#include "measure/operators/operators.h"
+#include "program/lifetimes.h"
+#include "program/program.h"
+#include "replay/replay_call.h"
 
 namespace elixir::measure {
 namespace {
@@ -35,21 +39,11 @@ class BusyGpu {
     const auto options = at::TensorOptions().device(at::kCUDA).dtype(at::kBFloat16);
     left_ = at::gelu(at::empty({kRows, kInner}, options).normal_());
     right_ = at::empty({kInner, kColumns}, options).normal_(0, 0.02);
-    uniform_left_ = at::empty({kRows, kInner}, options).uniform_(0.1, 1.0);
-    uniform_right_ = at::empty({kInner, kColumns}, options).uniform_(0.1, 1.0);
     result_ = at::empty({kRows, kColumns}, options);
     from_ = at::empty({kCopiedElements}, options).normal_();
     to_ = at::empty({kCopiedElements}, options);
     run(2, 2);
     gpu_synchronize();
-  }
-  /// Seconds of one product, as operators are measured: one by one, each after some traffic. A GPU
-  /// that was idle before would be faster, so a second of the same comes first.
-  [[nodiscard]] double product_seconds() {
-    constexpr int kUncounted = 500, kCounted = 60;
-    const auto product = [&] { at::mm_out(result_, uniform_left_, uniform_right_); };
-    const auto once = [&] { return gpu_work_seconds_once([&] { run(0, 4); }, product); };
-    return quantile(sample({kUncounted, kCounted, kCounted, 0}, once), 0.5);
   }
   [[nodiscard]] double copy_seconds() {
     constexpr int kInARow = 40;
@@ -68,8 +62,51 @@ class BusyGpu {
     for (int i = 0; i < products; ++i) at::mm_out(result_, left_, right_);
     for (int i = 0; i < copies; ++i) to_.copy_(from_, /*non_blocking=*/true);
   }
-  at::Tensor left_, right_, uniform_left_, uniform_right_, result_, from_, to_;
+  at::Tensor left_, right_, result_, from_, to_;
 };
+
+/// A program of one product.
+program::Program product_program() {
+  const auto matrix = [](program::StorageId id, std::int64_t rows, std::int64_t columns) {
+    program::TensorRef ref;
+    ref.storage = id;
+    ref.sizes = {rows, columns};
+    ref.strides = {columns, 1};
+    ref.dtype = program::DType::kBFloat16;
+    return ref;
+  };
+  const program::TensorRef left = matrix(0, kRows, kInner), right = matrix(1, kInner, kColumns);
+  program::TensorRef result = matrix(2, kRows, kColumns);
+  result.version = 1;
+  program::Program program;
+  program.operators = {
+      {.id = 0, .name = "aten::mm", .arguments = {left, right}, .outputs = {result}}};
+  program.storages = {{.id = 0, .bytes = left.bytes(), .category = program::Category::kInput},
+                      {.id = 1, .bytes = right.bytes(), .category = program::Category::kInput},
+                      {.id = 2,
+                       .bytes = result.bytes(),
+                       .category = program::Category::kActivation,
+                       .allocated_at = 0,
+                       .freed_after = 1}};
+  program.loss = result;
+  return program;
+}
+
+/// Seconds of the product among the operators. Products before it warm the GPU, as those of other
+/// operators do there.
+double product_seconds(const Bench& bench, hardware::HardwareProfile& profile) {
+  constexpr int kUncounted = 3, kCounted = 5;
+  const program::Program program = product_program();
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const bool by_kernels = use_kernel_timer(bench, profile);
+  const replay::ReplayScope below_autograd;
+  const auto once = [&] {
+    return measure_call_on_gpu(program, lifetimes, program.operators[0], bench, by_kernels, "")
+               .time_ns.median *
+           1e-9;
+  };
+  return quantile(sample({kUncounted, kCounted, kCounted, 0}, once), 0.5);
+}
 
 struct Alone {
   double product_s = 0, copy_s = 0;
@@ -118,7 +155,7 @@ const Registration kSustained({
     unless_cuda,
     [](const Bench& bench, hardware::HardwareProfile& profile) {
       BusyGpu gpu;
-      const Alone alone{gpu.product_seconds(), gpu.copy_seconds()};
+      const Alone alone{product_seconds(bench, profile), gpu.copy_seconds()};
       const std::vector<double> duties = bench.by_effort(
           std::vector<double>{0.35, 0.5, 0.65, 0.8, 0.9, 1}, std::vector<double>{0.5, 0.75, 1});
       profile.sustained.clear();
