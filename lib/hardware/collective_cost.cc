@@ -25,6 +25,16 @@ CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& rank
     if (best == nullptr || preferred(collective) > preferred(*best)) best = &collective;
   }
   if (best == nullptr || best->gpus < 2) return;
+  const std::vector<PeerRate>& peers = profile.links.peers;
+  const bool direct =
+      std::all_of(peers.begin(), peers.end(), [](const PeerRate& peer) { return peer.direct; });
+  if (!peers.empty() && direct && ranks.per_node == ranks.world) {
+    copy_bytes_per_s_ = peers.front().bytes_per_s.median;
+    for (const PeerRate& peer : peers) {
+      copy_bytes_per_s_ = std::min(copy_bytes_per_s_, peer.bytes_per_s.median);
+      copy_latency_ns_ = std::max(copy_latency_ns_, peer.latency_ns.median);
+    }
+  }
   measured_gpus_ = best->gpus;
   for (const CollectivePoint& point : best->points) {
     points_.push_back({static_cast<double>(point.bytes), point.time_ns.median});
@@ -32,6 +42,7 @@ CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& rank
 }
 
 std::string CollectiveCost::basis() const {
+  if (copies()) return "modelled from copies between two GPUs, one way at a time";
   const bool local = ranks_.per_node == ranks_.world;
   if (local && measured_gpus_ == ranks_.world) return "measured";
   std::string from = fmt::format("modelled from all-gathers of {} GPUs", measured_gpus_);
@@ -58,9 +69,24 @@ double CollectiveCost::local_ns(double bytes_in) const {
   return measured_ns(bytes_in * n / (n - 1));
 }
 
+double CollectiveCost::copied_ns(double bytes_in) const {
+  constexpr double kNsPerSecond = 1e9;
+  return (ranks_.world - 1) * copy_latency_ns_ + bytes_in / copy_bytes_per_s_ * kNsPerSecond;
+}
+
+double CollectiveCost::broadcast_ns(std::int64_t bytes) const {
+  if (bytes == 0 || ranks_.world < 2) return 0;
+  return gathered_ns(static_cast<double>(bytes));
+}
+
 double CollectiveCost::all_gather_ns(std::int64_t bytes) const {
   if (bytes == 0 || ranks_.world < 2) return 0;
   const double all = static_cast<double>(bytes);
+  if (copies()) return copied_ns(all * (ranks_.world - 1) / ranks_.world);
+  return gathered_ns(all);
+}
+
+double CollectiveCost::gathered_ns(double all) const {
   const double world = ranks_.world;
   const double ns = local_ns(all * (world - 1) / world);
   if (ranks_.per_node == ranks_.world) return ns;
@@ -75,6 +101,7 @@ double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {
   const double all = static_cast<double>(bytes);
   const double world = ranks_.world;
   const double inside = all * (ranks_.per_node - 1) / world;
+  if (copies()) return copied_ns(inside);
   const double ns = ranks_.per_node > 1 ? local_ns(inside) : measured_ns(0);
   // To every GPU of another machine goes something else.
   const double outside = all * (world - ranks_.per_node) / world;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// How long GPUs take to exchange data, from what was measured on a machine. Another number of GPUs
-// than the measured one, and other machines over a network, are modelled.
+// How long GPUs take to exchange data, from what was measured on a machine. GPUs of one machine that
+// reach each other's memory gather and send parts by copies (runtime/ranks/peer_copies.h); else NCCL
+// does it. Another number of GPUs than the measured one, and other machines over a network, are
+// modelled.
 
 #include <cstdint>
 #include <string>
@@ -12,10 +14,10 @@
 
 namespace elixir::hardware {
 
-/// GPUs that train together, and how many of them share a machine.
 /// Nobody has measured a network. 400 Gbit/s for each GPU is common.
 inline constexpr std::int64_t kAssumedNetworkBytesPerS = 50'000'000'000;
 
+/// GPUs that train together, and how many of them share a machine.
 struct Ranks {
   int world = 1;
   int per_node = 1;
@@ -25,10 +27,12 @@ struct Ranks {
 
 class CollectiveCost {
  public:
-  /// Nothing can be asked for when `profile` has no all-gather.
+  /// Nothing can be asked for when `profile` has no all-gather. (NCCL still shares buffers.)
   CollectiveCost(const HardwareProfile& profile, const Ranks& ranks);
 
   [[nodiscard]] bool known() const { return !points_.empty(); }
+  /// Whether gathers and sends are copies, which take no multiprocessor from operators.
+  [[nodiscard]] bool copies() const { return copy_bytes_per_s_ > 0; }
   /// How the times are known: "measured", or what they are modelled from.
   [[nodiscard]] std::string basis() const;
 
@@ -37,8 +41,8 @@ class CollectiveCost {
   /// Every rank has `bytes`, and sends each other rank one part of the world's. Taken from the
   /// all-gather: in a machine a GPU sends and receives as much.
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
-  /// Every rank ends with `bytes` that one had. An upper bound: an all-gather of as many.
-  [[nodiscard]] double broadcast_ns(std::int64_t bytes) const { return all_gather_ns(bytes); }
+  /// Every rank ends with `bytes` that one had. An upper bound: NCCL's all-gather of as many.
+  [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
 
  private:
   struct Point {
@@ -46,10 +50,14 @@ class CollectiveCost {
   };
   /// Of the GPUs that were measured.
   [[nodiscard]] double measured_ns(double bytes) const;
-  /// In a machine, for what comes in at one GPU.
+  /// Over a network, from NCCL's all-gathers in a machine.
+  [[nodiscard]] double gathered_ns(double bytes) const;
+  /// In a machine, for what comes in at one GPU: through NCCL, and by copies.
   [[nodiscard]] double local_ns(double bytes_in) const;
+  [[nodiscard]] double copied_ns(double bytes_in) const;
 
   Ranks ranks_;
+  double copy_bytes_per_s_ = 0, copy_latency_ns_ = 0;
   int measured_gpus_ = 0;
   std::vector<Point> points_;  ///< ascending bytes
 };

@@ -235,8 +235,10 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     return line;
   };
   host_contention_ = contention_of(profile);
-  gpu_contention_ = {.compute = slowdown(profile, "matmul", "all_gather"),
-                     .collective = slowdown(profile, "all_gather", "matmul")};
+  if (!collectives_.copies()) {
+    gpu_contention_ = {.compute = slowdown(profile, "matmul", "all_gather"),
+                       .collective = slowdown(profile, "all_gather", "matmul")};
+  }
   sustained_clock_ = SustainedClock(profile.sustained);
   host_to_device_ = link(profile.links.host_to_device);
   device_to_host_ = link(profile.links.device_to_host);

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "runtime/rank_training.h"
 #include "runtime/ranks/device_communicator.h"
+#include "runtime/ranks/peer_copies.h"
 
 namespace elixir::runtime {
 namespace {
@@ -84,6 +85,18 @@ TEST_F(RanksOnGpus, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
     const std::string bits = bits_of_ranks({.placement = placement});
     if (expected.empty()) expected = bits;
     EXPECT_TRUE(bits == expected) << i;
+  }
+}
+
+TEST_F(RanksOnGpus, HaveTheSameBitsWithCopiesAndThroughNccl) {
+  for (const std::size_t i : {0, 3}) {
+    SCOPED_TRACE(i);
+    const RankTraining training{.placement = placements(3)[i]};
+    const std::string copied = bits_of_ranks(training);
+    ::setenv(kNoPeerCopiesVariable, "1", 1);
+    const std::string by_nccl = bits_of_ranks(training);
+    ::unsetenv(kNoPeerCopiesVariable);
+    EXPECT_TRUE(copied == by_nccl);
   }
 }
 

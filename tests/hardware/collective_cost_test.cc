@@ -45,6 +45,32 @@ TEST(CollectiveCost, OverANetworkTheSlowerWayCounts) {
       CollectiveCost(fakes::machine_of(2), fast).all_gather_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
 }
 
+TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
+  HardwareProfile machine = fakes::machine_of(2);
+  const auto peer = [](int from, int to, double bytes_per_s) {
+    PeerRate rate{.from = from, .to = to, .direct = true, .bytes_per_s = {}, .latency_ns = {}};
+    rate.bytes_per_s.median = bytes_per_s;
+    rate.latency_ns.median = 5000;
+    return rate;
+  };
+  machine.links.peers = {peer(0, 1, 400e9), peer(1, 0, 200e9)};
+  const Ranks ranks{.world = 4, .per_node = 4};
+  const CollectiveCost cost(machine, ranks);
+  EXPECT_EQ(cost.basis(), "modelled from copies between two GPUs, one way at a time");
+  EXPECT_NEAR(cost.all_gather_ns(1_GiB), 3 * 5000 + 0.75 * 0x1p30 / 200, 1);
+  EXPECT_NEAR(cost.all_to_all_ns(1_GiB), 3 * 5000 + 0.75 * 0x1p30 / 200, 1);
+  // NCCL shares buffers.
+  EXPECT_NEAR(cost.broadcast_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
+  // Copies leave the multiprocessors to operators.
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().compute, 1);
+
+  machine.links.peers[0].direct = false;
+  EXPECT_FALSE(CollectiveCost(machine, ranks).copies());
+  const Ranks apart{.world = 4, .per_node = 2};
+  machine.links.peers[0].direct = true;
+  EXPECT_FALSE(CollectiveCost(machine, apart).copies()) << "another machine's memory";
+}
+
 TEST(CollectiveCost, ThatNobodyMeasuredIsAnErrorThatNamesTheMeasurement) {
   const CostModel cost(fakes::machine(true), {.world = 2, .per_node = 2});
   try {

@@ -192,7 +192,7 @@ class CudaDevice final : public Device {
                     static_bytes_,
                     limit_bytes_);
       }
-      next = static_cast<char*>(allocate_uncharged(total));
+      next = static_cast<char*>(allocate_shared(total));
       static_bytes_ += total;
       limit_operators();
     } else {
@@ -332,6 +332,14 @@ class CudaDevice final : public Device {
     if (options.ranks == nullptr || options.ranks->world() == 1) return nullptr;
     check_cuda(cudaSetDevice(kDevice), "choosing the GPU");
     return make_device_communicator(*options.ranks);
+  }
+  /// Memory that other ranks can write to.
+  void* allocate_shared(std::int64_t bytes) {
+    if (ranks_ == nullptr) return allocate_uncharged(bytes);
+    const std::int64_t shared = std::max(bytes, DeviceCommunicator::kLeastSharedBytes);
+    void* memory = allocate_uncharged(shared);
+    ranks_->share(memory, shared);
+    return memory;
   }
   void check_ranks() const {
     if (ranks_ != nullptr) ranks_->check();

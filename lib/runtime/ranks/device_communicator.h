@@ -6,6 +6,9 @@
 //
 // A rank that is gone would be waited for on the GPU without end. So a thread watches the others
 // while something is under way, and ends it then; check() says so afterwards.
+//
+// Where the GPUs reach each other's memory, they gather and send parts by copies (peer_copies.h);
+// all else goes through NCCL. Both give the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +23,13 @@ namespace elixir::runtime {
 class DeviceCommunicator {
  public:
   using Stream = CUstream_st*;  ///< cudaStream_t
+  /// Smaller allocations have a block in common with others, and cannot be shared alone.
+  static constexpr std::int64_t kLeastSharedBytes = 2 << 20;
 
   virtual ~DeviceCommunicator() = default;
+  /// What one cudaMalloc returned, at least kLeastSharedBytes: copies may exchange what lies in it.
+  /// All ranks share memory of the same sizes in the same order, before the first step.
+  virtual void share(void* memory, std::int64_t bytes) = 0;
   /// As Communicator's, with device memory.
   virtual void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) = 0;
   virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) = 0;

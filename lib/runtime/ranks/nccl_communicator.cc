@@ -21,6 +21,7 @@
 #include "core/error.h"
 #include "replay/cuda_status.h"
 #include "runtime/ranks/device_communicator.h"
+#include "runtime/ranks/peer_copies.h"
 
 namespace elixir::runtime {
 namespace {
@@ -188,7 +189,8 @@ std::shared_ptr<NcclCalls> connect(Communicator& host) {
 
 class NcclCommunicator final : public DeviceCommunicator {
  public:
-  explicit NcclCommunicator(Communicator& host) : host_(host), calls_(connect(host)) {
+  explicit NcclCommunicator(Communicator& host)
+      : host_(host), calls_(connect(host)), copies_(PeerCopies::make(host)) {
     check_cuda(cudaGetDevice(&device_), "asking for the GPU");
     check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
     watcher_ = std::thread([this] { watch(); });
@@ -201,11 +203,22 @@ class NcclCommunicator final : public DeviceCommunicator {
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
+  void share(void* memory, std::int64_t bytes) override {
+    if (copies_) copies_->share(memory, bytes);
+  }
   void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) override {
-    enqueue(stream, [&] { calls_->all_gather(all, own, part_bytes, stream); });
+    const bool copies = can_copy(all, part_bytes);
+    enqueue(stream, [&] {
+      copies ? copies_->all_gather(all, own, part_bytes, stream)
+             : calls_->all_gather(all, own, part_bytes, stream);
+    });
   }
   void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) override {
-    enqueue(stream, [&] { calls_->all_to_all(to, from, part_bytes, stream); });
+    const bool copies = can_copy(to, part_bytes);
+    enqueue(stream, [&] {
+      copies ? copies_->all_to_all(to, from, part_bytes, stream)
+             : calls_->all_to_all(to, from, part_bytes, stream);
+    });
   }
   void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
     enqueue(stream, [&] { calls_->broadcast(root, data, bytes, stream); });
@@ -220,6 +233,10 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
 
  private:
+  /// The same on every rank, because all have shared the same and run the same schedule.
+  [[nodiscard]] bool can_copy(const void* all, std::int64_t part_bytes) const {
+    return copies_ != nullptr && copies_->covers(all, host_.world() * part_bytes);
+  }
   template <class Call>
   void enqueue(Stream stream, const Call& call) {
     check();
@@ -239,8 +256,15 @@ class NcclCommunicator final : public DeviceCommunicator {
           lost_ = *lost;
         }
         calls_->abort();
+        release_waits();
         return;
       }
+    }
+  }
+  void release_waits() {
+    while (copies_ != nullptr && !ends_ && is_pending()) {
+      copies_->release_waits();
+      std::this_thread::sleep_for(kBetweenLooks);
     }
   }
   /// A rank that has ended when all is done is not missed.
@@ -252,6 +276,7 @@ class NcclCommunicator final : public DeviceCommunicator {
 
   Communicator& host_;
   std::shared_ptr<NcclCalls> calls_;
+  std::unique_ptr<PeerCopies> copies_;  ///< nullptr: not possible here
   int device_ = 0;
   mutable std::mutex mutex_;
   cudaEvent_t last_ = nullptr;  ///< after the last collective

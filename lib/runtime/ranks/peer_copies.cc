@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/ranks/peer_copies.h"
+
+#include <cudaTypedefs.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "replay/cuda_status.h"
+#include "runtime/ranks/device_communicator.h"
+
+namespace elixir::runtime {
+namespace {
+
+using replay::check_cuda;
+
+constexpr std::uint32_t kFarAhead = 1U << 30;  // counters are compared as differences
+
+/// What a rank tells the others of memory that it shares.
+struct Offer {
+  cudaIpcMemHandle_t handle{};
+  std::int64_t bytes = 0;
+  bool made = false;
+};
+
+/// The same in all processes of a machine that runs.
+std::array<char, 40> boot_id() {
+  std::array<char, 40> id{};
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(id.data(), id.size() - 1);
+  return id;
+}
+
+bool same_on_all(Communicator& host, const std::array<char, 40>& own) {
+  std::vector<std::array<char, 40>> all(static_cast<std::size_t>(host.world()));
+  host.all_gather(all.data(), own.data(), sizeof own);
+  return std::all_of(all.begin(), all.end(), [&](const auto& it) { return it == own; });
+}
+
+bool on_all(Communicator& host, bool own) {
+  std::vector<char> all(static_cast<std::size_t>(host.world()));
+  const char mine = own ? 1 : 0;
+  host.all_gather(all.data(), &mine, 1);
+  return std::all_of(all.begin(), all.end(), [](char it) { return it != 0; });
+}
+
+/// nullptr when the driver does not have it.
+template <class Function>
+Function driver_call(const char* name) {
+  constexpr unsigned int kCuda12 = 12000;
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const cudaError_t status =
+      cudaGetDriverEntryPointByVersion(name, &found, kCuda12, cudaEnableDefault, &result);
+  if (status != cudaSuccess || result != cudaDriverEntryPointSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return nullptr;
+  }
+  return reinterpret_cast<Function>(found);
+}
+
+void check_driver(CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  throw Error(ErrorCode::kDeviceFailure,
+              "exchanging with other ranks: the driver's error {}",
+              static_cast<int>(result));
+}
+
+}  // namespace
+
+struct PeerCopies::Driver {
+  PFN_cuStreamWriteValue32_v11070 write = nullptr;
+  PFN_cuStreamWaitValue32_v11070 wait = nullptr;
+};
+
+std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
+  const Driver driver{driver_call<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32"),
+                      driver_call<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32")};
+  const bool wanted = std::getenv(kNoPeerCopiesVariable) == nullptr;
+  const bool possible = wanted && driver.write != nullptr && driver.wait != nullptr;
+  const bool together = same_on_all(host, boot_id());
+  if (!on_all(host, possible && together)) return nullptr;
+  std::unique_ptr<PeerCopies> copies(new PeerCopies(host, driver));
+  const std::int64_t bytes = DeviceCommunicator::kLeastSharedBytes;
+  check_cuda(cudaMalloc(&copies->counters_, static_cast<std::size_t>(bytes)), "sharing memory");
+  check_cuda(cudaMemset(copies->counters_, 0, static_cast<std::size_t>(bytes)), "sharing memory");
+  check_cuda(cudaDeviceSynchronize(), "sharing memory");
+  if (copies->try_share(copies->counters_, bytes)) return copies;
+  log::info("the GPUs cannot copy to each other's memory: all exchanges go through NCCL");
+  return nullptr;
+}
+
+PeerCopies::PeerCopies(Communicator& host, const Driver& driver)
+    : host_(host),
+      driver_(std::make_unique<Driver>(driver)),
+      rank_(host.rank()),
+      world_(host.world()) {
+  check_cuda(cudaStreamCreateWithFlags(&releasing_, cudaStreamNonBlocking), "sharing memory");
+}
+
+PeerCopies::~PeerCopies() {
+  for (const Shared& shared : shared_) {
+    for (char* memory : shared.of_rank) {
+      if (memory != nullptr && memory != shared.own) {
+        static_cast<void>(cudaIpcCloseMemHandle(memory));
+      }
+    }
+  }
+  static_cast<void>(cudaFree(counters_));
+  static_cast<void>(cudaStreamDestroy(releasing_));
+  static_cast<void>(cudaGetLastError());
+}
+
+void PeerCopies::share(void* memory, std::int64_t bytes) {
+  if (try_share(memory, bytes)) return;
+  throw Error(ErrorCode::kDeviceFailure, "a GPU cannot reach the memory of another rank's")
+      .help("set {}=1 to exchange through NCCL", kNoPeerCopiesVariable);
+}
+
+bool PeerCopies::try_share(void* memory, std::int64_t bytes) {
+  Offer own{.bytes = bytes};
+  own.made = bytes >= DeviceCommunicator::kLeastSharedBytes &&
+             cudaIpcGetMemHandle(&own.handle, memory) == cudaSuccess;
+  std::vector<Offer> offers(static_cast<std::size_t>(world_));
+  host_.all_gather(offers.data(), &own, sizeof own);
+  Shared shared{.own = static_cast<char*>(memory), .bytes = bytes, .of_rank = {}};
+  shared.of_rank.resize(offers.size());
+  bool all = true;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& offer = offers[rank];
+    if (static_cast<int>(rank) == rank_) {
+      shared.of_rank[rank] = shared.own;
+      continue;
+    }
+    all = all && offer.made && offer.bytes == bytes;
+    void* opened = nullptr;
+    all = all && cudaIpcOpenMemHandle(&opened, offer.handle, cudaIpcMemLazyEnablePeerAccess) ==
+                     cudaSuccess;
+    shared.of_rank[rank] = static_cast<char*>(opened);
+  }
+  static_cast<void>(cudaGetLastError());
+  shared_.push_back(std::move(shared));
+  return on_all(host_, all && own.made);
+}
+
+const PeerCopies::Shared* PeerCopies::find(const void* memory, std::int64_t bytes) const {
+  const char* first = static_cast<const char*>(memory);
+  const auto found = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& shared) {
+    return first >= shared.own && first + bytes <= shared.own + shared.bytes;
+  });
+  return found == shared_.end() ? nullptr : &*found;
+}
+
+bool PeerCopies::covers(const void* memory, std::int64_t bytes) const {
+  return find(memory, bytes) != nullptr;
+}
+
+std::uint64_t PeerCopies::counter(int of_rank, Counter counter, int written_by) const {
+  const int position = static_cast<int>(counter) * world_ + written_by;
+  char* counters = shared_.front().of_rank[static_cast<std::size_t>(of_rank)];
+  return reinterpret_cast<std::uint64_t>(counters + position * sizeof(std::uint32_t));
+}
+
+template <class PartOf>
+void PeerCopies::exchange(void* to, std::int64_t part_bytes, Stream stream, const PartOf& part_of) {
+  const Shared* shared = find(to, world_ * part_bytes);
+  require(shared != nullptr, "an exchange outside of shared memory");
+  const std::int64_t place = static_cast<char*>(to) - shared->own + rank_ * part_bytes;
+  const auto bytes = static_cast<std::size_t>(part_bytes);
+  const std::uint32_t count = ++count_;
+  const auto tell = [&](int peer, Counter what) {
+    check_driver(
+        driver_->write(stream, counter(peer, what, rank_), count, CU_STREAM_WRITE_VALUE_DEFAULT));
+  };
+  const auto await = [&](int peer, Counter what) {
+    check_driver(
+        driver_->wait(stream, counter(rank_, what, peer), count, CU_STREAM_WAIT_VALUE_GEQ));
+  };
+  // Each begins with the rank after it, so that not all write to the same one.
+  const auto for_each_peer = [&](const auto& visit) {
+    for (int i = 1; i < world_; ++i) visit((rank_ + i) % world_);
+  };
+  for_each_peer([&](int peer) { tell(peer, Counter::kReady); });
+  if (const char* own = part_of(rank_); own != shared->own + place) {
+    check_cuda(cudaMemcpyAsync(shared->own + place, own, bytes, cudaMemcpyDeviceToDevice, stream),
+               "copying a part");
+  }
+  for_each_peer([&](int peer) {
+    await(peer, Counter::kReady);
+    char* there = shared->of_rank[static_cast<std::size_t>(peer)] + place;
+    check_cuda(cudaMemcpyAsync(there, part_of(peer), bytes, cudaMemcpyDefault, stream),
+               "copying to another rank");
+    tell(peer, Counter::kArrived);
+  });
+  for_each_peer([&](int peer) { await(peer, Counter::kArrived); });
+}
+
+void PeerCopies::all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) {
+  exchange(all, part_bytes, stream, [&](int) { return static_cast<const char*>(own); });
+}
+
+void PeerCopies::all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) {
+  exchange(to, part_bytes, stream, [&](int peer) {
+    return static_cast<const char*>(from) + peer * part_bytes;
+  });
+}
+
+void PeerCopies::release_waits() {
+  for (const Counter what : {Counter::kReady, Counter::kArrived}) {
+    for (int peer = 0; peer < world_; ++peer) {
+      static_cast<void>(driver_->write(releasing_,
+                                       counter(rank_, what, peer),
+                                       count_ + kFarAhead,
+                                       CU_STREAM_WRITE_VALUE_DEFAULT));
+    }
+  }
+}
+
+}  // namespace elixir::runtime

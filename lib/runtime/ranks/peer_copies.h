@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Exchanges between the GPUs of one machine as plain copies: each rank writes its part to where the
+// others need it. The copy engines do that, so operators keep all multiprocessors; NCCL's kernels
+// take some, and wait for them. Ranks learn from counters in each other's memory when a place is
+// free and when a part has arrived, and the streams wait for these, not the hosts.
+//
+// What is exchanged must lie in shared memory. Every rank must share memory of the same sizes in the
+// same order, and make the same calls with the same offsets into it: ranks run the same schedule.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/ranks/communicator.h"
+
+struct CUstream_st;
+
+namespace elixir::runtime {
+
+class PeerCopies {
+ public:
+  using Stream = CUstream_st*;  ///< cudaStream_t
+
+  /// For the current GPU of each rank of `host`, which it uses here and in share(). nullptr on all
+  /// ranks when some cannot write to the memory of another (kNoPeerCopiesVariable says so, too).
+  [[nodiscard]] static std::unique_ptr<PeerCopies> make(Communicator& host);
+  ~PeerCopies();
+  PeerCopies(const PeerCopies&) = delete;
+  PeerCopies& operator=(const PeerCopies&) = delete;
+
+  /// As DeviceCommunicator's. Throws kDeviceFailure, kRankLost.
+  void share(void* memory, std::int64_t bytes);
+  /// Whether all of it has been shared.
+  [[nodiscard]] bool covers(const void* memory, std::int64_t bytes) const;
+
+  /// As DeviceCommunicator's. covers(all) or covers(to) must hold.
+  void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream);
+  void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream);
+
+  /// Whatever waits for other ranks goes on, with garbage. Call it again while something is under
+  /// way: a rank that lives may still count. Any thread.
+  void release_waits();
+
+ private:
+  /// Memory that all ranks have shared, as this process sees it.
+  struct Shared {
+    char* own = nullptr;
+    std::int64_t bytes = 0;
+    std::vector<char*> of_rank;  ///< by rank; `own` for its own
+  };
+  /// Counters in each rank's memory, by the rank that writes them.
+  enum class Counter : std::uint8_t { kReady, kArrived };
+  struct Driver;  ///< the driver's calls
+
+  PeerCopies(Communicator& host, const Driver& driver);
+  [[nodiscard]] bool try_share(void* memory, std::int64_t bytes);
+  [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
+  [[nodiscard]] std::uint64_t counter(int of_rank, Counter counter, int written_by) const;
+  /// `part_of(r)` goes to the place of `to` for this rank's part, in rank r's memory.
+  template <class PartOf>
+  void exchange(void* to, std::int64_t part_bytes, Stream stream, const PartOf& part_of);
+
+  Communicator& host_;
+  std::unique_ptr<Driver> driver_;
+  int rank_, world_;
+  void* counters_ = nullptr;
+  Stream releasing_ = nullptr;
+  std::vector<Shared> shared_;           ///< the first has the counters
+  std::atomic<std::uint32_t> count_{0};  ///< exchanges so far
+};
+
+/// An environment variable: ranks exchange through NCCL, even where they could copy.
+inline constexpr const char* kNoPeerCopiesVariable = "ELIXIR_NO_PEER_COPIES";
+
+}  // namespace elixir::runtime
