@@ -88,6 +88,7 @@ program::Program product_program() {
                        .category = program::Category::kActivation,
                        .allocated_at = 0,
                        .freed_after = 1}};
+  program.inputs = {{"left", left}, {"right", right}};
   program.loss = result;
   return program;
 }

@@ -346,8 +346,9 @@ class CudaDevice final : public Device {
   }
   /// Waits for the event. Without its rank a collective ends too, with garbage.
   void synchronize(cudaEvent_t event) const {
-    check_cuda(cudaEventSynchronize(event), "waiting for the GPU");
+    const cudaError_t status = cudaEventSynchronize(event);
     check_ranks();
+    check_cuda(status, "waiting for the GPU");
   }
   [[nodiscard]] c10::CachingAllocator::Stat allocated() const {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice).allocated_bytes[0];

@@ -255,16 +255,20 @@ class NcclCommunicator final : public DeviceCommunicator {
           const std::scoped_lock lock(mutex_);
           lost_ = *lost;
         }
+        // NCCL waits for its own kernels, which may be behind a copy that waits for the lost rank.
+        std::thread releaser([this] { release_waits(); });
         calls_->abort();
-        release_waits();
+        releaser.join();
         return;
       }
     }
   }
+  /// Once check() throws: what is released is garbage.
   void release_waits() {
+    static_cast<void>(cudaSetDevice(device_));
     while (copies_ != nullptr && !ends_ && is_pending()) {
-      copies_->release_waits();
-      std::this_thread::sleep_for(kBetweenLooks);
+      if (calls_->aborted()) copies_->release_waits();
+      std::this_thread::sleep_for(kBetweenLooks / 10);
     }
   }
   /// A rank that has ended when all is done is not missed.
