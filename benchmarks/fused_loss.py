@@ -33,11 +33,11 @@ def eager(logits, targets):
 
 
 def fused(logits, targets):
-    loss, weight, rows = torch.ops.elixir.cross_entropy(logits, targets, None, MEAN, IGNORED, FLOAT32)
+    loss, weight, rows = torch.ops.elixir.cross_entropy(logits, targets, None, MEAN, IGNORED, 0.0, FLOAT32)
 
     def backward():
         one = torch.ones_like(loss)
-        return torch.ops.elixir.cross_entropy_backward_(logits, one, targets, None, MEAN, IGNORED, weight, rows)
+        return torch.ops.elixir.cross_entropy_backward_(logits, one, targets, None, MEAN, IGNORED, 0.0, weight, rows)
 
     return loss, backward
 

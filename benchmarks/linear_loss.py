@@ -34,8 +34,8 @@ def fused(x, weight, targets):
     ops = torch.ops.elixir
     padded = (weight.shape[0] + ALIGNED - 1) // ALIGNED * ALIGNED
     logits = ops.mm(x, weight.t(), padded)
-    loss, total, rows = ops.cross_entropy(logits, targets, None, MEAN, IGNORED, FLOAT32)
-    ops.cross_entropy_backward_(logits, torch.ones_like(loss), targets, None, MEAN, IGNORED, total, rows)
+    loss, total, rows = ops.cross_entropy(logits, targets, None, MEAN, IGNORED, 0.0, FLOAT32)
+    ops.cross_entropy_backward_(logits, torch.ones_like(loss), targets, None, MEAN, IGNORED, 0.0, total, rows)
     of_weight = ops.mm(logits.t(), x, weight.shape[1])
     return loss, ops.mm(logits, weight, weight.shape[1]), of_weight
 

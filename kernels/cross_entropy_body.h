@@ -56,6 +56,29 @@ void for_each_vector(const Stored<kType>* logits, std::size_t n, Visit visit) {
   }
 }
 
+/// The sum of term(vector, position, count) over a row: in lanes by position, then in a tree, so that
+/// it does not depend on the width of vectors.
+template <class Simd, Element kType, class Term>
+float sum_in_lanes(const Stored<kType>* logits, std::size_t n, Term term) {
+  alignas(kCacheLineBytes) float lanes[kSoftmaxLanes] = {};
+  for_each_vector<Simd, kType>(
+      logits, n, [&](typename Simd::Float x, std::size_t at, std::size_t count) {
+        float* lane = lanes + at % kSoftmaxLanes;
+        const auto value = term(x, at, count);
+        if (count == Simd::kWidth) {
+          Simd::store(lane, Simd::add(Simd::load(lane), value));
+          return;
+        }
+        float vector[Simd::kWidth];
+        Simd::store(vector, value);
+        for (std::size_t l = 0; l < count; ++l) lane[l] += vector[l];
+      });
+  for (std::size_t half = kSoftmaxLanes / 2; half > 0; half /= 2) {
+    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  return lanes[0];
+}
+
 template <class Simd, Element kType>
 SoftmaxSum softmax_sum_typed(const Stored<kType>* logits, std::size_t n) {
   float vector[Simd::kWidth];
@@ -78,23 +101,11 @@ SoftmaxSum softmax_sum_typed(const Stored<kType>* logits, std::size_t n) {
   for (const float each : vector) {
     if (each > result.largest) result.largest = each;
   }
-  alignas(kCacheLineBytes) float lanes[kSoftmaxLanes] = {};
   const auto shift = Simd::broadcast(-result.largest);
-  for_each_vector<Simd, kType>(
-      logits, n, [&](typename Simd::Float x, std::size_t at, std::size_t count) {
-        float* lane = lanes + at % kSoftmaxLanes;
-        const auto e = exponential<Simd>(Simd::add(x, shift));
-        if (count == Simd::kWidth) {
-          Simd::store(lane, Simd::add(Simd::load(lane), e));
-          return;
-        }
-        Simd::store(vector, e);
-        for (std::size_t l = 0; l < count; ++l) lane[l] += vector[l];
+  result.sum =
+      sum_in_lanes<Simd, kType>(logits, n, [&](typename Simd::Float x, std::size_t, std::size_t) {
+        return exponential<Simd>(Simd::add(x, shift));
       });
-  for (std::size_t half = kSoftmaxLanes / 2; half > 0; half /= 2) {
-    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-  }
-  result.sum = lanes[0];
   return result;
 }
 
@@ -111,6 +122,22 @@ SoftmaxSum softmax_sum(const void* logits, Element type, std::size_t n) {
       break;
   }
   return softmax_sum_typed<Simd, Element::kFloat16>(static_cast<const std::uint16_t*>(logits), n);
+}
+
+/// Replaces each logit of a row with replacement(vector, position, count).
+template <class Simd, Element kType, class Replacement>
+void replace_each(Stored<kType>* logits, std::size_t n, Replacement replacement) {
+  for_each_vector<Simd, kType>(
+      logits, n, [&](typename Simd::Float x, std::size_t at, std::size_t count) {
+        const auto value = replacement(x, at, count);
+        if (count == Simd::kWidth) {
+          store_as<Simd, kType>(logits + at, value);
+          return;
+        }
+        Stored<kType> padded[Simd::kWidth];
+        store_as<Simd, kType>(padded, value);
+        std::memcpy(logits + at, padded, count * sizeof(padded[0]));
+      });
 }
 
 template <class Simd, Element kType>
@@ -130,17 +157,9 @@ void softmax_gradient_typed(Stored<kType>* logits,
   for (auto& copy : copies) copy = logits[target];
   const auto less_one =
       Simd::add(probability(load_as<Simd, kType>(copies)), Simd::broadcast(-1.0F));
-  for_each_vector<Simd, kType>(
-      logits, n, [&](typename Simd::Float x, std::size_t at, std::size_t count) {
-        const auto gradient = Simd::multiply(probability(x), factor);
-        if (count == Simd::kWidth) {
-          store_as<Simd, kType>(logits + at, gradient);
-          return;
-        }
-        Stored<kType> padded[Simd::kWidth];
-        store_as<Simd, kType>(padded, gradient);
-        std::memcpy(logits + at, padded, count * sizeof(padded[0]));
-      });
+  replace_each<Simd, kType>(logits, n, [&](typename Simd::Float x, std::size_t, std::size_t) {
+    return Simd::multiply(probability(x), factor);
+  });
   store_as<Simd, kType>(copies, Simd::multiply(less_one, factor));
   logits[target] = copies[0];
 }

@@ -23,6 +23,11 @@ __device__ __forceinline__ std::size_t row_start(const CrossEntropyRows& of, std
   return row * (of.row_stride == 0 ? of.classes : of.row_stride);
 }
 
+/// The part of label smoothing that each class gets.
+__device__ __forceinline__ double smoothing_of_class(const CrossEntropyRows& of) {
+  return of.label_smoothing / static_cast<double>(of.classes);
+}
+
 struct Partial {
   float largest, sum;  // sum of e^(x - largest)
 };
@@ -108,9 +113,43 @@ struct Seen {
   }
 };
 
+/// What label smoothing needs of the logits that one thread has seen. The sum of all logits may be
+/// far larger than the loss that comes from it, so it is fp64.
+struct WeightedLogits {
+  double logits = 0, weights = 0;
+
+  __device__ __forceinline__ void add(const CrossEntropyRows& of, std::size_t c, float x) {
+    if (of.weights == nullptr) {
+      logits += x;
+      return;
+    }
+    const double weight = of.weights[c];
+    logits += weight * x;
+    weights += weight;
+  }
+  __device__ __forceinline__ void add(const CrossEntropyRows& of, std::size_t c, float4 x) {
+    add(of, c, x.x);
+    add(of, c + 1, x.y);
+    add(of, c + 2, x.z);
+    add(of, c + 3, x.w);
+  }
+};
+
+/// The sum over a block's threads, in a fixed order; the first thread gets it.
+__device__ __forceinline__ double sum_of_block(double value, double* shared) {
+  __syncthreads();
+  shared[threadIdx.x] = value;
+  for (int half = kRowThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+  }
+  __syncthreads();
+  return shared[0];
+}
+
 // statistics (kStatistics, rows). Memory bound: reads each logit once, with several loads of each
 // thread in flight. A target that is no class gives a NaN.
-template <Element kType>
+template <Element kType, bool kSmooth>
 __global__ void __launch_bounds__(kRowThreads)
     row_losses_kernel(CrossEntropyRows of, bool aligned, float* statistics) {
   __shared__ Partial partials[kRowThreads];
@@ -121,9 +160,13 @@ __global__ void __launch_bounds__(kRowThreads)
   if (threadIdx.x == 0) not_a_number = false;
   __syncthreads();
   Seen seen;
-  for (std::size_t c = threadIdx.x; c < quads.first; c += kRowThreads) {
-    seen.see(cuda::load<kType>(of.logits, first + c));
-  }
+  WeightedLogits all;
+  const auto see_one = [&](std::size_t c) {
+    const float x = cuda::load<kType>(of.logits, first + c);
+    seen.see(x);
+    if constexpr (kSmooth) all.add(of, c, x);
+  };
+  for (std::size_t c = threadIdx.x; c < quads.first; c += kRowThreads) see_one(c);
   const std::size_t first_quad = (first + quads.first) / 4;
   std::size_t q = threadIdx.x;
   for (; q + (kQuadsAtOnce - 1) * kRowThreads < quads.count; q += kQuadsAtOnce * kRowThreads) {
@@ -133,14 +176,21 @@ __global__ void __launch_bounds__(kRowThreads)
       loaded[i] = load_quad<kType>(of.logits, first_quad + q + i * kRowThreads, aligned);
     }
     seen.see(loaded);
+    if constexpr (kSmooth) {
+#pragma unroll
+      for (int i = 0; i < kQuadsAtOnce; ++i) {
+        all.add(of, quads.first + 4 * (q + i * kRowThreads), loaded[i]);
+      }
+    }
   }
   for (; q < quads.count; q += kRowThreads) {
     const float4 loaded[1] = {load_quad<kType>(of.logits, first_quad + q, aligned)};
     seen.see(loaded);
+    if constexpr (kSmooth) all.add(of, quads.first + 4 * q, loaded[0]);
   }
   for (std::size_t c = quads.first + 4 * quads.count + threadIdx.x; c < of.classes;
        c += kRowThreads) {
-    seen.see(cuda::load<kType>(of.logits, first + c));
+    see_one(c);
   }
   if (seen.nan) not_a_number = true;
   partials[threadIdx.x] = seen.partial;
@@ -149,6 +199,12 @@ __global__ void __launch_bounds__(kRowThreads)
     if (threadIdx.x < half) {
       partials[threadIdx.x] = join_partials(partials[threadIdx.x], partials[threadIdx.x + half]);
     }
+  }
+  if constexpr (kSmooth) {
+    __shared__ double sums[kRowThreads];
+    all.logits = sum_of_block(all.logits, sums);
+    all.weights =
+        of.weights == nullptr ? static_cast<double>(of.classes) : sum_of_block(all.weights, sums);
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -163,14 +219,20 @@ __global__ void __launch_bounds__(kRowThreads)
     } else {
       const float x = cuda::load<kType>(of.logits, first + static_cast<std::size_t>(target));
       const double below = static_cast<double>(partials[0].largest) - x;
-      loss =
-          static_cast<float>(below + log_sum) * (of.weights == nullptr ? 1.0F : of.weights[target]);
+      const float weight = of.weights == nullptr ? 1.0F : of.weights[target];
+      if constexpr (kSmooth) {
+        const double logarithm = partials[0].largest + log_sum;
+        loss = static_cast<float>((1 - of.label_smoothing) * weight * (below + log_sum) +
+                                  smoothing_of_class(of) * (all.weights * logarithm - all.logits));
+      } else {
+        loss = static_cast<float>(below + log_sum) * weight;
+      }
     }
   }
   statistics[place(RowStatistic::kLoss, of, row)] = loss;
 }
 
-// The loss of all rows and the sum of their weights, in one block.
+// The loss of all rows, or each row's, and the sum of their weights, in one block.
 template <Element kLoss>
 __global__ void __launch_bounds__(kSumThreads)
     sum_losses_kernel(CrossEntropyRows of, const float* statistics, void* loss, float* weight) {
@@ -179,8 +241,10 @@ __global__ void __launch_bounds__(kSumThreads)
   double loss_sum = 0, weight_sum = 0;
   for (std::size_t row = threadIdx.x; row < of.rows; row += kSumThreads) {
     const std::int64_t target = of.targets[row];
+    const float row_loss = statistics[place(RowStatistic::kLoss, of, row)];
+    if (of.reduction == LossReduction::kNone) cuda::store<kLoss>(loss, row, row_loss);
     if (target == of.ignore_index) continue;
-    loss_sum += statistics[place(RowStatistic::kLoss, of, row)];
+    loss_sum += row_loss;
     const bool is_class = target >= 0 && target < static_cast<std::int64_t>(of.classes);
     weight_sum += of.weights == nullptr || !is_class ? 1.0F : of.weights[target];
   }
@@ -194,18 +258,52 @@ __global__ void __launch_bounds__(kSumThreads)
     }
   }
   if (threadIdx.x != 0) return;
-  const double total = of.mean ? losses[0] / weights[0] : losses[0];
-  cuda::store<kLoss>(loss, 0, static_cast<float>(total));
+  if (of.reduction != LossReduction::kNone) {
+    const bool mean = of.reduction == LossReduction::kMean;
+    cuda::store<kLoss>(loss, 0, static_cast<float>(mean ? losses[0] / weights[0] : losses[0]));
+  }
   *weight = static_cast<float>(weights[0]);
 }
 
+/// One gradient as fp32.
+__device__ __forceinline__ float load_gradient(const LossGradients& gradients, std::size_t row) {
+  const std::size_t at = row * gradients.stride;
+  switch (gradients.type) {
+    case Element::kBFloat16:
+      return cuda::load<Element::kBFloat16>(gradients.values, at);
+    case Element::kFloat16:
+      return cuda::load<Element::kFloat16>(gradients.values, at);
+    case Element::kFloat32:
+      break;
+  }
+  return cuda::load<Element::kFloat32>(gradients.values, at);
+}
+
+/// For every thread of a block.
+__device__ __forceinline__ SmoothedGradient smoothed_gradient_of(const CrossEntropyRows& of,
+                                                                 std::int64_t target,
+                                                                 float scale) {
+  __shared__ double sums[kRowThreads];
+  double weights = static_cast<double>(of.classes);
+  if (of.weights != nullptr) {
+    weights = 0;
+    for (std::size_t c = threadIdx.x; c < of.classes; c += kRowThreads) weights += of.weights[c];
+    weights = sum_of_block(weights, sums);
+  }
+  const double each = smoothing_of_class(of);
+  const double of_target =
+      (1 - of.label_smoothing) * (of.weights == nullptr ? 1.0F : of.weights[target]);
+  return {static_cast<float>(scale * (of_target + each * weights)),
+          static_cast<float>(scale * each),
+          static_cast<float>(scale * of_target)};
+}
+
 // Logits become gradients. Memory bound: reads and writes each once.
-template <Element kType>
+template <Element kType, bool kSmooth>
 __global__ void __launch_bounds__(kRowThreads) row_gradients_kernel(CrossEntropyRows of,
                                                                     bool aligned,
                                                                     const float* statistics,
-                                                                    const void* gradient,
-                                                                    Element gradient_type,
+                                                                    LossGradients gradients,
                                                                     const float* weight) {
   const std::size_t row = blockIdx.x;
   const std::size_t first = row_start(of, row);
@@ -218,26 +316,27 @@ __global__ void __launch_bounds__(kRowThreads) row_gradients_kernel(CrossEntropy
     }
     return;
   }
-  float scale = 0.0F;
-  switch (gradient_type) {
-    case Element::kFloat32:
-      scale = cuda::load<Element::kFloat32>(gradient, 0);
-      break;
-    case Element::kBFloat16:
-      scale = cuda::load<Element::kBFloat16>(gradient, 0);
-      break;
-    case Element::kFloat16:
-      scale = cuda::load<Element::kFloat16>(gradient, 0);
-      break;
+  float scale = load_gradient(gradients, row);
+  if (of.reduction == LossReduction::kMean) scale = __fdiv_rn(scale, *weight);
+  SmoothedGradient smoothed;
+  if constexpr (kSmooth) {
+    smoothed = smoothed_gradient_of(of, target, scale);
+  } else if (of.weights != nullptr) {
+    scale *= of.weights[target];
   }
-  if (of.mean) scale = __fdiv_rn(scale, *weight);
-  if (of.weights != nullptr) scale *= of.weights[target];
   const float largest = statistics[place(RowStatistic::kLargest, of, row)];
   const float log_sum = statistics[place(RowStatistic::kLogSum, of, row)];
   const auto gradient_of = [&](float x, std::size_t c) {
     const float p = expf(x - largest - log_sum);
-    const float less = static_cast<std::int64_t>(c) == target ? __fadd_rn(p, -1.0F) : p;
-    return __fmul_rn(less, scale);
+    const bool is_target = static_cast<std::int64_t>(c) == target;
+    if constexpr (kSmooth) {
+      const float of_class =
+          of.weights == nullptr ? smoothed.of_class : __fmul_rn(smoothed.of_class, of.weights[c]);
+      const float less = is_target ? __fadd_rn(of_class, smoothed.of_target) : of_class;
+      return __fmaf_rn(smoothed.of_probability, p, -less);
+    } else {
+      return __fmul_rn(is_target ? __fadd_rn(p, -1.0F) : p, scale);
+    }
   };
   const auto replace = [&](std::size_t c) {
     const float x = cuda::load<kType>(of.logits, first + c);
@@ -289,6 +388,16 @@ void dispatch_element(Element type, Launch launch) {
   }
 }
 
+/// Calls `launch` with whether labels are smoothed as a template argument.
+template <class Launch>
+void dispatch_smoothing(const CrossEntropyRows& of, Launch launch) {
+  if (of.label_smoothing != 0) {
+    launch.template operator()<true>();
+  } else {
+    launch.template operator()<false>();
+  }
+}
+
 }  // namespace
 
 void cross_entropy_cuda(const CrossEntropyRows& of,
@@ -298,9 +407,12 @@ void cross_entropy_cuda(const CrossEntropyRows& of,
                         float* weight,
                         CudaStream stream) {
   if (of.rows != 0) {
-    dispatch_element(of.type, [&]<Element kType>() {
-      row_losses_kernel<kType><<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
-          of, cuda::aligned_for_four(of.logits, of.type), statistics);
+    const bool aligned = cuda::aligned_for_four(of.logits, of.type);
+    dispatch_smoothing(of, [&]<bool kSmooth>() {
+      dispatch_element(of.type, [&]<Element kType>() {
+        row_losses_kernel<kType, kSmooth>
+            <<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(of, aligned, statistics);
+      });
     });
     cuda::check_launch("cross_entropy_cuda");
   }
@@ -312,15 +424,17 @@ void cross_entropy_cuda(const CrossEntropyRows& of,
 
 void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
                                  const float* statistics,
-                                 const void* gradient,
-                                 Element gradient_type,
+                                 const LossGradients& gradients,
                                  const float* weight,
                                  CudaStream stream) {
   if (of.rows == 0) return;
   const bool aligned = cuda::aligned_for_four(of.logits, of.type);
-  dispatch_element(of.type, [&]<Element kType>() {
-    row_gradients_kernel<kType><<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
-        of, aligned, statistics, gradient, gradient_type, weight);
+  dispatch_smoothing(of, [&]<bool kSmooth>() {
+    dispatch_element(of.type, [&]<Element kType>() {
+      row_gradients_kernel<kType, kSmooth>
+          <<<static_cast<unsigned>(of.rows), kRowThreads, 0, stream>>>(
+              of, aligned, statistics, gradients, weight);
+    });
   });
   cuda::check_launch("cross_entropy_gradient_cuda");
 }

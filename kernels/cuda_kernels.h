@@ -70,19 +70,18 @@ void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaSt
 /// Locks pages so that every GPU can access them at the host's address (host_arena.h).
 [[nodiscard]] const PageLock& cuda_page_lock();
 
-/// cross_entropy_cpu() and sum_losses(): writes `statistics` (kStatistics, rows), the loss in `loss_type` and
-/// the sum of weights. A target that is no class makes the loss and the row's gradient NaN.
+/// cross_entropy_cpu() and sum_losses(): writes `statistics` (kStatistics, rows), the loss in
+/// `loss_type` (each row's without a reduction) and the sum of weights. A target that is no class makes the loss and the row's gradient NaN.
 void cross_entropy_cuda(const CrossEntropyRows& of,
                         float* statistics,
                         void* loss,
                         Element loss_type,
                         float* weight,
                         CudaStream stream);
-/// cross_entropy_gradient_cpu(), with the loss's gradient and the sum of weights in device memory.
+/// cross_entropy_gradient_cpu(), with the losses' gradients and the sum of weights in device memory.
 void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
                                  const float* statistics,
-                                 const void* gradient,
-                                 Element gradient_type,
+                                 const LossGradients& gradients,
                                  const float* weight,
                                  CudaStream stream);
 

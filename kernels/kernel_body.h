@@ -21,6 +21,7 @@
 #include "kernels/adam_body.h"
 #include "kernels/conversion_body.h"
 #include "kernels/cross_entropy_body.h"
+#include "kernels/label_smoothing_body.h"
 #include "kernels/kernel_table.h"
 #include "kernels/norm_body.h"
 #include "kernels/random_body.h"
@@ -42,6 +43,8 @@ constexpr KernelTable make_table() {
       &fill_random<Simd>,
       &softmax_sum<Simd>,
       &softmax_gradient<Simd>,
+      &sum_below<Simd>,
+      &smoothed_gradient<Simd>,
   };
 }
 

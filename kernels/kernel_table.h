@@ -42,6 +42,18 @@ struct KernelTable {
                            float largest,
                            float log_sum,
                            float scale);
+  /// sum_j w_j * (largest - x_j); without weights each is 1.
+  float (*sum_below)(
+      const void* logits, Element type, std::size_t n, float largest, const float* weights);
+  /// As softmax_gradient, with smoothed labels.
+  void (*smoothed_gradient)(void* logits,
+                            Element type,
+                            std::size_t n,
+                            std::size_t target,
+                            float largest,
+                            float log_sum,
+                            const SmoothedGradient& gradient,
+                            const float* weights);
 };
 
 extern const KernelTable kScalarKernels;

@@ -27,29 +27,42 @@ using program::TensorRef;
 
 constexpr std::int64_t kLargeDimension = 1024;
 
-/// A product of two matrices.
+/// A product of two matrices, or of each two of a batch.
 struct Product {
   const TensorRef* left = nullptr;
   const TensorRef* right = nullptr;
   const TensorRef* result = nullptr;
 
-  [[nodiscard]] std::int64_t rows() const { return left->sizes[0]; }
-  [[nodiscard]] std::int64_t inner() const { return left->sizes[1]; }
-  [[nodiscard]] std::int64_t columns() const { return right->sizes[1]; }
+  [[nodiscard]] std::int64_t rows() const { return left->sizes[left->sizes.size() - 2]; }
+  [[nodiscard]] std::int64_t inner() const { return left->sizes.back(); }
+  [[nodiscard]] std::int64_t columns() const { return right->sizes.back(); }
+  /// The sizes go together.
+  [[nodiscard]] bool fits() const {
+    program::Ints expected = left->sizes;
+    expected.back() = columns();
+    program::Ints of_right = left->sizes;
+    of_right[of_right.size() - 2] = inner();
+    of_right.back() = columns();
+    return result->sizes == expected && right->sizes == of_right;
+  }
 };
 
 std::int64_t elements_to_align(const TensorRef& tensor) {
   return std::max<std::int64_t>(1, operators::kAlignedBytes / program::element_bytes(tensor.dtype));
 }
 
-bool is_matrix(const TensorRef* tensor) {
-  return tensor != nullptr && tensor->sizes.size() == 2;
+bool has_rank(const TensorRef* tensor, std::size_t rank) {
+  return tensor != nullptr && tensor->sizes.size() == rank;
 }
 
 /// Whether the result is the whole of a storage, row by row.
 bool is_whole_storage(const TensorRef& result, const Program& program) {
-  return result.offset == 0 && result.strides == program::Ints{result.sizes[1], 1} &&
-         program.storages[result.storage].bytes == result.bytes();
+  std::int64_t stride = 1;
+  for (std::size_t d = result.sizes.size(); d-- > 0;) {
+    if (result.strides[d] != stride) return false;
+    stride *= result.sizes[d];
+  }
+  return result.offset == 0 && program.storages[result.storage].bytes == result.bytes();
 }
 
 /// Factors may be integers or not.
@@ -60,23 +73,23 @@ bool is_one(const program::Arguments& call, std::string_view name) {
 /// nullopt: `op` is no product that can be aligned.
 std::optional<Product> product_of(const Program& program, const Operator& op) {
   const bool with_bias = op.name == "aten::addmm";
-  if ((!with_bias && op.name != "aten::mm") || !op.overload.empty() || op.outputs.size() != 1) {
-    return std::nullopt;
-  }
+  const bool batch = op.name == "aten::bmm";
+  const bool known = with_bias || batch || op.name == "aten::mm";
+  if (!known || !op.overload.empty() || op.outputs.size() != 1) return std::nullopt;
   const program::Arguments call(op);
   Product product;
   product.left = call.tensor(with_bias ? "mat1" : "self");
   product.right = call.tensor("mat2");
   product.result = std::get_if<TensorRef>(&op.outputs[0]);
-  if (!is_matrix(product.left) || !is_matrix(product.right) || !is_matrix(product.result)) {
+  const std::size_t rank = batch ? 3 : 2;
+  if (!has_rank(product.left, rank) || !has_rank(product.right, rank) ||
+      !has_rank(product.result, rank)) {
     return std::nullopt;
   }
   const program::DType dtype = product.result->dtype;
   if (!program::is_floating(dtype) || product.left->dtype != dtype ||
-      product.right->dtype != dtype || product.inner() != product.right->sizes[0] ||
-      product.result->sizes != program::Ints{product.rows(), product.columns()} ||
-      product.result->numel() <= 0 || product.inner() <= 0 ||
-      !is_whole_storage(*product.result, program)) {
+      product.right->dtype != dtype || !product.fits() || product.result->numel() <= 0 ||
+      product.inner() <= 0 || !is_whole_storage(*product.result, program)) {
     return std::nullopt;
   }
   if (!with_bias) return product;
@@ -103,7 +116,9 @@ class RowPadding {
  public:
   /// `dense` is a result that is the whole of its storage.
   explicit RowPadding(const TensorRef& dense)
-      : storage_(dense.storage), rows_(dense.sizes[0]), columns_(dense.sizes[1]) {
+      : storage_(dense.storage),
+        rows_(dense.numel() / dense.sizes.back()),
+        columns_(dense.sizes.back()) {
     const std::int64_t unit = elements_to_align(dense);
     stride_ = (columns_ + unit - 1) / unit * unit;
     bytes_ = rows_ * stride_ * program::element_bytes(dense.dtype);
@@ -176,9 +191,11 @@ Paddings paddings_of(Program& program, const std::vector<bool>& listed) {
 void make_aligned(Operator& op) {
   const bool with_bias = op.name == "aten::addmm";
   const auto& result = std::get<TensorRef>(op.outputs[0]);
-  op.name = with_bias ? operators::kAlignedProductWithBias : operators::kAlignedProduct;
+  op.name = with_bias                  ? operators::kAlignedProductWithBias
+            : result.sizes.size() == 3 ? operators::kAlignedBatchProduct
+                                       : operators::kAlignedProduct;
   op.arguments.resize(with_bias ? 3 : 2);  // without beta and alpha
-  op.arguments.emplace_back(result.strides[0]);
+  op.arguments.emplace_back(result.strides[result.strides.size() - 2]);
 }
 
 }  // namespace

@@ -14,8 +14,9 @@
 
 namespace elixir::edit {
 
-/// The products that are worth it, by target and shapes alone, ascending: aten::mm and aten::addmm
-/// of 16-bit matrices on a GPU, with a dimension of at least 1,024 that is no multiple of 8.
+/// The products that are worth it, by target and shapes alone, ascending: aten::mm, aten::addmm and
+/// aten::bmm of 16-bit matrices on a GPU, with a dimension of at least 1,024 that is no multiple of
+/// 8.
 [[nodiscard]] std::vector<program::OperatorId> unaligned_products(const program::Program& program);
 
 /// The first of `products` that align_products() does not take; nullopt: it takes them all.

@@ -9,6 +9,8 @@
 //   g = nll_loss_backward(…, p, target, weight)
 //   d = _log_softmax_backward_data(g, p)
 //   gradient = _to_copy(d)                  only where the logits are 16 bits wide
+//
+// label_smoothing.cc has what label smoothing adds.
 #include "edit/fused_loss.h"
 
 #include <algorithm>
@@ -19,6 +21,8 @@
 
 #include <fmt/format.h>
 
+#include "edit/dataflow.h"
+#include "edit/label_smoothing.h"
 #include "edit/loss_rewriter.h"
 #include "program/arguments/arguments.h"
 #include "program/lifetimes.h"
@@ -37,40 +41,21 @@ using program::Program;
 using program::StorageId;
 using program::TensorRef;
 
-constexpr std::int64_t kMean = 1, kSum = 2;  // at::Reduction
-
-bool is_dense(const TensorRef& tensor) {
-  std::int64_t stride = 1;
-  for (std::size_t d = tensor.sizes.size(); d-- > 0;) {
-    if (tensor.sizes[d] != 1 && tensor.strides[d] != stride) return false;
-    stride *= tensor.sizes[d];
-  }
-  return true;
-}
-
-const TensorRef* result_of(const Operator& op) {
-  return op.outputs.empty() ? nullptr : std::get_if<TensorRef>(&op.outputs[0]);
-}
+constexpr std::int64_t kMostReduction = 2;  // at::Reduction: none, mean, sum
 
 bool is_half(DType dtype) {
   return dtype == DType::kBFloat16 || dtype == DType::kFloat16;
+}
+
+bool is_fused_dtype(DType dtype) {
+  return is_half(dtype) || dtype == DType::kFloat32;
 }
 
 /// Finds the operators of one loss. Its parts return why the loss does not fit the pattern; empty
 /// when it does.
 class LossMatcher {
  public:
-  LossMatcher(const Program& program, const Lifetimes& lifetimes)
-      : program_(program), lifetimes_(lifetimes), users_(program.storages.size()) {
-    for (const Operator& op : program.operators) {
-      if (!lifetimes.executed[op.id]) continue;
-      const auto add = [&](const TensorRef& tensor) {
-        auto& users = users_[tensor.storage];
-        if (users.empty() || users.back() != op.id) users.push_back(op.id);
-      };
-      program::for_each_tensor(op.arguments, add);
-      program::for_each_tensor(op.outputs, add);
-    }
+  LossMatcher(const Program& program, const Lifetimes& lifetimes) : flow_(program, lifetimes) {
     for (const program::Parameter& parameter : program.parameters) {
       if (parameter.gradient) gradients_.push_back(parameter.gradient->storage);
     }
@@ -86,34 +71,6 @@ class LossMatcher {
   }
 
  private:
-  [[nodiscard]] const Operator& at(OperatorId id) const { return program_.operators[id]; }
-  [[nodiscard]] static std::string because(const Operator& op, std::string_view what) {
-    return fmt::format("operator {} ({}) {}", op.id, op.name, what);
-  }
-  /// The first operator of this name that uses `storage` after `after`; nullptr: none.
-  [[nodiscard]] const Operator* user(StorageId storage,
-                                     std::string_view name,
-                                     OperatorId after) const {
-    const auto& users = users_[storage];
-    const auto found = std::find_if(users.begin(), users.end(), [&](OperatorId id) {
-      return id > after && at(id).name == name;
-    });
-    return found == users.end() ? nullptr : &at(*found);
-  }
-  [[nodiscard]] std::string other_user(StorageId storage,
-                                       const std::vector<OperatorId>& known,
-                                       std::string_view what) const {
-    for (const OperatorId id : users_[storage]) {
-      if (std::find(known.begin(), known.end(), id) != known.end()) continue;
-      return because(at(id), fmt::format("uses {} too", what));
-    }
-    return {};
-  }
-  [[nodiscard]] const Operator* producer(const TensorRef& tensor) const {
-    const program::StorageUse& use = lifetimes_.storages[tensor.storage];
-    return use.origin == Origin::kProduced && use.producer >= 0 ? &at(use.producer) : nullptr;
-  }
-
   [[nodiscard]] static std::string arguments_obstacle(const Operator& loss) {
     const Arguments call(loss);
     const TensorRef* rows = call.tensor("self");
@@ -121,7 +78,9 @@ class LossMatcher {
     const TensorRef* weight = call.tensor("weight");
     const std::int64_t reduction = call.integer("reduction").value_or(-1);
     if (loss.phase != Phase::kForward) return because(loss, "is no operator of forward");
-    if (reduction != kMean && reduction != kSum) return because(loss, "does not reduce its losses");
+    if (reduction < 0 || reduction > kMostReduction) {
+      return because(loss, "has no known reduction");
+    }
     if (rows == nullptr || rows->sizes.size() != 2 || !is_dense(*rows)) {
       return because(loss, "has no dense rows of classes");
     }
@@ -129,15 +88,15 @@ class LossMatcher {
         !is_dense(*target)) {
       return because(loss, "has no dense list of int64 classes as its target");
     }
-    if (weight != nullptr && (weight->dtype != DType::kFloat32 || !is_dense(*weight))) {
-      return because(loss, "has class weights that are not dense fp32");
+    if (weight != nullptr && (!is_fused_dtype(weight->dtype) || !is_dense(*weight))) {
+      return because(loss, "has class weights other than dense float32, bfloat16 and float16");
     }
     return {};
   }
 
   [[nodiscard]] std::string match_forward(const Operator& loss, LossOperators& found) const {
     const TensorRef& p = *Arguments(loss).tensor("self");
-    const Operator* softmax = producer(p);
+    const Operator* softmax = flow_.producer(p);
     if (softmax == nullptr || softmax->name != "aten::_log_softmax") {
       return because(loss, "is not given the result of a log-softmax");
     }
@@ -151,7 +110,7 @@ class LossMatcher {
     found.logits = *input;
     std::string obstacle = match_conversion(*softmax, found);
     if (!obstacle.empty()) return obstacle;
-    if (!is_half(found.logits.dtype) && found.logits.dtype != DType::kFloat32) {
+    if (!is_fused_dtype(found.logits.dtype)) {
       return because(*softmax, "has logits other than float32, bfloat16 and float16");
     }
     return {};
@@ -159,7 +118,7 @@ class LossMatcher {
 
   /// Looks through the conversion of the logits to fp32, if there is one.
   [[nodiscard]] std::string match_conversion(const Operator& softmax, LossOperators& found) const {
-    const Operator* conversion = producer(found.logits);
+    const Operator* conversion = flow_.producer(found.logits);
     if (conversion == nullptr || conversion->name != "aten::_to_copy") return {};
     const TensorRef* from = Arguments(*conversion).tensor("self");
     const TensorRef* to = result_of(*conversion);
@@ -175,38 +134,85 @@ class LossMatcher {
     found.logits.version = from->version;
     found.logits.offset = from->offset;
     found.logits.dtype = from->dtype;
-    return other_user(to->storage, {conversion->id, softmax.id}, "the logits in fp32");
+    return flow_.other_user(to->storage, {conversion->id, softmax.id}, "the logits in fp32");
   }
 
   [[nodiscard]] std::string match_backward(const Operator& loss, LossOperators& found) const {
     const TensorRef& p = *Arguments(loss).tensor("self");
-    const Operator* first = user(p.storage, "aten::nll_loss_backward", loss.id);
-    const Operator* second = user(p.storage, "aten::_log_softmax_backward_data", loss.id);
+    const Operator* first = flow_.user(p.storage, "aten::nll_loss_backward", loss.id);
+    const Operator* second = flow_.user(p.storage, "aten::_log_softmax_backward_data", loss.id);
     if (first == nullptr || second == nullptr) return because(loss, "has no backward");
     found.loss_backward = first->id;
     found.log_softmax_backward = second->id;
     const TensorRef* between = result_of(*first);
     const TensorRef* gradient = result_of(*second);
+    const TensorRef* of_loss = Arguments(*first).tensor("grad_output");
     if (between == nullptr || !is_dense(*between)) return because(*first, "has no dense result");
+    if (of_loss == nullptr) return because(*first, "is given no gradient");
     if (gradient == nullptr || !is_dense(*gradient)) return because(*second, "has no dense result");
+    found.value = *result_of(loss);
+    found.value_gradient = *of_loss;
+    std::string obstacle = match_smoothing(loss, *first, *between, found);
+    if (!obstacle.empty()) return obstacle;
     const TensorRef* given = Arguments(*second).tensor("grad_output");
-    if (given == nullptr || given->storage != between->storage) {
+    if (given == nullptr || given->storage != found.gradient.storage) {
       return because(*second, "is not given the gradient of the log-softmax");
     }
-    const auto* total = std::get_if<TensorRef>(&loss.outputs.at(1));
-    if (total == nullptr) return because(loss, "has no sum of weights");
-    const OperatorId softmax = found.log_softmax;
-    std::string obstacle =
-        other_user(p.storage, {softmax, loss.id, first->id, second->id}, "the log-softmax");
-    if (obstacle.empty()) {
-      obstacle =
-          other_user(between->storage, {first->id, second->id}, "the gradient of the log-softmax");
-    }
-    if (obstacle.empty()) {
-      obstacle = other_user(total->storage, {loss.id, first->id}, "the sum of weights");
-    }
+    obstacle = result_obstacle(loss, found);
     found.gradient = *gradient;
     if (obstacle.empty()) obstacle = match_conversion_back(*second, found);
+    return obstacle;
+  }
+
+  /// `found.gradient` becomes that of the log-softmax.
+  [[nodiscard]] std::string match_smoothing(const Operator& loss,
+                                            const Operator& loss_backward,
+                                            const TensorRef& of_loss,
+                                            LossOperators& found) const {
+    found.gradient = of_loss;
+    for (const OperatorId id : flow_.users(Arguments(loss).tensor("self")->storage)) {
+      if (id == found.log_softmax || id == loss.id || id == loss_backward.id ||
+          id == found.log_softmax_backward) {
+        continue;
+      }
+      LabelSmoothing smoothing;
+      std::string obstacle =
+          match_label_smoothing(flow_, loss, loss_backward, flow_.at(id), smoothing);
+      if (!obstacle.empty()) return obstacle;
+      found.smoothing = smoothing.operators;
+      found.label_smoothing = smoothing.amount;
+      found.value = smoothing.loss;
+      found.value_gradient = smoothing.loss_gradient;
+      found.gradient = smoothing.log_softmax_gradient;
+      return {};
+    }
+    return {};
+  }
+
+  /// Nothing else may use what the fused loss does not make.
+  [[nodiscard]] std::string result_obstacle(const Operator& loss,
+                                            const LossOperators& found) const {
+    std::vector<OperatorId> known = found.smoothing;
+    known.insert(known.end(),
+                 {found.log_softmax, loss.id, found.loss_backward, found.log_softmax_backward});
+    const auto storage_of = [&](OperatorId id) { return result_of(flow_.at(id))->storage; };
+    const auto* total = std::get_if<TensorRef>(&loss.outputs.at(1));
+    if (total == nullptr) return because(loss, "has no sum of weights");
+    std::string obstacle =
+        flow_.other_user(storage_of(found.log_softmax), known, "the log-softmax");
+    if (obstacle.empty()) {
+      obstacle = flow_.other_user(
+          storage_of(found.loss_backward), known, "the gradient of the log-softmax");
+    }
+    if (obstacle.empty()) obstacle = flow_.other_user(total->storage, known, "the sum of weights");
+    if (obstacle.empty() && !found.smoothing.empty()) {
+      obstacle = flow_.other_user(storage_of(loss.id), known, "the loss before label smoothing");
+    }
+    for (const OperatorId id : found.smoothing) {
+      if (!obstacle.empty()) break;
+      if (storage_of(id) == found.value.storage) continue;
+      obstacle = flow_.other_user(storage_of(id), known, "a part of label smoothing");
+    }
     return obstacle;
   }
 
@@ -214,13 +220,13 @@ class LossMatcher {
                                                   LossOperators& found) const {
     if (found.conversion >= 0) {
       const StorageId wide = found.gradient.storage;
-      const Operator* back = user(wide, "aten::_to_copy", softmax_backward.id);
+      const Operator* back = flow_.user(wide, "aten::_to_copy", softmax_backward.id);
       const TensorRef* to = back == nullptr ? nullptr : result_of(*back);
       if (to == nullptr || !is_dense(*to)) {
         return because(softmax_backward, "has a gradient that is not converted back");
       }
       std::string obstacle =
-          other_user(wide, {softmax_backward.id, back->id}, "the gradient in fp32");
+          flow_.other_user(wide, {softmax_backward.id, back->id}, "the gradient in fp32");
       if (!obstacle.empty()) return obstacle;
       found.conversion_back = back->id;
       found.gradient = *to;
@@ -237,21 +243,33 @@ class LossMatcher {
 
   /// Backward overwrites the logits, so they must be a result, and nothing may read them later.
   [[nodiscard]] std::string logits_obstacle(const LossOperators& found) const {
-    const Operator* made_by = producer(found.logits);
+    const Operator* made_by = flow_.producer(found.logits);
     if (made_by == nullptr || made_by->phase != Phase::kForward) {
-      return because(at(found.log_softmax), "has logits that no operator of forward makes");
+      return because(flow_.at(found.log_softmax), "has logits that no operator of forward makes");
     }
-    for (const OperatorId id : users_[found.logits.storage]) {
-      if (id > found.log_softmax) return because(at(id), "uses the logits after the loss");
+    for (const OperatorId id : flow_.users(found.logits.storage)) {
+      if (id > found.log_softmax) return because(flow_.at(id), "uses the logits after the loss");
     }
     return {};
   }
 
-  const Program& program_;
-  const Lifetimes& lifetimes_;
-  std::vector<std::vector<OperatorId>> users_;  ///< by storage: executed operators, in order
-  std::vector<StorageId> gradients_;            ///< of parameters
+  Dataflow flow_;
+  std::vector<StorageId> gradients_;  ///< of parameters
 };
+
+/// Why a program has no loss of rows of classes: what it has in its place.
+std::string no_loss_obstacle(const Program& program, const Lifetimes& lifetimes) {
+  for (const Operator& op : program.operators) {
+    if (!lifetimes.executed[op.id] || op.phase != Phase::kForward) continue;
+    if (op.name == "aten::nll_loss2d_forward") {
+      return because(op, "has classes in another dimension than the last");
+    }
+    if (op.name == "aten::_log_softmax") {
+      return because(op, "is not followed by aten::nll_loss_forward");
+    }
+  }
+  return "the program has no aten::nll_loss_forward";
+}
 
 }  // namespace
 
@@ -271,7 +289,7 @@ FusedLoss fuse_loss(const Program& program) {
     }
   }
   if (losses.empty() && result.kept.empty()) {
-    result.kept.emplace_back("the program has no aten::nll_loss_forward");
+    result.kept.push_back(no_loss_obstacle(program, lifetimes));
   }
   result.fused = static_cast<int>(losses.size());
   result.program = losses.empty() ? program : rewrite_losses(program, lifetimes, losses);

@@ -7,10 +7,12 @@
 // the logits into their gradient in place (kernels/cross_entropy.h). The results differ from the
 // captured program's in the last bits, so this is the arithmetic `fused`.
 //
-// Recognised: aten::_log_softmax over the last of two dimensions and aten::nll_loss_forward (mean or
-// sum, any ignore_index, fp32 class weights), with or without a conversion of 16-bit logits to fp32
-// before. Hugging Face's shifted loss and torch.nn.functional.cross_entropy become that. Not
-// recognised: label smoothing, reduction "none", more than one dimension beside the classes.
+// Recognised: aten::_log_softmax over the last of two dimensions and aten::nll_loss_forward (any
+// reduction, ignore_index and class weights), with or without a conversion of 16-bit logits to fp32
+// before, with or without label smoothing. Hugging Face's shifted loss and
+// torch.nn.functional.cross_entropy become that. Without reduction the rows' losses stay a tensor,
+// and whatever is made of them, a masked mean for instance, stays as captured. Not recognised:
+// targets that are probabilities, classes in another dimension than the last.
 
 #include <string>
 #include <vector>

@@ -60,14 +60,16 @@ class LossRewriter {
         result_(program) {
     result_.operators.clear();
     for (const LossOperators& loss : losses) {
-      for (const OperatorId id : {loss.conversion,
-                                  loss.log_softmax,
-                                  loss.loss_backward,
-                                  loss.log_softmax_backward,
-                                  loss.conversion_back}) {
-        if (id < 0) continue;
+      std::vector<OperatorId> gone = loss.smoothing;
+      gone.insert(gone.end(), {loss.log_softmax, loss.loss_backward, loss.log_softmax_backward});
+      for (const OperatorId id : {loss.conversion, loss.conversion_back}) {
+        if (id >= 0) gone.push_back(id);
+      }
+      for (const OperatorId id : gone) {
         const auto& result = std::get<TensorRef>(program.operators[id].outputs.at(0));
-        if (result.storage != loss.gradient.storage) removed_[result.storage] = true;
+        if (result.storage != loss.gradient.storage && result.storage != loss.value.storage) {
+          removed_[result.storage] = true;
+        }
       }
     }
   }
@@ -92,10 +94,11 @@ class LossRewriter {
   std::vector<Operator> replace(const Operator& op) {
     for (std::size_t i = 0; i < losses_.size(); ++i) {
       const LossOperators& loss = losses_[i];
-      if (op.id == loss.loss) return {forward(op, loss)};
+      if (op.id == loss.loss) return forward(op, loss);
       if (op.id == loss.log_softmax_backward) return {backward(op, loss)};
       if (op.id == loss.conversion || op.id == loss.log_softmax || op.id == loss.loss_backward ||
-          op.id == loss.conversion_back) {
+          op.id == loss.conversion_back ||
+          std::find(loss.smoothing.begin(), loss.smoothing.end(), op.id) != loss.smoothing.end()) {
         return {};
       }
     }
@@ -109,23 +112,46 @@ class LossRewriter {
     return {op};
   }
 
-  Operator forward(const Operator& op, const LossOperators& loss) {
-    const TensorRef& value = std::get<TensorRef>(op.outputs.at(0));
+  /// The loss, and before it the conversion of class weights that are not fp32.
+  std::vector<Operator> forward(const Operator& op, const LossOperators& loss) {
+    std::vector<Operator> result;
+    Argument weight = op.arguments.at(2);
+    const auto* given = std::get_if<TensorRef>(&weight);
+    if (given != nullptr && given->dtype != DType::kFloat32) {
+      Operator convert;
+      convert.name = "aten::_to_copy";
+      convert.phase = op.phase;
+      convert.module = op.module;
+      // self, dtype, layout, device, pin_memory, non_blocking, memory_format
+      convert.arguments = {*given,
+                           scalar_type_of(DType::kFloat32),
+                           program::None{},
+                           program::None{},
+                           program::None{},
+                           false,
+                           program::None{}};
+      weight = add_tensor(given->sizes);
+      convert.outputs = {weight};
+      result.push_back(std::move(convert));
+    }
     const std::int64_t rows = loss.logits.sizes.at(0);
     Operator fused;
     fused.name = operators::kFusedLoss;
     fused.phase = op.phase;
     fused.module = op.module;
-    // logits, target, weight, reduction, ignore_index, dtype
+    // logits, target, weight, reduction, ignore_index, label_smoothing, dtype
     fused.arguments = {loss.logits,
                        op.arguments.at(1),
-                       op.arguments.at(2),
+                       weight,
                        op.arguments.at(3),
                        op.arguments.at(4),
-                       scalar_type_of(value.dtype)};
-    fused.outputs = {value, add_tensor({}), add_tensor({operators::kFusedLossStatistics, rows})};
-    made_.push_back({loss.loss, fused.outputs[1], fused.outputs[2]});
-    return fused;
+                       loss.label_smoothing,
+                       scalar_type_of(loss.value.dtype)};
+    fused.outputs = {
+        loss.value, add_tensor({}), add_tensor({operators::kFusedLossStatistics, rows})};
+    made_.push_back({loss.loss, weight, fused.outputs[1], fused.outputs[2]});
+    result.push_back(std::move(fused));
+    return result;
   }
 
   Operator backward(const Operator& op, const LossOperators& loss) {
@@ -139,13 +165,15 @@ class LossRewriter {
     fused.phase = op.phase;
     fused.module = op.module;
     fused.writes = true;
-    // logits, gradient, target, weight, reduction, ignore_index, total_weight, statistics
+    // logits, gradient, target, weight, reduction, ignore_index, label_smoothing, total_weight,
+    // statistics
     fused.arguments = {loss.logits,
-                       captured.arguments.at(0),
+                       loss.value_gradient,
                        captured.arguments.at(2),
-                       captured.arguments.at(3),
+                       made->weight,
                        captured.arguments.at(4),
                        captured.arguments.at(5),
+                       loss.label_smoothing,
                        made->total_weight,
                        made->statistics};
     fused.outputs = {written};
@@ -181,7 +209,7 @@ class LossRewriter {
 
   struct Made {
     OperatorId loss = -1;
-    Argument total_weight, statistics;
+    Argument weight, total_weight, statistics;
   };
 
   const Program& program_;

@@ -14,7 +14,11 @@ namespace elixir::edit {
 struct LossOperators {
   program::OperatorId conversion = -1;  ///< of the logits to fp32; -1: none
   program::OperatorId log_softmax = -1, loss = -1, loss_backward = -1, log_softmax_backward = -1;
-  program::OperatorId conversion_back = -1;  ///< of the gradient; -1: none
+  program::OperatorId conversion_back = -1;    ///< of the gradient; -1: none
+  std::vector<program::OperatorId> smoothing;  ///< operators that label smoothing added
+  double label_smoothing = 0;
+  program::TensorRef value;           ///< the loss, or the rows' losses
+  program::TensorRef value_gradient;  ///< what backward starts from
   program::TensorRef logits;    ///< (rows, classes), dense; its storage is free after the loss
   program::TensorRef gradient;  ///< of the logits, dense; takes their place
 };

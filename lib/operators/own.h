@@ -10,13 +10,15 @@
 namespace elixir::operators {
 
 /// Softmax cross entropy of rows of logits (kernels/cross_entropy.h).
-///   (logits, target, weight?, reduction, ignore_index, dtype) -> (loss, total_weight, statistics)
+/// Without reduction the loss is one number for each row.
+///   (logits, target, weight?, reduction, ignore_index, label_smoothing, dtype)
+///   -> (loss, total_weight, statistics)
 inline constexpr std::string_view kFusedLoss = "elixir::cross_entropy";
 /// Rows of `statistics`, with one number for each row of logits.
 inline constexpr std::int64_t kFusedLossStatistics = 3;
 /// Turns the logits into their gradient.
-///   (logits, gradient, target, weight?, reduction, ignore_index, total_weight, statistics)
-///   -> logits
+///   (logits, gradient, target, weight?, reduction, ignore_index, label_smoothing, total_weight,
+///   statistics) -> logits
 inline constexpr std::string_view kFusedLossBackward = "elixir::cross_entropy_backward_";
 
 /// Tensor cores read rows that begin at multiples of this.
@@ -28,6 +30,9 @@ inline constexpr std::string_view kAlignedProduct = "elixir::mm";
 /// The same plus a bias for each column.
 ///   (self, mat1, mat2, row_stride) -> result
 inline constexpr std::string_view kAlignedProductWithBias = "elixir::addmm";
+/// Products of a batch of matrices.
+///   (self, mat2, row_stride) -> result
+inline constexpr std::string_view kAlignedBatchProduct = "elixir::bmm";
 
 /// The ways of an activation that waits on the host between forward and backward (edit/offload.h).
 /// The bytes move on a copy stream, between an operator that begins a copy and one that ends it.
@@ -58,7 +63,7 @@ enum class Movement : std::uint8_t {
 }
 
 [[nodiscard]] constexpr bool is_aligned_product(std::string_view name) {
-  return name == kAlignedProduct || name == kAlignedProductWithBias;
+  return name == kAlignedProduct || name == kAlignedProductWithBias || name == kAlignedBatchProduct;
 }
 [[nodiscard]] constexpr bool is_own(std::string_view name) {
   return name == kFusedLoss || name == kFusedLossBackward || is_aligned_product(name) ||

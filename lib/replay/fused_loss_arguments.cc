@@ -23,6 +23,19 @@ bool has_dense_rows(const at::Tensor& rows) {
   return (rows.size(1) == 1 || rows.stride(1) == 1) && row_stride_of(rows) >= rows.size(1);
 }
 
+kernels::LossReduction reduction_of(std::int64_t reduction) {
+  switch (reduction) {
+    case at::Reduction::None:
+      return kernels::LossReduction::kNone;
+    case at::Reduction::Mean:
+      return kernels::LossReduction::kMean;
+    case at::Reduction::Sum:
+      return kernels::LossReduction::kSum;
+    default:
+      TORCH_CHECK_VALUE(false, "fused cross entropy has no reduction ", reduction);
+  }
+}
+
 bool is_scalar(const at::Tensor& tensor, c10::Device device) {
   return tensor.dim() == 0 && tensor.device() == device;
 }
@@ -47,6 +60,7 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
                                   const std::optional<at::Tensor>& weight,
                                   std::int64_t reduction,
                                   std::int64_t ignore_index,
+                                  double label_smoothing,
                                   c10::DeviceType device) {
   const bool weighted = weight && weight->defined();
   TORCH_CHECK_VALUE(logits.dim() == 2 && logits.size(1) > 0 && has_dense_rows(logits) &&
@@ -61,9 +75,9 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
           (weight->dim() == 1 && weight->is_contiguous() && weight->scalar_type() == c10::kFloat &&
            weight->size(0) == logits.size(1) && weight->device() == logits.device()),
       "fused cross entropy needs one fp32 weight per class");
-  TORCH_CHECK_VALUE(reduction == at::Reduction::Mean || reduction == at::Reduction::Sum,
-                    "fused cross entropy has no reduction ",
-                    reduction);
+  TORCH_CHECK_VALUE(label_smoothing >= 0 && label_smoothing <= 1,
+                    "fused cross entropy cannot smooth labels by ",
+                    label_smoothing);
   return {.logits = logits.data_ptr(),
           .type = element_of(logits.scalar_type()),
           .rows = static_cast<std::size_t>(logits.size(0)),
@@ -72,24 +86,29 @@ kernels::CrossEntropyRows rows_of(const at::Tensor& logits,
           .targets = target.const_data_ptr<std::int64_t>(),
           .weights = weighted ? weight->const_data_ptr<float>() : nullptr,
           .ignore_index = ignore_index,
-          .mean = reduction == at::Reduction::Mean};
+          .reduction = reduction_of(reduction),
+          .label_smoothing = label_smoothing};
 }
 
-LossResults loss_results(const at::Tensor& logits, at::ScalarType dtype) {
+LossResults loss_results(const at::Tensor& logits, std::int64_t reduction, at::ScalarType dtype) {
   (void)element_of(dtype);
   const auto options = logits.options().dtype(c10::kFloat);
-  return {at::empty({}, options.dtype(dtype)),
-          at::empty({}, options),
-          at::empty({kStatistics, logits.size(0)}, options)};
+  const bool reduces = reduction_of(reduction) != kernels::LossReduction::kNone;
+  const at::Tensor loss = reduces ? at::empty({}, options.dtype(dtype))
+                                  : at::empty({logits.size(0)}, options.dtype(dtype));
+  return {loss, at::empty({}, options), at::empty({kStatistics, logits.size(0)}, options)};
 }
 
-void check_backward(const at::Tensor& logits,
-                    const at::Tensor& gradient,
-                    const at::Tensor& total_weight,
-                    const at::Tensor& statistics) {
-  TORCH_CHECK_VALUE(is_scalar(gradient, logits.device()),
-                    "fused cross entropy needs one gradient of its loss");
-  (void)element_of(gradient.scalar_type());
+kernels::LossGradients check_backward(const kernels::CrossEntropyRows& rows,
+                                      const at::Tensor& logits,
+                                      const at::Tensor& gradient,
+                                      const at::Tensor& total_weight,
+                                      const at::Tensor& statistics) {
+  const bool reduces = rows.reduction != kernels::LossReduction::kNone;
+  TORCH_CHECK_VALUE(reduces ? is_scalar(gradient, logits.device())
+                            : gradient.dim() == 1 && gradient.size(0) == logits.size(0) &&
+                                  gradient.device() == logits.device(),
+                    "fused cross entropy needs one gradient of each of its losses");
   TORCH_CHECK_VALUE(
       is_scalar(total_weight, logits.device()) && total_weight.scalar_type() == c10::kFloat,
       "fused cross entropy needs the sum of weights of its forward");
@@ -98,6 +117,9 @@ void check_backward(const at::Tensor& logits,
                         statistics.size(0) == kStatistics && statistics.size(1) == logits.size(0) &&
                         statistics.device() == logits.device(),
                     "fused cross entropy needs the statistics of its forward");
+  return {.values = gradient.const_data_ptr(),
+          .type = element_of(gradient.scalar_type()),
+          .stride = reduces ? 0 : static_cast<std::size_t>(gradient.stride(0))};
 }
 
 }  // namespace elixir::replay

@@ -13,7 +13,7 @@
 
 namespace elixir::replay {
 
-/// loss (scalar), total_weight (scalar, fp32), statistics (kStatistics, rows), fp32.
+/// loss (scalar; without reduction one for each row), total_weight (scalar, fp32), statistics (kStatistics, rows), fp32.
 using LossResults = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 /// The rows of a call. Throws c10::Error unless logits (rows, classes) are dense, of a dtype that
@@ -23,18 +23,23 @@ using LossResults = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
                                                 const std::optional<at::Tensor>& weight,
                                                 std::int64_t reduction,
                                                 std::int64_t ignore_index,
+                                                double label_smoothing,
                                                 c10::DeviceType device);
 
 /// Throws c10::Error for a dtype that the kernels do not write.
 [[nodiscard]] kernels::Element element_of(at::ScalarType dtype);
 
 /// New tensors beside `logits`, not filled.
-[[nodiscard]] LossResults loss_results(const at::Tensor& logits, at::ScalarType dtype);
+[[nodiscard]] LossResults loss_results(const at::Tensor& logits,
+                                       std::int64_t reduction,
+                                       at::ScalarType dtype);
 
-/// Throws c10::Error unless what backward is given fits the logits.
-void check_backward(const at::Tensor& logits,
-                    const at::Tensor& gradient,
-                    const at::Tensor& total_weight,
-                    const at::Tensor& statistics);
+/// The gradients that backward is given. Throws c10::Error unless all that it is given fits the
+/// logits.
+[[nodiscard]] kernels::LossGradients check_backward(const kernels::CrossEntropyRows& rows,
+                                                    const at::Tensor& logits,
+                                                    const at::Tensor& gradient,
+                                                    const at::Tensor& total_weight,
+                                                    const at::Tensor& statistics);
 
 }  // namespace elixir::replay

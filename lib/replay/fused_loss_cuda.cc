@@ -18,11 +18,12 @@ LossResults forward_on_cuda(const at::Tensor& logits,
                             const std::optional<at::Tensor>& weight,
                             std::int64_t reduction,
                             std::int64_t ignore_index,
+                            double label_smoothing,
                             at::ScalarType dtype) {
   const c10::cuda::CUDAGuard guard(logits.device());
   const kernels::CrossEntropyRows rows =
-      rows_of(logits, target, weight, reduction, ignore_index, c10::kCUDA);
-  auto [loss, total_weight, statistics] = loss_results(logits, dtype);
+      rows_of(logits, target, weight, reduction, ignore_index, label_smoothing, c10::kCUDA);
+  auto [loss, total_weight, statistics] = loss_results(logits, reduction, dtype);
   kernels::cross_entropy_cuda(rows,
                               statistics.mutable_data_ptr<float>(),
                               loss.mutable_data_ptr(),
@@ -38,16 +39,17 @@ at::Tensor& backward_on_cuda(at::Tensor& logits,
                              const std::optional<at::Tensor>& weight,
                              std::int64_t reduction,
                              std::int64_t ignore_index,
+                             double label_smoothing,
                              const at::Tensor& total_weight,
                              const at::Tensor& statistics) {
   const c10::cuda::CUDAGuard guard(logits.device());
   const kernels::CrossEntropyRows rows =
-      rows_of(logits, target, weight, reduction, ignore_index, c10::kCUDA);
-  check_backward(logits, gradient, total_weight, statistics);
+      rows_of(logits, target, weight, reduction, ignore_index, label_smoothing, c10::kCUDA);
+  const kernels::LossGradients gradients =
+      check_backward(rows, logits, gradient, total_weight, statistics);
   kernels::cross_entropy_gradient_cuda(rows,
                                        statistics.const_data_ptr<float>(),
-                                       gradient.const_data_ptr(),
-                                       element_of(gradient.scalar_type()),
+                                       gradients,
                                        total_weight.const_data_ptr<float>(),
                                        at::cuda::getCurrentCUDAStream());
   return logits;

@@ -98,7 +98,7 @@ FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
   if (loss.fused > 0) result.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss});
   const bool has_one = std::any_of(
       captured.operators.begin(), captured.operators.end(), [](const program::Operator& op) {
-        return op.name == "aten::nll_loss_forward";
+        return op.name == "aten::nll_loss_forward" || op.name == "aten::_log_softmax";
       });
   if (has_one) result.losses_kept = std::move(loss.kept);
   result.program = std::move(loss.program);

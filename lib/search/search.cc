@@ -15,6 +15,7 @@
 #include "core/interrupt.h"
 #include "core/units.h"
 #include "edit/frontier.h"
+#include "edit/frontier_path.h"
 #include "hardware/operator_cost.h"
 #include "schedule/edited_program.h"
 #include "schedule/simulate.h"
@@ -187,7 +188,7 @@ class Searches {
     throw_if_interrupted();
     if (request_.on_progress) {
       // An estimate: how many searches there will be depends on what they find.
-      constexpr double kMostSearches = 12;
+      constexpr double kMostSearches = 16;
       request_.on_progress(std::min(static_cast<double>(done_++) / kMostSearches, 1.0),
                            fmt::format("searches a plan, recomputing {}", description_of(choice)));
     }
@@ -226,42 +227,46 @@ class Searches {
     add({.offloaded_share = share});
     // More work in a step cannot make it faster.
     if (moves_nothing()) return;
-    const std::vector<edit::FrontierPoint> points = edit::frontier(
-        start_.program, schedule::operator_ns(start_.program, hardware::CostModel(hardware_)));
-    std::vector<Recomputed> choices;
-    choices.reserve(points.size());
-    for (const edit::FrontierPoint& point : points) {
-      choices.push_back({.name = point.storages.empty() ? Recompute::kNone : Recompute::kFrontier,
-                         .storages = point.storages,
-                         .offloaded_share = share});
-    }
-    const Tried tried = add_points(choices, edit::spread_over(points));
+    const edit::FrontierPath path(
+        start_.program,
+        edit::frontier(start_.program,
+                       schedule::operator_ns(start_.program, hardware::CostModel(hardware_))));
+    const auto at = [&](std::size_t position) {
+      Recomputed choice{.storages = path.storages(position), .offloaded_share = share};
+      if (!choice.storages.empty()) choice.name = Recompute::kFrontier;
+      return choice;
+    };
+    const Tried tried = add_points(path, at);
     // What can be asked for by name must not be faster. Blocks are the last point.
     Recomputed elementwise = chosen(start_.program, Recompute::kElementwise);
     elementwise.offloaded_share = share;
     if (!elementwise.storages.empty()) add(elementwise);
     if (request_.offload) return;
-    add_on_host(choices[tried.best], tried.before_best ? &choices[*tried.before_best] : nullptr);
+    std::optional<Recomputed> keeps_more;
+    if (tried.before_best) keeps_more = at(*tried.before_best);
+    add_on_host(at(tried.best), keeps_more ? &*keeps_more : nullptr);
   }
   [[nodiscard]] Outcome take() { return std::move(*best_); }
 
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
 
-  /// Positions among the points of a frontier.
+  /// Positions along a frontier.
   struct Tried {
     std::size_t best = 0;                    ///< the last one where no plan fits
     std::optional<std::size_t> before_best;  ///< keeps more
   };
 
-  /// Each point takes a search of its own, so only some are tried: the first one, which is there
-  /// already, a few `spread` over the whole frontier, then some beside the fastest.
-  Tried add_points(const std::vector<Recomputed>& choices, const std::vector<std::size_t>& spread) {
-    constexpr int kRounds = 2;
+  /// Each position takes a search of its own, so only some are tried: the first one, which is there
+  /// already, a few over the whole frontier, then halfway between the fastest and its neighbours.
+  /// Where the best plan moves nothing, keeping less cannot help, and what can be kept beside it
+  /// is found block by block.
+  template <class Choice>
+  Tried add_points(const edit::FrontierPath& path, Choice at) {
+    constexpr int kRounds = 2, kMostRounds = 8;
     std::map<std::size_t, std::int64_t> step_ns{{0, step_ns_of_best()}};
-    const auto try_point = [&](std::size_t position) {
-      if (step_ns.count(position) == 0)
-        step_ns[position] = add(choices[position]).value_or(kNoPlan);
+    const auto try_position = [&](std::size_t position) {
+      if (step_ns.count(position) == 0) step_ns[position] = add(at(position)).value_or(kNoPlan);
     };
     const auto fastest = [&] {
       return std::min_element(
@@ -269,15 +274,17 @@ class Searches {
             return one.second < other.second;
           });
     };
-    for (const std::size_t position : spread) try_point(position);
-    for (int round = 0; round < kRounds; ++round) {
+    for (const std::size_t point : edit::spread_over(path.points())) {
+      try_position(path.position_of(point));
+    }
+    for (int round = 0; round < (moves_nothing() ? kMostRounds : kRounds); ++round) {
       const auto best = fastest();
-      const std::size_t at = best->first;
+      const std::size_t position = best->first;
       const auto after = std::next(best);
-      const std::size_t left = best == step_ns.begin() ? at : std::prev(best)->first;
-      const std::size_t right = after == step_ns.end() ? at : after->first;
-      try_point(left + (at - left) / 2);
-      try_point(at + (right - at + 1) / 2);
+      const std::size_t left = best == step_ns.begin() ? position : std::prev(best)->first;
+      const std::size_t right = after == step_ns.end() ? position : after->first;
+      try_position(path.middle(left, position));
+      if (!moves_nothing()) try_position(path.middle(position, right));
     }
     // Where nothing fits, what keeps least is nearest.
     const auto best = fastest()->second == kNoPlan ? std::prev(step_ns.end()) : fastest();

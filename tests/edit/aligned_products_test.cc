@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,6 +168,39 @@ TEST(AlignedProducts, ABiasIsAddedOnce) {
     EXPECT_EQ(after.operators[found[0]].name, operators::kAlignedProductWithBias);
     EXPECT_EQ(after.operators[found[0]].arguments.size(), 4U);
     EXPECT_EQ(std::get<std::int64_t>(after.operators[found[0]].arguments[3]), kPadded);
+  }
+}
+
+/// Scores of attention, and what is made of them: by a product alone, or by `reader` too.
+Program attention(std::int64_t length, const std::string& reader) {
+  constexpr std::int64_t kHeads = 2, kHead = 64;
+  ProgramBuilder builder(DType::kBFloat16, kGpu);
+  const TensorRef q = builder.input("q", {kHeads, length, kHead}, DType::kBFloat16);
+  const TensorRef k = builder.input("k", {kHeads, kHead, length}, DType::kBFloat16);
+  const TensorRef v = builder.input("v", {kHeads, length, kHead}, DType::kBFloat16);
+  const TensorRef scores = builder.call("aten::bmm", {q, k}, {kHeads, length, length});
+  if (!reader.empty()) (void)builder.call(reader, {scores}, {kHeads, length, length});
+  (void)builder.call("aten::bmm", {scores, v}, {kHeads, length, kHead});
+  return builder.build();
+}
+
+TEST(AlignedProducts, OfBatchesFollowTheSameRule) {
+  EXPECT_THAT(unaligned_products(attention(1024, "")), IsEmpty());
+  EXPECT_THAT(unaligned_products(attention(1021, "")), IsEmpty());
+  for (const std::string reader : {"", "aten::_softmax"}) {
+    const Program before = attention(1029, reader);
+    const std::vector<program::OperatorId> products = unaligned_products(before);
+    ASSERT_THAT(products, testing::SizeIs(2));
+    const Program after = align_products(before, products);
+    const Operator& scores = after.operators[products[0]];
+    EXPECT_EQ(scores.name, operators::kAlignedBatchProduct);
+    const std::int64_t stride = reader.empty() ? kPadded : 1029;
+    EXPECT_EQ(std::get<std::int64_t>(scores.arguments.at(2)), stride);
+    EXPECT_THAT(result_of(scores).strides, ElementsAre(1029 * stride, stride, 1));
+    EXPECT_EQ(after.storages[result_of(scores).storage].bytes, 2 * 1029 * stride * 2);
+    EXPECT_THAT(argument(after.operators[products[1]], 0).strides,
+                ElementsAre(1029 * stride, stride, 1));
+    EXPECT_NO_THROW((void)program::analyse_lifetimes(after));
   }
 }
 

@@ -53,6 +53,9 @@ class ProgramBuilder {
               std::vector<program::Argument> arguments,
               const std::vector<TensorRef*>& results);
 
+  /// The call that was added last.
+  [[nodiscard]] program::Operator& last() { return program_.operators.back(); }
+
   void set_loss(const TensorRef& loss);
   void set_gradient(const TensorRef& parameter, const TensorRef& gradient);
   void start_backward() { phase_ = program::Phase::kBackward; }

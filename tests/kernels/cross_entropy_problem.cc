@@ -18,7 +18,8 @@ CrossEntropyProblem::CrossEntropyProblem(Element type, const RowsShape& shape, s
   geometry_.classes = shape.classes;
   geometry_.row_stride = shape.padding == 0 ? 0 : stride;
   geometry_.ignore_index = kIgnoredClass;
-  geometry_.mean = shape.mean;
+  geometry_.reduction = shape.reduction;
+  geometry_.label_smoothing = shape.label_smoothing;
   logits.resize(shape.rows * stride * bytes_of(type));
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, 3.0F);

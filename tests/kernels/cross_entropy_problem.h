@@ -17,7 +17,9 @@ inline constexpr std::int64_t kIgnoredClass = -100;
 struct RowsShape {
   std::size_t rows = 5, classes = 1000;
   std::size_t padding = 0;  ///< logits between the end of a row and the next
-  bool weights = false, mean = true;
+  bool weights = false;
+  LossReduction reduction = LossReduction::kMean;
+  double label_smoothing = 0;
 };
 
 class CrossEntropyProblem {

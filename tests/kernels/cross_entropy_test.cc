@@ -32,42 +32,64 @@ Result run(const Problem& problem, float gradient, Isa isa) {
   result.statistics.resize(kStatistics * of.rows);
   cross_entropy_cpu(of, 0, of.rows, result.statistics.data(), isa);
   result.loss = sum_losses(of, result.statistics.data());
+  // Without a reduction each row has its own gradient: the first `gradient`, the second twice that…
+  const bool reduces = of.reduction != LossReduction::kNone;
+  std::vector<float> gradients;
+  for (std::size_t row = 0; row < of.rows; ++row) {
+    gradients.push_back(reduces ? gradient : gradient * static_cast<float>(1 + row));
+  }
+  const LossGradients given{
+      .values = gradients.data(), .type = Element::kFloat32, .stride = reduces ? 0U : 1U};
   cross_entropy_gradient_cpu(
-      of, 0, of.rows, result.statistics.data(), gradient, result.loss.weight, isa);
+      of, 0, of.rows, result.statistics.data(), given, result.loss.weight, isa);
   return result;
 }
 
-/// fp64: the loss, and the gradient of each logit (rows, classes).
+/// fp64: the loss, each row's, and the gradient of each logit (rows, classes), with the gradients of
+/// run().
 struct Exact {
   double loss = 0, weight = 0;
-  std::vector<double> gradients;
+  std::vector<double> losses, gradients;
 };
 Exact exact(const Problem& problem, double gradient) {
-  const std::size_t rows = problem.geometry().rows, classes = problem.geometry().classes;
+  const CrossEntropyRows& of = problem.geometry();
+  const double smoothing = of.label_smoothing / static_cast<double>(of.classes);
   Exact result;
-  result.gradients.resize(rows * classes);
-  const auto weight = [&](std::size_t row) {
-    return problem.weights.empty()
-               ? 1.0
-               : static_cast<double>(
-                     problem.weights[static_cast<std::size_t>(problem.targets[row])]);
+  result.losses.resize(of.rows);
+  result.gradients.resize(of.rows * of.classes);
+  const auto weight_of_class = [&](std::size_t c) {
+    return problem.weights.empty() ? 1.0 : static_cast<double>(problem.weights[c]);
   };
-  for (std::size_t row = 0; row < rows; ++row) {
+  const auto weight = [&](std::size_t row) {
+    return weight_of_class(static_cast<std::size_t>(problem.targets[row]));
+  };
+  for (std::size_t row = 0; row < of.rows; ++row) {
     if (problem.targets[row] != kIgnoredClass) result.weight += weight(row);
   }
-  const double divisor = problem.geometry().mean ? result.weight : 1.0;
-  for (std::size_t row = 0; row < rows; ++row) {
+  const double divisor = of.reduction == LossReduction::kMean ? result.weight : 1.0;
+  for (std::size_t row = 0; row < of.rows; ++row) {
     if (problem.targets[row] == kIgnoredClass) continue;
     double sum = 0;
-    for (std::size_t c = 0; c < classes; ++c) {
+    for (std::size_t c = 0; c < of.classes; ++c) {
       sum += std::exp(static_cast<double>(problem.logit(row, c)));
     }
     const auto target = static_cast<std::size_t>(problem.targets[row]);
-    result.loss += weight(row) * (std::log(sum) - problem.logit(row, target)) / divisor;
-    for (std::size_t c = 0; c < classes; ++c) {
+    // A target in parts: how much of the row's label each class is, times its weight.
+    const auto part = [&](std::size_t c) {
+      return weight_of_class(c) * (smoothing + (c == target ? 1 - of.label_smoothing : 0.0));
+    };
+    double parts = 0;
+    for (std::size_t c = 0; c < of.classes; ++c) {
+      parts += part(c);
+      result.losses[row] += part(c) * (std::log(sum) - problem.logit(row, c));
+    }
+    result.loss += result.losses[row] / divisor;
+    const double given = of.reduction == LossReduction::kNone
+                             ? gradient * static_cast<double>(1 + row)
+                             : gradient / divisor;
+    for (std::size_t c = 0; c < of.classes; ++c) {
       const double p = std::exp(static_cast<double>(problem.logit(row, c))) / sum;
-      result.gradients[row * classes + c] =
-          gradient * weight(row) / divisor * (p - (c == target ? 1.0 : 0.0));
+      result.gradients[row * of.classes + c] = given * (parts * p - part(c));
     }
   }
   return result;
@@ -87,8 +109,15 @@ void expect_close_to_fp64(Element type, const RowsShape& shape) {
   EXPECT_NEAR(found.loss.loss, expected.loss, 1e-6 * (1 + std::abs(expected.loss)));
   EXPECT_NEAR(found.loss.weight, expected.weight, 1e-6 * expected.weight);
   EXPECT_TRUE(found.gradients.padding_is_untouched());
+  for (std::size_t row = 0; row < shape.rows; ++row) {
+    const std::size_t at = position_of(RowStatistic::kLoss, problem.geometry(), row);
+    EXPECT_NEAR(found.statistics[at], expected.losses[row], 1e-6 * (1 + expected.losses[row]));
+  }
   // p - 1 cancels where p is close to 1.
-  const double absolute = 1e-6 * kGradient * 7 + (type == Element::kFloat16 ? 0x1p-24 : 0);
+  const double largest_scale =
+      shape.reduction == LossReduction::kNone ? static_cast<double>(shape.rows) : 1.0;
+  const double absolute =
+      1e-6 * kGradient * 7 * largest_scale + (type == Element::kFloat16 ? 0x1p-24 : 0);
   for (std::size_t row = 0; row < shape.rows; ++row) {
     for (std::size_t c = 0; c < shape.classes; ++c) {
       const double wanted = expected.gradients[row * shape.classes + c];
@@ -104,8 +133,15 @@ TEST(CrossEntropy, IsCloseToFp64ForEveryTypeLengthAndReduction) {
     for (const std::size_t classes :
          {std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{1024}, std::size_t{5003}}) {
       for (const bool weights : {false, true}) {
-        for (const bool mean : {false, true}) {
-          expect_close_to_fp64(type, {.classes = classes, .weights = weights, .mean = mean});
+        for (const LossReduction reduction :
+             {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum}) {
+          for (const double smoothing : {0.0, 0.1, 1.0}) {
+            expect_close_to_fp64(type,
+                                 {.classes = classes,
+                                  .weights = weights,
+                                  .reduction = reduction,
+                                  .label_smoothing = smoothing});
+          }
         }
       }
     }
@@ -126,18 +162,21 @@ TEST(CrossEntropy, RowsMayHavePaddingBetweenThem) {
 TEST(CrossEntropy, HasTheSameBitsForEveryInstructionSet) {
   for (const Element type : kLogitTypes) {
     for (const std::size_t classes : {std::size_t{7}, std::size_t{16}, std::size_t{2345}}) {
-      Problem problem(type, {.classes = classes, .weights = true}, 11);
-      problem.set(0, 3, -std::numeric_limits<float>::infinity());
-      const Result reference = run(problem, 3.0F, Isa::kScalar);
-      for (const Isa isa : available_isas()) {
-        const Result found = run(problem, 3.0F, isa);
-        EXPECT_EQ(std::memcmp(found.statistics.data(),
-                              reference.statistics.data(),
-                              found.statistics.size() * sizeof(float)),
-                  0)
-            << name_of(isa) << " " << classes;
-        EXPECT_EQ(found.gradients.logits, reference.gradients.logits)
-            << name_of(isa) << " " << classes;
+      for (const double smoothing : {0.0, 0.1}) {
+        Problem problem(
+            type, {.classes = classes, .weights = true, .label_smoothing = smoothing}, 11);
+        problem.set(0, 3, -std::numeric_limits<float>::infinity());
+        const Result reference = run(problem, 3.0F, Isa::kScalar);
+        for (const Isa isa : available_isas()) {
+          const Result found = run(problem, 3.0F, isa);
+          EXPECT_EQ(std::memcmp(found.statistics.data(),
+                                reference.statistics.data(),
+                                found.statistics.size() * sizeof(float)),
+                    0)
+              << name_of(isa) << " " << classes;
+          EXPECT_EQ(found.gradients.logits, reference.gradients.logits)
+              << name_of(isa) << " " << classes;
+        }
       }
     }
   }
@@ -152,8 +191,10 @@ TEST(CrossEntropy, DoesNotDependOnHowRowsAreSharedOut) {
   cross_entropy_cpu(of, 4, 9, statistics.data(), best_isa());
   cross_entropy_cpu(of, 0, 4, statistics.data(), best_isa());
   EXPECT_EQ(statistics, whole.statistics);
-  cross_entropy_gradient_cpu(of, 4, 9, statistics.data(), 1.0F, whole.loss.weight, best_isa());
-  cross_entropy_gradient_cpu(of, 0, 4, statistics.data(), 1.0F, whole.loss.weight, best_isa());
+  const float one = 1.0F;
+  const LossGradients given{.values = &one, .type = Element::kFloat32, .stride = 0};
+  cross_entropy_gradient_cpu(of, 4, 9, statistics.data(), given, whole.loss.weight, best_isa());
+  cross_entropy_gradient_cpu(of, 0, 4, statistics.data(), given, whole.loss.weight, best_isa());
   EXPECT_EQ(parts.logits, whole.gradients.logits);
 }
 
@@ -171,6 +212,17 @@ TEST(CrossEntropy, ANanIsNotHidden) {
     problem.set(0, at, std::numeric_limits<float>::quiet_NaN());
     EXPECT_TRUE(std::isnan(run(problem, 1.0F, best_isa()).loss.loss)) << at;
   }
+}
+
+TEST(CrossEntropy, ACommonOffsetOfAllLogitsDoesNotHideSmoothedLabels) {
+  Problem problem(Element::kFloat32, {.rows = 1, .classes = 2000, .label_smoothing = 0.5}, 3);
+  Problem near_zero = problem;
+  for (std::size_t c = 0; c < 2000; ++c) {
+    problem.set(0, c, 4096.0F + problem.logit(0, c));
+    near_zero.set(0, c, problem.logit(0, c) - 4096.0F);  // exact
+  }
+  const Exact expected = exact(near_zero, 1.0);
+  EXPECT_NEAR(run(problem, 1.0F, best_isa()).loss.loss, expected.loss, 2e-6 * expected.loss);
 }
 
 TEST(CrossEntropy, LargeLogitsDoNotOverflow) {

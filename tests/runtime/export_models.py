@@ -20,6 +20,36 @@ SMALL = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_s
 SMALLEST = {"model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 32, "n_positions": 8}
 NO_DROPOUT = ["--batch", "2", "--sequence", "32", "--dropout", "0"]
 
+# Forms of cross entropy on the logits of a small network: `y` (float), `t` (classes), `m` (a mask of rows).
+LOSSES = {
+    "smooth": "F.cross_entropy(y, t, label_smoothing=0.1, ignore_index=3)",
+    "smooth-sum": "F.cross_entropy(y, t, label_smoothing=0.3, reduction='sum')",
+    "weights": "F.cross_entropy(y, t, self.weights, ignore_index=3)",
+    "smooth-weights": "F.cross_entropy(y, t, self.weights, label_smoothing=0.1, ignore_index=3)",
+    "masked": "(F.cross_entropy(y, t, reduction='none') * m).sum() / m.sum()",
+    "smooth-masked": "(F.cross_entropy(y, t, self.weights, label_smoothing=0.2, reduction='none') * m).sum() / m.sum()",
+}
+
+
+def export_loss(name, expression, dtype, path):
+    """A module of code of its own, because tracing wants the source of forward()."""
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(24, 40), torch.nn.Linear(40, 53)
+            self.register_buffer("weights", 0.5 + torch.rand(53))
+
+    scope = {"F": torch.nn.functional, "torch": torch}
+    exec(f"def forward(self, x, t, m):\n    y = self.last(torch.tanh(self.first(x)))\n    m = m.abs()\n    return {expression}", scope)
+    Network.forward = scope["forward"]
+    torch.manual_seed(1)
+    module = Network().to(dtype)
+    inputs = (torch.randn(32, 24, dtype=dtype), torch.randint(53, (32,)), torch.rand(32, dtype=dtype))
+    torch.jit.save(torch.jit.trace(module, inputs), path)
+
+
 exporter, directory = sys.argv[1], pathlib.Path(sys.argv[2])
 spec = importlib.util.spec_from_file_location("export_hf", exporter)
 export_hf = importlib.util.module_from_spec(spec)
@@ -45,3 +75,8 @@ for name, model, flags in (("gpt2-smallest", SMALLEST, ["--batch", "1", "--seque
     sys.argv = ["export_hf.py", str(config), str(directory / f"{name}.pt"), "--force", "--seed", "1", *flags]
     if export_hf.main() != 0:
         sys.exit(1)
+import torch
+
+for name, expression in LOSSES.items():
+    export_loss(name, expression, torch.float32, directory / f"loss-{name}.pt")
+    export_loss(name, expression, torch.bfloat16, directory / f"loss-{name}-bf16.pt")

@@ -21,14 +21,15 @@ constexpr double kImplausible = 20;
 constexpr double kNsPerSecond = 1e9;
 
 bool is_product(const program::Operator& op) {
-  constexpr std::array<std::string_view, 8> kProducts = {"aten::mm",
+  constexpr std::array<std::string_view, 9> kProducts = {"aten::mm",
                                                          "aten::addmm",
                                                          "aten::bmm",
                                                          "aten::baddbmm",
                                                          "aten::matmul",
                                                          "aten::linear",
                                                          operators::kAlignedProduct,
-                                                         operators::kAlignedProductWithBias};
+                                                         operators::kAlignedProductWithBias,
+                                                         operators::kAlignedBatchProduct};
   return std::find(kProducts.begin(), kProducts.end(), op.name) != kProducts.end();
 }
 
