@@ -291,7 +291,7 @@ int main(int argc, char** argv) {
         "--recompute",
         {"auto", "none", "elementwise", "blocks"},
         &options.recompute,
-        "activations that backward makes again instead of keeping them: of repeated blocks "
+        "activations that backward makes again instead of keeping them: of blocks "
         "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
         "whatever is fastest");
     flags.choice("--offload",

@@ -3,11 +3,10 @@
 #include "edit/activations.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
-#include <set>
 #include <string>
 
+#include "edit/blocks/module_lists.h"
+#include "edit/blocks/segments.h"
 #include "program/lifetimes.h"
 
 namespace elixir::edit {
@@ -37,35 +36,6 @@ std::vector<bool> made_for_the_step(const Program& program, const Lifetimes& lif
 
 namespace {
 
-bool is_number(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
-    return std::isdigit(c) != 0;
-  });
-}
-
-/// A module path up to one of its numbers: the list ("h") and the position in it (3).
-struct ListItem {
-  std::string list;
-  std::int32_t position = 0;
-};
-
-/// Every list that contains `path`, the outermost first: "h.3.mlp.0" is in "h" at 3 and in
-/// "h.3.mlp" at 0.
-std::vector<ListItem> lists_of(const std::string& path) {
-  constexpr std::size_t kMostDigits = 9;
-  std::vector<ListItem> items;
-  std::size_t begin = 0;
-  while (begin <= path.size()) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string part = path.substr(begin, end - begin);
-    if (is_number(part) && part.size() <= kMostDigits) {
-      items.push_back({path.substr(0, begin), std::stoi(part)});
-    }
-    begin = end + 1;
-  }
-  return items;
-}
-
 /// Like kept_activations(), for lifetimes that are already known.
 std::vector<StorageId> kept(const Program& program, const Lifetimes& lifetimes) {
   const std::vector<bool> of_forward = made_for_the_step(program, lifetimes);
@@ -92,44 +62,6 @@ void for_each_call_of_forward(const Program& program, const Lifetimes& lifetimes
   }
 }
 
-std::vector<std::int32_t> blocks(const Program& program,
-                                 const Lifetimes& lifetimes,
-                                 const std::vector<StorageId>& activations) {
-  std::vector<std::vector<ListItem>> lists(program.modules.size());
-  for (std::size_t m = 0; m < lists.size(); ++m) lists[m] = lists_of(program.modules[m]);
-  struct Weight {
-    std::int64_t bytes = 0;
-    std::set<std::int32_t> positions;
-  };
-  std::map<std::string, Weight> weights;
-  for (const StorageId s : activations) {
-    const std::int32_t module = program.operators[lifetimes.storages[s].producer].module;
-    if (module < 0) continue;
-    for (const ListItem& item : lists[module]) {
-      Weight& weight = weights[item.list];
-      weight.bytes += program.storages[s].bytes;
-      weight.positions.insert(item.position);
-    }
-  }
-  // Among nested lists the outer one has at least as many bytes, and a shorter name sorts first.
-  const std::string* chosen = nullptr;
-  std::int64_t most = 0;
-  for (const auto& [list, weight] : weights) {
-    if (weight.positions.size() < 2 || weight.bytes <= most) continue;
-    most = weight.bytes;
-    chosen = &list;
-  }
-  std::vector<std::int32_t> block(program.operators.size(), -1);
-  if (chosen == nullptr) return block;
-  for (const Operator& op : program.operators) {
-    if (op.module < 0) continue;
-    for (const ListItem& item : lists[op.module]) {
-      if (item.list == *chosen) block[op.id] = item.position;
-    }
-  }
-  return block;
-}
-
 /// Like recomputable(), for lifetimes and blocks that are already known.
 std::vector<bool> made_and_read_inside(const Program& program,
                                        const Lifetimes& lifetimes,
@@ -149,6 +81,26 @@ std::vector<bool> made_and_read_inside(const Program& program,
     });
   });
   return result;
+}
+
+/// The items of module lists where those hold most of what can be made again, else segments.
+std::vector<std::int32_t> blocks(const Program& program,
+                                 const Lifetimes& lifetimes,
+                                 const std::vector<StorageId>& activations) {
+  const auto bytes_inside = [&](const std::vector<std::int32_t>& block) {
+    const std::vector<bool> inside = made_and_read_inside(program, lifetimes, block);
+    std::int64_t bytes = 0;
+    for (const StorageId s : activations) bytes += inside[s] ? program.storages[s].bytes : 0;
+    return bytes;
+  };
+  std::int64_t all_bytes = 0;
+  for (const StorageId s : activations) all_bytes += program.storages[s].bytes;
+  std::vector<std::int32_t> items = items_of_lists(program, lifetimes, activations);
+  const std::int64_t in_items = bytes_inside(items);
+  constexpr std::int64_t kEnough = 4;  // a quarter of all
+  if (in_items > 0 && in_items >= all_bytes / kEnough) return items;
+  std::vector<std::int32_t> segments = segments_of(program, lifetimes, activations);
+  return bytes_inside(segments) > in_items ? segments : items;
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ namespace elixir::edit {
 /// Which activations are recomputed instead of kept.
 enum class Recompute {
   kNone,
-  /// The results of norms, elementwise operators and similar ones inside repeated blocks. Products
-  /// and attention are kept, so that little time is lost.
+  /// The results of norms, elementwise operators and similar ones inside blocks. Products and
+  /// attention are kept, so that little time is lost.
   kElementwise,
-  /// Everything inside repeated blocks. Their inputs are kept.
+  /// Everything inside blocks. Their inputs are kept.
   kBlocks,
   /// A point of frontier(): what saves most for its time.
   kFrontier,
@@ -34,10 +34,10 @@ enum class Recompute {
 /// The size of all of them.
 [[nodiscard]] std::int64_t kept_bytes(const program::Program& program);
 
-/// The block of each operator: a position among the siblings of one module list ("h.0", "h.1", …),
-/// or -1 for operators outside of all blocks. Blocks are the modules whose paths differ in exactly
-/// one number and which together hold the most kept activations. Nested lists belong to the outer
-/// list.
+/// The block of each operator, or -1 for operators outside of all blocks. Blocks are the items of
+/// module lists ("h.0", "h.1", …; nested lists belong to the outer one), or segments of forward
+/// (edit/blocks/) where less than a quarter of the kept activations could be made again inside of
+/// items. Backward's operators have no segment.
 [[nodiscard]] std::vector<std::int32_t> blocks_of(const program::Program& program);
 
 /// By storage: forward makes it, and it is free again before the step ends. Gradients and the loss

@@ -23,7 +23,7 @@ struct FrontierPoint {
 };
 
 /// The lower convex hull of (kept_bytes, recompute_ns) over all that recompute() can make of
-/// repeated blocks, from "everything kept" to the fewest bytes. What passes between blocks is kept,
+/// blocks, from "everything kept" to the fewest bytes. What passes between blocks is kept,
 /// and operators outside of blocks never run again. `operator_ns`: by operator, at least 0.
 [[nodiscard]] std::vector<FrontierPoint> frontier(const program::Program& program,
                                                   const std::vector<std::int64_t>& operator_ns);

@@ -81,7 +81,7 @@ struct Cache {
 /// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
-  /// loss works on the logits in place (edit/fused_loss.h). Align products: `products` are split
+  /// loss works on the logits in place (edit/loss/fused_loss.h). Align products: `products` are split
   /// into what tensor cores like and a small rest (edit/aligned_products.h). Offload: `storages` wait
   /// on the host between forward and backward (edit/offload.h).
   enum class Kind : std::uint8_t {

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "edit/aligned_products.h"
-#include "edit/fused_loss.h"
+#include "edit/loss/fused_loss.h"
 #include "edit/offload.h"
 #include "edit/recompute.h"
 

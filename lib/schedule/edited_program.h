@@ -25,7 +25,7 @@ namespace elixir::schedule {
 struct FusedArithmetic {
   program::Program program;
   std::vector<plan::Edit> edits;  ///< that make `program`; empty: it is the captured one
-  /// Why cross entropies stayed as captured, one sentence each (edit/fused_loss.h).
+  /// Why cross entropies stayed as captured, one sentence each (edit/loss/fused_loss.h).
   std::vector<std::string> losses_kept;
 };
 [[nodiscard]] FusedArithmetic with_fused_arithmetic(const program::Program& captured);

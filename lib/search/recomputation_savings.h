@@ -26,7 +26,7 @@ struct RecomputationPoint {
 };
 
 struct RecomputationSavings {
-  std::int64_t blocks = 0;                   ///< repeated blocks; nothing else is recomputed
+  std::int64_t blocks = 0;                   ///< nothing else is recomputed
   std::string hardware;                      ///< whose figures the times rest on; empty: none
   std::optional<std::int64_t> operators_ns;  ///< all calls of a step, modelled the same way
   RecomputationPoint nothing;                ///< everything is kept

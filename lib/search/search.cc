@@ -259,11 +259,11 @@ class Searches {
 
   /// Each position takes a search of its own, so only some are tried: the first one, which is there
   /// already, a few over the whole frontier, then halfway between the fastest and its neighbours.
-  /// Where the best plan moves nothing, keeping less cannot help, and what can be kept beside it
-  /// is found block by block.
+  /// Where the best plan moves nothing, keeping less cannot help, and how much more can be kept is
+  /// found to the block.
   template <class Choice>
   Tried add_points(const edit::FrontierPath& path, Choice at) {
-    constexpr int kRounds = 2, kMostRounds = 8;
+    constexpr int kRounds = 3, kMostRounds = 8;
     std::map<std::size_t, std::int64_t> step_ns{{0, step_ns_of_best()}};
     const auto try_position = [&](std::size_t position) {
       if (step_ns.count(position) == 0) step_ns[position] = add(at(position)).value_or(kNoPlan);
@@ -281,16 +281,26 @@ class Searches {
       const auto best = fastest();
       const std::size_t position = best->first;
       const auto after = std::next(best);
-      const std::size_t left = best == step_ns.begin() ? position : std::prev(best)->first;
-      const std::size_t right = after == step_ns.end() ? position : after->first;
-      try_position(path.middle(left, position));
-      if (!moves_nothing()) try_position(path.middle(position, right));
+      const bool resident = moves_nothing();
+      if (best != step_ns.begin()) {
+        const auto [left, left_ns] = *std::prev(best);
+        if (resident || differ(left_ns, best->second)) try_position(path.middle(left, position));
+      }
+      if (after != step_ns.end() && !resident && differ(after->second, best->second)) {
+        try_position(path.middle(position, after->first));
+      }
     }
     // Where nothing fits, what keeps least is nearest.
     const auto best = fastest()->second == kNoPlan ? std::prev(step_ns.end()) : fastest();
     Tried tried{.best = best->first};
     if (best != step_ns.begin()) tried.before_best = std::prev(best)->first;
     return tried;
+  }
+
+  /// Whether it is worth looking between two positions with these steps.
+  [[nodiscard]] static bool differ(std::int64_t step_ns, std::int64_t best_ns) {
+    constexpr std::int64_t kParts = 300;
+    return step_ns - best_ns > best_ns / kParts;
   }
 
   /// More and less on the host of what `choice` keeps, or `keeps_more`, where that can matter.

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // Which losses are fused, what becomes of the program, and why others stay as they are. What a fused
 // loss computes is tested in tests/runtime/bitwise_law_test.cc.
-#include "edit/fused_loss.h"
+#include "edit/loss/fused_loss.h"
 
 #include <algorithm>
 #include <optional>
@@ -105,7 +105,7 @@ class LossProgram {
   }
 
  private:
-  /// What LibTorch makes of label_smoothing= (edit/label_smoothing.cc).
+  /// What LibTorch makes of label_smoothing= (edit/loss/label_smoothing.cc).
   TensorRef smooth(const TensorRef& loss) {
     TensorRef all = p_;
     if (weights_) all = call("aten::mul", {p_, row_of_weights()}, p_, "Tensor");

@@ -68,9 +68,9 @@ TEST(ProfilePage, ShowsWhatRecomputingSaves) {
   EXPECT_THAT(page, HasSubstr("<th>time, modelled, %</th>"));
   EXPECT_THAT(page, HasSubstr("<td>norms and elementwise</td><td>-"));
   EXPECT_THAT(page, HasSubstr("<td>all but the blocks&#39;"));
-  EXPECT_THAT(page, HasSubstr("<p>in 3 repeated blocks; at least "));
+  EXPECT_THAT(page, HasSubstr("<p>in 3 blocks; at least "));
   EXPECT_THAT(page_of(page_profile(fakes::ProgramBuilder().build())),
-              HasSubstr("<p>recomputing saves nothing: there are no repeated blocks</p>"));
+              HasSubstr("<p>recomputing saves nothing: there are no blocks</p>"));
 }
 
 TEST(ProfilePage, SmallWorkIsInGflop) {

@@ -136,9 +136,9 @@ TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {
 
 TEST(ProfileScreen, SaysWhatRecomputingSaves) {
   EXPECT_THAT(screen_of(profile_of(fakes::transformer({.layers = 3}))),
-              HasSubstr("in 3 repeated blocks; at least "));
+              HasSubstr("in 3 blocks; at least "));
   EXPECT_THAT(screen_of(profile_of(fakes::ProgramBuilder().build())),
-              HasSubstr("recomputing saves nothing: there are no repeated blocks\n"));
+              HasSubstr("recomputing saves nothing: there are no blocks\n"));
 }
 
 TEST(ProfileScreen, HasTheFourNumbersOfThePythonProfiler) {

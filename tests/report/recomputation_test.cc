@@ -41,7 +41,7 @@ TEST(Recomputation, IsATableOfBytesAndModelledTime) {
             "norms and elementwise        -8.00            +2.1  12.00           62.00\n"
             "cheapest for these bytes    -12.00           +10.0   8.00           58.00\n"
             "all but the blocks' inputs  -18.00           +22.0   2.00           53.00\n"
-            "in 12 repeated blocks; at least 2.00 GiB of activations stay kept\n"
+            "in 12 blocks; at least 2.00 GiB of activations stay kept\n"
             "time: modelled with the figures of h200, where all operators take 200 ms\n");
 }
 
@@ -65,9 +65,9 @@ TEST(Recomputation, InventsNoTimes) {
 TEST(Recomputation, ThatSavesNothingIsOneLine) {
   RecomputationSavings savings = sample_savings();
   savings.points.clear();
-  EXPECT_EQ(text_of(savings), "recomputing saves nothing in the 12 repeated blocks\n");
+  EXPECT_EQ(text_of(savings), "recomputing saves nothing in the 12 blocks\n");
   savings.blocks = 0;
-  EXPECT_EQ(text_of(savings), "recomputing saves nothing: there are no repeated blocks\n");
+  EXPECT_EQ(text_of(savings), "recomputing saves nothing: there are no blocks\n");
   EXPECT_TRUE(to_json(savings)["points"].empty());
 }
 

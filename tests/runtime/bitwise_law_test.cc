@@ -362,6 +362,7 @@ TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
 INSTANTIATE_TEST_SUITE_P(Models,
                          BitwiseLaw,
                          testing::Values(Case{"gpt2-tiny", 512, 1},
+                                         Case{"convnet", 10, 1},  // no block repeats
                                          Case{"gpt2-tiny", 512, 2},
                                          Case{"opt-tiny", 512, 1},
                                          Case{"opt-tiny", 512, 2},

@@ -77,11 +77,11 @@ std::vector<RecomputationRow> recomputation_rows(const RecomputationSavings& sav
 std::vector<std::string> recomputation_notes(const RecomputationSavings& savings,
                                              const program::Target& target,
                                              const ByteUnit& unit) {
-  if (savings.blocks == 0) return {"recomputing saves nothing: there are no repeated blocks"};
+  if (savings.blocks == 0) return {"recomputing saves nothing: there are no blocks"};
   if (savings.points.empty()) {
-    return {fmt::format("recomputing saves nothing in the {} repeated blocks", savings.blocks)};
+    return {fmt::format("recomputing saves nothing in the {} blocks", savings.blocks)};
   }
-  return {fmt::format("in {} repeated blocks; at least {} {} of activations stay kept",
+  return {fmt::format("in {} blocks; at least {} {} of activations stay kept",
                       savings.blocks,
                       in_unit(savings.points.back().kept_bytes, unit),
                       unit.name),

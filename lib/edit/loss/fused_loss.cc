@@ -11,7 +11,7 @@
 //   gradient = _to_copy(d)                  only where the logits are 16 bits wide
 //
 // label_smoothing.cc has what label smoothing adds.
-#include "edit/fused_loss.h"
+#include "edit/loss/fused_loss.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -22,8 +22,8 @@
 #include <fmt/format.h>
 
 #include "edit/dataflow.h"
-#include "edit/label_smoothing.h"
-#include "edit/loss_rewriter.h"
+#include "edit/loss/label_smoothing.h"
+#include "edit/loss/loss_rewriter.h"
 #include "program/arguments/arguments.h"
 #include "program/lifetimes.h"
 
@@ -259,14 +259,18 @@ class LossMatcher {
 
 /// Why a program has no loss of rows of classes: what it has in its place.
 std::string no_loss_obstacle(const Program& program, const Lifetimes& lifetimes) {
-  for (const Operator& op : program.operators) {
-    if (!lifetimes.executed[op.id] || op.phase != Phase::kForward) continue;
-    if (op.name == "aten::nll_loss2d_forward") {
-      return because(op, "has classes in another dimension than the last");
-    }
-    if (op.name == "aten::_log_softmax") {
-      return because(op, "is not followed by aten::nll_loss_forward");
-    }
+  const auto first = [&](std::string_view name) {
+    return std::find_if(
+        program.operators.begin(), program.operators.end(), [&](const Operator& op) {
+          return op.name == name && op.phase == Phase::kForward && lifetimes.executed[op.id];
+        });
+  };
+  const auto none = program.operators.end();
+  if (const auto op = first("aten::nll_loss2d_forward"); op != none) {
+    return because(*op, "has classes in another dimension than the last");
+  }
+  if (const auto op = first("aten::_log_softmax"); op != none) {
+    return because(*op, "is not followed by aten::nll_loss_forward");
   }
   return "the program has no aten::nll_loss_forward";
 }

@@ -13,7 +13,7 @@
 //   d = add(neg(masked_fill(mul(g, s / C)', eq, 0)), nll_loss_backward(mul(g, 1 - s), …))
 //
 // where mul(g, s / C)' is divided as `each` was, and the negation is multiplied with the weights.
-#include "edit/label_smoothing.h"
+#include "edit/loss/label_smoothing.h"
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "edit/loss_rewriter.h"
+#include "edit/loss/loss_rewriter.h"
 
 #include <algorithm>
 #include <cstddef>
