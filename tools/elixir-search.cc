@@ -287,13 +287,12 @@ int main(int argc, char** argv) {
     flags.group("Search");
     flags.choice("--strategy", elixir::search::strategies(), &request.strategy, "how to search")
         .brief();
-    flags.choice(
-        "--recompute",
-        {"auto", "none", "elementwise", "blocks"},
-        &options.recompute,
-        "activations that backward makes again instead of keeping them: of blocks "
-        "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
-        "whatever is fastest");
+    flags.choice("--recompute",
+                 {"auto", "none", "elementwise", "blocks"},
+                 &options.recompute,
+                 "activations that backward makes again instead of keeping them: of blocks "
+                 "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
+                 "whatever is fastest");
     flags.choice("--offload",
                  {"auto", "none", "all"},
                  &options.offload,
