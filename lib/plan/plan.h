@@ -82,12 +82,14 @@ struct Cache {
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
   /// loss works on the logits in place (edit/fused_loss.h). Align products: `products` are split
-  /// into what tensor cores like and a small rest (edit/aligned_products.h). Offload: `storages` wait
-  /// on the host between forward and backward (edit/offload.h).
+  /// into what tensor cores like and a small rest (edit/aligned_products.h). Fuse elementwise: norms and
+  /// elementwise operators become groups (edit/fusion/fuse_elementwise.h). Offload: `storages` wait on
+  /// the host between forward and backward (edit/offload.h).
   enum class Kind : std::uint8_t {
     kRecompute,
     kFuseLoss,
     kAlignProducts,
+    kFuseElementwise,
     kOffload
   } kind = Kind::kRecompute;
   std::vector<program::StorageId> storages = {};   ///< of the program before this edit

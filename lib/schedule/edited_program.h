@@ -13,7 +13,7 @@
 namespace elixir::schedule {
 
 /// `program` with `edits`, one after the other. Throws kInconsistentPlan when an edit names a
-/// storage or an operator that it cannot be made for, or fuses a loss that is not there.
+/// storage or an operator that it cannot be made for, or fuses what is not there.
 [[nodiscard]] program::Program apply_edits(program::Program program,
                                            const std::vector<plan::Edit>& edits);
 
