@@ -299,10 +299,14 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
 }  // namespace
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
-  const bool fuses = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload;
-  });
-  return fuses ? Arithmetic::kFused : Arithmetic::kAsEager;
+  Arithmetic arithmetic = Arithmetic::kAsEager;
+  for (const Edit& edit : edits) {
+    if (edit.kind == Edit::Kind::kFuseElementwise) return Arithmetic::kFusedElementwise;
+    if (edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload) {
+      arithmetic = Arithmetic::kFused;
+    }
+  }
+  return arithmetic;
 }
 
 Json to_json(const Plan& plan) {

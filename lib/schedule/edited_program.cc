@@ -107,7 +107,8 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
   return program;
 }
 
-FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
+FusedArithmetic with_fused_arithmetic(const program::Program& captured,
+                                      plan::Arithmetic arithmetic) {
   FusedArithmetic result;
   edit::FusedLoss loss = edit::fuse_loss(captured);
   if (loss.fused > 0) result.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss});
@@ -122,6 +123,7 @@ FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
     result.program = edit::align_products(std::move(result.program), products);
     result.edits.push_back({.kind = plan::Edit::Kind::kAlignProducts, .products = products});
   }
+  if (arithmetic != plan::Arithmetic::kFusedElementwise) return result;
   edit::FusedElementwise elementwise = edit::fuse_elementwise(result.program);
   if (elementwise.groups > 0) {
     result.program = std::move(elementwise.program);

@@ -21,13 +21,16 @@ namespace elixir::schedule {
 /// program that the plan was made for.
 [[nodiscard]] program::Program edited_program(program::Program program, const plan::Plan& plan);
 
-/// What arithmetic `fused` makes of a captured program.
+/// What an arithmetic makes of a captured program.
 struct FusedArithmetic {
   program::Program program;
   std::vector<plan::Edit> edits;  ///< that make `program`; empty: it is the captured one
   /// Why cross entropies stayed as captured, one sentence each (edit/fused_loss.h).
   std::vector<std::string> losses_kept;
 };
-[[nodiscard]] FusedArithmetic with_fused_arithmetic(const program::Program& captured);
+/// `arithmetic`: kFused or kFusedElementwise.
+[[nodiscard]] FusedArithmetic with_fused_arithmetic(
+    const program::Program& captured,
+    plan::Arithmetic arithmetic = plan::Arithmetic::kFused);
 
 }  // namespace elixir::schedule

@@ -53,7 +53,7 @@ class Nvrtc {
                 "kernels of fused operators are compiled by NVRTC, which cannot be loaded: {}",
                 why == nullptr ? "no reason given" : why)
         .help("install the NVRTC that LibTorch needs (nvidia-cuda-nvrtc)")
-        .help("or plan without fused operators: elixir-search --arithmetic as-eager");
+        .help("or plan without groups of operators: elixir-search --arithmetic fused");
   }
   template <class Function>
   void find(const char* name, Function& function) {
