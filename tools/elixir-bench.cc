@@ -101,8 +101,7 @@ Answer work(const Options& options, Context& context) {
     profiles.push_back(program::load_profile(path));
     replay::refuse_what_is_not_allowed(profiles.back().program, path);
     request.programs.push_back(&profiles.back().program);
-    for (const auto arithmetic :
-         {plan::Arithmetic::kFused, plan::Arithmetic::kFusedElementwise}) {
+    for (const auto arithmetic : {plan::Arithmetic::kFused, plan::Arithmetic::kFusedElementwise}) {
       fused.push_back(schedule::with_fused_arithmetic(profiles.back().program, arithmetic));
       if (!fused.back().edits.empty()) request.programs.push_back(&fused.back().program);
     }

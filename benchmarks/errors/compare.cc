@@ -31,7 +31,7 @@ program::Target target_of(c10::Device device) {
 }
 
 program::Program fused_program(const program::Program& captured, Align align) {
-  program::Program fused = 
+  program::Program fused =
       schedule::with_fused_arithmetic(captured, plan::Arithmetic::kFusedElementwise).program;
   if (align == Align::kWorthIt) return fused;
   std::vector<program::OperatorId> products;

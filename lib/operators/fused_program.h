@@ -17,8 +17,8 @@ namespace elixir::operators {
 
 struct FusedStep {
   enum class Kind : std::uint8_t {
-    kInput,      ///< an element of a tensor: its number is the operand
-    kConstant,   ///< `constant`
+    kInput,     ///< an element of a tensor: its number is the operand
+    kConstant,  ///< `constant`
     kAdd,
     kSub,
     kMul,

@@ -30,7 +30,6 @@ struct FusedArithmetic {
 };
 /// `arithmetic`: kFused or kFusedElementwise.
 [[nodiscard]] FusedArithmetic with_fused_arithmetic(
-    const program::Program& captured,
-    plan::Arithmetic arithmetic = plan::Arithmetic::kFused);
+    const program::Program& captured, plan::Arithmetic arithmetic = plan::Arithmetic::kFused);
 
 }  // namespace elixir::schedule

@@ -62,9 +62,8 @@ class Calls {
   TensorRef convert(const TensorRef& x, DType dtype) {
     TensorRef like = x;
     like.dtype = dtype;
-    return call("aten::_to_copy",
-                {x, std::int64_t{6}, None{}, None{}, None{}, false, None{}},
-                like);
+    return call(
+        "aten::_to_copy", {x, std::int64_t{6}, None{}, None{}, None{}, false, None{}}, like);
   }
   TensorRef mean_of_rows(const TensorRef& x) {
     TensorRef like = x;
@@ -94,9 +93,9 @@ std::vector<std::string> names(const Program& program) {
   return all;
 }
 const Operator& fused_of(const Program& program) {
-  return *std::find_if(program.operators.begin(),
-                       program.operators.end(),
-                       [](const Operator& op) { return op.name == operators::kFused; });
+  return *std::find_if(program.operators.begin(), program.operators.end(), [](const Operator& op) {
+    return op.name == operators::kFused;
+  });
 }
 std::size_t tensors(const Operator& fused, std::size_t argument) {
   return std::get<program::Tensors>(fused.arguments.at(argument)).size();
@@ -186,16 +185,10 @@ TEST(FuseElementwise, AGradientOfALayerNormIsSplitAndFused) {
   calls.builder.start_backward();
   const TensorRef gradient = calls.product(y);
   TensorRef of_x = x, of_weight = weight;
-  calls.builder.append("aten::native_layer_norm_backward",
-                       {gradient,
-                        x,
-                        Ints{kWidth},
-                        mean,
-                        scale,
-                        weight,
-                        None{},
-                        program::Bools{true, true, true}},
-                       {&of_x, &of_weight, &of_weight});
+  calls.builder.append(
+      "aten::native_layer_norm_backward",
+      {gradient, x, Ints{kWidth}, mean, scale, weight, None{}, program::Bools{true, true, true}},
+      {&of_x, &of_weight, &of_weight});
   Program alone = calls.builder.build();
   EXPECT_EQ(fuse_elementwise(alone).groups, 0);
   EXPECT_THAT(names(fuse_elementwise(alone).program), testing::SizeIs(3));
@@ -289,7 +282,8 @@ void expect_order_kept(const Program& before, const std::vector<FusionGroup>& gr
     for (const Operator& earlier : before.operators) {
       if (earlier.id >= later.id) break;
       bool depends = false;
-      const auto touches = [&](const std::vector<Argument>& of, const std::vector<Argument>& other) {
+      const auto touches = [&](const std::vector<Argument>& of,
+                               const std::vector<Argument>& other) {
         program::for_each_tensor(of, [&](const TensorRef& a) {
           program::for_each_tensor(
               other, [&](const TensorRef& b) { depends = depends || a.storage == b.storage; });
@@ -299,8 +293,7 @@ void expect_order_kept(const Program& before, const std::vector<FusionGroup>& gr
       touches(earlier.outputs, later.outputs);
       touches(earlier.arguments, later.outputs);
       if (!depends) continue;
-      const bool together =
-          group_of.count(earlier.id) != 0 && place(earlier.id) == place(later.id);
+      const bool together = group_of.count(earlier.id) != 0 && place(earlier.id) == place(later.id);
       EXPECT_TRUE(together || place(earlier.id) < place(later.id))
           << earlier.id << " before " << later.id;
     }

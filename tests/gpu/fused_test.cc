@@ -27,13 +27,8 @@ struct Call {
 
 /// New results, then what is updated.
 std::vector<at::Tensor> run(const Call& call) {
-  std::vector<c10::IValue> stack = {call.inputs,
-                                    call.updated,
-                                    call.shape,
-                                    call.program,
-                                    call.stored,
-                                    call.dtypes,
-                                    call.strides};
+  std::vector<c10::IValue> stack = {
+      call.inputs, call.updated, call.shape, call.program, call.stored, call.dtypes, call.strides};
   c10::Dispatcher::singleton().findSchemaOrThrow("elixir::fused", "").callBoxed(stack);
   return stack.at(0).toTensorVector();
 }
@@ -43,8 +38,7 @@ Call on_gpu(const Call& call, std::int64_t distance) {
   const auto move = [distance](const at::Tensor& tensor) {
     const auto elements = static_cast<std::int64_t>(tensor.storage().nbytes()) /
                           static_cast<std::int64_t>(tensor.element_size());
-    const at::Tensor memory =
-        at::empty({elements + distance}, tensor.options().device(at::kCUDA));
+    const at::Tensor memory = at::empty({elements + distance}, tensor.options().device(at::kCUDA));
     const at::Tensor whole =
         at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {elements}, {1});
     memory.narrow(0, distance, elements).copy_(whole);
@@ -95,7 +89,7 @@ void expect_as_on_cpu(const Call& call) {
     EXPECT_TRUE(at::equal(aligned[i], again[i]));
     EXPECT_TRUE(at::equal(aligned[i], elsewhere[i]));
     const at::Tensor here = aligned[i].cpu().to(at::kDouble);
-    const double unit = expected[i].scalar_type() == at::kFloat    ? 2e-6
+    const double unit = expected[i].scalar_type() == at::kFloat  ? 2e-6
                         : expected[i].scalar_type() == at::kHalf ? 1e-3
                                                                  : 8e-3;
     EXPECT_GT(rms(expected[i]), 0);
@@ -159,8 +153,7 @@ TEST(FusedOnGpu, EveryStep) {
     for (const std::int64_t n : {1, 7, 8, 4096, 100003}) {
       expect_as_on_cpu({{at::randn({n}) + 3, at::rand({n}) + 0.1, at::arange(n) % 3 < 2},
                         {n},
-                        std::string("input 0;input 1;input 2;") + step +
-                            ";constant 1;add 3 4",
+                        std::string("input 0;input 1;input 2;") + step + ";constant 1;add 3 4",
                         {5},
                         {6},
                         {1}});
@@ -171,8 +164,7 @@ TEST(FusedOnGpu, EveryStep) {
 TEST(FusedOnGpu, ViewsAndBroadcasts) {
   at::manual_seed(4);
   for (const std::int64_t width : {16, 17}) {
-    const at::Tensor turned =
-        at::randn({2, 3, 4, width}).to(at::kBFloat16).transpose(1, 2);
+    const at::Tensor turned = at::randn({2, 3, 4, width}).to(at::kBFloat16).transpose(1, 2);
     expect_as_on_cpu({{turned, at::randn({3, width}), at::randn({4, 1, 1}), at::randn({width})},
                       {2, 4, 3, width},
                       "input 0;input 1;mul 0 1;input 2;add 2 3;input 3;sub 4 5",

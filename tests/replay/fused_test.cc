@@ -74,8 +74,7 @@ class Builder {
   /// `results` are the gradients of as many parameters, so that they stay.
   [[nodiscard]] Program build(const std::vector<TensorRef>& results) {
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const TensorRef parameter =
-          builder_.parameter("p" + std::to_string(i), results[i].sizes, {});
+      const TensorRef parameter = builder_.parameter("p" + std::to_string(i), results[i].sizes, {});
       builder_.set_gradient(parameter, results[i]);
     }
     Program program = builder_.build();
@@ -230,8 +229,7 @@ TEST(FusedOperator, SumsOfRowsAreAsExactAsLibTorchs) {
     const TensorRef square = b.call("aten::pow", "Tensor_Scalar", {x, std::int64_t{2}}, x);
     const TensorRef mean =
         b.call("aten::mean", "dim", {square, Ints{-1}, true, None{}}, b.of_rows(x));
-    const TensorRef shifted =
-        b.call("aten::add", "Scalar", {mean, 1e-6, std::int64_t{1}}, mean);
+    const TensorRef shifted = b.call("aten::add", "Scalar", {mean, 1e-6, std::int64_t{1}}, mean);
     const TensorRef scale = b.call("aten::rsqrt", "", {shifted}, shifted);
     const TensorRef normal = b.call("aten::mul", "Tensor", {x, scale}, x);
     return std::vector{b.call("aten::mul", "Tensor", {weight, normal}, x), scale};
@@ -254,8 +252,8 @@ TEST(FusedOperator, BitsDoNotDependOnThreads) {
   Builder builder(DType::kBFloat16);
   const TensorRef x = builder.input({64, 3000});
   const TensorRef e = builder.call("aten::exp", "", {x}, x);
-  const TensorRef sum = builder.call(
-      "aten::sum", "dim_IntList", {e, Ints{1}, true, None{}}, builder.of_rows(x));
+  const TensorRef sum =
+      builder.call("aten::sum", "dim_IntList", {e, Ints{1}, true, None{}}, builder.of_rows(x));
   const TensorRef share = builder.call("aten::div", "Tensor", {e, sum}, x);
   const Program program = edit::fuse_elementwise(builder.build({share})).program;
   const auto inputs = draw(program, DType::kBFloat16);
@@ -293,10 +291,10 @@ TEST(FusedOperator, RefusesWhatDoesNotFit) {
   refuse({{x}, {4, 8}, "nonsense", {0}, {6}, {8, 1}});
   refuse({{x}, {4, 8}, "input 1", {0}, {6}, {8, 1}});
   refuse({{x}, {4, 8}, "input 0", {1}, {6}, {8, 1}});
-  refuse({{x}, {4, 8}, "input 0", {0}, {4}, {8, 1}});     // int64
-  refuse({{x}, {4, 8}, "input 0", {0}, {6}, {0, 1}});     // overlaps itself
-  refuse({{x}, {4, 8}, "input 0", {0}, {6}, {1, 0}});     // an element where a row is stored
-  refuse({{x}, {4, 9}, "input 0", {0}, {6}, {9, 1}});     // does not broadcast
+  refuse({{x}, {4, 8}, "input 0", {0}, {4}, {8, 1}});            // int64
+  refuse({{x}, {4, 8}, "input 0", {0}, {6}, {0, 1}});            // overlaps itself
+  refuse({{x}, {4, 8}, "input 0", {0}, {6}, {1, 0}});            // an element where a row is stored
+  refuse({{x}, {4, 9}, "input 0", {0}, {6}, {9, 1}});            // does not broadcast
   refuse({{x.t()}, {8, 4}, "input 0;sum 0", {1}, {6}, {1, 0}});  // rows that are not dense
   refuse({{x.to(at::kLong)}, {4, 8}, "input 0", {0}, {6}, {8, 1}});
   refuse({{}, {4, 8}, "constant 1", {0}, {6}, {8, 1}});

@@ -115,9 +115,8 @@ class Rewriter {
       copy.repeats = program_.operators[of].repeats;
       add(std::move(copy), of);
     }
-    program::for_each_reference(result_, [&](TensorRef& tensor) {
-      tensor.version -= first_version_[tensor.storage];
-    });
+    program::for_each_reference(
+        result_, [&](TensorRef& tensor) { tensor.version -= first_version_[tensor.storage]; });
     return program::with_replay_lifetimes(std::move(result_));
   }
 
@@ -157,8 +156,8 @@ class Rewriter {
 
   const Program& program_;
   const Split& split_;
-  std::vector<const FusionGroup*> group_;  ///< by operator of the split program
-  std::vector<bool> changed_;              ///< by storage: made or written by a group, or gone
+  std::vector<const FusionGroup*> group_;    ///< by operator of the split program
+  std::vector<bool> changed_;                ///< by storage: made or written by a group, or gone
   std::vector<std::int32_t> first_version_;  ///< by storage: the version in which a group makes it
   std::vector<bool> executed_;               ///< by operator of the split program
   Program result_;

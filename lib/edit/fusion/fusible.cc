@@ -64,8 +64,7 @@ class Call {
   }
   /// `a` where `condition` is not 0, else `b`.
   Step where(Step condition, Step a, Step b) {
-    return condition < 0 || a < 0 || b < 0 ? missing()
-                                           : steps_.add(Kind::kWhere, condition, a, b);
+    return condition < 0 || a < 0 || b < 0 ? missing() : steps_.add(Kind::kWhere, condition, a, b);
   }
   Step constant(double value) { return steps_.constant(value); }
   Step missing() {
@@ -236,12 +235,14 @@ const std::unordered_map<std::string_view, Write>& writers() {
   static const std::unordered_map<std::string_view, Write> all = {
       {"add", [](Call& c) { return c.add(c.value(0), scaled_other(c)); }},
       {"sub", [](Call& c) { return c.sub(c.value(0), scaled_other(c)); }},
-      {"rsub", [](Call& c) {
+      {"rsub",
+       [](Call& c) {
          const auto alpha = c.number(2);
          return alpha == 1.0 ? c.sub(c.value(1), c.value(0)) : c.missing();
        }},
       {"mul", [](Call& c) { return c.mul(c.value(0), c.value(1)); }},
-      {"div", [](Call& c) {
+      {"div",
+       [](Call& c) {
          return c.op().arguments.size() == 2 ? c.div(c.value(0), c.value(1)) : c.missing();
        }},
       {"neg", [](Call& c) { return c.one(Kind::kNeg, c.value(0)); }},
@@ -252,45 +253,48 @@ const std::unordered_map<std::string_view, Write>& writers() {
       {"pow", power},
       {"reciprocal", [](Call& c) { return c.div(c.constant(1), c.value(0)); }},
       {"sigmoid", [](Call& c) { return sigmoid(c, c.value(0)); }},
-      {"sigmoid_backward", [](Call& c) {
+      {"sigmoid_backward",
+       [](Call& c) {
          const Step y = c.value(1);
          return c.mul(c.value(0), c.mul(y, c.sub(c.constant(1), y)));
        }},
-      {"tanh_backward", [](Call& c) {
+      {"tanh_backward",
+       [](Call& c) {
          const Step y = c.value(1);
          return c.mul(c.value(0), c.sub(c.constant(1), c.mul(y, y)));
        }},
-      {"silu", [](Call& c) {
+      {"silu",
+       [](Call& c) {
          const Step x = c.value(0), one = c.constant(1);
          return c.div(x, c.add(one, c.one(Kind::kExp, c.one(Kind::kNeg, x))));
        }},
       {"silu_backward", silu_backward},
       {"gelu", gelu},
       {"gelu_backward", gelu_backward},
-      {"relu", [](Call& c) {
+      {"relu",
+       [](Call& c) {
          const Step x = c.value(0);
          return above_threshold(c, x, x, c.constant(0));
        }},
-      {"threshold_backward", [](Call& c) {
-         return above_threshold(c, c.value(0), c.value(1), c.value(2));
-       }},
+      {"threshold_backward",
+       [](Call& c) { return above_threshold(c, c.value(0), c.value(1), c.value(2)); }},
       {"_to_copy", [](Call& c) { return c.value(0); }},
       {"clone", [](Call& c) { return c.value(0); }},
       // A slice that is everything.
-      {"slice_backward", [](Call& c) {
+      {"slice_backward",
+       [](Call& c) {
          const TensorRef* gradient = c.tensor(0);
          const auto* sizes = c.plain<Ints>(1);
-         const bool whole =
-             gradient != nullptr && sizes != nullptr && *sizes == gradient->sizes;
+         const bool whole = gradient != nullptr && sizes != nullptr && *sizes == gradient->sizes;
          return whole ? c.value(0) : c.missing();
        }},
-      {"native_dropout_backward", [](Call& c) {
-         return c.mul(c.value(0), c.mul(c.value(1), c.value(2)));
-       }},
+      {"native_dropout_backward",
+       [](Call& c) { return c.mul(c.value(0), c.mul(c.value(1), c.value(2))); }},
       {"where", [](Call& c) { return c.where(c.value(0), c.value(1), c.value(2)); }},
       {"masked_fill", [](Call& c) { return c.where(c.value(1), c.value(2), c.value(0)); }},
       {"sum", sum_of_rows},
-      {"mean", [](Call& c) {
+      {"mean",
+       [](Call& c) {
          if (!is_of_rows(c)) return c.missing();
          return mean(c, c.value(0), c.tensor(0)->sizes.back());
        }},
@@ -331,8 +335,8 @@ bool is_result(const program::Program& program,
   }
   if (program.storages[result.storage].on_host) return false;
   if (op.writes) return true;
-  return result.offset == 0 && program.storages[result.storage].bytes ==
-                                   elements * program::element_bytes(result.dtype);
+  return result.offset == 0 &&
+         program.storages[result.storage].bytes == elements * program::element_bytes(result.dtype);
 }
 
 }  // namespace

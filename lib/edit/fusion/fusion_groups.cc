@@ -234,10 +234,8 @@ class Grouping {
     const auto [after, before] = bounds_of(members);
     if (after >= before) return std::nullopt;
     const auto needed_outside = [&](StorageId s) {
-      return stays_[s] || !std::includes(members.begin(),
-                                         members.end(),
-                                         users_[s].begin(),
-                                         users_[s].end());
+      return stays_[s] ||
+             !std::includes(members.begin(), members.end(), users_[s].begin(), users_[s].end());
     };
     auto call = fused_call(program_, members, shape, needed_outside);
     if (!call) return std::nullopt;
@@ -314,8 +312,8 @@ class Grouping {
       changed += change[static_cast<std::size_t>(at - first)];
       if (!lifetimes_.executed[at] || (grouped_[at] && place_[at] != at)) continue;
       most_before = std::max(most_before, live_bytes_[at]);
-      const bool empty = at != group.place &&
-                         std::binary_search(group.members.begin(), group.members.end(), at);
+      const bool empty =
+          at != group.place && std::binary_search(group.members.begin(), group.members.end(), at);
       if (!empty) most_after = std::max(most_after, live_bytes_[at] + changed);
     }
     const Operator& place = program_.operators[group.place];
@@ -349,8 +347,8 @@ class Grouping {
   std::vector<bool> grouped_;                   ///< by operator
   std::vector<std::vector<OperatorId>> users_;  ///< by storage: executed operators, in order
   std::vector<bool> stays_;                     ///< by storage: gradients and the loss
-  std::vector<Interval> in_use_;                ///< by storage; first -1: made by no operator, or gone
-  std::vector<std::int64_t> live_bytes_;        ///< by place
+  std::vector<Interval> in_use_;          ///< by storage; first -1: made by no operator, or gone
+  std::vector<std::int64_t> live_bytes_;  ///< by place
   /// Of the program without groups.
   std::map<std::pair<Phase, std::int32_t>, std::int64_t> most_in_block_;
 };

@@ -34,9 +34,8 @@ cudaKernel_t compiled(const FusedJob& job, const FusedForm& form, int device) {
   const std::vector<char> code =
       compile_cuda(fused_source(job, form), compute_capability(device), fused_compile_options());
   cudaLibrary_t library = nullptr;  // stays loaded
-  check_cuda(
-      cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-      "loading the kernel of a fused operator");
+  check_cuda(cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+             "loading the kernel of a fused operator");
   cudaKernel_t kernel = nullptr;
   check_cuda(cudaLibraryGetKernel(&kernel, library, kFusedKernelName),
              "finding the kernel of a fused operator");

@@ -228,15 +228,13 @@ void run_fused_on_cpu(const FusedJob& job) {
   const std::int64_t width = job.sums ? job.columns : std::min(job.columns, kTile);
   const std::int64_t pieces_per_row = (job.columns + width - 1) / width;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / width);
-  at::parallel_for(
-      0, job.rows * pieces_per_row, grain, [&](std::int64_t begin, std::int64_t end) {
-        Interpreter interpreter(job, passes);
-        for (std::int64_t piece = begin; piece < end; ++piece) {
-          const std::int64_t first = piece % pieces_per_row * width;
-          interpreter.run(
-              piece / pieces_per_row, first, std::min(first + width, job.columns));
-        }
-      });
+  at::parallel_for(0, job.rows * pieces_per_row, grain, [&](std::int64_t begin, std::int64_t end) {
+    Interpreter interpreter(job, passes);
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t first = piece % pieces_per_row * width;
+      interpreter.run(piece / pieces_per_row, first, std::min(first + width, job.columns));
+    }
+  });
 }
 
 }  // namespace elixir::replay

@@ -19,10 +19,10 @@ using Kind = FusedStep::Kind;
 
 constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kPlainThreads = 256;      // of a block without sums
-constexpr std::int64_t kShortRowThreads = 128;   // of a block with a row for each warp
-constexpr std::int64_t kChunksInRegisters = 4;   // of a row, of each thread
-constexpr std::size_t kFloatsInRegisters = 96;   // that passes share
+constexpr std::int64_t kPlainThreads = 256;     // of a block without sums
+constexpr std::int64_t kShortRowThreads = 128;  // of a block with a row for each warp
+constexpr std::int64_t kChunksInRegisters = 4;  // of a row, of each thread
+constexpr std::size_t kFloatsInRegisters = 96;  // that passes share
 constexpr std::int64_t kMostUnrolled = 8;
 constexpr std::int64_t kVectorBytes = 16;
 
@@ -298,7 +298,8 @@ class SourceWriter {
       } else {
         line("const i64 index0 = rest;");
       }
-      for (std::size_t t = 0; t < tensors(); ++t) line("at{0} += index{1} * a.stride{0}_{1};", t, d);
+      for (std::size_t t = 0; t < tensors(); ++t)
+        line("at{0} += index{1} * a.stride{0}_{1};", t, d);
     }
   }
 
@@ -369,9 +370,10 @@ class SourceWriter {
   void write_plain() {
     line("const count total = static_cast<count>(a.rows * a.chunks);");
     line("const count step = static_cast<count>(gridDim.x) * {};", kPlainThreads);
-    line("for (count id = static_cast<count>(blockIdx.x) * {} + threadIdx.x; id < total; id += "
-         "step) {{",
-         kPlainThreads);
+    line(
+        "for (count id = static_cast<count>(blockIdx.x) * {} + threadIdx.x; id < total; id += "
+        "step) {{",
+        kPlainThreads);
     if (job_.row_sizes.empty()) {
       line("const i64 column = static_cast<i64>(id) * 8;");
     } else {
@@ -415,7 +417,8 @@ class SourceWriter {
   }
 
   void open_chunks() {
-    line("#pragma unroll {}", form_.chunks_per_thread <= kMostUnrolled ? form_.chunks_per_thread : 1);
+    line("#pragma unroll {}",
+         form_.chunks_per_thread <= kMostUnrolled ? form_.chunks_per_thread : 1);
     line("for (int k = 0; k < {}; ++k) {{", form_.chunks_per_thread);
     line("const i64 column = (static_cast<i64>(lane) + k * {}) * 8;", form_.threads_per_row);
     line("const i64 left = a.columns - column;");
@@ -459,10 +462,9 @@ bool is_aligned(const FusedTensor& tensor) {
   const std::int64_t unit = std::min(kVectorBytes, kChunkColumns * bytes);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the address is what matters
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
-  return address % unit == 0 &&
-         std::all_of(tensor.row_strides.begin(), tensor.row_strides.end(), [&](std::int64_t s) {
-           return s * bytes % unit == 0;
-         });
+  return address % unit == 0 && std::all_of(tensor.row_strides.begin(),
+                                            tensor.row_strides.end(),
+                                            [&](std::int64_t s) { return s * bytes % unit == 0; });
 }
 
 }  // namespace

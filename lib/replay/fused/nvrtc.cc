@@ -87,7 +87,8 @@ std::vector<char> compile_cuda(const std::string& source,
     nvrtc.log_size(compilation.program, &bytes);
     std::string log(bytes, '\0');
     nvrtc.log(compilation.program, log.data());
-    throw Error(ErrorCode::kInternal, "the kernel of a fused operator does not compile for sm_{}", sm)
+    throw Error(
+        ErrorCode::kInternal, "the kernel of a fused operator does not compile for sm_{}", sm)
         .note(log.c_str());
   }
   std::size_t bytes = 0;
