@@ -38,12 +38,12 @@ using program::TensorRef;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::int64_t kRows = 6, kWidth = 32;
+constexpr std::int64_t kNormRows = 6, kNormWidth = 32;
 
-/// Calls with all arguments of their schemas, each with one result.
-class Calls {
+/// NormCalls with all arguments of their schemas, each with one result.
+class NormCalls {
  public:
-  explicit Calls(DType dtype = DType::kBFloat16) : builder(dtype) {}
+  explicit NormCalls(DType dtype = DType::kBFloat16) : builder(dtype) {}
 
   TensorRef call(const std::string& name, std::vector<Argument> arguments, TensorRef like) {
     builder.append(name, std::move(arguments), {&like});
@@ -81,13 +81,13 @@ class Calls {
   }
   TensorRef product(const TensorRef& x) { return builder.call("aten::mm", {x, x}, x.sizes); }
   TensorRef input(const std::string& name) {
-    return builder.input(name, {kRows, kWidth}, builder.dtype());
+    return builder.input(name, {kNormRows, kNormWidth}, builder.dtype());
   }
 
   ProgramBuilder builder;
 };
 
-std::vector<std::string> names(const Program& program) {
+std::vector<std::string> names_in(const Program& program) {
   std::vector<std::string> all;
   for (const Operator& op : program.operators) all.push_back(op.name);
   return all;
@@ -97,32 +97,33 @@ const Operator& fused_of(const Program& program) {
     return op.name == operators::kFused;
   });
 }
-std::size_t tensors(const Operator& fused, std::size_t argument) {
+std::size_t tensor_count(const Operator& fused, std::size_t argument) {
   return std::get<program::Tensors>(fused.arguments.at(argument)).size();
 }
 
 TEST(FuseElementwise, ANormOfManyOperatorsBecomesOne) {
-  Calls calls;
+  NormCalls calls;
   const TensorRef x = calls.input("x");
-  const TensorRef weight = calls.builder.parameter("weight", {kWidth});
+  const TensorRef weight = calls.builder.parameter("weight", {kNormWidth});
   const TensorRef norm = calls.rms_norm(x, weight);
   calls.product(norm);
   const FusedElementwise result = fuse_elementwise(calls.builder.build());
   EXPECT_EQ(result.groups, 1);
   EXPECT_EQ(result.members, 8);
-  EXPECT_THAT(names(result.program), ElementsAre(operators::kFused, "aten::mm"));
+  EXPECT_THAT(names_in(result.program), ElementsAre(operators::kFused, "aten::mm"));
   const Operator& fused = fused_of(result.program);
-  EXPECT_EQ(tensors(fused, 0), 2U);
-  EXPECT_EQ(tensors(fused, 1), 0U);
+  EXPECT_EQ(tensor_count(fused, 0), 2U);
+  EXPECT_EQ(tensor_count(fused, 1), 0U);
   EXPECT_FALSE(fused.writes);
-  EXPECT_EQ(std::get<std::string>(fused.arguments.at(3)),
-            "input 0;mul 0 0;sum 1;constant 32;div 2 3;constant 1e-06;add 4 5;rsqrt 6;mul 0 7;"
-            "input 1;mul 9 8");
+  EXPECT_EQ(
+      std::get<std::string>(fused.arguments.at(3)),
+      "input 0;input 1;mul 1 1;sum 2;constant 32;div 3 4;constant 1e-06;add 5 6;rsqrt 7;mul 1 8;"
+      "mul 0 9");
   EXPECT_THAT(std::get<Ints>(fused.arguments.at(4)), ElementsAre(10));
 }
 
 TEST(FuseElementwise, WhatIsReadOutsideStaysAResult) {
-  Calls calls;
+  NormCalls calls;
   const TensorRef x = calls.input("x");
   const TensorRef e = calls.one("aten::exp", x);
   const TensorRef n = calls.one("aten::neg", e);
@@ -130,13 +131,13 @@ TEST(FuseElementwise, WhatIsReadOutsideStaysAResult) {
   calls.product(n);
   const Program before = calls.builder.build();
   const FusedElementwise result = fuse_elementwise(before);
-  EXPECT_THAT(names(result.program), ElementsAre(operators::kFused, "aten::mm", "aten::mm"));
+  EXPECT_THAT(names_in(result.program), ElementsAre(operators::kFused, "aten::mm", "aten::mm"));
   EXPECT_EQ(std::get<program::Tensors>(fused_of(result.program).outputs.at(0)).size(), 2U);
   EXPECT_EQ(result.program.storages.size(), before.storages.size());  // ids stay
 }
 
 TEST(FuseElementwise, AnotherOperatorBetweenThemSeparates) {
-  Calls calls;
+  NormCalls calls;
   const TensorRef x = calls.input("x");
   const TensorRef e = calls.one("aten::exp", x);
   const TensorRef product = calls.product(e);
@@ -145,7 +146,7 @@ TEST(FuseElementwise, AnotherOperatorBetweenThemSeparates) {
 }
 
 TEST(FuseElementwise, AnotherShapeOrDtypeIsLeftAlone) {
-  Calls calls;
+  NormCalls calls;
   const TensorRef x = calls.input("x");
   const TensorRef turned = [&] {
     TensorRef view = x;
@@ -154,14 +155,14 @@ TEST(FuseElementwise, AnotherShapeOrDtypeIsLeftAlone) {
     return view;
   }();
   calls.one("aten::neg", calls.one("aten::exp", turned));  // not dense along the last dimension
-  Calls wide(DType::kFloat64);
+  NormCalls wide(DType::kFloat64);
   wide.one("aten::neg", wide.one("aten::exp", wide.input("x")));
   EXPECT_EQ(fuse_elementwise(calls.builder.build()).groups, 0);
   EXPECT_EQ(fuse_elementwise(wide.builder.build()).groups, 0);
 }
 
 TEST(FuseElementwise, WhatIsWrittenInPlaceStaysInPlace) {
-  Calls calls;
+  NormCalls calls;
   const TensorRef x = calls.input("x");
   const TensorRef made = calls.product(x);
   const TensorRef e = calls.one("aten::exp", x);
@@ -171,32 +172,38 @@ TEST(FuseElementwise, WhatIsWrittenInPlaceStaysInPlace) {
   ASSERT_EQ(result.groups, 1);
   const Operator& fused = fused_of(result.program);
   EXPECT_TRUE(fused.writes);
-  ASSERT_EQ(tensors(fused, 1), 1U);
+  ASSERT_EQ(tensor_count(fused, 1), 1U);
   EXPECT_EQ(std::get<program::Tensors>(fused.arguments.at(1)).front()->storage, made.storage);
 }
 
 TEST(FuseElementwise, AGradientOfALayerNormIsSplitAndFused) {
-  Calls calls(DType::kFloat32);
+  NormCalls calls(DType::kFloat32);
   const TensorRef x = calls.input("x");
-  const TensorRef weight = calls.builder.parameter("weight", {kWidth});
-  TensorRef y = x, mean = calls.builder.constant({kRows, 1}), scale = mean;
+  const TensorRef weight = calls.builder.parameter("weight", {kNormWidth});
+  TensorRef y = x, mean = calls.builder.constant({kNormRows, 1}), scale = mean;
   calls.builder.append(
-      "aten::native_layer_norm", {x, Ints{kWidth}, weight, None{}, 1e-5}, {&y, &mean, &scale});
+      "aten::native_layer_norm", {x, Ints{kNormWidth}, weight, None{}, 1e-5}, {&y, &mean, &scale});
   calls.builder.start_backward();
   const TensorRef gradient = calls.product(y);
   TensorRef of_x = x, of_weight = weight;
-  calls.builder.append(
-      "aten::native_layer_norm_backward",
-      {gradient, x, Ints{kWidth}, mean, scale, weight, None{}, program::Bools{true, true, true}},
-      {&of_x, &of_weight, &of_weight});
+  calls.builder.append("aten::native_layer_norm_backward",
+                       {gradient,
+                        x,
+                        Ints{kNormWidth},
+                        mean,
+                        scale,
+                        weight,
+                        None{},
+                        program::Bools{true, true, true}},
+                       {&of_x, &of_weight, &of_weight});
   Program alone = calls.builder.build();
   EXPECT_EQ(fuse_elementwise(alone).groups, 0);
-  EXPECT_THAT(names(fuse_elementwise(alone).program), testing::SizeIs(3));
+  EXPECT_THAT(names_in(fuse_elementwise(alone).program), testing::SizeIs(3));
   calls.product(calls.add(of_x, gradient));
   const FusedElementwise result = fuse_elementwise(calls.builder.build());
   EXPECT_EQ(result.groups, 1);
   EXPECT_EQ(result.members, 2);
-  EXPECT_THAT(names(result.program),
+  EXPECT_THAT(names_in(result.program),
               testing::UnorderedElementsAre("aten::native_layer_norm",
                                             "aten::mm",
                                             operators::kFused,
@@ -205,7 +212,7 @@ TEST(FuseElementwise, AGradientOfALayerNormIsSplitAndFused) {
 }
 
 /// Of what operators make, in a replay.
-std::int64_t peak_bytes(const Program& program) {
+std::int64_t peak_of(const Program& program) {
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   std::int64_t live = 0, most = 0;
   for (const Operator& op : program.operators) {
@@ -218,14 +225,14 @@ std::int64_t peak_bytes(const Program& program) {
 
 /// A random program of elementwise operators, norms and products, in blocks, with backward-like
 /// reads of what forward made, and writes in place.
-Program random_program(std::uint32_t seed) {
-  Calls calls;
+Program random_groups(std::uint32_t seed) {
+  NormCalls calls;
   const auto draw = [&seed](std::uint32_t below) {
     seed = seed * 1664525U + 1013904223U;
     return (seed >> 8) % below;
   };
   std::vector<TensorRef> values{calls.input("x"), calls.input("y")};
-  const TensorRef weight = calls.builder.parameter("weight", {kWidth});
+  const TensorRef weight = calls.builder.parameter("weight", {kNormWidth});
   for (int i = 0; i < 40; ++i) {
     if (i % 10 == 0 && i < 30) calls.builder.set_module("h." + std::to_string(i / 10));
     if (i == 30) calls.builder.start_backward();
@@ -301,7 +308,7 @@ void expect_order_kept(const Program& before, const std::vector<FusionGroup>& gr
 }
 
 TEST(FuseElementwise, TwiceChangesNothing) {
-  const FusedElementwise once = fuse_elementwise(random_program(1));
+  const FusedElementwise once = fuse_elementwise(random_groups(1));
   ASSERT_GT(once.groups, 0);
   EXPECT_EQ(program::fingerprint(fuse_elementwise(once.program).program),
             program::fingerprint(once.program));
@@ -311,13 +318,13 @@ TEST(FuseElementwise, RandomProgramsKeepTheirOrderAndNeedNoMoreMemory) {
   int groups = 0;
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    const Program before = random_program(seed);
+    const Program before = random_groups(seed);
     const std::vector<FusionGroup> found = fusion_groups(before);
     expect_order_kept(before, found);
     const FusedElementwise after = fuse_elementwise(before);
     ASSERT_EQ(after.groups, static_cast<int>(found.size()));
     groups += after.groups;
-    EXPECT_LE(peak_bytes(after.program), peak_bytes(before));
+    EXPECT_LE(peak_of(after.program), peak_of(before));
     EXPECT_EQ(kept_bytes(after.program), kept_bytes(before));
     EXPECT_EQ(program::fingerprint(fuse_elementwise(before).program),
               program::fingerprint(after.program));

@@ -337,7 +337,9 @@ TEST(FusedSource, CompilesForEveryForm) {
       }
       const FusedLaunch launch = fused_launch(job, form);
       EXPECT_LE(launch.threads_per_block, 1024);
-      if (job.sums) EXPECT_GE(8 * form.threads_per_row * form.chunks_per_thread, job.columns);
+      if (job.sums) {
+        EXPECT_GE(kChunkColumns * form.threads_per_row * form.chunks_per_thread, job.columns);
+      }
     }
   } catch (const Error& error) {
     if (error.info().code != ErrorCode::kMissingFeature) {

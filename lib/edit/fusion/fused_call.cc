@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -60,8 +61,7 @@ class CallWriter {
       if (!only_read_in_place(before)) return std::nullopt;
     }
     FusedCall call;
-    program::Tensors results, inputs(inputs_.begin(), inputs_.end()),
-        updated(updated_.begin(), updated_.end());
+    program::Tensors results;
     Ints stored, dtypes, strides;
     for (const auto& [storage, value] : values_) {
       if (is_updated(storage)) continue;
@@ -79,11 +79,13 @@ class CallWriter {
       results.emplace_back(value.tensor);
       stored.push_back(value.step);
     }
-    if (results.empty() || inputs.size() + results.size() > operators::kMostFusedTensors) {
+    const operators::FusedProgram steps = in_canonical_order(stored);
+    program::Tensors inputs(inputs_.begin(), inputs_.end());
+    program::Tensors updated(updated_.begin(), updated_.end());
+    if (inputs.empty() || results.empty() || steps.size() > operators::kMostFusedSteps ||
+        inputs.size() + results.size() > operators::kMostFusedTensors) {
       return std::nullopt;
     }
-    const operators::FusedProgram steps = only_needed(stored);
-    if (steps.size() > operators::kMostFusedSteps) return std::nullopt;
     call.op.name = operators::kFused;
     call.op.writes = !updated.empty();
     call.op.arguments = {std::move(inputs),
@@ -136,28 +138,28 @@ class CallWriter {
     });
   }
 
-  /// The steps that `stored` need, which get new numbers.
-  [[nodiscard]] operators::FusedProgram only_needed(Ints& stored) const {
+  /// The steps that `stored` need, and their inputs, in the order in which these steps ask for them:
+  /// in whatever order a compiler evaluates the arguments of our calls, the text is the same.
+  operators::FusedProgram in_canonical_order(Ints& stored) {
     const operators::FusedProgram& all = steps_.program();
-    std::vector<bool> needed(all.size(), false);
-    for (const std::int64_t step : stored) needed[static_cast<std::size_t>(step)] = true;
-    for (std::size_t i = all.size(); i-- > 0;) {
-      for (int k = 0; needed[i] && k < operators::operand_count(all[i].kind); ++k) {
-        needed[all[i].operands[k]] = true;
-      }
-    }
     std::vector<std::int32_t> renamed(all.size(), -1);
+    std::vector<TensorRef> inputs;
     operators::FusedProgram steps;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!needed[i]) continue;
-      operators::FusedStep step = all[i];
-      for (int k = 0; k < operators::operand_count(step.kind); ++k) {
-        step.operands[k] = renamed[step.operands[k]];
+    const std::function<std::int32_t(std::int32_t)> visit = [&](std::int32_t old) {
+      if (renamed[old] >= 0) return renamed[old];
+      operators::FusedStep step = all[old];
+      if (step.kind == Kind::kInput) {
+        inputs.push_back(inputs_[step.operands[0]]);
+        step.operands[0] = static_cast<std::int32_t>(inputs.size() - 1);
       }
-      renamed[i] = static_cast<std::int32_t>(steps.size());
+      for (int k = 0; k < operators::operand_count(step.kind); ++k) {
+        step.operands[k] = visit(step.operands[k]);
+      }
       steps.push_back(step);
-    }
-    for (std::int64_t& step : stored) step = renamed[static_cast<std::size_t>(step)];
+      return renamed[old] = static_cast<std::int32_t>(steps.size() - 1);
+    };
+    for (std::int64_t& step : stored) step = visit(static_cast<std::int32_t>(step));
+    inputs_ = std::move(inputs);
     return steps;
   }
 
