@@ -154,9 +154,8 @@ TEST(FusedArithmetic, FusesElementwiseOperatorsOnlyWhereItIsAsked) {
 }
 
 TEST(EditedProgram, AnEditThatFindsNothingToFuseIsRefused) {
-  const ErrorInfo error = tests::error_of([&] {
-    (void)apply_edits(unaligned(true), {{.kind = plan::Edit::Kind::kFuseElementwise}});
-  });
+  const ErrorInfo error = tests::error_of(
+      [&] { (void)apply_edits(unaligned(true), {{.kind = plan::Edit::Kind::kFuseElementwise}}); });
   EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
   EXPECT_THAT(error.message, testing::HasSubstr("none to fuse"));
 }
