@@ -39,6 +39,7 @@ nlohmann::json json_of(const Comparison& comparison, const Options& options) {
           {"batches", options.batches},
           {"fused_losses", comparison.fused_losses},
           {"aligned_products", comparison.aligned_products},
+          {"fused_groups", comparison.fused_groups},
           {"loss", json_of(comparison.loss)},
           {"all_gradients", json_of(all_gradients(comparison))},
           {"gradients", gradients}};

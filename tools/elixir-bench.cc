@@ -94,15 +94,17 @@ Answer work(const Options& options, Context& context) {
   }
   if (options.into) request.into = hardware::load_hardware(*options.into);
   std::vector<program::Profile> profiles;
-  std::vector<schedule::FusedArithmetic> fused;  // what plans of arithmetic `fused` run
+  std::vector<schedule::FusedArithmetic> fused;  // what plans of the other arithmetics run
   profiles.reserve(options.operators.size());
-  fused.reserve(options.operators.size());
+  fused.reserve(2 * options.operators.size());
   for (const std::string& path : options.operators) {
     profiles.push_back(program::load_profile(path));
     replay::refuse_what_is_not_allowed(profiles.back().program, path);
     request.programs.push_back(&profiles.back().program);
-    fused.push_back(schedule::with_fused_arithmetic(profiles.back().program));
-    if (!fused.back().edits.empty()) request.programs.push_back(&fused.back().program);
+    for (const auto arithmetic : {plan::Arithmetic::kFused, plan::Arithmetic::kFusedElementwise}) {
+      fused.push_back(schedule::with_fused_arithmetic(profiles.back().program, arithmetic));
+      if (!fused.back().edits.empty()) request.programs.push_back(&fused.back().program);
+    }
   }
 
   if (const auto busy = measure::overload()) {

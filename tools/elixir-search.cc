@@ -303,8 +303,8 @@ int main(int argc, char** argv) {
         elixir::plan::kArithmetics,
         &request.arithmetic,
         "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
-        "aligned for tensor cores, which round differently; as-eager: LibTorch's operators alone, "
-        "bit for bit");
+        "aligned for tensor cores, which round differently; fused-elementwise: norms and "
+        "elementwise operators in groups, too; as-eager: LibTorch's operators alone, bit for bit");
     flags.choice("--moments",
                  elixir::plan::kMomentDTypes,
                  &request.moment_dtype,

@@ -31,7 +31,8 @@ program::Target target_of(c10::Device device) {
 }
 
 program::Program fused_program(const program::Program& captured, Align align) {
-  program::Program fused = schedule::with_fused_arithmetic(captured).program;
+  program::Program fused =
+      schedule::with_fused_arithmetic(captured, plan::Arithmetic::kFusedElementwise).program;
   if (align == Align::kWorthIt) return fused;
   std::vector<program::OperatorId> products;
   for (const program::Operator& op : fused.operators) {
@@ -132,6 +133,7 @@ Comparison compare(const std::string& path, const Options& options) {
   for (const program::Operator& op : fused.program().operators) {
     result.fused_losses += op.name == operators::kFusedLoss ? 1 : 0;
     result.aligned_products += operators::is_aligned_product(op.name) ? 1 : 0;
+    result.fused_groups += op.name == operators::kFused ? 1 : 0;
   }
   result.loss.name = "loss";
   for (const program::Parameter& parameter : fused.program().parameters) {

@@ -34,7 +34,7 @@ struct Options {
 struct Comparison {
   SquaredErrors loss;
   std::vector<SquaredErrors> gradients;  ///< in the program's order of parameters
-  int fused_losses = 0, aligned_products = 0;
+  int fused_losses = 0, aligned_products = 0, fused_groups = 0;
 };
 
 /// Throws what capture::capture() and ReplayCall throw, and std::runtime_error for a module that

@@ -34,6 +34,13 @@ inline constexpr std::string_view kAlignedProductWithBias = "elixir::addmm";
 ///   (self, mat2, row_stride) -> result
 inline constexpr std::string_view kAlignedBatchProduct = "elixir::bmm";
 
+/// Norms and elementwise operators in one (edit/fusion/fuse_elementwise.h). `program` is the text of a
+/// fused_program.h over tensors broadcast to `shape`. The steps `stored` are the results: first new
+/// ones, with dtypes (LibTorch's numbers) and strides, as many as `shape` has for each; a result
+/// with one value for each row has last stride 0 and last size 1. Then those that `updated` take.
+///   (inputs, updated, shape, program, stored, dtypes, strides) -> new results, updated
+inline constexpr std::string_view kFused = "elixir::fused";
+
 /// The ways of an activation that waits on the host between forward and backward (edit/offload.h).
 /// The bytes move on a copy stream, between an operator that begins a copy and one that ends it.
 /// Whoever runs the schedule copies; a replay by itself does not.
@@ -66,8 +73,8 @@ enum class Movement : std::uint8_t {
   return name == kAlignedProduct || name == kAlignedProductWithBias || name == kAlignedBatchProduct;
 }
 [[nodiscard]] constexpr bool is_own(std::string_view name) {
-  return name == kFusedLoss || name == kFusedLossBackward || is_aligned_product(name) ||
-         movement_of(name) != Movement::kNone;
+  return name == kFusedLoss || name == kFusedLossBackward || name == kFused ||
+         is_aligned_product(name) || movement_of(name) != Movement::kNone;
 }
 
 }  // namespace elixir::operators

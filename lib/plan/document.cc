@@ -182,9 +182,10 @@ Predicted read_predicted(const JsonCursor& cursor) {
   return predicted;
 }
 
-constexpr NameTable<Edit::Kind, 4> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
+constexpr NameTable<Edit::Kind, 5> kEditKinds{{{Edit::Kind::kRecompute, "recompute"},
                                                {Edit::Kind::kFuseLoss, "fuse-loss"},
                                                {Edit::Kind::kAlignProducts, "align-products"},
+                                               {Edit::Kind::kFuseElementwise, "fuse-elementwise"},
                                                {Edit::Kind::kOffload, "offload"}}};
 
 Json write_edit(const Edit& edit) {
@@ -210,6 +211,7 @@ Edit read_edit(const JsonCursor& entry) {
   edit.kind = entry.at("edit").choice(kEditKinds);
   switch (edit.kind) {
     case Edit::Kind::kFuseLoss:
+    case Edit::Kind::kFuseElementwise:
       entry.only_keys({"edit"});
       break;
     case Edit::Kind::kRecompute:
@@ -297,10 +299,14 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
 }  // namespace
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
-  const bool fuses = std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
-    return edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload;
-  });
-  return fuses ? Arithmetic::kFused : Arithmetic::kAsEager;
+  Arithmetic arithmetic = Arithmetic::kAsEager;
+  for (const Edit& edit : edits) {
+    if (edit.kind == Edit::Kind::kFuseElementwise) return Arithmetic::kFusedElementwise;
+    if (edit.kind != Edit::Kind::kRecompute && edit.kind != Edit::Kind::kOffload) {
+      arithmetic = Arithmetic::kFused;
+    }
+  }
+  return arithmetic;
 }
 
 Json to_json(const Plan& plan) {

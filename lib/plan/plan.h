@@ -82,12 +82,14 @@ struct Cache {
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
   /// loss works on the logits in place (edit/loss/fused_loss.h). Align products: `products` are split
-  /// into what tensor cores like and a small rest (edit/aligned_products.h). Offload: `storages` wait
-  /// on the host between forward and backward (edit/offload.h).
+  /// into what tensor cores like and a small rest (edit/aligned_products.h). Fuse elementwise: norms and
+  /// elementwise operators become groups (edit/fusion/fuse_elementwise.h). Offload: `storages` wait on
+  /// the host between forward and backward (edit/offload.h).
   enum class Kind : std::uint8_t {
     kRecompute,
     kFuseLoss,
     kAlignProducts,
+    kFuseElementwise,
     kOffload
   } kind = Kind::kRecompute;
   std::vector<program::StorageId> storages = {};   ///< of the program before this edit
@@ -96,16 +98,18 @@ struct Edit {
 };
 
 /// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
-/// the captured program gives them. Fused: some operators are Elixir's own and round differently.
-/// Within each, all plans of a program give the same bits.
-enum class Arithmetic : std::uint8_t { kAsEager, kFused };
-inline constexpr NameTable<Arithmetic, 2> kArithmetics{
-    {{Arithmetic::kAsEager, "as-eager"}, {Arithmetic::kFused, "fused"}}};
+/// the captured program gives them. Fused: losses and unaligned products are Elixir's own and round
+/// differently. Fused elementwise: norms and elementwise operators, too. Within each, all plans of a
+/// program give the same bits.
+enum class Arithmetic : std::uint8_t { kAsEager, kFused, kFusedElementwise };
+inline constexpr NameTable<Arithmetic, 3> kArithmetics{
+    {{Arithmetic::kAsEager, "as-eager"},
+     {Arithmetic::kFused, "fused"},
+     {Arithmetic::kFusedElementwise, "fused-elementwise"}}};
 [[nodiscard]] constexpr std::string_view name_of(Arithmetic arithmetic) {
   return kArithmetics.name_of(arithmetic);
 }
-/// Fused as soon as one edit changes arithmetic: any but recomputing
-/// and offloading.
+/// The one whose results the edits lead to: recomputing and offloading change none.
 [[nodiscard]] Arithmetic arithmetic_of(const std::vector<Edit>& edits);
 
 /// In what gradients are kept once those of all ranks are added up, which happens in fp32 and in

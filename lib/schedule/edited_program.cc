@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "edit/aligned_products.h"
+#include "edit/fusion/fuse_elementwise.h"
 #include "edit/loss/fused_loss.h"
 #include "edit/offload.h"
 #include "edit/recompute.h"
@@ -26,6 +27,17 @@ program::Program fused(const program::Program& program, std::size_t position) {
                 "edit {} fuses a loss, but the program has none that can be fused",
                 position)
         .note(fused.kept.front())
+        .help(kSearchAgain);
+  }
+  return std::move(fused.program);
+}
+
+program::Program fused_elementwise(const program::Program& program, std::size_t position) {
+  edit::FusedElementwise fused = edit::fuse_elementwise(program);
+  if (fused.groups == 0) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "edit {} fuses norms and elementwise operators, but the program has none to fuse",
+                position)
         .help(kSearchAgain);
   }
   return std::move(fused.program);
@@ -81,6 +93,9 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
       case plan::Edit::Kind::kAlignProducts:
         program = aligned(std::move(program), edits[i].products, i);
         break;
+      case plan::Edit::Kind::kFuseElementwise:
+        program = fused_elementwise(program, i);
+        break;
       case plan::Edit::Kind::kRecompute:
         program = recomputed(program, edits[i].storages, i);
         break;
@@ -92,7 +107,8 @@ program::Program apply_edits(program::Program program, const std::vector<plan::E
   return program;
 }
 
-FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
+FusedArithmetic with_fused_arithmetic(const program::Program& captured,
+                                      plan::Arithmetic arithmetic) {
   FusedArithmetic result;
   edit::FusedLoss loss = edit::fuse_loss(captured);
   if (loss.fused > 0) result.edits.push_back({.kind = plan::Edit::Kind::kFuseLoss});
@@ -106,6 +122,12 @@ FusedArithmetic with_fused_arithmetic(const program::Program& captured) {
   if (!products.empty()) {
     result.program = edit::align_products(std::move(result.program), products);
     result.edits.push_back({.kind = plan::Edit::Kind::kAlignProducts, .products = products});
+  }
+  if (arithmetic != plan::Arithmetic::kFusedElementwise) return result;
+  edit::FusedElementwise elementwise = edit::fuse_elementwise(result.program);
+  if (elementwise.groups > 0) {
+    result.program = std::move(elementwise.program);
+    result.edits.push_back({.kind = plan::Edit::Kind::kFuseElementwise});
   }
   return result;
 }

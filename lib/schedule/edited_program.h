@@ -13,7 +13,7 @@
 namespace elixir::schedule {
 
 /// `program` with `edits`, one after the other. Throws kInconsistentPlan when an edit names a
-/// storage or an operator that it cannot be made for, or fuses a loss that is not there.
+/// storage or an operator that it cannot be made for, or fuses what is not there.
 [[nodiscard]] program::Program apply_edits(program::Program program,
                                            const std::vector<plan::Edit>& edits);
 
@@ -21,13 +21,15 @@ namespace elixir::schedule {
 /// program that the plan was made for.
 [[nodiscard]] program::Program edited_program(program::Program program, const plan::Plan& plan);
 
-/// What arithmetic `fused` makes of a captured program.
+/// What an arithmetic makes of a captured program.
 struct FusedArithmetic {
   program::Program program;
   std::vector<plan::Edit> edits;  ///< that make `program`; empty: it is the captured one
   /// Why cross entropies stayed as captured, one sentence each (edit/loss/fused_loss.h).
   std::vector<std::string> losses_kept;
 };
-[[nodiscard]] FusedArithmetic with_fused_arithmetic(const program::Program& captured);
+/// `arithmetic`: kFused or kFusedElementwise.
+[[nodiscard]] FusedArithmetic with_fused_arithmetic(
+    const program::Program& captured, plan::Arithmetic arithmetic = plan::Arithmetic::kFused);
 
 }  // namespace elixir::schedule

@@ -78,7 +78,7 @@ Edited started(const program::Program& captured,
   if (arithmetic == plan::Arithmetic::kAsEager) {
     return {.edits = std::move(edits), .program = captured};
   }
-  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(captured);
+  schedule::FusedArithmetic fused = schedule::with_fused_arithmetic(captured, arithmetic);
   losses_kept = std::move(fused.losses_kept);
   edits.edits = std::move(fused.edits);
   return {.edits = std::move(edits), .program = std::move(fused.program)};

@@ -218,6 +218,27 @@ TEST_P(RuntimeOnGpu, AFusedLossAndAlignedProductsGiveTheSameBitsUnderEveryPlacem
   EXPECT_NEAR(value(fused.losses.front()), expected, 1e-2F * expected);
 }
 
+TEST_P(RuntimeOnGpu, FusedElementwiseOperatorsGiveTheSameBitsUnderEveryPlacement) {
+  const Outcome eager = model_->eager(run_, 1, {"device=cuda", "deterministic=1"});
+  model_->fuse_elementwise();
+  const Outcome fused = train(kAllOnDevice);
+  {
+    SCOPED_TRACE("everything on the host, norms and elementwise recomputed");
+    model_->recompute(edit::Recompute::kElementwise);
+    expect_same(train(kAllOnHost), fused);
+  }
+  model_->recompute(edit::Recompute::kBlocks);
+  {
+    SCOPED_TRACE("blocks recomputed");
+    expect_same(train(kOptimizerOnHost), fused);
+  }
+  const auto value = [](const std::string& bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits, nullptr, 16)));
+  };
+  const float expected = value(eager.losses.front());
+  EXPECT_NEAR(value(fused.losses.front()), expected, 1e-2F * expected);
+}
+
 TEST_P(RuntimeOnGpu, AccumulationAndClippingDoNotDependOnPlacement) {
   run_.optimizer.clip_norm = 0.5;
   const Outcome eager = model_->eager(run_, 4, {"device=cuda", "deterministic=1"});

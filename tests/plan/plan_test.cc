@@ -186,6 +186,10 @@ TEST(Plan, SaysWhichArithmeticItsEditsHave) {
   EXPECT_EQ(document["edits"][1], Json({{"edit", "align-products"}, {"products", {5, 8}}}));
   EXPECT_EQ(parsed(dump(document)).edits[0].kind, Edit::Kind::kFuseLoss);
   EXPECT_EQ(parsed(dump(document)).edits[1].products, (std::vector<program::OperatorId>{5, 8}));
+  plan.edits.push_back({.kind = Edit::Kind::kFuseElementwise});
+  EXPECT_EQ(to_json(plan)["arithmetic"], "fused-elementwise");
+  EXPECT_EQ(to_json(plan)["edits"][3], Json({{"edit", "fuse-elementwise"}}));
+  EXPECT_EQ(parsed(dump(to_json(plan))).edits[3].kind, Edit::Kind::kFuseElementwise);
   document["arithmetic"] = "as-eager";
   expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
   document.erase("arithmetic");  // an older plan
@@ -221,6 +225,9 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/edits", {{{"edit", "fuse"}, {"storages", {1}}}}, ErrorCode::kJsonBadValue},
            Case{"/edits", {{{"edit", "recompute"}}}, ErrorCode::kJsonMissingKey},
            Case{"/edits", {{{"edit", "fuse-loss"}, {"storages", {1}}}}, ErrorCode::kJsonUnknownKey},
+           Case{"/edits",
+                {{{"edit", "fuse-elementwise"}, {"storages", {1}}}},
+                ErrorCode::kJsonUnknownKey},
            Case{"/edits", {{{"edit", "recompute"}, {"storages", {-1}}}}, ErrorCode::kJsonBadValue},
            Case{"/edits", {{{"edit", "align-products"}}}, ErrorCode::kJsonMissingKey},
            Case{"/edits", {{{"edit", "offload"}, {"storages", {1}}}}, ErrorCode::kJsonMissingKey},

@@ -308,6 +308,33 @@ TEST_P(BitwiseLaw, AlignedProductsGiveTheSameBitsUnderEveryPlacement) {
   EXPECT_NEAR(float_of(aligned.losses.front()), expected, (half ? 1e-2F : 1e-5F) * expected);
 }
 
+TEST_P(BitwiseLaw, FusedElementwiseOperatorsGiveTheSameBitsUnderEveryPlacement) {
+  run_.steps = 3;
+  const Outcome eager = model_->eager(run_, 1);
+  const std::int64_t unfused_bytes = model_->plan(kAllOnDevice).predicted.peak_allocated_bytes;
+  model_->fuse_elementwise();
+  const auto& operators = model_->program().operators;
+  EXPECT_TRUE(std::any_of(operators.begin(), operators.end(), [](const program::Operator& op) {
+    return op.name == operators::kFused;
+  }));
+  const Outcome fused = train(kAllOnDevice);
+  EXPECT_LE(predicted_.peak_allocated_bytes, unfused_bytes);
+  {
+    SCOPED_TRACE("everything on the host, blocks recomputed");
+    model_->recompute(edit::Recompute::kBlocks);
+    expect_same(train(kAllOnHost), fused);
+  }
+  {
+    SCOPED_TRACE("norms and elementwise recomputed, the rest offloaded");
+    model_->recompute(edit::Recompute::kElementwise);
+    model_->offload(2, 0);
+    expect_same(train(kOptimizerOnHost), fused);
+  }
+  const float expected = float_of(eager.losses.front());
+  const bool half = GetParam().model.find("bf16") != std::string::npos;
+  EXPECT_NEAR(float_of(fused.losses.front()), expected, (half ? 1e-2F : 1e-5F) * expected);
+}
+
 /// A gradient that is one rounding of 16 bits away from eager's may round to the next value.
 TEST_P(BitwiseLaw, GradientsOfAFusedLossAreCloseToThoseOfEagerAutograd) {
   run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient

@@ -55,6 +55,7 @@ TEST_P(FusedErrors, AreNoLargerThanThoseOfEager) {
   const Comparison comparison = compare(runtime::model_path(GetParam().model), options);
   EXPECT_EQ(comparison.fused_losses, 1);
   EXPECT_GT(comparison.aligned_products, 0);
+  EXPECT_GT(comparison.fused_groups, 0);
   const SquaredErrors all = all_gradients(comparison);
   EXPECT_GT(rms(all, all.eager), 0);
   const bool half = GetParam().model.find("bf16") != std::string::npos;

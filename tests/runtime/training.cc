@@ -104,6 +104,10 @@ void TestModel::fuse_loss() {
   edit({.kind = plan::Edit::Kind::kFuseLoss});
 }
 
+void TestModel::fuse_elementwise() {
+  edit({.kind = plan::Edit::Kind::kFuseElementwise});
+}
+
 void TestModel::align_products() {
   std::vector<program::OperatorId> products;
   for (const program::Operator& op : running_.operators) {

@@ -80,6 +80,8 @@ class TestModel {
   void fuse_loss();
   /// The same with all products aligned that can be, worth it or not.
   void align_products();
+  /// The same with norms and elementwise operators in groups.
+  void fuse_elementwise();
   [[nodiscard]] TensorSource weights() const;
   /// Micro-batches from `first` on.
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches, int first = 0) const;

@@ -132,6 +132,34 @@ TEST(FusedArithmetic, WithoutAnythingToFuseIsTheCapturedProgram) {
   EXPECT_EQ(program::fingerprint(result.program), program::fingerprint(captured()));
 }
 
+/// exp and neg, one after the other.
+program::Program elementwise() {
+  fakes::ProgramBuilder builder;
+  const program::TensorRef x = builder.input("x", {8, 64}, program::DType::kFloat32);
+  const program::TensorRef e = builder.call("aten::exp", {x}, {8, 64});
+  const program::TensorRef n = builder.call("aten::neg", {e}, {8, 64});
+  (void)builder.call("aten::mm", {n, n}, {8, 8});
+  return builder.build();
+}
+
+TEST(FusedArithmetic, FusesElementwiseOperatorsOnlyWhereItIsAsked) {
+  EXPECT_THAT(with_fused_arithmetic(elementwise()).edits, testing::IsEmpty());
+  const FusedArithmetic result =
+      with_fused_arithmetic(elementwise(), plan::Arithmetic::kFusedElementwise);
+  ASSERT_EQ(result.edits.size(), 1U);
+  EXPECT_EQ(result.edits[0].kind, plan::Edit::Kind::kFuseElementwise);
+  EXPECT_EQ(result.program.operators.size(), 2U);
+  EXPECT_EQ(program::fingerprint(apply_edits(elementwise(), result.edits)),
+            program::fingerprint(result.program));
+}
+
+TEST(EditedProgram, AnEditThatFindsNothingToFuseIsRefused) {
+  const ErrorInfo error = tests::error_of(
+      [&] { (void)apply_edits(unaligned(true), {{.kind = plan::Edit::Kind::kFuseElementwise}}); });
+  EXPECT_EQ(error.code, ErrorCode::kInconsistentPlan);
+  EXPECT_THAT(error.message, testing::HasSubstr("none to fuse"));
+}
+
 TEST(EditedProgram, AnEditOfWhatIsNoProductNamesIt) {
   const program::Program program = unaligned(true);
   for (const program::OperatorId op : {1, -1, 77}) {

@@ -292,6 +292,8 @@ std::string fusion_of(const plan::Plan& plan) {
       parts.emplace_back("the loss makes no fp32 copy of its logits");
     } else if (edit.kind == plan::Edit::Kind::kAlignProducts) {
       parts.push_back(fmt::format("products aligned: {}", edit.products.size()));
+    } else if (edit.kind == plan::Edit::Kind::kFuseElementwise) {
+      parts.emplace_back("norms and elementwise operators in groups");
     }
   }
   return fmt::format("{}", fmt::join(parts, "; "));
