@@ -23,7 +23,9 @@ class Follower {
       : inputs_(inputs), options_(options), control_(*options.ranks.control) {}
 
   void run() {
-    begin(receive(control_));
+    const RankCommand first = receive(control_);
+    if (first.call == RankCall::kEnd) return;  // a dry run, or too little memory
+    begin(first);
     for (;;) {
       const RankCommand command = receive(control_);
       if (command.call == RankCall::kEnd) return;

@@ -19,6 +19,8 @@ LedTrainer::LedTrainer(const RunInputs& inputs,
 }
 
 LedTrainer::~LedTrainer() {
+  // When this rank fails, the others fail too, and hear why by the signs of life.
+  if (std::uncaught_exceptions() > exceptions_) return;
   try {
     tell({.call = RankCall::kEnd});
   } catch (const std::exception&) {  // they are gone already

@@ -14,6 +14,10 @@ struct Wire {
 
 }  // namespace
 
+void end_followers(const runtime::Ranks& ranks) {
+  if (ranks.control != nullptr) send({.call = RankCall::kEnd}, *ranks.control);
+}
+
 void send(const RankCommand& command, runtime::Communicator& control) {
   Wire wire{.call = static_cast<std::int32_t>(command.call),
             .part = static_cast<std::int32_t>(command.part),
