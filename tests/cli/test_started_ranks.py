@@ -4,7 +4,7 @@
 network namespaces of the test's own (that needs root; it is skipped elsewhere)."""
 import json
 import os
-import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -236,7 +236,7 @@ class BadInput(StartedTest):
         self.assertIn("rank 0 lost rank 1 of 2: it failed: EX0201", said)
 
 
-class TwoHosts(StartedTest):
+class OnTwoHosts(StartedTest):
     """Ranks 0 and 1 on host a, rank 2 on host b."""
 
     @classmethod
@@ -247,12 +247,14 @@ class TwoHosts(StartedTest):
             raise unittest.SkipTest("network namespaces cannot be made here")
         super().setUpClass()
 
-    def start_all(self, plan="tight-3", **flags):
+    def start_all(self, plan="tight-3", environment=None, **flags):
         for rank, host, local_rank, local_world in ((0, "a", 0, 2), (1, "a", 1, 2), (2, "b", 0, 1)):
             variables = self.torchrun(rank, 3, LOCAL_RANK=local_rank, LOCAL_WORLD_SIZE=local_world,
                                       MASTER_ADDR=Hosts.addresses["a"])
-            self.start_rank(variables, *self.flags(plan, **flags), command=self.hosts.enter(host))
+            self.start_rank(variables, *self.flags(plan, **flags), command=self.hosts.enter(host), **(environment or {}))
 
+
+class TwoHosts(OnTwoHosts):
     def start_run(self):
         self.start_all(steps=1_000_000, checkpoint_every=10)
         self.await_steps(15)
@@ -328,5 +330,59 @@ class TwoHosts(StartedTest):
         self.all_end(3, "error[EX0605]", "rank 2 of 3 on host-b: nobody answers at 10.77.0.1", timeout=20)
 
 
+class HurtAnywhere(OnTwoHosts):
+    """A rank is killed, stopped or unplugged at a random time, and the run goes on."""
+
+    times = 2
+
+    def hurt(self, how, victim):
+        """What undoes it."""
+        if how == "unplug":
+            self.hosts.unplug()
+            return self.hosts.plug
+        self.ranks[victim].send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+        return self.ranks[victim].kill
+
+    def hurt_run(self, chosen, how, name, calm_s):
+        self.ranks.clear()
+        self.port = free_port()
+        self.start_all(steps=40, checkpoint_every=4, output=name, environment={"ELIXIR_CONNECT_SECONDS": "5"})
+        time.sleep(chosen.uniform(0, 1.1 * calm_s))
+        victim = 2 if how == "unplug" else chosen.randrange(3)
+        undo = self.hurt(how, victim)
+        self.addCleanup(undo)
+        for rank, process in enumerate(self.ranks):
+            if rank == victim and how != "unplug":
+                continue
+            code, said = self.end(process, 30)
+            self.assertIn(code, (0, 3, 4), said)
+            if code != 0:
+                self.assertEqual(said.count("error["), 1, said)
+                if rank != victim:
+                    self.assertRegex(said, rf"rank(s \d+,)? {victim}\b|nobody answers|cannot reach", said)
+        undo()
+        for process in self.ranks:
+            process.wait(30)
+
+    def test_runs_go_on_with_the_same_bits(self):
+        chosen = random.Random(self.times)
+        began = time.monotonic()
+        calm = self.exported(*self.flags("tight-3", steps=40, output="calm"), name="calm.safetensors")
+        calm_s = time.monotonic() - began
+        for time_ in range(self.times):
+            how = ("kill", "unplug", "stop")[time_ % 3] if self.times > 2 else "kill"
+            name = f"hurt-{time_}"
+            with self.subTest(time=time_, how=how):
+                self.hurt_run(chosen, how, name, calm_s)
+                if (self.directory / name / "config.json").exists():
+                    again = ["--resume", name]
+                else:
+                    again = self.flags("tight-3", steps=40, output=name, force=True)
+                self.assertEqual(self.exported(*again, name=f"{name}.safetensors"), calm)
+
+
 if __name__ == "__main__":
+    # meson test cli-started-ranks --test-args 100: so many times.
+    if len(sys.argv) > 1 and sys.argv[-1].isdigit():
+        HurtAnywhere.times = int(sys.argv.pop())
     unittest.main()

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -176,6 +176,19 @@ TEST_F(Signs, WhoEndsBecauseOfAnotherNamesThatOne) {
   const std::string accused = await_lost(1);
   EXPECT_EQ(accused.find("rank 0 took this one, rank 1 of 3, for lost: it has ended"), 0U)
       << accused;
+}
+
+TEST_F(Signs, OneThatCannotEndByItselfIsEndedWhenOthersHaveGivenItUp) {
+  for (int rank = 0; rank < kWorld; ++rank) start(rank);
+  std::promise<std::string> overdue;
+  beats[2]->when_overdue([&](const std::string& loss) { overdue.set_value(loss); },
+                         milliseconds(200));
+  std::future<std::string> loss = overdue.get_future();
+  EXPECT_EQ(loss.wait_for(milliseconds(500)), std::future_status::timeout) << "nobody is lost";
+  static_cast<void>(beats[0]->loss_of(2, "no progress for 10 s"));
+  ASSERT_EQ(loss.wait_for(milliseconds(3000)), std::future_status::ready);
+  EXPECT_EQ(loss.get().find("rank 0 took this one, rank 2 of 3, for lost: no progress for 10 s"),
+            0U);
 }
 
 TEST_F(Signs, WhatARankSaysBeforeItFailsIsTold) {

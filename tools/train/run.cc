@@ -25,8 +25,8 @@
 #include "tools/train/ranks/variables.h"
 #include "tools/train/run_options.h"
 #include "tools/train/screen.h"
-#include "train/run/last_tasks.h"
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/last_tasks.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/resume.h"
 #include "train/run/training_run.h"
 
@@ -100,6 +100,7 @@ void train_with_ranks(const Preparation& prepared,
                       Context& context) {
   train::RunOptions wanted = run_options(prepared.options, ways.ranks(), context);
   wanted.cpu_threads = cpu_threads;
+  end_when_overdue(ways);
   try {
     train_with(prepared, std::move(wanted), screen, context);
   } catch (const Error& error) {

@@ -75,8 +75,28 @@ void Heartbeat::run() {
         listen(static_cast<int>(rank), peer);
       }
     }
+    check_overdue();
     std::this_thread::sleep_for(kBetweenBeats);
   }
+}
+
+void Heartbeat::when_overdue(std::function<void(const std::string& loss)> action,
+                             std::chrono::milliseconds patience) {
+  const std::scoped_lock lock(mutex_);
+  when_overdue_ = std::move(action);
+  overdue_patience_ = patience;
+}
+
+void Heartbeat::check_overdue() {
+  std::function<void(const std::string& loss)> action;
+  std::string loss;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!when_overdue_ || !told_ || Clock::now() - told_at_ < overdue_patience_) return;
+    action = std::exchange(when_overdue_, nullptr);
+    loss = text_of_loss(*told_);
+  }
+  action(loss);
 }
 
 void Heartbeat::send(Peer& peer, char kind, const void* data, std::size_t bytes) const {
@@ -138,6 +158,7 @@ void Heartbeat::take_message(int rank, char kind, const std::string& data) {
       std::int32_t lost = -1;
       if (told_ || data.size() < sizeof lost) return;
       std::memcpy(&lost, data.data(), sizeof lost);
+      told_at_ = Clock::now();
       told_ = Loss{lost, data.substr(sizeof lost), rank};
       return;
     }

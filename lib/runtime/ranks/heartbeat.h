@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -38,6 +39,10 @@ class Heartbeat {
   /// The connection to `peer` has failed, because of `why`. Waits a moment for what other ranks say of
   /// it, tells them, and says which rank is lost and why.
   [[nodiscard]] std::string loss_of(int peer, const std::string& why) const;
+  /// Calls `action` once, from a thread of its own, when others have said that a rank is lost and this
+  /// process still lives after `patience`: then it cannot end by itself, and may be the one that hangs.
+  void when_overdue(std::function<void(const std::string& loss)> action,
+                    std::chrono::milliseconds patience);
   /// Lets the other ranks know why this one will end.
   void say_failure(const std::string& why) const;
 
@@ -58,6 +63,7 @@ class Heartbeat {
     int told_by = -1;  ///< -1: noticed here
   };
   void run();
+  void check_overdue();
   void send(Peer& peer, char kind, const void* data, std::size_t bytes) const;
   void flush(Peer& peer) const;
   void listen(int rank, Peer& peer);
@@ -71,7 +77,10 @@ class Heartbeat {
   const TaskRecorder* recorder_;
   std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
-  mutable std::vector<Peer> peers_;    ///< by rank
+  mutable std::vector<Peer> peers_;  ///< by rank
+  std::function<void(const std::string& loss)> when_overdue_;
+  std::chrono::milliseconds overdue_patience_{0};
+  Clock::time_point told_at_;
   std::optional<Loss> told_;           ///< by another rank
   mutable std::optional<Loss> tells_;  ///< what this rank has told
   std::atomic<bool> ends_{false};

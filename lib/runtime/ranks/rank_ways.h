@@ -4,8 +4,11 @@
 // Owns everything between this rank and the others: two ways and signs of life, and what those tell of
 // this rank's tasks. It ends before its process does, so that the others see that.
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/ranks/communicator.h"
@@ -22,6 +25,11 @@ class RankWays {
     return {.steps = steps_.get(), .control = control_.get(), .recorder = recorder_.get()};
   }
   [[nodiscard]] const TaskRecorder& recorder() const { return *recorder_; }
+  /// See Heartbeat::when_overdue().
+  void when_overdue(std::function<void(const std::string& loss)> action,
+                    std::chrono::milliseconds patience) const {
+    heartbeat_->when_overdue(std::move(action), patience);
+  }
   /// Lets the other ranks know why this one ends, unless it ends because of another.
   void say_failure(const std::string& why) const { heartbeat_->say_failure(why); }
 

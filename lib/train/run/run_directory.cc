@@ -19,7 +19,7 @@
 
 #include "core/error.h"
 #include "core/file_error.h"
-#include "train/run/last_tasks.h"
+#include "train/run/ranks/last_tasks.h"
 
 namespace elixir::train {
 namespace {

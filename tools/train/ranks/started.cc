@@ -23,8 +23,8 @@
 #include "tools/train/ranks/identity.h"
 #include "tools/train/ranks/variables.h"
 #include "tools/train/run_options.h"
-#include "train/run/follower.h"
-#include "train/run/last_tasks.h"
+#include "train/run/ranks/follower.h"
+#include "train/run/ranks/last_tasks.h"
 
 namespace elixir::tools {
 namespace {
@@ -87,6 +87,7 @@ Answer follow(TrainOptions options,
               const MetRanks* met,
               Context& context) {
   options.dry_run = true;  // the run directory is rank 0's
+  end_when_overdue(ways);
   std::string run_directory;
   try {
     run_directory = find_place(options, context).path;
@@ -99,6 +100,18 @@ Answer follow(TrainOptions options,
     throw;
   }
   return Answer::kYes;
+}
+
+void end_when_overdue(const runtime::RankWays& ways) {
+  ways.when_overdue(
+      [](const std::string& loss) {
+        const std::string text = fmt::format("error[{}]: {}; this process did not end by itself\n",
+                                             code_text(ErrorCode::kRankLost),
+                                             loss);
+        static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+        ::_exit(exit_code_of(ErrorCode::kRankLost));
+      },
+      std::chrono::seconds(30));
 }
 
 void tell_others(const Error& error, const runtime::RankWays& ways) {

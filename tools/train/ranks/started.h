@@ -40,6 +40,9 @@ void check_met(const MetRanks& met, const TrainOptions& options, const TrainInpu
 /// Lets the others hear why this rank ends, unless they find it by themselves.
 void tell_others(const Error& error, const runtime::RankWays& ways);
 
+/// A rank that hangs cannot end as the others do. When they have given it up, this ends it.
+void end_when_overdue(const runtime::RankWays& ways);
+
 /// What this rank leaves when it fails: the others hear why, and its last tasks are written down.
 void leave_traces(const Error& error,
                   const runtime::RankWays& ways,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/follower.h"
+#include "train/run/ranks/follower.h"
 
 #include <deque>
 #include <optional>
@@ -11,7 +11,7 @@
 
 #include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/training_state.h"
 
 namespace elixir::train {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 
 namespace elixir::train {
 namespace {

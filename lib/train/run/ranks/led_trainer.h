@@ -10,7 +10,7 @@
 #include <string>
 
 #include "runtime/trainer.h"
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 
 #include <exception>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/last_tasks.h"
+#include "train/run/ranks/last_tasks.h"
 
 #include <exception>
 #include <filesystem>
