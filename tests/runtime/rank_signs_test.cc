@@ -36,6 +36,12 @@ Task task(int id, TaskKind kind, Stream stream, int chunk = -1) {
 const Task kCompute = task(4, TaskKind::kCompute, Stream::kCompute);
 const Task kReduce = task(5, TaskKind::kReduce, Stream::kCollective, 3);
 
+/// A task of step 1: then step 3 is not one of the first.
+void begin_training(TaskRecorder& recorder) {
+  recorder.begin(1, kReduce);
+  recorder.end(kReduce);
+}
+
 TEST(TaskRecorder, SaysWhatComputesBeforeWhatWaits) {
   TaskRecorder recorder;
   EXPECT_EQ(text_of(recorder.position()), "before its first step");
@@ -69,6 +75,7 @@ TEST(TaskRecorder, KeepsTheLastTasksAndThoseThatRun) {
 
 TEST(TaskRecorder, TakesATaskForStuckAfterItsTimeUnlessItWaits) {
   TaskRecorder recorder(milliseconds(20));
+  begin_training(recorder);
   recorder.begin(3, kReduce);
   std::this_thread::sleep_for(milliseconds(40));
   EXPECT_FALSE(recorder.position().is_stuck());
@@ -82,7 +89,7 @@ TEST(TaskRecorder, TakesATaskForStuckAfterItsTimeUnlessItWaits) {
 
 TEST(TaskRecorder, LetsTheFirstStepsTakeLonger) {
   TaskRecorder recorder(milliseconds(0));
-  recorder.begin(2, kCompute);
+  recorder.begin(200, kCompute);  // of a run that goes on
   std::this_thread::sleep_for(milliseconds(5));
   EXPECT_FALSE(recorder.position().is_stuck());
 }
@@ -147,6 +154,8 @@ TEST_F(Signs, OneThatIsSilentIsNamed) {
 
 TEST_F(Signs, OneWhoseTaskRunsForTooLongIsNamedThoughItBeats) {
   TaskRecorder impatient(milliseconds(50));
+  for (TaskRecorder* recorder : {&recorders[0], &recorders[1], &impatient})
+    begin_training(*recorder);
   for (int rank = 0; rank < 2; ++rank) start(rank);
   impatient.begin(5, kCompute);
   beats[2] = std::make_unique<Heartbeat>(sockets[2], &impatient);
@@ -158,8 +167,7 @@ TEST_F(Signs, OneWhoseTaskRunsForTooLongIsNamedThoughItBeats) {
 TEST_F(Signs, OneWhoseTaskRunsForLongIsNotNamedWhileAnotherIsBehind) {
   TaskRecorder impatient(milliseconds(50));
   for (int rank = 0; rank < 2; ++rank) start(rank);
-  impatient.begin(5, kReduce);
-  impatient.end(kReduce);
+  begin_training(impatient);
   impatient.begin(5, kCompute);
   beats[2] = std::make_unique<Heartbeat>(sockets[2], &impatient);
   std::this_thread::sleep_for(milliseconds(500));

@@ -41,6 +41,7 @@ std::int64_t TaskRecorder::now_ns() const {
 
 void TaskRecorder::begin(std::int64_t step, const schedule::Task& task) {
   const std::scoped_lock lock(mutex_);
+  if (first_step_ == 0) first_step_ = step;
   step_ = std::max(step_, step);
   running_[static_cast<std::size_t>(task.stream)] = TaskRecord{
       .step = step,
@@ -55,14 +56,14 @@ void TaskRecorder::begin(std::int64_t step, const schedule::Task& task) {
 void TaskRecorder::end(const schedule::Task& task) {
   const std::scoped_lock lock(mutex_);
   auto& running = running_[static_cast<std::size_t>(task.stream)];
-  if (!running) return;
+  ++tasks_ended_;
+  if (!running || running->task != task.id) return;
   running->end_ns = now_ns();
   if (!waits_for_ranks(*running)) {
     longest_ns_ = std::max(longest_ns_, *running->end_ns - running->begin_ns);
   }
   ended_.push_back(*std::exchange(running, std::nullopt));
   if (ended_.size() > kKept) ended_.pop_front();
-  ++tasks_ended_;
 }
 
 RankPosition TaskRecorder::position() const {
@@ -87,7 +88,7 @@ RankPosition TaskRecorder::position() const {
   position.waits = waits_for_ranks(*chosen) ? 1 : 0;
   position.running_ms = (now_ns() - chosen->begin_ns) / kNsOfMs;
   position.allowed_ms = patience_.count() + std::max(predicted_step_ns_, 4 * longest_ns_) / kNsOfMs;
-  if (chosen->step <= 2) position.allowed_ms += milliseconds(kFirstSteps).count();
+  if (chosen->step < first_step_ + 2) position.allowed_ms += milliseconds(kFirstSteps).count();
   return position;
 }
 

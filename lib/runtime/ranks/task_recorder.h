@@ -51,7 +51,7 @@ class TaskRecorder {
   static constexpr std::size_t kKept = 256;
 
   /// A task may run for `patience`, and for what the plan predicts for a step, or four times as long
-  /// as any before it. The first two steps load kernels: kFirstSteps more.
+  /// as any before it. The first two steps of a process load kernels: kFirstSteps more.
   explicit TaskRecorder(std::chrono::milliseconds patience = std::chrono::seconds(10));
   static constexpr std::chrono::seconds kFirstSteps{120};
   void set_predicted_step(double step_ns);
@@ -72,7 +72,8 @@ class TaskRecorder {
   mutable std::mutex mutex_;
   std::array<std::optional<TaskRecord>, schedule::kStreamCount> running_;  ///< by stream
   std::deque<TaskRecord> ended_;
-  std::int64_t step_ = 0, tasks_ended_ = 0, longest_ns_ = 0, predicted_step_ns_ = 0;
+  std::int64_t first_step_ = 0, step_ = 0, tasks_ended_ = 0, longest_ns_ = 0,
+               predicted_step_ns_ = 0;
 };
 
 }  // namespace elixir::runtime
