@@ -17,7 +17,18 @@ int main(int argc, char** argv) {
                     "train on the .txt and .py files below text/"},
                    {"elixir-train --resume run", "go on after an interruption"},
                    {"elixir-train --plan plan.json --model gpt2.pt --data text/ --dry-run",
-                    "check everything and show the prediction"}};
+                    "check everything and show the prediction"},
+                   {"torchrun --nnodes 2 --nproc-per-node 8 --no-python elixir-train ...",
+                    "on every machine, with a plan for 16 GPUs"}};
+  info.details =
+      "A plan for several GPUs is trained by as many processes. elixir-train starts them itself, "
+      "on "
+      "this machine, unless torchrun (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, "
+      "MASTER_PORT) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS and others) has started one "
+      "process "
+      "for each. Those read plan, model and data on their own machine; rank 0 alone prints and "
+      "writes "
+      "the run directory. They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS.";
   info.output = {"RUN_DIR", "run directory to make", "MODEL.run"};
   info.declare = [&](elixir::tools::Flags& flags) { declare_train_flags(flags, options); };
   info.versions = [] {

@@ -31,6 +31,8 @@ enum class ErrorCode : int {
   kConflictingFlags = 104,
   kUnexpectedArgument = 105,
   kBadAllocatorConfig = 106,
+  kRanksContradict = 107,
+  kRanksDiffer = 108,
   // 02 files and documents
   kFileNotFound = 201,
   kFileUnreadable = 202,
@@ -73,6 +75,7 @@ enum class ErrorCode : int {
   kMachineTooSmall = 602,
   kWrongMachineKind = 603,
   kMissingFeature = 604,
+  kRanksCannotConnect = 605,
   // 07 failed at run time
   kOutOfMemory = 701,
   kDiskFull = 702,

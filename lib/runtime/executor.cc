@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "runtime/micro_batch_seed.h"
+#include "runtime/ranks/task_recorder.h"
 #include "runtime/state/element.h"
 
 namespace elixir::runtime {
@@ -313,6 +314,17 @@ std::vector<float> Executor::losses() const {
   return values;
 }
 
+void Executor::run(const Task& task, Device::Body body) {
+  TaskRecorder* recorder = parts_.ranks.recorder;
+  if (recorder == nullptr) return parts_.device.issue(task, std::move(body));
+  parts_.device.issue(
+      task, [recorder, step = step_, &task, body = std::move(body)](StreamOperations& operations) {
+        recorder->begin(step, task);
+        body(operations);
+        recorder->end(task);
+      });
+}
+
 void Executor::issue(const Task& task) {
   switch (task.kind) {
     case TaskKind::kLoadInputs:
@@ -336,10 +348,9 @@ void Executor::issue(const Task& task) {
       return issue_copy(
           task, parts_.buffers.at(task.destination), parts_.buffers.at(task.source), task.bytes);
     case TaskKind::kGatherSums:
-      return parts_.device.issue(task,
-                                 [optimizer = parts_.optimizer](StreamOperations& operations) {
-                                   optimizer->gather_sums(operations);
-                                 });
+      return run(task, [optimizer = parts_.optimizer](StreamOperations& operations) {
+        optimizer->gather_sums(operations);
+      });
     case TaskKind::kShareBuffers:
       return issue_share_buffers(task);
     case TaskKind::kEvict: {
@@ -347,7 +358,7 @@ void Executor::issue(const Task& task) {
       unbind_chunk(task.chunk);
       void* block = parts_.buffers.at(task.source);
       const std::int64_t bytes = parts_.poison ? schedule_.buffers[task.source].bytes : 0;
-      return parts_.device.issue(task, [block, bytes](StreamOperations& operations) {
+      return run(task, [block, bytes](StreamOperations& operations) {
         if (bytes > 0) operations.poison(block, bytes);
       });
     }
@@ -358,10 +369,9 @@ void Executor::issue(const Task& task) {
     case TaskKind::kGradientNorm:
       return issue_norm(task);
     case TaskKind::kClip:
-      return parts_.device.issue(task,
-                                 [optimizer = parts_.optimizer](StreamOperations& operations) {
-                                   optimizer->clip(operations);
-                                 });
+      return run(task, [optimizer = parts_.optimizer](StreamOperations& operations) {
+        optimizer->clip(operations);
+      });
     case TaskKind::kMoveGradients:
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
@@ -400,8 +410,7 @@ void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
 
 void Executor::issue_copy(const Task& task, void* to, const void* from, std::int64_t bytes) {
   count_copy(task.stream, bytes);
-  parts_.device.issue(
-      task, [to, from, bytes](StreamOperations& operations) { operations.copy(to, from, bytes); });
+  run(task, [to, from, bytes](StreamOperations& operations) { operations.copy(to, from, bytes); });
 }
 
 void Executor::issue_inputs(const Task& task) {
@@ -419,14 +428,14 @@ void Executor::issue_inputs(const Task& task) {
                       ref.bytes()});
     count_copy(task.stream, ref.bytes());
   }
-  parts_.device.issue(task, [copies](StreamOperations& operations) {
+  run(task, [copies](StreamOperations& operations) {
     for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
   });
 }
 
 void Executor::issue_compute(const Task& task) {
   replay::StorageTable& table = tables_[task.micro_batch];
-  parts_.device.issue(task, [&](StreamOperations&) {
+  run(task, [&](StreamOperations&) {
     for (const program::StorageId id : task.releases) table[id] = c10::Storage();
     if (!seeded_[task.micro_batch]) {
       seeded_[task.micro_batch] = true;
@@ -466,7 +475,7 @@ void Executor::issue_store_gradient(const Task& task) {
                      layout.first_element * program::element_bytes(gradient.dtype));
   if (sums.sums == nullptr) return issue_copy(task, to, from, gradient.bytes());
   const kernels::Element type = element_of(gradient.dtype);
-  parts_.device.issue(task, [to, from, type, n, sums](StreamOperations& operations) {
+  run(task, [to, from, type, n, sums](StreamOperations& operations) {
     operations.copy_and_sum_squares(to, from, type, n, sums);
   });
 }
@@ -482,7 +491,7 @@ void Executor::issue_gather(const Task& task) {
   const void* own = task.source >= 0 ? parts_.buffers.at(task.source)
                                      : advance(block, parts_.ranks.rank() * bytes);
   under_way_.back().traffic.collective_bytes += task.bytes;
-  parts_.device.issue(task, [block, own, bytes](StreamOperations& operations) {
+  run(task, [block, own, bytes](StreamOperations& operations) {
     operations.all_gather(block, own, bytes);
   });
   bind_chunk(task.chunk, block);
@@ -523,8 +532,7 @@ void Executor::issue_reduce(const Task& task) {
   std::vector<OptimizerPass::Part> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
   under_way_.back().traffic.collective_bytes += task.bytes;
-  parts_.device.issue(
-      task,
+  run(task,
       [exchange, block, bytes, sum, squares = std::move(squares)](StreamOperations& operations) {
         operations.all_to_all(exchange, block, bytes);
         operations.sum_parts(sum);
@@ -540,11 +548,10 @@ void Executor::issue_accumulate_shard(const Task& task) {
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
   std::vector<OptimizerPass::Part> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
-  parts_.device.issue(
-      task, [sum, landed, n, how, squares = std::move(squares)](StreamOperations& operations) {
-        operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
-        sum_squares(operations, sum, kernels::Element::kFloat32, squares);
-      });
+  run(task, [sum, landed, n, how, squares = std::move(squares)](StreamOperations& operations) {
+    operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
+    sum_squares(operations, sum, kernels::Element::kFloat32, squares);
+  });
 }
 
 void Executor::issue_share_buffers(const Task& task) {
@@ -558,7 +565,7 @@ void Executor::issue_share_buffers(const Task& task) {
     const c10::Storage& storage = storage_of(buffer);
     shared.push_back({storage.mutable_data(), static_cast<std::int64_t>(storage.nbytes())});
   }
-  parts_.device.issue(task, [shared = std::move(shared)](StreamOperations& operations) {
+  run(task, [shared = std::move(shared)](StreamOperations& operations) {
     for (const Shared& buffer : shared) operations.broadcast(0, buffer.memory, buffer.bytes);
   });
 }
@@ -581,7 +588,7 @@ void Executor::issue_accumulate(const Task& task,
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
   const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
   const auto n = static_cast<std::size_t>(layout.elements);
-  parts_.device.issue(task, [sum, gradient, type, n, how, sums](StreamOperations& operations) {
+  run(task, [sum, gradient, type, n, how, sums](StreamOperations& operations) {
     operations.accumulate(sum, gradient, type, n, how, sums);
   });
 }
@@ -591,7 +598,7 @@ void Executor::issue_norm(const Task& task) {
   const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
   const auto n = static_cast<std::size_t>(parts_.layouts[task.parameter].elements);
   const kernels::BlockSums sums = parts_.optimizer->sums_of(task.parameter);
-  parts_.device.issue(task, [gradient, type, n, sums](StreamOperations& operations) {
+  run(task, [gradient, type, n, sums](StreamOperations& operations) {
     operations.sum_squares(gradient, type, n, sums);
   });
 }
@@ -649,7 +656,7 @@ std::vector<Executor::Copy> Executor::state_copies(const Task& task,
 
 void Executor::issue_copies(const Task& task, std::vector<Copy> copies) {
   for (const Copy& copy : copies) count_copy(task.stream, copy.bytes);
-  parts_.device.issue(task, [copies = std::move(copies)](StreamOperations& operations) {
+  run(task, [copies = std::move(copies)](StreamOperations& operations) {
     for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
   });
 }
@@ -680,15 +687,15 @@ void Executor::issue_update_of_piece(const Task& task) {
       chunk.dtype == program::DType::kFloat32 && chunk.parameter_home == plan::Home::kDevice;
   OptimizerPass::Chunk updated = arrays;
   if (copies) updated.parameters = updated.master;
-  parts_.device.issue(task,
-                      [optimizer = parts_.optimizer, index = task.chunk, arrays, updated, copies](
-                          StreamOperations& operations) {
-                        optimizer->update(index, updated, plan::Home::kDevice, operations);
-                        if (!copies) return;
-                        operations.copy(arrays.parameters,
-                                        updated.master,
-                                        arrays.elements * static_cast<std::int64_t>(sizeof(float)));
-                      });
+  run(task,
+      [optimizer = parts_.optimizer, index = task.chunk, arrays, updated, copies](
+          StreamOperations& operations) {
+        optimizer->update(index, updated, plan::Home::kDevice, operations);
+        if (!copies) return;
+        operations.copy(arrays.parameters,
+                        updated.master,
+                        arrays.elements * static_cast<std::int64_t>(sizeof(float)));
+      });
 }
 
 void Executor::issue_store_state(const Task& task) {
@@ -709,8 +716,7 @@ void Executor::issue_update(const Task& task) {
   arrays.parameters = parts_.buffers.at(task.destination);
   const plan::Home where =
       task.stream == schedule::Stream::kCpu ? plan::Home::kHost : plan::Home::kDevice;
-  parts_.device.issue(
-      task,
+  run(task,
       [optimizer = parts_.optimizer, index = task.chunk, arrays, where](
           StreamOperations& operations) { optimizer->update(index, arrays, where, operations); });
 }

@@ -89,6 +89,8 @@ class Executor {
   void guarded(Work work);
   void release_everything();
   void issue(const schedule::Task& task);
+  /// On the device, recorded where somebody asks for it.
+  void run(const schedule::Task& task, Device::Body body);
   void issue_compute(const schedule::Task& task);
   void issue_inputs(const schedule::Task& task);
   void issue_store_gradient(const schedule::Task& task);

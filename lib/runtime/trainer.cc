@@ -24,6 +24,7 @@
 #include "runtime/machine.h"
 #include "runtime/not_finite.h"
 #include "runtime/optimizer_pass.h"
+#include "runtime/ranks/task_recorder.h"
 #include "runtime/state/buffer_store.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
@@ -338,6 +339,9 @@ Trainer::Trainer(capture::Captured captured,
                  TrainerOptions options,
                  const TensorSource& source) {
   check_plan(plan, captured.program, options.device, options.ranks.world());
+  if (options.ranks.recorder != nullptr) {
+    options.ranks.recorder->set_predicted_step(static_cast<double>(plan.predicted.step_ns));
+  }
   check_moments(plan, options.optimizer);
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
   captured.program = schedule::edited_program(std::move(captured.program), plan);

@@ -153,6 +153,7 @@ void open_held_out_data(const TrainOptions& options,
                 train::name_of(files.format),
                 train::name_of(inputs.data_files.format));
   }
+  inputs.held_out_files = files.files;
   train::HeldOut& held_out = *inputs.run.held_out;
   held_out.data = train::Dataset::open(files, held_out.program.program, 1, inputs.labels);
 }
@@ -164,10 +165,10 @@ void open_data(const TrainOptions& options, TrainInputs& inputs, Context& contex
   if (inputs.run.held_out) open_held_out_data(options, format, inputs, context);
 }
 
-runtime::TensorSource choose_weights(const capture::Model& model,
-                                     const program::Program& program,
-                                     const TrainOptions& options,
-                                     Context& context) {
+void choose_weights(const capture::Model& model,
+                    const TrainOptions& options,
+                    TrainInputs& inputs,
+                    Context& context) {
   train::ArchiveData archive;
   archive.path = options.model;
   archive.has = [model](const std::string& name) { return model.has_data(name); };
@@ -178,12 +179,14 @@ runtime::TensorSource choose_weights(const capture::Model& model,
   wanted.missing =
       options.init ? train::MissingWeights::kInitialize : train::MissingWeights::kRefuse;
   wanted.seed = static_cast<std::uint64_t>(options.seed);
-  const train::ChosenWeights weights = train::choose_weights(program, archive, wanted);
+  const train::ChosenWeights weights =
+      train::choose_weights(inputs.run.captured.program, archive, wanted);
   for (const std::string& path : weights.files) context.files().reads("--weights", path);
   if (!options.resume) {  // otherwise the checkpoint has the weights
     for (const std::string& message : weights.messages) log::info(message);
   }
-  return weights.source;
+  inputs.weight_files = weights.files;
+  inputs.run.weights = weights.source;
 }
 
 }  // namespace
@@ -200,7 +203,7 @@ TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, C
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
   capture_model(files.model, options, inputs, context);
   open_data(options, inputs, context);
-  inputs.run.weights = choose_weights(files.model, inputs.run.captured.program, options, context);
+  choose_weights(files.model, options, inputs, context);
   return inputs;
 }
 

@@ -4,6 +4,9 @@
 // Everything that a run reads through flags: plan, model, data, weights. Each is checked against
 // the earlier ones. The order is such that mistakes are found as cheaply as possible.
 
+#include <string>
+#include <vector>
+
 #include "capture/capture.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
@@ -20,6 +23,7 @@ struct TrainInputs {
   program::Program running;      ///< the run's program with the plan's edits
   program::Lifetimes lifetimes;  ///< of `running`
   train::DataFiles data_files;
+  std::vector<std::string> held_out_files, weight_files;
   train::Labels labels = train::Labels::kSame;
   train::LabelUse label_use;
 };

@@ -32,11 +32,6 @@ constexpr std::array kMayChange = {"plan",
 
 constexpr std::int64_t kLargestExactInteger = std::int64_t{1} << 53;  // exact in JSON readers
 
-std::string flag_of(std::string key) {
-  std::replace(key.begin(), key.end(), '_', '-');
-  return "--" + (key == "inputs" ? "input" : key);
-}
-
 std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -272,6 +267,11 @@ void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
 }
 
 }  // namespace
+
+std::string flag_of(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + (key == "inputs" ? "input" : key);
+}
 
 void declare_train_flags(Flags& flags, TrainOptions& options) {
   declare_inputs(flags, options);

@@ -58,6 +58,9 @@ struct TrainOptions {
 
 void declare_train_flags(Flags& flags, TrainOptions& options);
 
+/// The flag of a key of config.json.
+[[nodiscard]] std::string flag_of(std::string key);
+
 /// The options as config.json keeps them, with absolute paths.
 [[nodiscard]] Json to_json(const TrainOptions& options);
 

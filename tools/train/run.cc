@@ -2,24 +2,31 @@
 // Copyright 2026 The Elixir authors
 #include "tools/train/run.h"
 
-#include <cstdint>
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "runtime/machine.h"
+#include "runtime/ranks/tcp_socket.h"
 #include "tools/train/announcement.h"
 #include "tools/train/inputs.h"
 #include "tools/train/memory_check.h"
 #include "tools/train/outcome.h"
 #include "tools/train/place.h"
 #include "tools/train/prediction.h"
-#include "tools/train/rank_processes.h"
+#include "tools/train/ranks/processes.h"
+#include "tools/train/ranks/started.h"
+#include "tools/train/ranks/variables.h"
+#include "tools/train/run_options.h"
 #include "tools/train/screen.h"
-#include "train/run/follower.h"
+#include "train/run/ranks/last_tasks.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/resume.h"
 #include "train/run/training_run.h"
 
@@ -49,110 +56,152 @@ std::optional<train::FoundCheckpoint> resume_point(const TrainOptions& options,
   return found;
 }
 
-train::RunOptions run_options(const TrainOptions& options,
-                              const runtime::Ranks& ranks,
-                              const Context& context) {
-  train::RunOptions wanted;
-  wanted.steps = options.steps;
-  wanted.learning_rate = {
-      *train::schedule_named(options.lr_schedule), options.lr, options.warmup_steps, options.steps};
-  wanted.optimizer = {options.betas[0],
-                      options.betas[1],
-                      options.eps,
-                      options.weight_decay,
-                      options.no_decay,
-                      options.clip_norm};
-  wanted.seed = static_cast<std::uint64_t>(options.seed);
-  wanted.deterministic = options.deterministic;
-  wanted.checkpoints = {options.checkpoint_every, static_cast<int>(options.keep)};
-  wanted.evaluate_every = options.eval_every;
-  wanted.evaluation_batches = options.eval_batches;
-  wanted.ranks = ranks;
-  wanted.tool = "elixir-train";
-  wanted.argv = context.argv();
-  return wanted;
-}
+/// What this rank needs to train, whoever has started the others.
+struct Preparation {
+  const TrainOptions& options;
+  RunPlace& place;
+  const TrainInputs& inputs;
+  const Prediction& prediction;
+  const std::optional<train::FoundCheckpoint>& from;
+};
 
 /// The run from the first weights to the final output, on rank 0.
-void train_with(const TrainOptions& options,
-                RunPlace& place,
-                const TrainInputs& inputs,
-                const Prediction& prediction,
-                const std::optional<train::FoundCheckpoint>& from,
-                const runtime::Ranks& ranks,
+void train_with(const Preparation& prepared,
+                train::RunOptions wanted,
                 RunScreen& screen,
                 Context& context) {
-  train::TrainingRun run(inputs.run, run_options(options, ranks, context), from, screen);
+  RunPlace& place = prepared.place;
+  train::TrainingRun run(prepared.inputs.run, std::move(wanted), prepared.from, screen);
   if (!place.directory) {
     place.directory.emplace(train::RunDirectory::create(place.path, context.overwrite()));
     place.run_id = place.directory->run_id();
   }
-  run.begin(*place.directory, to_json(options));
+  train::remove_last_tasks(place.path);  // of a failure before
+  run.begin(*place.directory, to_json(prepared.options));
   const FinishesFirst step_and_checkpoint;
   train::RunResult result = run.train();
   screen.end();
-  conclude(
-      {options, place, inputs, prediction, screen.measurements(), std::move(result)}, run, context);
+  conclude({prepared.options,
+            place,
+            prepared.inputs,
+            prepared.prediction,
+            screen.measurements(),
+            std::move(result)},
+           run,
+           context);
   throw_if_interrupted();
 }
 
-/// With as many processes as the plan has ranks.
-void train_through(const TrainOptions& options,
-                   RunPlace& place,
-                   const TrainInputs& inputs,
-                   const Prediction& prediction,
-                   const std::optional<train::FoundCheckpoint>& from,
-                   Context& context) {
-  RunScreen screen(options, inputs, context);
-  if (inputs.run.plan.world == 1) {
-    return train_with(options, place, inputs, prediction, from, {}, screen, context);
-  }
-  RankProcesses others(inputs.run.plan.world, inputs.run.device);
+/// Likewise, with the others. What ends this rank is told to them.
+void train_with_ranks(const Preparation& prepared,
+                      const runtime::RankWays& ways,
+                      int cpu_threads,
+                      RunScreen& screen,
+                      Context& context) {
+  train::RunOptions wanted = run_options(prepared.options, ways.ranks(), context);
+  wanted.cpu_threads = cpu_threads;
+  end_when_overdue(ways);
   try {
-    train_with(options, place, inputs, prediction, from, others.ranks(), screen, context);
+    train_with(prepared, std::move(wanted), screen, context);
+  } catch (const Error& error) {
+    leave_traces(error, ways, prepared.place.path, context);
+    throw;
+  }
+}
+
+/// With as many processes as the plan has ranks.
+void train_through(const Preparation& prepared, const MetRanks* met, Context& context) {
+  const train::RunInputs& run = prepared.inputs.run;
+  RunScreen screen(prepared.options, prepared.inputs, context);
+  if (met != nullptr) {
+    return train_with_ranks(prepared, met->ways, threads_of_started_rank(), screen, context);
+  }
+  if (run.plan.world == 1) {
+    return train_with(prepared, run_options(prepared.options, {}, context), screen, context);
+  }
+  RankProcesses others(run.plan.world, run.device);
+  try {
+    train_with_ranks(prepared, others.ways(), /*cpu_threads=*/0, screen, context);
   } catch (Error& error) {
     if (error.info().code == ErrorCode::kRankLost) others.explain(error);
     throw;
   }
 }
 
-/// What a rank does that rank 0 has started.
-Answer follow(TrainOptions options, const RankWays& ways, Context& context) {
-  options.dry_run = true;  // the run directory is rank 0's
-  (void)find_place(options, context);
-  const TrainInputs inputs = read_inputs(open_files(options), options, context);
-  train::follow(inputs.run, run_options(options, ways.ranks(), context));
-  return Answer::kYes;
+void check_machine(const TrainInputs& inputs, const MetRanks* met) {
+  const plan::Plan& plan = inputs.run.plan;
+  runtime::Machine machine = runtime::this_machine();
+  int here = plan.world;
+  if (met != nullptr) {
+    here = met->started.local_world;
+    machine.gpus = std::max(machine.gpus, here);  // each sees its own alone
+  }
+  runtime::check_ranks(plan, inputs.run.device, here, machine);
 }
 
-}  // namespace
-
-Answer train(const TrainOptions& flags, Context& context) {
-  if (const auto ways = ways_of_follower()) return follow(flags, *ways, context);
+/// Rank 0, or the only one. `met`: the others, when something else has started them.
+Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
   // Checked before the outputs, so that an invalid plan or model is reported first.
   const OpenedFiles files = open_files(options);
   check_outputs(options, place, context);
   const TrainInputs inputs = read_inputs(files, options, context);
-  runtime::check_ranks(
-      inputs.run.plan, inputs.run.device, inputs.run.plan.world, runtime::this_machine());
+  if (met != nullptr) check_met(*met, options, inputs);
+  check_machine(inputs, met);
   const Prediction prediction = predict(options, inputs, context);
   std::optional<train::FoundCheckpoint> from;
   if (options.resume) from = resume_point(options, place, inputs.run, context);
   announce(options, inputs, prediction, from ? from->info.step + 1 : 1, context);
-  if (check_memory(inputs.run.plan, prediction.memory, context) == Answer::kNo) {
-    return Answer::kNo;
-  }
+  const bool fits = check_memory(inputs.run.plan, prediction.memory, context) != Answer::kNo;
+  if (met != nullptr && (!fits || options.dry_run)) train::end_followers(met->ways.ranks());
+  if (!fits) return Answer::kNo;
   if (options.dry_run) {
     RunFacts facts{options, place, inputs, prediction, {}, {}};
     if (from) facts.result.checkpoint_step = from->info.step;
     context.document() = summary_of(facts, "dry-run", context);
     return Answer::kYes;
   }
-  train_through(options, place, inputs, prediction, from, context);
+  train_through({options, place, inputs, prediction, from}, met, context);
   throw_if_interrupted();
   return Answer::kYes;
+}
+
+/// A rank that torchrun or SLURM has started.
+Answer train_started(const runtime::StartedRank& started,
+                     const TrainOptions& options,
+                     Context& context) {
+  try {
+    const MetRanks met = meet_ranks(started);
+    if (started.rank > 0) return follow(options, met.ways, &met, context);
+    try {
+      return lead(options, &met, context);
+    } catch (const Error& error) {
+      tell_others(error, met.ways);
+      throw;
+    } catch (const Interrupted&) {
+      met.ways.say_failure("it was interrupted");
+      throw;
+    }
+  } catch (Error& error) {
+    error.note("this is rank {} of {}, process {} of {} on {}",
+               started.rank,
+               started.world,
+               started.local_rank,
+               started.local_world,
+               runtime::host_name());
+    throw;
+  }
+}
+
+}  // namespace
+
+Answer train(const TrainOptions& flags, Context& context) {
+  if (const auto ways = ways_of_follower()) return follow(flags, *ways, nullptr, context);
+  const auto started =
+      started_rank([](const std::string& name) { return std::getenv(name.c_str()); });
+  if (started) return train_started(*started, flags, context);
+  return lead(flags, nullptr, context);
 }
 
 }  // namespace elixir::tools

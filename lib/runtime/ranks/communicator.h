@@ -11,6 +11,8 @@
 
 namespace elixir::runtime {
 
+class TaskRecorder;
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -33,6 +35,7 @@ class Communicator {
 struct Ranks {
   Communicator* steps = nullptr;
   Communicator* control = nullptr;
+  TaskRecorder* recorder = nullptr;  ///< of this rank's tasks; may be nullptr
   [[nodiscard]] int rank() const { return control == nullptr ? 0 : control->rank(); }
   [[nodiscard]] int world() const { return control == nullptr ? 1 : control->world(); }
 };

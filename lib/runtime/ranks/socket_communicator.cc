@@ -9,12 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +21,8 @@
 
 namespace elixir::runtime {
 namespace {
+
+constexpr const char* kEnded = "it has ended";
 
 /// What goes to another rank and what comes from there, as far as it is not done.
 struct Transfer {
@@ -88,10 +88,7 @@ class SocketCommunicator final : public Communicator {
   }
 
   [[nodiscard]] std::optional<std::string> lost() const override {
-    if (heartbeat_ == nullptr) return std::nullopt;
-    if (const auto ended = heartbeat_->ended()) return loss_of(*ended, "it has ended");
-    if (const auto silent = heartbeat_->silent()) return loss_of(*silent, silence());
-    return std::nullopt;
+    return heartbeat_ == nullptr ? std::nullopt : heartbeat_->lost();
   }
 
  private:
@@ -135,7 +132,7 @@ class SocketCommunicator final : public Communicator {
     const int socket = sockets_[static_cast<std::size_t>(transfer.peer)];
     if (transfer.send_bytes > 0) {
       const ssize_t sent = ::send(socket, transfer.send, transfer.send_bytes, MSG_NOSIGNAL);
-      if (sent < 0 && !is_for_later(errno)) fail(transfer.peer, std::strerror(errno));
+      if (sent < 0 && !is_for_later(errno)) fail(transfer.peer, text_of_error(errno));
       if (sent > 0) {
         transfer.send += sent;
         transfer.send_bytes -= static_cast<std::size_t>(sent);
@@ -143,8 +140,8 @@ class SocketCommunicator final : public Communicator {
     }
     if (transfer.receive_bytes > 0) {
       const ssize_t received = ::recv(socket, transfer.receive, transfer.receive_bytes, 0);
-      if (received == 0) fail(transfer.peer, "it has ended");
-      if (received < 0 && !is_for_later(errno)) fail(transfer.peer, std::strerror(errno));
+      if (received == 0) fail(transfer.peer, kEnded);
+      if (received < 0 && !is_for_later(errno)) fail(transfer.peer, text_of_error(errno));
       if (received > 0) {
         transfer.receive += received;
         transfer.receive_bytes -= static_cast<std::size_t>(received);
@@ -154,21 +151,20 @@ class SocketCommunicator final : public Communicator {
 
   void check_signs_of_life() const {
     if (heartbeat_ == nullptr) return;
-    if (const std::optional<int> silent = heartbeat_->silent()) fail(*silent, silence());
-  }
-  [[nodiscard]] std::string silence() const {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(heartbeat_->patience());
-    return fmt::format("no sign of life for {} s", seconds.count());
+    if (const auto lost = heartbeat_->hangs()) throw Error(ErrorCode::kRankLost, *lost);
   }
 
+  static std::string text_of_error(int error) {
+    return error == ECONNRESET || error == EPIPE ? kEnded : std::strerror(error);
+  }
   static bool is_for_later(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
   }
-  [[nodiscard]] std::string loss_of(int peer, std::string_view why) const {
-    return fmt::format("rank {} lost rank {} of {}: {}", rank_, peer, world(), why);
-  }
-  [[noreturn]] void fail(int peer, std::string_view why) const {
-    throw Error(ErrorCode::kRankLost, loss_of(peer, why));
+  [[noreturn]] void fail(int peer, const std::string& why) const {
+    throw Error(ErrorCode::kRankLost,
+                heartbeat_ == nullptr
+                    ? fmt::format("rank {} lost rank {} of {}: {}", rank_, peer, world(), why)
+                    : heartbeat_->loss_of(peer, why));
   }
 
   int rank_;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {

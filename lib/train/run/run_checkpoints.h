@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "train/run/checkpoint.h"
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_setup.h"
 

@@ -19,6 +19,7 @@
 
 #include "core/error.h"
 #include "core/file_error.h"
+#include "train/run/ranks/last_tasks.h"
 
 namespace elixir::train {
 namespace {
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kFiles[] = {
-    "config.json", kMetrics, "summary.json", "trace.json", kCheckpoints};
+    "config.json", kMetrics, "summary.json", "trace.json", kCheckpoints, kLastTasks};
 
 /// Whether `name` is a temporary name of files.h: TARGET.tmp-PID-COUNT.
 bool is_temporary_of(const std::string& name, const std::string& target) {

@@ -40,6 +40,7 @@ runtime::TrainerOptions trainer_options(const RunInputs& inputs, const RunOption
   // The ranks of a machine share its cores.
   const int sharing = inputs.plan.ranks_per_node;
   if (inputs.plan.world > 1) wanted.cpu_threads = std::max(1, at::get_num_threads() / sharing);
+  if (options.cpu_threads > 0) wanted.cpu_threads = options.cpu_threads;
   return wanted;
 }
 

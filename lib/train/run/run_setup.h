@@ -66,6 +66,8 @@ struct RunOptions {
   std::uint64_t seed = 0;
   bool deterministic = false;
   runtime::Ranks ranks;  ///< as many as the plan's world
+  /// Of this rank; 0: its part of those of the machine.
+  int cpu_threads = 0;
   CheckpointPolicy checkpoints;
   std::int64_t evaluate_every = 0;  ///< steps; 0: only before the first and after the last step
   std::int64_t evaluation_batches = 16;

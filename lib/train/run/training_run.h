@@ -22,7 +22,7 @@
 #include "runtime/trainer.h"
 #include "schedule/simulate.h"
 #include "train/run/checkpoint.h"
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 #include "train/run/run_checkpoints.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_observer.h"

@@ -4,7 +4,7 @@
 // The trainer's state for checkpoints and exports: named tensors that can be read and written.
 
 #include "train/run/checkpoint.h"
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 
 namespace elixir::train {
 

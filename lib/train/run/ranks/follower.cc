@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/follower.h"
+#include "train/run/ranks/follower.h"
 
 #include <deque>
 #include <optional>
@@ -11,7 +11,7 @@
 
 #include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/training_state.h"
 
 namespace elixir::train {
@@ -23,7 +23,9 @@ class Follower {
       : inputs_(inputs), options_(options), control_(*options.ranks.control) {}
 
   void run() {
-    begin(receive(control_));
+    const RankCommand first = receive(control_);
+    if (first.call == RankCall::kEnd) return;  // a dry run, or too little memory
+    begin(first);
     for (;;) {
       const RankCommand command = receive(control_);
       if (command.call == RankCall::kEnd) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 
 namespace elixir::train {
 namespace {
@@ -13,6 +13,10 @@ struct Wire {
 };
 
 }  // namespace
+
+void end_followers(const runtime::Ranks& ranks) {
+  if (ranks.control != nullptr) send({.call = RankCall::kEnd}, *ranks.control);
+}
 
 void send(const RankCommand& command, runtime::Communicator& control) {
   Wire wire{.call = static_cast<std::int32_t>(command.call),

@@ -7,34 +7,18 @@
 #include <sys/types.h>
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
-#include "runtime/ranks/communicator.h"
-#include "runtime/ranks/heartbeat.h"
+#include "runtime/ranks/rank_ways.h"
 #include "runtime/trainer_options.h"
 
 namespace elixir::tools {
 
-/// The ways to the other ranks, and their owner.
-class RankWays {
- public:
-  /// Sockets by rank, of three meshes.
-  RankWays(int rank, std::vector<int> steps, std::vector<int> control, std::vector<int> beats);
-  [[nodiscard]] runtime::Ranks ranks() const {
-    return {.steps = steps_.get(), .control = control_.get()};
-  }
-
- private:
-  std::unique_ptr<runtime::Heartbeat> heartbeat_;
-  std::unique_ptr<runtime::Communicator> steps_, control_;
-};
-
 /// The ways of a process that rank 0 has started; nullopt: the user has started this one.
-[[nodiscard]] std::optional<RankWays> ways_of_follower();
+[[nodiscard]] std::optional<runtime::RankWays> ways_of_follower();
 
 /// Ranks 1 and up, as processes.
 class RankProcesses {
@@ -47,7 +31,7 @@ class RankProcesses {
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
 
-  [[nodiscard]] runtime::Ranks ranks() const { return ways_->ranks(); }
+  [[nodiscard]] const runtime::RankWays& ways() const { return *ways_; }
   /// Adds to the error of rank 0 what a rank has said that failed before.
   void explain(Error& error);
 
@@ -65,7 +49,7 @@ class RankProcesses {
 
   std::vector<Process> processes_;  ///< of ranks 1 and up
   bool lost_one_ = false;           ///< those that still run then are not waited for again
-  std::optional<RankWays> ways_;
+  std::optional<runtime::RankWays> ways_;
 };
 
 }  // namespace elixir::tools

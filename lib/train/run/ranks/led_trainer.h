@@ -5,11 +5,12 @@
 // just the trainer.
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 
 #include "runtime/trainer.h"
-#include "train/run/rank_commands.h"
+#include "train/run/ranks/rank_commands.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {
@@ -22,7 +23,7 @@ class LedTrainer {
              runtime::TrainerOptions options,
              bool from_checkpoint,
              const runtime::TensorSource& source);
-  /// Lets the other ranks end.
+  /// Lets the other ranks end, except when an exception ends this one.
   ~LedTrainer();
   LedTrainer(const LedTrainer&) = delete;
   LedTrainer& operator=(const LedTrainer&) = delete;
@@ -54,6 +55,7 @@ class LedTrainer {
 
   const RunInputs& inputs_;
   runtime::Communicator* control_;  ///< nullptr: one rank
+  int exceptions_ = std::uncaught_exceptions();
   std::optional<runtime::Trainer> trainer_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "train/run/led_trainer.h"
+#include "train/run/ranks/led_trainer.h"
 
 #include <exception>
 #include <utility>
@@ -19,6 +19,8 @@ LedTrainer::LedTrainer(const RunInputs& inputs,
 }
 
 LedTrainer::~LedTrainer() {
+  // When this rank fails, the others fail too, and hear why by the signs of life.
+  if (std::uncaught_exceptions() > exceptions_) return;
   try {
     tell({.call = RankCall::kEnd});
   } catch (const std::exception&) {  // they are gone already

@@ -34,6 +34,8 @@ struct RankCommand {
   std::string name = {};
 };
 
+/// Lets ranks end that have not begun. There may be one rank.
+void end_followers(const runtime::Ranks& ranks);
 /// Rank 0 sends, every other one receives.
 void send(const RankCommand& command, runtime::Communicator& control);
 [[nodiscard]] RankCommand receive(runtime::Communicator& control);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "tools/train/rank_processes.h"
+#include "tools/train/ranks/processes.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/ranks/device_communicator.h"
-#include "runtime/ranks/socket_communicator.h"
+#include "tools/train/ranks/variables.h"
 
 namespace elixir::tools {
 namespace {
@@ -100,16 +100,10 @@ std::vector<std::string> own_command_line() {
 }
 
 /// What `rank` has to see as its only GPU.
-std::string gpu_of_rank(int rank) {
+std::string visible_to(int rank, int world) {
   const char* visible = std::getenv(kVisibleGpus);
   if (std::getenv(runtime::kShareGpusVariable) != nullptr) return visible ? visible : "0";
-  if (visible == nullptr) return std::to_string(rank);
-  std::istringstream all{std::string(visible)};
-  std::string gpu;
-  for (int i = 0; i <= rank; ++i) {
-    if (!std::getline(all, gpu, ',')) return "";
-  }
-  return gpu;
+  return gpu_of_rank(visible, rank, world);
 }
 
 /// That of this process, except `variables` ("NAME=VALUE").
@@ -170,7 +164,7 @@ std::string text_of(int file) {
 
 }  // namespace
 
-std::optional<RankWays> ways_of_follower() {
+std::optional<runtime::RankWays> ways_of_follower() {
   const char* value = std::getenv(kVariable);
   if (value == nullptr) return std::nullopt;
   std::vector<std::vector<int>> parts;
@@ -182,23 +176,15 @@ std::optional<RankWays> ways_of_follower() {
     throw Error(ErrorCode::kBadFlagValue, "{} is set, but not by elixir-train", kVariable)
         .help("unset {}", kVariable);
   }
-  return std::optional<RankWays>(std::in_place, parts[0][0], parts[1], parts[2], parts[3]);
+  return std::optional<runtime::RankWays>(std::in_place, parts[0][0], parts[1], parts[2], parts[3]);
 }
-
-RankWays::RankWays(int rank,
-                   std::vector<int> steps,
-                   std::vector<int> control,
-                   std::vector<int> beats)
-    : heartbeat_(std::make_unique<runtime::Heartbeat>(std::move(beats))),
-      steps_(runtime::make_socket_communicator(rank, std::move(steps), heartbeat_.get())),
-      control_(runtime::make_socket_communicator(rank, std::move(control), heartbeat_.get())) {}
 
 RankProcesses::RankProcesses(int world, runtime::DeviceKind device) {
   const std::array<Sockets, 3> meshes{connected(world), connected(world), connected(world)};
   for (int rank = 1; rank < world; ++rank) {
     std::vector<std::string> variables;
     if (device == runtime::DeviceKind::kCuda) {
-      variables.push_back(fmt::format("{}={}", kVisibleGpus, gpu_of_rank(rank)));
+      variables.push_back(fmt::format("{}={}", kVisibleGpus, visible_to(rank, world)));
     }
     start(rank, meshes, std::move(variables));
   }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// A run of ranks that torchrun or SLURM has started (variables.h), and what every rank other than
+// 0 does, whoever has started it.
+
+#include "plan/plan.h"
+#include "runtime/ranks/rendezvous.h"
+#include "tools/common/run_tool.h"
+#include "tools/train/inputs.h"
+#include "tools/train/options.h"
+
+namespace elixir::tools {
+
+/// This rank, and its ways to the others.
+struct MetRanks {
+  runtime::StartedRank started;
+  runtime::RankWays ways;
+};
+
+/// An environment variable: how many seconds ranks wait for each other at the start.
+inline constexpr const char* kConnectSecondsVariable = "ELIXIR_CONNECT_SECONDS";
+
+/// Chooses this rank's GPU and meets the others. Throws as runtime::meet().
+[[nodiscard]] MetRanks meet_ranks(const runtime::StartedRank& started);
+
+/// Throws kRanksDiffer when not all have the same inputs, kRanksContradict when the plan is for another
+/// number of ranks. Every rank must call it.
+void check_met(const MetRanks& met, const TrainOptions& options, const TrainInputs& inputs);
+
+/// Threads of one rank that a launcher has started; 0: as for others.
+[[nodiscard]] int threads_of_started_rank();
+
+/// The work of a rank other than 0. `met`: nullptr when rank 0 has started it.
+[[nodiscard]] Answer follow(TrainOptions options,
+                            const runtime::RankWays& ways,
+                            const MetRanks* met,
+                            Context& context);
+
+/// Lets the others hear why this rank ends, unless they find it by themselves.
+void tell_others(const Error& error, const runtime::RankWays& ways);
+
+/// A rank that hangs cannot end as the others do. When they have given it up, this ends it.
+void end_when_overdue(const runtime::RankWays& ways);
+
+/// What this rank leaves when it fails: the others hear why, and its last tasks are written down.
+void leave_traces(const Error& error,
+                  const runtime::RankWays& ways,
+                  const std::string& run_directory,
+                  const Context& context);
+
+}  // namespace elixir::tools
