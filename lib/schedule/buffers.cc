@@ -68,6 +68,13 @@ class ChunkBufferMaker {
     }
   }
 
+  void add_landing() {
+    for (int i = 0; i < landing_buffers(landed_bytes_, largest_landing_); ++i) {
+      buffers_.landing.push_back(
+          add(Arena::kHost, BufferRole::kGradientLanding, -1, largest_landing_));
+    }
+  }
+
   void add_update_pieces() {
     const std::int64_t bytes = update_piece_layout(plan_).bytes;
     for (int i = 0; bytes > 0 && i < kUpdatePieces; ++i) {
@@ -122,10 +129,9 @@ class ChunkBufferMaker {
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
     if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
       // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
-      mine.landing = add(Arena::kHost,
-                         BufferRole::kGradientLanding,
-                         c,
-                         plan_.world > 1 ? gradient_bytes : chunk.bytes);
+      const std::int64_t bytes = plan_.world > 1 ? gradient_bytes : chunk.bytes;
+      largest_landing_ = std::max(largest_landing_, bytes);
+      landed_bytes_ += bytes;
     }
     if (plan_.world > 1) add_collecting(c, gradient_bytes);
     const std::int64_t elements = plan::shard_elements(plan_, chunk);
@@ -184,10 +190,19 @@ class ChunkBufferMaker {
   StepBuffers buffers_;
   std::int64_t largest_collected_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
   bool reduces_to_host_ = false;
+  std::int64_t landed_bytes_ = 0, largest_landing_ = 0;
   std::array<std::int64_t, 2> largest_gradients_{}, largest_parameters_{};  // by optimizer home
 };
 
 }  // namespace
+
+int landing_buffers(std::int64_t landed_bytes, std::int64_t largest_bytes) {
+  constexpr std::int64_t kFewest = 2, kMost = 16;
+  if (landed_bytes == 0) return 0;
+  const std::int64_t useful = (landed_bytes + largest_bytes - 1) / largest_bytes;
+  const std::int64_t wanted = std::clamp(landed_bytes / 2 / largest_bytes, kFewest, kMost);
+  return static_cast<int>(std::min(wanted, useful));
+}
 
 StepBuffers chunk_buffers(const plan::Plan& plan,
                           const std::vector<bool>& trained,
@@ -196,6 +211,7 @@ StepBuffers chunk_buffers(const plan::Plan& plan,
   ChunkBufferMaker maker(plan, trained, micro_batches, blocks);
   maker.add_chunks();
   maker.add_blocks();
+  maker.add_landing();
   maker.add_staging();
   maker.add_update_pieces();
   maker.add_reductions();

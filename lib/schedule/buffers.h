@@ -16,12 +16,17 @@ namespace elixir::schedule {
 /// For sums over the ranks on their way to the host: one is filled while the other leaves.
 inline constexpr int kReducedStagingBuffers = 2;
 
+/// How many take turns for gradients that are added up on the host. `landed_bytes` are those of one
+/// micro-batch, `largest_bytes` those of a chunk. Cores may add up more slowly than gradients come,
+/// and catch up in the next forward pass: half of a micro-batch's gradients is room for that. Where
+/// chunks are small, sixteen are enough (docs/measured.md).
+[[nodiscard]] int landing_buffers(std::int64_t landed_bytes, std::int64_t largest_bytes);
+
 /// The buffers of one chunk; -1: not needed.
 struct ChunkBuffers {
   BufferId parameters = -1;
   BufferId private_block = -1;
   BufferId gradients = -1;
-  BufferId landing = -1;
   BufferId master = -1;  ///< may be the parameters themselves, where the plan says so
   BufferId gradient_block = -1;
 };
@@ -35,6 +40,7 @@ struct StepBuffers {
   /// none.
   std::array<std::vector<BufferId>, 2> gradient_staging, parameter_staging;
   std::vector<BufferId> update_pieces;  ///< empty when no optimizer state goes through the device
+  std::vector<BufferId> landing;        ///< empty when no gradients are added up on the host
   /// What passes write, and what clipping reads; the same with one rank. -1: nothing is trained.
   BufferId rank_sums = -1, gradient_sums = -1;
   BufferId exchange = -1;  ///< -1: one rank, or nothing is trained

@@ -65,8 +65,8 @@ enum class BufferRole : std::uint8_t {
   kBlock,            ///< one block of the rCache; `chunk` is -1
   kPrivateBlock,     ///< the block of a private chunk that operators do not read at home
   kGradients,        ///< a chunk's gradients at their home, in gradient_dtype
-  kGradientLanding,  ///< host, one per chunk, parameters' dtype: where a micro-batch's gradients
-                     ///< land before they are added up
+  kGradientLanding,  ///< host, as the program makes them: where a micro-batch's gradients land
+                     ///< before they are added up; `chunk` is -1; several take turns
   kMaster,
   kMoment1,
   kMoment2,        ///< fp32, at optimizer_home
@@ -89,6 +89,10 @@ enum class BufferRole : std::uint8_t {
                     ///< turns
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
 };
+
+/// Whether what such a buffer holds is moved or added up elsewhere and then worth nothing. A block
+/// is not meant, which keeps its chunk until another comes.
+[[nodiscard]] bool is_passed_through(BufferRole role);
 
 struct Buffer {
   BufferId id = -1;  ///< position in Schedule::buffers

@@ -56,6 +56,8 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
         if (shared) continue;  // of all chunks
         if (buffer.role == schedule::BufferRole::kHostStaging) {
           result[c].staging += bytes;
+        } else if (buffer.role == schedule::BufferRole::kGradientLanding) {
+          result[c].landing = buffer.bytes;
         } else {
           (buffer.arena == schedule::Arena::kDevice ? own.device : own.host) += bytes;
         }
@@ -146,6 +148,7 @@ void Footprint::add_tails(const Packing& packing,
       tail.fewest_blocks = std::max(tail.fewest_blocks, static_cast<std::int64_t>(used.size() - i));
     }
   }
+  std::int64_t landed = 0, largest_landing = 0;
   for (std::size_t c = chunks.size(); c-- > 0;) {
     Tail& tail = tails_[c];
     const Tail& next = tails_[c + 1];
@@ -154,6 +157,10 @@ void Footprint::add_tails(const Packing& packing,
     tail.largest_bytes = std::max(next.largest_bytes, cached ? packing.chunks[c].bytes : 0);
     tail.fewest_blocks = std::max(next.fewest_blocks, tail.fewest_blocks);
     tail.staging = std::max(next.staging, cached ? 0 : chunks[c].staging);
+    landed += chunks[c].landing;
+    largest_landing = std::max(largest_landing, chunks[c].landing);
+    tail.landing =
+        schedule::landing_buffers(landed, largest_landing) * rounded_allocation(largest_landing);
   }
 }
 
@@ -188,7 +195,7 @@ ArenaBytes Footprint::bytes(const Placement& placement) const {
   if (update_piece_elements(placement) > 0) bytes.device += pieces_bytes_;
   std::int64_t staging = tails_[second].staging;
   for (std::size_t c = first; c < second; ++c) staging = std::max(staging, staging_[c]);
-  bytes.host += staging;
+  bytes.host += staging + tails_[std::min(first, staging_.size())].landing;
   return bytes;
 }
 

@@ -57,6 +57,8 @@ struct ChunkBytes {
   std::array<ArenaBytes, kStateCount> own;  ///< by State
   /// On the host, while only the optimizer is streamed. Chunks share it: the largest counts.
   std::int64_t staging = 0;
+  /// Of gradients that are added up on the host, where they land. Chunks take turns.
+  std::int64_t landing = 0;
 };
 /// `blank` is a plan without chunks.
 [[nodiscard]] std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& blank);
@@ -86,6 +88,7 @@ class Footprint {
     std::int64_t largest_bytes = 0;  ///< of those
     std::int64_t fewest_blocks = 0;  ///< the most of those that one call uses
     std::int64_t staging = 0;        ///< of the others
+    std::int64_t landing = 0;        ///< buffers for all
   };
   void add_tails(const Packing& packing,
                  const std::vector<ChunkBytes>& chunks,

@@ -302,6 +302,52 @@ TEST(Check, FindsOperatorsThatRunTwice) {
 TEST(Check, FindsAStoreIntoTheWrongBuffer) {
   expect_found(TaskKind::kStoreGradient, [](Schedule&, Task& task) { task.destination -= 1; });
 }
+TEST(Check, FindsAGradientThatLandsOnAnother) {
+  expect_found(TaskKind::kStoreGradient, [](Schedule& schedule, Task& first) {
+    for (Task& task : schedule.tasks) {
+      if (task.kind == TaskKind::kStoreGradient && task.destination != first.destination) {
+        task.destination = first.destination;
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsAGradientAddedUpFromWhereAnotherLanded) {
+  expect_found(TaskKind::kAccumulate, [](Schedule& schedule, Task& task) {
+    for (const Buffer& buffer : schedule.buffers) {
+      if (buffer.role == BufferRole::kGradientLanding && buffer.id != task.source) {
+        task.source = buffer.id;
+        return;
+      }
+    }
+  });
+}
+TEST(Check, FindsLandingBuffersWithoutRoom) {
+  expect_found(TaskKind::kStoreGradient, [](Schedule& schedule, const Task&) {
+    for (Buffer& buffer : schedule.buffers) {
+      if (buffer.role == BufferRole::kGradientLanding) buffer.bytes -= 256;
+    }
+  });
+}
+/// In the same step and from the step before.
+TEST(Check, FindsALandingBufferThatIsFilledBeforeItIsRead) {
+  const Case c = offloaded();
+  const Schedule schedule = lower_case(c);
+  int found = 0, between_steps = 0;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::kStoreGradient) continue;
+    const auto is_sum = [&](TaskId other) {
+      return schedule.tasks[other].kind == TaskKind::kAccumulate;
+    };
+    Schedule broken = schedule;
+    found += std::erase_if(broken.tasks[task.id].after, is_sum) > 0 ? 1 : 0;
+    between_steps += std::erase_if(broken.tasks[task.id].after_previous, is_sum) > 0 ? 1 : 0;
+    if (broken.tasks[task.id].after == task.after) continue;
+    EXPECT_THAT(check(broken, c.program, c.plan), Not(IsEmpty())) << "task " << task.id;
+  }
+  EXPECT_GT(found, 4);
+  EXPECT_GT(between_steps, 1);
+}
 TEST(Check, FindsAnUpdateFromTheWrongPlace) {
   expect_found(TaskKind::kUpdate, [](Schedule&, Task& task) { task.source -= 1; });
 }

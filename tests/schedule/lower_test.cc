@@ -8,10 +8,12 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
 #include "schedule/belady.h"
+#include "schedule/buffers.h"
 #include "schedule/plans.h"
 #include "schedule/schedule.h"
 
@@ -191,21 +193,76 @@ TEST(Lower, AWideWindowWaitsAtTheEndAlone) {
   }
 }
 
-TEST(Lower, SeveralMicroBatchesAddUpOnTheHostThroughTheLandingBuffer) {
-  const program::Program program = fakes::mlp({8, 8}, 4);
-  LayoutOptions options;
-  options.gradients = options.optimizer = Home::kHost;
-  options.accumulation_steps = 2;
-  const Schedule schedule = lower_plan(program, lay_out(program, options));
-  EXPECT_EQ(count(schedule, TaskKind::kStoreGradient), 4);
-  EXPECT_EQ(count(schedule, TaskKind::kAccumulate), 4);
-  std::map<std::int32_t, TaskId> accumulated;
-  for (const Task& task : schedule.tasks) {
-    if (task.kind == TaskKind::kStoreGradient && task.micro_batch == 1) {
-      EXPECT_THAT(task.after, ::testing::Contains(accumulated.at(task.parameter)));
+TEST(Lower, SeveralMicroBatchesAddUpOnTheHostThroughLandingBuffersThatTakeTurns) {
+  const program::Program program = fakes::mlp({8, 8, 8, 8, 8, 8}, 4);
+  for (const int world : {1, 2}) {
+    LayoutOptions options;
+    options.gradients = options.optimizer = Home::kHost;
+    options.accumulation_steps = 2;
+    options.world = world;
+    options.blocks = world == 1 ? 0 : 10;
+    const plan::Plan plan = lay_out(program, options);
+    ASSERT_EQ(plan.chunks.size(), 10U);
+    const Schedule schedule = lower_plan(program, plan);
+    const auto landing =
+        std::count_if(schedule.buffers.begin(), schedule.buffers.end(), [](const Buffer& buffer) {
+          return buffer.role == BufferRole::kGradientLanding;
+        });
+    EXPECT_EQ(landing, landing_buffers(plan.chunks.size(), 1));
+    EXPECT_EQ(landing, 5);
+    EXPECT_EQ(count(schedule, TaskKind::kAccumulate), 20);
+    std::map<BufferId, TaskId> first_store, last_sum;
+    for (const Task& task : schedule.tasks) {
+      const bool lands =
+          task.kind == (world == 1 ? TaskKind::kStoreGradient : TaskKind::kStoreShard);
+      if (lands && last_sum.contains(task.destination)) {
+        EXPECT_THAT(task.after, ::testing::Contains(last_sum.at(task.destination)));
+      }
+      if (lands) first_store.emplace(task.destination, task.id);
+      if (task.kind == TaskKind::kAccumulate) last_sum[task.source] = task.id;
     }
-    if (task.kind == TaskKind::kAccumulate) accumulated[task.parameter] = task.id;
+    EXPECT_EQ(first_store.size(), 5U);
+    for (const auto& [buffer, store] : first_store) {
+      EXPECT_THAT(schedule.tasks[store].after_previous, ::testing::Contains(last_sum.at(buffer)));
+    }
   }
+}
+
+TEST(Lower, GradientsOfAChunkShareALandingBuffer) {
+  const program::Program program = fakes::mlp({8, 8, 8, 8, 8}, 4);
+  LayoutOptions options;
+  options.chunk_bytes = 600;  // a layer
+  options.gradients = options.optimizer = Home::kHost;
+  options.accumulation_steps = 3;
+  const plan::Plan plan = lay_out(program, options);
+  ASSERT_EQ(plan.chunks.size(), 4U);
+  const Schedule schedule = lower_plan(program, plan);
+  std::map<std::pair<int, std::int32_t>, BufferId> landed;  // by micro-batch and chunk
+  int waits = 0;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::kStoreGradient) continue;
+    const auto [place, is_first] =
+        landed.emplace(std::make_pair(task.micro_batch, task.chunk), task.destination);
+    EXPECT_EQ(place->second, task.destination);
+    const bool waits_for_sum =
+        std::any_of(task.after.begin(), task.after.end(), [&](TaskId before) {
+          return schedule.tasks[before].kind == TaskKind::kAccumulate;
+        });
+    waits += waits_for_sum ? 1 : 0;
+    if (!is_first) {
+      EXPECT_FALSE(waits_for_sum);
+    }
+  }
+  EXPECT_EQ(landed.size(), 12U);
+  EXPECT_EQ(waits, 10);  // all but the first two, which find the two buffers unused
+}
+
+TEST(Lower, LandingBuffersAreHalfOfWhatLandsButSixteenAtMost) {
+  EXPECT_EQ(landing_buffers(0, 0), 0);
+  EXPECT_EQ(landing_buffers(100, 100), 1);
+  EXPECT_EQ(landing_buffers(101, 100), 2);
+  EXPECT_EQ(landing_buffers(1000, 100), 5);
+  EXPECT_EQ(landing_buffers(100'000, 100), 16);
 }
 
 TEST(Lower, SeveralRanksGatherWhatTheyUseAndReduceWhatTheyMake) {

@@ -38,6 +38,7 @@ struct Content {
     kParameters,
     kOwnShard,  ///< of the parameters, in its place
     kGradients,
+    kLanded,       ///< gradients of a micro-batch, before they are added up
     kReduced,      ///< the shard of gradients that all ranks have added up
     kState,        ///< a piece of optimizer state from the host
     kUpdatedState  ///< likewise, after AdamW
@@ -87,7 +88,7 @@ class Checker {
   void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
-  /// One parameter's part of a gradient buffer or landing buffer.
+  /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer.
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
   /// The sums of squares of one parameter's gradient, wherever they are made.
   void touch_sums(const Task& task, std::int32_t parameter, bool writes);
@@ -119,6 +120,12 @@ class Checker {
   void evict(const Task& task);
   [[nodiscard]] bool trains(std::int32_t parameter) const;
   void store_gradient(const Task& task);
+  /// The task writes gradients of its chunk to a landing buffer. False, and a problem, when it names
+  /// none with room for `bytes`.
+  bool land(const Task& task, std::int64_t bytes);
+  void land_gradient(const Task& task, std::int32_t parameter);
+  /// The task reads a gradient where it has landed.
+  void take_landed(const Task& task, std::int32_t parameter);
   void accumulate(const Task& task);
   /// Reads every gradient of a chunk from `buffer`. Reports gradients that are not complete.
   void read_gradients(const Task& task, BufferId buffer);
@@ -208,7 +215,7 @@ class Checker {
   std::vector<std::int32_t> chunk_of_;                 // by parameter
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
   std::vector<int> stored_, summed_;                   // by parameter: micro-batches so far
-  std::vector<bool> landed_;                           // by parameter
+  std::vector<BufferId> landed_in_;                    // by parameter; -1: has not landed
   std::vector<bool> collected_;                        // by parameter: in its chunk's block
   bool sums_gathered_ = false;
   int shared_buffers_ = 0;

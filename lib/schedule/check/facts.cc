@@ -105,7 +105,7 @@ void Checker::begin_step() {
   awaited_.assign(program_.storages.size(), false);
   stored_.assign(program_.parameters.size(), 0);
   summed_.assign(program_.parameters.size(), 0);
-  landed_.assign(program_.parameters.size(), false);
+  landed_in_.assign(program_.parameters.size(), -1);
   collected_.assign(program_.parameters.size(), false);
   sums_gathered_ = false;
   shared_buffers_ = 0;

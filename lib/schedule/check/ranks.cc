@@ -169,42 +169,31 @@ void Checker::store_shard(const Task& task) {
   if (!is_of_trained_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool lands = schedule_.micro_batches > 1;
-  const BufferId where =
-      find(lands ? BufferRole::kGradientLanding : BufferRole::kGradients, task.chunk);
   const bool has_sum = task.source >= 0 && content_[task.source].chunk == task.chunk &&
                        content_[task.source].what == Content::What::kReduced;
-  if (!has_sum || where < 0 || task.destination != where || chunk.gradient_home != Home::kHost) {
+  const BufferId gradients = find(BufferRole::kGradients, task.chunk);
+  const bool comes_home = lands || (task.destination == gradients && gradients >= 0);
+  if (!has_sum || !comes_home || chunk.gradient_home != Home::kHost) {
     problem_at(task, "does not bring the sum of chunk {}'s gradients to the host", task.chunk);
     return;
   }
   const std::int64_t bytes = elements_of(task.chunk) * program::element_bytes(chunk.gradient_dtype);
-  if (task.bytes != bytes || schedule_.buffers[where].bytes < bytes) {
-    problem_at(task, "stores {} of {} bytes", task.bytes, bytes);
-  }
+  if (task.bytes != bytes) problem_at(task, "stores {} of {} bytes", task.bytes, bytes);
   touch_buffer(task, task.source, false);
   content_[task.source] = {};
-  if (!lands) return add_reduced(task, where);
-  for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    touch_gradient(task, where, parameter, true);
-    if (landed_[parameter]) problem_at(task, "overwrites gradients not yet added up");
-    landed_[parameter] = true;
-  }
+  if (!lands) return add_reduced(task, gradients);
+  if (!land(task, bytes)) return;
+  for (const std::int32_t parameter : trained_in_[task.chunk]) land_gradient(task, parameter);
 }
 
 void Checker::accumulate_shard(const Task& task) {
   if (!is_of_trained_chunk(task)) return;
-  const BufferId landing = find(BufferRole::kGradientLanding, task.chunk);
   const BufferId gradients = find(BufferRole::kGradients, task.chunk);
-  if (landing < 0 || task.source != landing || task.destination != gradients ||
-      task.parameter >= 0) {
+  if (task.destination != gradients || task.parameter >= 0) {
     problem_at(task, "does not add up what lands of chunk {}", task.chunk);
     return;
   }
-  for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    if (!landed_[parameter]) problem_at(task, "adds gradients that have not landed");
-    touch_gradient(task, landing, parameter, false);
-    landed_[parameter] = false;
-  }
+  for (const std::int32_t parameter : trained_in_[task.chunk]) take_landed(task, parameter);
   add_reduced(task, gradients);
   if (task.sums_squares) sum_squares_of_chunk(task);
 }

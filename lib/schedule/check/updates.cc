@@ -32,17 +32,21 @@ void Checker::store_gradient(const Task& task) {
     problem_at(task, "stores a gradient that is not there or not complete");
     return;
   }
-  const BufferId where = find(lands ? BufferRole::kGradientLanding : BufferRole::kGradients, chunk);
-  if (task.destination != where || task.chunk != chunk || where < 0) {
-    problem_at(task, "stores into buffer {} instead of {}", task.destination, where);
+  if (task.chunk != chunk) {
+    problem_at(task, "stores a gradient of chunk {}", chunk);
     return;
   }
   touch_storage(task, gradient.storage, false);
-  touch_gradient(task, where, task.parameter, true);
   if (lands) {
-    if (landed_[task.parameter]) problem_at(task, "overwrites a gradient not yet added up");
-    landed_[task.parameter] = true;
+    if (!land(task, it.bytes)) return;
+    land_gradient(task, task.parameter);
   } else {
+    const BufferId where = find(BufferRole::kGradients, chunk);
+    if (task.destination != where || where < 0) {
+      problem_at(task, "stores into buffer {} instead of {}", task.destination, where);
+      return;
+    }
+    touch_gradient(task, where, task.parameter, true);
     ++summed_[task.parameter];
   }
   if (++stored_[task.parameter] != task.micro_batch + 1) {
@@ -53,23 +57,59 @@ void Checker::store_gradient(const Task& task) {
   sum_squares(task);
 }
 
+bool Checker::land(const Task& task, std::int64_t bytes) {
+  const bool fits = task.destination >= 0 &&
+                    schedule_.buffers[task.destination].role == BufferRole::kGradientLanding &&
+                    schedule_.buffers[task.destination].arena == Arena::kHost &&
+                    schedule_.buffers[task.destination].bytes >= bytes;
+  if (!fits) {
+    problem_at(task, "has no room to land in buffer {}", task.destination);
+    return false;
+  }
+  // Chunks that take turns use the same bytes. Those of one chunk have each its own.
+  const bool takes_over = content_[task.destination].chunk != task.chunk;
+  if (takes_over &&
+      std::find(landed_in_.begin(), landed_in_.end(), task.destination) != landed_in_.end()) {
+    problem_at(task,
+               "overwrites gradients of chunk {} not yet added up",
+               content_[task.destination].chunk);
+  }
+  touch_buffer(task, task.destination, takes_over);
+  content_[task.destination] = {task.chunk, Content::What::kLanded};
+  return true;
+}
+
+void Checker::land_gradient(const Task& task, std::int32_t parameter) {
+  if (landed_in_[parameter] >= 0) problem_at(task, "overwrites a gradient not yet added up");
+  touch_gradient(task, task.destination, parameter, true);
+  landed_in_[parameter] = task.destination;
+}
+
+void Checker::take_landed(const Task& task, std::int32_t parameter) {
+  if (landed_in_[parameter] != task.source || task.source < 0) {
+    problem_at(task, "adds a gradient that has not landed in buffer {}", task.source);
+    return;
+  }
+  touch_buffer(task, task.source, false);
+  touch_gradient(task, task.source, parameter, false);
+  landed_in_[parameter] = -1;
+}
+
 void Checker::accumulate(const Task& task) {
   on_stream(task, Stream::kCpu);
   if (several_ranks()) return accumulate_shard(task);
-  if (task.parameter < 0 || !trains(task.parameter) || !landed_[task.parameter]) {
-    problem_at(task, "adds a gradient that has not landed");
+  if (task.parameter < 0 || !trains(task.parameter)) {
+    problem_at(task, "adds something that is not a gradient");
     return;
   }
   const std::int32_t chunk = chunk_of_[task.parameter];
-  if (task.source != find(BufferRole::kGradientLanding, chunk) ||
-      task.destination != find(BufferRole::kGradients, chunk) ||
+  if (task.destination != find(BufferRole::kGradients, chunk) ||
       task.micro_batch != summed_[task.parameter]) {
     problem_at(task, "adds between the wrong buffers or out of order");
     return;
   }
-  touch_gradient(task, task.source, task.parameter, false);
+  take_landed(task, task.parameter);
   touch_gradient(task, task.destination, task.parameter, true);
-  landed_[task.parameter] = false;
   ++summed_[task.parameter];
   if (task.sums_squares) sum_squares(task);
 }

@@ -19,6 +19,7 @@
 #include "schedule/gradient_blocks.h"
 #include "schedule/loads.h"
 #include "schedule/lower/activation_copies.h"
+#include "schedule/lower/landing_ring.h"
 #include "schedule/lower/reductions.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/lower/updates.h"
@@ -133,11 +134,11 @@ class Lowering {
         buffers_(
             step_buffers(program, lifetimes, plan, places, program_needs, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
-        landing_read_(program.parameters.size(), -1),
+        landing_(buffers_),
         copies_(program, program_needs.movements, buffers_, tasks_),
         loads_(
             choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
-        reductions_(plan, buffers_, chunk_tasks_, tasks_),
+        reductions_(plan, buffers_, chunk_tasks_, landing_, tasks_),
         updates_(plan, buffers_, chunk_tasks_, tasks_) {
     sink.begin(buffers_.all);
   }
@@ -336,16 +337,12 @@ class Lowering {
     for (const ChunkTasks& chunk : chunk_tasks_) {
       tasks_.link(chunk.first_home_read, chunk.updated);
       tasks_.link(chunk.first_reader, chunk.updated);
-      if (chunk.first_sum < 0) {
-        tasks_.link(chunk.first_store, chunk.gradients_read);
-      } else {
-        tasks_.link(chunk.first_store, chunk.gradients_done);
-        tasks_.link(chunk.first_sum, chunk.gradients_read);
-      }
+      tasks_.link(chunk.first_store, chunk.gradients_read);
     }
     for (const auto& [block, use] : block_uses_) {
       tasks_.link(use.first_load, chunk_tasks_[use.holds].reader);
     }
+    landing_.link_steps(tasks_);
     reductions_.link_steps();
     copies_.link_steps();
   }
@@ -417,7 +414,7 @@ class Lowering {
     const program::TensorRef& gradient = *program_.parameters[parameter].gradient;
     const ChunkBuffers& mine = buffers_.of_chunk[c];
     const bool to_host = chunk.gradient_home == Home::kHost;
-    const bool lands = mine.landing >= 0;
+    const bool lands = to_host && !buffers_.landing.empty();
     const bool adds = now_.index > 0;
     const std::int64_t elements = program_needs_.gradient_elements[parameter];
     const std::int64_t sum_bytes =
@@ -434,34 +431,36 @@ class Lowering {
                   .bytes = gradient_bytes},
                  {last_compute_});
     }
+    LandingRing::Place place;
+    if (lands) place = landing_.take(c, now_.index);
     // Over a link the gradient's bytes; on the device what the pass reads and writes.
     TaskId done = tasks_.add({.kind = TaskKind::kStoreGradient,
                               .stream = to_host ? Stream::kDeviceToHost : Stream::kCompute,
                               .micro_batch = now_.index,
                               .chunk = c,
                               .parameter = parameter,
-                              .destination = lands ? mine.landing : mine.gradients,
+                              .destination = lands ? place.slot.buffer : mine.gradients,
                               .bytes = gradient_bytes + (to_host ? 0 : sum_bytes),
                               .sums_squares = sums_squares && !to_host},
-                             {last_compute_, landing_read_[parameter]});
+                             {last_compute_, place.free_after});
     ChunkTasks& tasks = chunk_tasks_[c];
-    if (tasks.first_store < 0) tasks.first_store = done;
     if (to_host) now_.storages[gradient.storage].copy = done;
     if (lands) {
+      const TaskId stored = done;
       done = tasks_.add({.kind = TaskKind::kAccumulate,
                          .stream = Stream::kCpu,
                          .micro_batch = now_.index,
                          .chunk = c,
                          .parameter = parameter,
-                         .source = mine.landing,
+                         .source = place.slot.buffer,
                          .destination = mine.gradients,
                          .bytes = gradient_bytes + sum_bytes,
                          .sums_squares = sums_squares},
-                        {done});
-      landing_read_[parameter] = done;
+                        {stored});
+      landing_.give_back(place, stored, done);
       if (sums_squares) updates_.sums_on_host(done);
-      if (tasks.first_sum < 0) tasks.first_sum = done;
     }
+    if (tasks.first_store < 0) tasks.first_store = done;
     tasks.gradients_done = done;
   }
 
@@ -548,7 +547,7 @@ class Lowering {
   const StepBuffers buffers_;
 
   std::vector<ChunkTasks> chunk_tasks_;  // by chunk
-  std::vector<TaskId> landing_read_;     // by parameter: who last read its landing place
+  LandingRing landing_;
   ActivationCopies copies_;
   LoadQueue loads_;
   Reductions reductions_;

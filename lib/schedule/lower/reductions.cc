@@ -14,14 +14,15 @@ using plan::Home;
 Reductions::Reductions(const plan::Plan& plan,
                        const StepBuffers& buffers,
                        std::vector<ChunkTasks>& chunk_tasks,
+                       LandingRing& landing,
                        TaskList& tasks)
     : plan_(plan),
       buffers_(buffers),
       chunk_tasks_(chunk_tasks),
+      landing_(landing),
       tasks_(tasks),
       staging_(buffers.reduced_staging),
-      collected_(plan.chunks.size(), -1),
-      landing_read_(plan.chunks.size(), -1) {}
+      collected_(plan.chunks.size(), -1) {}
 
 void Reductions::collect(Task store, TaskId made_by) {
   const std::int32_t chunk = store.chunk;
@@ -36,7 +37,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
   const ChunkBuffers& mine = buffers_.of_chunk[chunk];
   ChunkTasks& tasks = chunk_tasks_[chunk];
   const bool to_host = it.gradient_home == Home::kHost;
-  const bool lands = mine.landing >= 0;
+  const bool lands = to_host && !buffers_.landing.empty();
   BufferRing::Slot slot;
   if (to_host) slot = staging_.take();
   const TaskId reduced = tasks_.add({.kind = TaskKind::kReduce,
@@ -55,30 +56,34 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
     return -1;
   }
   const std::int64_t bytes = plan::shard_bytes(plan_, it, it.gradient_dtype);
+  LandingRing::Place place;
+  if (lands) place = landing_.take(chunk, micro_batch);
   const TaskId stored = tasks_.add({.kind = TaskKind::kStoreShard,
                                     .stream = Stream::kDeviceToHost,
                                     .micro_batch = micro_batch,
                                     .chunk = chunk,
                                     .source = slot.buffer,
-                                    .destination = lands ? mine.landing : mine.gradients,
+                                    .destination = lands ? place.slot.buffer : mine.gradients,
                                     .bytes = bytes},
-                                   {reduced, landing_read_[chunk]});
+                                   {reduced, place.free_after});
   staging_.give_back(slot, reduced, stored);
   tasks.gradients_done = stored;
-  if (tasks.first_store < 0) tasks.first_store = stored;
-  if (!lands) return -1;
+  if (!lands) {
+    if (tasks.first_store < 0) tasks.first_store = stored;
+    return -1;
+  }
   const TaskId summed = tasks_.add({.kind = TaskKind::kAccumulate,
                                     .stream = Stream::kCpu,
                                     .micro_batch = micro_batch,
                                     .chunk = chunk,
-                                    .source = mine.landing,
+                                    .source = place.slot.buffer,
                                     .destination = mine.gradients,
                                     .bytes = bytes * (micro_batch > 0 ? 3 : 2),
                                     .sums_squares = sums_squares},
                                    {stored});
-  landing_read_[chunk] = summed;
+  landing_.give_back(place, stored, summed);
   tasks.gradients_done = summed;
-  if (tasks.first_sum < 0) tasks.first_sum = summed;
+  if (tasks.first_store < 0) tasks.first_store = summed;
   return summed;
 }
 

@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "schedule/buffers.h"
 #include "schedule/lower/buffer_ring.h"
+#include "schedule/lower/landing_ring.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
 
@@ -21,6 +22,7 @@ class Reductions {
   Reductions(const plan::Plan& plan,
              const StepBuffers& buffers,
              std::vector<ChunkTasks>& chunk_tasks,
+             LandingRing& landing,
              TaskList& tasks);
 
   /// `store` is a kStoreGradient without destination: it gets the chunk's block. It comes after
@@ -40,11 +42,11 @@ class Reductions {
   const plan::Plan& plan_;
   const StepBuffers& buffers_;
   std::vector<ChunkTasks>& chunk_tasks_;
+  LandingRing& landing_;
   TaskList& tasks_;
   std::map<BufferId, BlockUse> block_uses_;
   BufferRing staging_;
-  std::vector<TaskId> collected_;     // by chunk: the latest store into its block
-  std::vector<TaskId> landing_read_;  // by chunk
+  std::vector<TaskId> collected_;  // by chunk: the latest store into its block
 };
 
 }  // namespace elixir::schedule

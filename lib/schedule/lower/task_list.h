@@ -71,8 +71,7 @@ struct ChunkTasks {
   // The first of a step, which wait for the latest of the step before.
   TaskId first_home_read = -1;
   TaskId first_reader = -1;  ///< where it reads the parameters at home itself
-  TaskId first_store = -1;   ///< a gradient into `gradients` or the landing buffer
-  TaskId first_sum = -1;     ///< a gradient from the landing buffer into `gradients`
+  TaskId first_store = -1;   ///< a gradient into the chunk's
 };
 
 }  // namespace elixir::schedule
