@@ -3,6 +3,7 @@
 #include "train/run/run_setup.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <ATen/Parallel.h>
 
@@ -37,6 +38,9 @@ runtime::TrainerOptions trainer_options(const RunInputs& inputs, const RunOption
   wanted.seed = options.seed;
   wanted.deterministic = options.deterministic;
   wanted.ranks = options.ranks;
+  if (std::getenv(kCpuLanesVariable) != nullptr) {
+    wanted.cpu_order = {runtime::CpuOrder::Kind::kLanes};
+  }
   // The ranks of a machine share its cores.
   const int sharing = inputs.plan.ranks_per_node;
   if (inputs.plan.world > 1) wanted.cpu_threads = std::max(1, at::get_num_threads() / sharing);

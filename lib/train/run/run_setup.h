@@ -74,6 +74,10 @@ struct RunOptions {
   std::vector<std::string> argv;
 };
 
+/// An environment variable, for tests alone: on the CPU device each stream has a thread of its own, so
+/// that steps overlap there too (runtime/cpu_order.h).
+inline constexpr const char* kCpuLanesVariable = "ELIXIR_CPU_LANES";
+
 /// What every rank's trainer is made with.
 [[nodiscard]] runtime::TrainerOptions trainer_options(const RunInputs& inputs,
                                                       const RunOptions& options);
