@@ -108,14 +108,16 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads, Binding binding) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, Binding binding, int first_cpu)
+    : state_(std::make_unique<State>()) {
   state_->threads = std::max(threads, 1);
   state_->parts = std::vector<Part>(static_cast<std::size_t>(state_->threads));
   std::vector<int> cpus;
   if (binding == Binding::kOneCpuEach) cpus = allowed_cpus();
-  const bool binds = cpus.size() >= static_cast<std::size_t>(state_->threads);
+  const bool binds = first_cpu >= 0 && cpus.size() >= static_cast<std::size_t>(first_cpu) +
+                                                          static_cast<std::size_t>(state_->threads);
   for (int part = 1; part < state_->threads; ++part) {
-    const int cpu = binds ? cpus[static_cast<std::size_t>(part)] : kNoCpu;
+    const int cpu = binds ? cpus[static_cast<std::size_t>(first_cpu + part)] : kNoCpu;
     state_->workers.emplace_back([state = state_.get(), part, cpu] {
       if (cpu != kNoCpu && bind_thread_to(cpu)) state->bound.fetch_add(1);
       state->ready.fetch_add(1);

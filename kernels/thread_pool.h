@@ -18,9 +18,10 @@ enum class Binding : std::uint8_t { kNone, kOneCpuEach };
 class ThreadPool {
  public:
   /// `threads` must be at least 1; the caller is one of them. With kOneCpuEach, helper i is bound
-  /// to the i-th CPU of allowed_cpus() (cpu_affinity.h). The first CPU is left to the caller, which
-  /// is not bound. If there are more threads than CPUs, none is bound.
-  explicit ThreadPool(int threads, Binding binding = Binding::kNone);
+  /// to CPU `first_cpu` + i of allowed_cpus() (cpu_affinity.h). CPU `first_cpu` is left to the
+  /// caller, which is not bound. If there are not as many CPUs, none is bound. Pools that work at
+  /// the same time must not have the same CPUs.
+  explicit ThreadPool(int threads, Binding binding = Binding::kNone, int first_cpu = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -66,7 +66,8 @@ void ProgramReplay::move(program::OperatorId id, StorageTable& storages) const {
 
 void ProgramReplay::run(StorageTable& storages,
                         program::OperatorId first,
-                        program::OperatorId last) {
+                        program::OperatorId last,
+                        const std::function<void(const c10::Storage&)>& before_release) {
   running_ = -1;
   for (program::OperatorId id = first; id < last; ++id) {
     if (!lifetimes_.executed[id]) continue;
@@ -77,6 +78,7 @@ void ProgramReplay::run(StorageTable& storages,
       move(id, storages);
     }
     for (const program::StorageId storage : lifetimes_.released_after[id]) {
+      if (before_release) before_release(storages[storage]);
       storages[storage] = c10::Storage();
     }
   }

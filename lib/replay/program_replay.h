@@ -5,6 +5,7 @@
 // storages that each call releases. The caller owns the storages. It must provide one table per
 // micro-batch in flight, filled with parameters, buffers, inputs and constants.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -30,7 +31,11 @@ class ProgramReplay {
   /// last use. Of an offloaded activation it only makes the memory that it comes back to: the
   /// caller copies between the operators that begin and end a copy (operators/own.h). Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
   /// is set.
-  void run(StorageTable& storages, program::OperatorId first, program::OperatorId last);
+  /// `before_release`, if given, is called with each storage before that.
+  void run(StorageTable& storages,
+           program::OperatorId first,
+           program::OperatorId last,
+           const std::function<void(const c10::Storage&)>& before_release = {});
   /// The operator in which the last run() failed; nullptr when it succeeded.
   [[nodiscard]] const program::Operator* failed_operator() const;
 

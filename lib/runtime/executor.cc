@@ -73,9 +73,20 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
       schedule_(std::move(schedule)),
       ends_(schedule::ends_that_matter(schedule_)),
       parameters_of_chunk_(parts.plan.chunks.size()),
+      bound_(parts.plan.chunks.size()),
       piece_layout_(schedule::update_piece_layout(parts.plan)) {
   for (std::size_t i = 0; i < parts_.layouts.size(); ++i) {
     parameters_of_chunk_[parts_.layouts[i].chunk].push_back(static_cast<std::int32_t>(i));
+  }
+  for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
+    const auto at = [&](BufferRole role) {
+      return parts_.buffers.find(role, static_cast<std::int32_t>(c));
+    };
+    homes_.push_back({.parameters = at(BufferRole::kParameters),
+                      .master = at(BufferRole::kMaster),
+                      .moment1 = at(BufferRole::kMoment1),
+                      .moment2 = at(BufferRole::kMoment2),
+                      .gradients = at(BufferRole::kGradients)});
   }
   tables_.resize(static_cast<std::size_t>(schedule_.micro_batches));
   for (auto& table : tables_) table.resize(program_.storages.size());
@@ -114,7 +125,7 @@ void Executor::bind_statics() {
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     const auto chunk = static_cast<std::int32_t>(c);
     if (!plan::needs_block(parts_.plan, parts_.plan.chunks[c])) {
-      bind_chunk(chunk, parts_.buffers.find(BufferRole::kParameters, chunk));
+      bind_chunk(chunk, homes_[c].parameters);
     } else {
       unbind_chunk(chunk);
     }
@@ -127,14 +138,28 @@ const c10::Storage& Executor::storage_of(const program::Buffer& buffer) const {
 
 void Executor::bind_chunk(std::int32_t chunk, void* memory) {
   require(memory != nullptr, "a chunk has no memory to be read from");
+  const std::vector<c10::Storage>& storages = bound(chunk, memory).parameters;
+  const std::vector<std::int32_t>& parameters = parameters_of_chunk_[chunk];
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const program::StorageId id = program_.parameters[parameters[i]].tensor.storage;
+    for (auto& table : tables_) table[id] = storages[i];
+  }
+}
+
+const Executor::BoundChunk& Executor::bound(std::int32_t chunk, void* memory) {
+  std::vector<BoundChunk>& known = bound_[chunk];
+  for (const BoundChunk& place : known) {
+    if (place.memory == memory) return place;
+  }
+  BoundChunk& place = known.emplace_back(BoundChunk{.memory = memory, .parameters = {}});
   for (const std::int32_t p : parameters_of_chunk_[chunk]) {
     const program::StorageId id = program_.parameters[p].tensor.storage;
-    const c10::Storage storage =
+    place.parameters.push_back(
         replay::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
                                program_.storages[id].bytes,
-                               parts_.device.torch_device());
-    for (auto& table : tables_) table[id] = storage;
+                               parts_.device.torch_device()));
   }
+  return place;
 }
 
 void Executor::unbind_chunk(std::int32_t chunk) {
@@ -324,7 +349,7 @@ void Executor::issue(const Task& task) {
       issue_copy(
           task,
           advance(parts_.buffers.at(task.destination), parts_.ranks.rank() * shard_bytes(task)),
-          parts_.buffers.find(BufferRole::kParameters, task.chunk),
+          homes_[task.chunk].parameters,
           shard_bytes(task));
       if (parts_.plan.world > 1) return;  // the other shards come by kGather
       return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
@@ -333,8 +358,11 @@ void Executor::issue(const Task& task) {
     case TaskKind::kReduce:
       return issue_reduce(task);
     case TaskKind::kStoreShard:
-      return issue_copy(
-          task, parts_.buffers.at(task.destination), parts_.buffers.at(task.source), task.bytes);
+      return issue_copy(task,
+                        parts_.buffers.at(task.destination),
+                        parts_.buffers.at(task.source),
+                        task.bytes,
+                        given_up(task.source, task.bytes));
     case TaskKind::kGatherSums:
       return parts_.device.issue(task,
                                  [optimizer = parts_.optimizer](StreamOperations& operations) {
@@ -379,7 +407,8 @@ void Executor::issue(const Task& task) {
       return issue_copy(task,
                         parts_.buffers.at(task.destination),
                         parts_.buffers.at(task.source),
-                        shard_bytes(task));
+                        shard_bytes(task),
+                        given_up(task.source, shard_bytes(task)));
     case TaskKind::kReadLoss:
       return issue_read_loss(task);
     case TaskKind::kOffload:
@@ -398,19 +427,24 @@ void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
   if (stream == schedule::Stream::kDeviceToHost) traffic.device_to_host_bytes += bytes;
 }
 
-void Executor::issue_copy(const Task& task, void* to, const void* from, std::int64_t bytes) {
+void Executor::issue_copy(
+    const Task& task, void* to, const void* from, std::int64_t bytes, SpentMemory spent) {
   count_copy(task.stream, bytes);
-  parts_.device.issue(
-      task, [to, from, bytes](StreamOperations& operations) { operations.copy(to, from, bytes); });
+  parts_.device.issue(task, [to, from, bytes, spent](StreamOperations& operations) {
+    operations.copy(to, from, bytes);
+    if (spent.bytes > 0) operations.poison(spent.memory, spent.bytes);
+  });
+}
+
+SpentMemory Executor::given_up(schedule::BufferId buffer, std::int64_t bytes) const {
+  if (parts_.poison == nullptr || !schedule::is_passed_through(schedule_.buffers[buffer].role)) {
+    return {};
+  }
+  return {.memory = parts_.buffers.at(buffer), .bytes = bytes};
 }
 
 void Executor::issue_inputs(const Task& task) {
-  struct Copy {
-    void* to;
-    const void* from;
-    std::int64_t bytes;
-  };
-  std::vector<Copy> copies;
+  std::vector<TaskCopy> copies;
   for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
     const program::TensorRef& ref = program_.inputs[i].tensor;
     void* memory = parts_.buffers.find(BufferRole::kInput, static_cast<std::int32_t>(i));
@@ -419,21 +453,32 @@ void Executor::issue_inputs(const Task& task) {
                       ref.bytes()});
     count_copy(task.stream, ref.bytes());
   }
-  parts_.device.issue(task, [copies](StreamOperations& operations) {
-    for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
+  parts_.device.issue(task, [copies = std::move(copies)](StreamOperations& operations) {
+    for (const TaskCopy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
   });
 }
 
 void Executor::issue_compute(const Task& task) {
   replay::StorageTable& table = tables_[task.micro_batch];
-  parts_.device.issue(task, [&](StreamOperations&) {
-    for (const program::StorageId id : task.releases) table[id] = c10::Storage();
+  parts_.device.issue(task, [&](StreamOperations& operations) {
+    // The CPU device's allocator poisons operators' memory itself.
+    std::function<void(const c10::Storage&)> before_release;
+    if (parts_.poison != nullptr && parts_.device.torch_device().is_cuda()) {
+      before_release = [&operations](const c10::Storage& storage) {
+        if (!storage || !storage.device().is_cuda()) return;
+        operations.poison(storage.mutable_data(), static_cast<std::int64_t>(storage.nbytes()));
+      };
+    }
+    for (const program::StorageId id : task.releases) {
+      if (before_release) before_release(table[id]);
+      table[id] = c10::Storage();
+    }
     if (!seeded_[task.micro_batch]) {
       seeded_[task.micro_batch] = true;
       const int global = parts_.ranks.rank() * schedule_.micro_batches + task.micro_batch;
       parts_.device.seed(micro_batch_seed(seed_, step_, global));
     }
-    parts_.replay.run(table, task.first, task.last);
+    parts_.replay.run(table, task.first, task.last, before_release);
   });
 }
 
@@ -460,7 +505,7 @@ void Executor::issue_store_gradient(const Task& task) {
   }
   const kernels::BlockSums sums = sums_of(task);
   if (schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute) {
-    return issue_accumulate(task, from, sums);
+    return issue_accumulate(task, from, sums, {});
   }
   void* to = advance(parts_.buffers.at(task.destination),
                      layout.first_element * program::element_bytes(gradient.dtype));
@@ -538,11 +583,14 @@ void Executor::issue_accumulate_shard(const Task& task) {
   const void* landed = parts_.buffers.at(task.source);
   const auto n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk));
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  const SpentMemory read = given_up(task.source, static_cast<std::int64_t>(n * sizeof(float)));
   std::vector<OptimizerPass::Part> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
   parts_.device.issue(
-      task, [sum, landed, n, how, squares = std::move(squares)](StreamOperations& operations) {
+      task,
+      [sum, landed, n, how, read, squares = std::move(squares)](StreamOperations& operations) {
         operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
+        if (read.bytes > 0) operations.poison(read.memory, read.bytes);
         sum_squares(operations, sum, kernels::Element::kFloat32, squares);
       });
 }
@@ -566,24 +614,28 @@ void Executor::issue_share_buffers(const Task& task) {
 void Executor::issue_accumulate(const Task& task) {
   if (parts_.plan.world > 1) return issue_accumulate_shard(task);
   const ParameterLayout& layout = parts_.layouts[task.parameter];
-  const program::DType dtype = program_.parameters[task.parameter].gradient->dtype;
-  issue_accumulate(
-      task,
-      advance(parts_.buffers.at(task.source), layout.first_element * program::element_bytes(dtype)),
-      sums_of(task));
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  void* landed = advance(parts_.buffers.at(task.source),
+                         layout.first_element * program::element_bytes(gradient.dtype));
+  SpentMemory read;
+  if (parts_.poison != nullptr) read = {.memory = landed, .bytes = gradient.bytes()};
+  issue_accumulate(task, landed, sums_of(task), read);
 }
 
 void Executor::issue_accumulate(const Task& task,
                                 const void* gradient,
-                                const kernels::BlockSums& sums) {
+                                const kernels::BlockSums& sums,
+                                SpentMemory spent) {
   const ParameterLayout& layout = parts_.layouts[task.parameter];
   auto* sum = static_cast<float*>(parts_.buffers.at(task.destination)) + layout.first_element;
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
   const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
   const auto n = static_cast<std::size_t>(layout.elements);
-  parts_.device.issue(task, [sum, gradient, type, n, how, sums](StreamOperations& operations) {
-    operations.accumulate(sum, gradient, type, n, how, sums);
-  });
+  parts_.device.issue(task,
+                      [sum, gradient, type, n, how, sums, spent](StreamOperations& operations) {
+                        operations.accumulate(sum, gradient, type, n, how, sums);
+                        if (spent.bytes > 0) operations.poison(spent.memory, spent.bytes);
+                      });
 }
 
 void Executor::issue_norm(const Task& task) {
@@ -599,20 +651,20 @@ void Executor::issue_norm(const Task& task) {
 OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
   const plan::Plan& plan = parts_.plan;
   const plan::Chunk& chunk = plan.chunks[task.chunk];
-  const BufferRole master =
-      plan::master_is_parameter(chunk) ? BufferRole::kParameters : BufferRole::kMaster;
-  const auto at = [&](BufferRole role, std::int64_t width) {
-    return advance(parts_.buffers.find(role, task.chunk), task.first_element * width);
+  const HomeMemory& home = homes_[task.chunk];
+  const auto at = [&](void* memory, std::int64_t width) {
+    return advance(memory, task.first_element * width);
   };
   const std::int64_t moment_bytes = program::element_bytes(plan.moment_dtype);
-  return {.master = at(master, plan::master_bytes(plan, chunk)),
+  return {.master = at(plan::master_is_parameter(chunk) ? home.parameters : home.master,
+                       plan::master_bytes(plan, chunk)),
           .splits = plan::splits_master(plan, chunk),
-          .moment1 = at(BufferRole::kMoment1, moment_bytes),
-          .moment2 = at(BufferRole::kMoment2, moment_bytes),
+          .moment1 = at(home.moment1, moment_bytes),
+          .moment2 = at(home.moment2, moment_bytes),
           .moment_type = plan.moment_dtype,
-          .gradients = at(BufferRole::kGradients, program::element_bytes(chunk.gradient_dtype)),
+          .gradients = at(home.gradients, program::element_bytes(chunk.gradient_dtype)),
           .gradient_type = chunk.gradient_dtype,
-          .parameters = at(BufferRole::kParameters, program::element_bytes(chunk.dtype)),
+          .parameters = at(home.parameters, program::element_bytes(chunk.dtype)),
           .parameter_type = chunk.dtype,
           .first_element = task.first_element,
           .elements = task.elements};
@@ -636,21 +688,27 @@ OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::Buffe
   return arrays;
 }
 
-std::vector<Executor::Copy> Executor::state_copies(const Task& task,
-                                                   const OptimizerPass::Chunk& to,
-                                                   const OptimizerPass::Chunk& from) const {
+TaskCopies Executor::state_copies(const Task& task,
+                                  const OptimizerPass::Chunk& to,
+                                  const OptimizerPass::Chunk& from) const {
   const plan::Plan& plan = parts_.plan;
   const std::int64_t n = task.elements;
   const std::int64_t moment_bytes = n * program::element_bytes(plan.moment_dtype);
-  return {{to.master, from.master, n * plan::master_bytes(plan, plan.chunks[task.chunk])},
-          {to.moment1, from.moment1, moment_bytes},
-          {to.moment2, from.moment2, moment_bytes}};
+  TaskCopies copies;
+  copies.add({to.master, from.master, n * plan::master_bytes(plan, plan.chunks[task.chunk])});
+  copies.add({to.moment1, from.moment1, moment_bytes});
+  copies.add({to.moment2, from.moment2, moment_bytes});
+  return copies;
 }
 
-void Executor::issue_copies(const Task& task, std::vector<Copy> copies) {
-  for (const Copy& copy : copies) count_copy(task.stream, copy.bytes);
-  parts_.device.issue(task, [copies = std::move(copies)](StreamOperations& operations) {
-    for (const Copy& copy : copies) operations.copy(copy.to, copy.from, copy.bytes);
+void Executor::issue_copies(const Task& task, const TaskCopies& copies, SpentMemory spent) {
+  for (std::size_t i = 0; i < copies.count; ++i) count_copy(task.stream, copies.all[i].bytes);
+  parts_.device.issue(task, [copies, spent](StreamOperations& operations) {
+    for (std::size_t i = 0; i < copies.count; ++i) {
+      const TaskCopy& copy = copies.all[i];
+      operations.copy(copy.to, copy.from, copy.bytes);
+    }
+    if (spent.bytes > 0) operations.poison(spent.memory, spent.bytes);
   });
 }
 
@@ -658,18 +716,18 @@ void Executor::issue_load_state(const Task& task) {
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
   const OptimizerPass::Chunk from = arrays_at_home(task);
   const OptimizerPass::Chunk to = arrays_of_piece(task, task.destination);
-  std::vector<Copy> copies = state_copies(task, to, from);
+  TaskCopies copies = state_copies(task, to, from);
   const std::int64_t gradient_bytes = schedule::piece_gradient_bytes(chunk);
   // The gradients' place in the piece is written here and nowhere else.
   void* gradients = const_cast<void*>(to.gradients);
   if (gradient_bytes > 0) {
-    copies.push_back({gradients, from.gradients, task.elements * gradient_bytes});
+    copies.add({gradients, from.gradients, task.elements * gradient_bytes});
   }
   if (from.splits) {
-    copies.push_back(
+    copies.add(
         {to.parameters, from.parameters, task.elements * schedule::piece_parameter_bytes(chunk)});
   }
-  issue_copies(task, std::move(copies));
+  issue_copies(task, copies);
 }
 
 void Executor::issue_update_of_piece(const Task& task) {
@@ -694,13 +752,13 @@ void Executor::issue_update_of_piece(const Task& task) {
 void Executor::issue_store_state(const Task& task) {
   const OptimizerPass::Chunk from = arrays_of_piece(task, task.source);
   const OptimizerPass::Chunk to = arrays_at_home(task);
-  std::vector<Copy> copies = state_copies(task, to, from);
+  TaskCopies copies = state_copies(task, to, from);
   const std::int64_t parameter_bytes =
       schedule::piece_parameter_bytes(parts_.plan.chunks[task.chunk]);
   if (parameter_bytes > 0) {
-    copies.push_back({to.parameters, from.parameters, task.elements * parameter_bytes});
+    copies.add({to.parameters, from.parameters, task.elements * parameter_bytes});
   }
-  issue_copies(task, std::move(copies));
+  issue_copies(task, copies, given_up(task.source, piece_layout_.bytes));
 }
 
 void Executor::issue_update(const Task& task) {
@@ -709,10 +767,15 @@ void Executor::issue_update(const Task& task) {
   arrays.parameters = parts_.buffers.at(task.destination);
   const plan::Home where =
       task.stream == schedule::Stream::kCpu ? plan::Home::kHost : plan::Home::kDevice;
-  parts_.device.issue(
-      task,
-      [optimizer = parts_.optimizer, index = task.chunk, arrays, where](
-          StreamOperations& operations) { optimizer->update(index, arrays, where, operations); });
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  const SpentMemory read =
+      given_up(task.source, plan::shard_bytes(parts_.plan, chunk, chunk.gradient_dtype));
+  parts_.device.issue(task,
+                      [optimizer = parts_.optimizer, index = task.chunk, arrays, where, read](
+                          StreamOperations& operations) {
+                        optimizer->update(index, arrays, where, operations);
+                        if (read.bytes > 0) operations.poison(read.memory, read.bytes);
+                      });
 }
 
 void Executor::issue_read_loss(const Task& task) {
@@ -735,7 +798,11 @@ void Executor::issue_offload(const Task& task) {
 void Executor::issue_reload(const Task& task) {
   const c10::Storage& storage = tables_[task.micro_batch][task.storage];
   require(static_cast<bool>(storage), "an activation has no memory to come back to");
-  issue_copy(task, storage.mutable_data(), parts_.buffers.at(task.source), task.bytes);
+  issue_copy(task,
+             storage.mutable_data(),
+             parts_.buffers.at(task.source),
+             task.bytes,
+             given_up(task.source, task.bytes));
 }
 
 }  // namespace elixir::runtime

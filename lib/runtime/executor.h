@@ -23,6 +23,7 @@
 #include "runtime/state/buffer_store.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/step_report.h"
+#include "runtime/task_copies.h"
 #include "schedule/schedule.h"
 #include "schedule/update_piece.h"
 
@@ -73,9 +74,20 @@ class Executor {
   [[nodiscard]] const c10::Storage& storage_of(const program::Buffer& buffer) const;
 
  private:
+  /// A chunk's parameters in memory that operators read them from.
+  struct BoundChunk {
+    void* memory;
+    std::vector<c10::Storage> parameters;  ///< as parameters_of_chunk_
+  };
+  /// A chunk's arrays; nullptr where it has none.
+  struct HomeMemory {
+    void *parameters, *master, *moment1, *moment2, *gradients;
+  };
+
   void bind_statics();
   void bind_chunk(std::int32_t chunk, void* memory);
   void unbind_chunk(std::int32_t chunk);
+  [[nodiscard]] const BoundChunk& bound(std::int32_t chunk, void* memory);
   /// What a step needs until it has ended.
   struct StepUnderWay {
     std::vector<std::vector<at::Tensor>> inputs;
@@ -95,7 +107,8 @@ class Executor {
   void issue_accumulate(const schedule::Task& task);
   void issue_accumulate(const schedule::Task& task,
                         const void* gradient,
-                        const kernels::BlockSums& sums);
+                        const kernels::BlockSums& sums,
+                        SpentMemory spent);
   void issue_norm(const schedule::Task& task);
   // With several ranks.
   void issue_gather(const schedule::Task& task);
@@ -116,17 +129,20 @@ class Executor {
   void issue_read_loss(const schedule::Task& task);
   void issue_offload(const schedule::Task& task);
   void issue_reload(const schedule::Task& task);
-  struct Copy {
-    void* to;
-    const void* from;
-    std::int64_t bytes;
-  };
   /// Master and moments of the task's piece.
-  [[nodiscard]] std::vector<Copy> state_copies(const schedule::Task& task,
-                                               const OptimizerPass::Chunk& to,
-                                               const OptimizerPass::Chunk& from) const;
-  void issue_copies(const schedule::Task& task, std::vector<Copy> copies);
-  void issue_copy(const schedule::Task& task, void* to, const void* from, std::int64_t bytes);
+  [[nodiscard]] TaskCopies state_copies(const schedule::Task& task,
+                                        const OptimizerPass::Chunk& to,
+                                        const OptimizerPass::Chunk& from) const;
+  /// `spent` is poisoned after that.
+  void issue_copies(const schedule::Task& task, const TaskCopies& copies, SpentMemory spent = {});
+  void issue_copy(const schedule::Task& task,
+                  void* to,
+                  const void* from,
+                  std::int64_t bytes,
+                  SpentMemory spent = {});
+  /// The first bytes of a buffer that holds nothing any more when the task has ended, for its
+  /// poison; none without poison, or if the buffer keeps its content.
+  [[nodiscard]] SpentMemory given_up(schedule::BufferId buffer, std::int64_t bytes) const;
   void count_copy(schedule::Stream stream, std::int64_t bytes);
   /// The gradient of the task's parameter, where an operator has made it.
   [[nodiscard]] const void* made_gradient(const schedule::Task& task) const;
@@ -142,6 +158,8 @@ class Executor {
   schedule::Schedule schedule_;
   std::vector<bool> ends_;  ///< by task id: schedule::ends_that_matter()
   std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
+  std::vector<std::vector<BoundChunk>> bound_;  ///< by chunk, as they come
+  std::vector<HomeMemory> homes_;               ///< by chunk
   schedule::UpdatePieceLayout piece_layout_;
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
   char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch

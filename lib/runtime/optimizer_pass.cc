@@ -116,8 +116,11 @@ kernels::Clip* OptimizerPass::device_clip() const {
 
 void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
   step_ = step;
-  learning_rate_ = learning_rate;
   micro_batches_ = micro_batches;
+  kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
+  plain_ = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  hyper.weight_decay = options_.weight_decay;
+  decaying_ = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
   *memory_.host_clip = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
   std::fill_n(memory_.marks, marks(), 0U);
 }
@@ -166,12 +169,6 @@ void OptimizerPass::update(std::int32_t index,
                            plan::Home where,
                            StreamOperations& operations) const {
   const kernels::Clip* clip = where == plan::Home::kDevice ? device_clip() : memory_.host_clip;
-  kernels::AdamHyper hyper{learning_rate_, options_.beta1, options_.beta2, options_.eps, 0.0};
-  const kernels::AdamScalars plain =
-      kernels::make_adam_scalars(hyper, step_, micro_batches_, /*clip=*/1.0F);
-  hyper.weight_decay = options_.weight_decay;
-  const kernels::AdamScalars decaying =
-      kernels::make_adam_scalars(hyper, step_, micro_batches_, /*clip=*/1.0F);
   const std::int64_t gradient_width = program::element_bytes(chunk.gradient_type);
   const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
   const std::int64_t moment_width = program::element_bytes(chunk.moment_type);
@@ -198,7 +195,7 @@ void OptimizerPass::update(std::int32_t index,
          .n = static_cast<std::size_t>(elements),
          .moment_type = element_of(chunk.moment_type),
          .lower = chunk.splits ? static_cast<std::int16_t*>(chunk.master) + at : nullptr},
-        range.decays ? decaying : plain,
+        range.decays ? decaying_ : plain_,
         clips() ? clip : nullptr,
         &memory_.marks[index]);
   }

@@ -127,7 +127,7 @@ class OptimizerPass {
   std::size_t sum_count_ = 0;
   Memory memory_{};
   std::int64_t step_ = 0;
-  double learning_rate_ = 0;
+  kernels::AdamScalars plain_{}, decaying_{};  ///< of this step, without and with weight decay
   int micro_batches_ = 1;
 };
 

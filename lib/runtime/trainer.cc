@@ -110,10 +110,13 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   DeviceOptions wanted;
   wanted.memory_limit_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   wanted.cpu_threads = at::get_num_threads();
+  // The ranks of a machine have the same number of threads, and CPUs of their own.
+  wanted.first_cpu = options.ranks.rank() % plan.ranks_per_node * wanted.cpu_threads;
   wanted.sm = plan.hardware.sm;
   wanted.poison = options.poison_evicted;
   wanted.deterministic = options.deterministic;
   wanted.cpu_order = options.cpu_order;
+  wanted.before_task = options.before_task;
   wanted.ranks = options.ranks.steps;
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
@@ -237,11 +240,18 @@ void Trainer::State::build() {
   parameters = std::make_unique<ParameterStore>(
       *device, replay.program(), plan, *buffers, layouts, options.ranks);
   if (options.poison_evicted) {
-    std::int64_t largest = 0;
+    std::int64_t largest = 4096;
     for (const plan::Chunk& chunk : plan.chunks) largest = std::max(largest, chunk.bytes);
     const std::vector<char> nan(static_cast<std::size_t>(largest), '\xFF');
     poison = device->allocate_uncharged(largest);
     device->copy_now(poison, nan.data(), largest);
+    for (const schedule::Buffer& buffer : schedule.buffers) {
+      if (!schedule::is_passed_through(buffer.role)) continue;
+      auto* memory = static_cast<char*>(buffers->at(buffer.id));
+      for (std::int64_t done = 0; done < buffer.bytes; done += largest) {
+        device->copy_now(memory + done, nan.data(), std::min(largest, buffer.bytes - done));
+      }
+    }
   }
   executor = std::make_unique<Executor>(
       ExecutorParts{

@@ -14,6 +14,7 @@
 #include "program/choices.h"
 #include "runtime/cpu_order.h"
 #include "runtime/ranks/communicator.h"
+#include "runtime/task_hook.h"
 
 namespace elixir::runtime {
 
@@ -33,12 +34,15 @@ struct TrainerOptions {
   DeviceKind device = DeviceKind::kCpu;
   OptimizerOptions optimizer;
   std::uint64_t seed = 0;
-  int cpu_threads = 0;          ///< 0: LibTorch's default; used for operators and for AdamW alike
-  bool poison_evicted = false;  ///< fill evicted blocks and released memory with NaN
-  bool deterministic = false;   ///< deterministic operators only
-  CpuOrder cpu_order;           ///< CPU device: when tasks run
-  Ranks ranks;                  ///< as many as the plan's world; they must outlive the trainer
-  FillProgress on_fill;         ///< may be empty
+  int cpu_threads = 0;  ///< 0: LibTorch's default; used for operators and for AdamW alike
+  /// Fill with NaN what holds nothing any more: evicted blocks, staging and landing buffers that
+  /// have been read, released memory.
+  bool poison_evicted = false;
+  bool deterministic = false;  ///< deterministic operators only
+  CpuOrder cpu_order;          ///< CPU device: when tasks run
+  TaskHook before_task;        ///< may be empty; CPU device: only with lanes
+  Ranks ranks;                 ///< as many as the plan's world; they must outlive the trainer
+  FillProgress on_fill;        ///< may be empty
 };
 
 /// Provides the data of one parameter or buffer. It is called once per name at the start and must

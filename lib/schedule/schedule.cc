@@ -12,6 +12,20 @@ std::string_view name_of(Stream stream) {
   return kNames[static_cast<std::size_t>(stream)];
 }
 
+bool is_passed_through(BufferRole role) {
+  switch (role) {
+    case BufferRole::kGradientLanding:
+    case BufferRole::kDeviceStaging:
+    case BufferRole::kUpdatePiece:
+    case BufferRole::kHostStaging:
+    case BufferRole::kOffloaded:
+    case BufferRole::kReducedStaging:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string_view name_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::kLoadInputs:

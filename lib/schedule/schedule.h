@@ -90,6 +90,10 @@ enum class BufferRole : std::uint8_t {
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
 };
 
+/// Whether what such a buffer holds is moved or added up elsewhere and then worth nothing. A block
+/// is not meant, which keeps its chunk until another comes.
+[[nodiscard]] bool is_passed_through(BufferRole role);
+
 struct Buffer {
   BufferId id = -1;  ///< position in Schedule::buffers
   Arena arena = Arena::kDevice;

@@ -18,7 +18,7 @@
 namespace elixir::runtime {
 namespace {
 
-constexpr int kSpinMilliseconds = 300;
+constexpr std::int64_t kSpinNs = 300'000'000;
 constexpr std::size_t kWords = 4096;  // 16 KiB: a pageable copy of it returns before it arrives
 constexpr auto kBytes = static_cast<std::int64_t>(kWords * sizeof(std::uint32_t));
 
@@ -63,14 +63,14 @@ class CopyNow : public testing::Test {
 /// cudaMemcpy() would use the legacy stream, wait there, and return.
 TEST_F(CopyNow, HasArrivedWhenItReturnsThoughTheLegacyStreamIsBusy) {
   const Words sent(kWords, 0xA5A5A5A5U);
-  test::spin_cuda(kSpinMilliseconds, nullptr, 0, nullptr);
+  test::spin_cuda(kSpinNs, nullptr, 0, nullptr);
   device_->copy_now(memory_, sent.data(), kBytes);
   EXPECT_EQ(on_device(), sent);
 }
 
 TEST_F(CopyNow, ReadsWhatWorkOnOtherStreamsHasWritten) {
   auto* const words = static_cast<std::uint32_t*>(memory_);
-  test::spin_cuda(kSpinMilliseconds, words, 77, other_);
+  test::spin_cuda(kSpinNs, words, 77, other_);
   Words received(kWords, 1);
   device_->copy_now(received.data(), memory_, kBytes);
   EXPECT_EQ(received.front(), 77U);
@@ -78,7 +78,7 @@ TEST_F(CopyNow, ReadsWhatWorkOnOtherStreamsHasWritten) {
 
 TEST_F(CopyNow, DoesNotOvertakeWorkOnOtherStreams) {
   auto* const words = static_cast<std::uint32_t*>(memory_);
-  test::spin_cuda(kSpinMilliseconds, words, 77, other_);
+  test::spin_cuda(kSpinNs, words, 77, other_);
   const Words sent(kWords, 5);
   device_->copy_now(memory_, sent.data(), kBytes);
   require_cuda(cudaDeviceSynchronize());
@@ -86,7 +86,7 @@ TEST_F(CopyNow, DoesNotOvertakeWorkOnOtherStreams) {
 }
 
 TEST_F(CopyNow, NewBuffersAreClearWhenTheyAreHandedOut) {
-  test::spin_cuda(kSpinMilliseconds, nullptr, 0, nullptr);
+  test::spin_cuda(kSpinNs, nullptr, 0, nullptr);
   void* const fresh = device_->allocate(schedule::Arena::kDevice, {kBytes}).front();
   const Words sent(kWords, 9);
   Words seen(kWords);

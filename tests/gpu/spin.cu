@@ -24,8 +24,11 @@ __global__ void spin(unsigned long long duration_ns, std::uint32_t* out, std::ui
 
 }  // namespace
 
-void spin_cuda(int milliseconds, std::uint32_t* out, std::uint32_t value, CUstream_st* stream) {
-  spin<<<1, 1, 0, stream>>>(1000000ULL * milliseconds, out, value);
+void spin_cuda(std::int64_t duration_ns,
+               std::uint32_t* out,
+               std::uint32_t value,
+               CUstream_st* stream) {
+  spin<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(duration_ns), out, value);
   if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
     throw std::runtime_error(cudaGetErrorString(status));
   }

@@ -9,8 +9,11 @@ struct CUstream_st;
 
 namespace elixir::test {
 
-/// One thread that waits for `milliseconds` of the GPU's clock, then writes `value` to `out`
+/// One thread that waits for `duration_ns` of the GPU's clock, then writes `value` to `out`
 /// (device memory; if nullptr, writes nothing).
-void spin_cuda(int milliseconds, std::uint32_t* out, std::uint32_t value, CUstream_st* stream);
+void spin_cuda(std::int64_t duration_ns,
+               std::uint32_t* out,
+               std::uint32_t value,
+               CUstream_st* stream);
 
 }  // namespace elixir::test

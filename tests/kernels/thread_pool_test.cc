@@ -101,6 +101,27 @@ TEST(ThreadPool, BindsHelpersToDifferentAllowedCpusAndLeavesTheCallerAlone) {
   EXPECT_EQ(crowded.bound_threads(), 0) << "two threads on one CPU would wait for each other";
 }
 
+/// As the ranks of a machine do.
+TEST(ThreadPool, PoolsThatBeginAtDifferentCpusShareNone) {
+  const std::vector<int> allowed = allowed_cpus();
+  const int pools = static_cast<int>(allowed.size()) / 2;
+  std::vector<int> taken;
+  for (int p = 0; p < pools; ++p) {
+    ThreadPool pool(2, Binding::kOneCpuEach, 2 * p);
+    EXPECT_EQ(pool.bound_threads(), 1);
+    std::barrier both_have_begun(2);
+    const std::thread::id caller = std::this_thread::get_id();
+    pool.parallel_for(2, 1, [&](std::size_t, std::size_t) {
+      both_have_begun.arrive_and_wait();
+      if (std::this_thread::get_id() != caller) taken.push_back(allowed_cpus().at(0));
+    });
+    EXPECT_EQ(taken.back(), allowed[static_cast<std::size_t>(2 * p) + 1]);
+  }
+  EXPECT_EQ(taken.size(), static_cast<std::size_t>(pools));
+  ThreadPool beyond(2, Binding::kOneCpuEach, static_cast<int>(allowed.size()) - 1);
+  EXPECT_EQ(beyond.bound_threads(), 0);
+}
+
 TEST(CpuAffinity, UsesNoCpuOutsideTheMaskOfTheThread) {
   const std::vector<int> allowed = allowed_cpus();
   std::thread([&] {

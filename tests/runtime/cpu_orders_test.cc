@@ -8,11 +8,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -92,7 +96,8 @@ class PlacedModel {
   [[nodiscard]] std::vector<std::string> problems(const schedule::Schedule& schedule) const {
     return schedule::check(schedule, model_.program(), plan_);
   }
-  [[nodiscard]] std::unique_ptr<Trainer> trainer(const CpuOrder& order) const {
+  [[nodiscard]] std::unique_ptr<Trainer> trainer(const CpuOrder& order,
+                                                 const TaskHook& before_task = {}) const {
     TrainerOptions options;
     options.optimizer = {.weight_decay = 0.1, .no_decay = {"*bias"}};
     options.optimizer.clip_norm = placement_.clips ? 0.5 : 0.0;
@@ -100,6 +105,7 @@ class PlacedModel {
     options.cpu_threads = at::get_num_threads();
     options.poison_evicted = true;
     options.cpu_order = order;
+    options.before_task = before_task;
     return std::make_unique<Trainer>(model_.captured(), plan_, options, model_.weights());
   }
   [[nodiscard]] PendingStep step(Trainer& trainer, std::int64_t step) const {
@@ -107,8 +113,9 @@ class PlacedModel {
   }
   /// Three steps from the start. `issued` replaces the schedule.
   [[nodiscard]] Bits train(const CpuOrder& order,
-                           const std::optional<schedule::Schedule>& issued = {}) const {
-    const std::unique_ptr<Trainer> trainer = this->trainer(order);
+                           const std::optional<schedule::Schedule>& issued = {},
+                           const TaskHook& before_task = {}) const {
+    const std::unique_ptr<Trainer> trainer = this->trainer(order, before_task);
     if (issued) TrainerInternals::replace_schedule(*trainer, *issued);
     Bits bits;
     std::optional<PendingStep> before;
@@ -165,6 +172,26 @@ TEST_F(CpuOrders, LanesAndDeferredTasksGiveTheBitsOfTheIssueOrder) {
       EXPECT_TRUE(placed.train(kLanes) == expected);
       EXPECT_TRUE(placed.train(shuffled(i)) == expected);
     }
+  }
+}
+
+/// As on a GPU (tests/gpu/delays_test.cc), with lanes alone.
+TEST_F(CpuOrders, LanesThatSleepBeforeTasksGiveTheSameBits) {
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(layout.name);
+    const PlacedModel placed("gpt2-smallest", layout);
+    std::atomic<std::uint64_t> tasks{0};
+    std::atomic<int> sleeps{0};
+    const TaskHook sleep = [&](const schedule::Task& task, void* stream) {
+      EXPECT_EQ(stream, nullptr);
+      const std::uint64_t drawn =
+          (tasks.fetch_add(1) + static_cast<std::uint64_t>(task.id)) * 0x9E3779B97F4A7C15U >> 32;
+      if (drawn % 4 != 0) return;
+      ++sleeps;
+      std::this_thread::sleep_for(std::chrono::microseconds(drawn / 4 % 100));
+    };
+    EXPECT_TRUE(placed.train(kLanes, {}, sleep) == placed.train({}));
+    EXPECT_GT(sleeps, 20);
   }
 }
 

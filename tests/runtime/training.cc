@@ -199,7 +199,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   for (const program::Parameter& parameter : program().parameters)
     parameters_bytes += parameter.tensor.bytes();
   fakes::LayoutOptions layout;
-  layout.chunk_bytes = parameters_bytes / 8;
+  layout.chunk_bytes = parameters_bytes / placement.chunks;
   layout.parameters = placement.parameters;
   layout.gradients = placement.gradients;
   layout.optimizer = placement.optimizer;

@@ -32,6 +32,7 @@ struct Placement {
   program::DType moments = program::DType::kFloat32;
   int world = 1;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
+  int chunks = 8;  ///< about so many, if there are as many parameters
 };
 inline constexpr Placement kAllOnDevice{};
 inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
@@ -84,8 +85,8 @@ class TestModel {
   /// Micro-batches from `first` on.
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches, int first = 0) const;
 
-  /// A plan with chunks of about an eighth of the model, the fewest blocks that work, and its own
-  /// prediction as both budgets. The workspaces are those of this machine's kernels.
+  /// A plan with the fewest blocks that work, and its own prediction as both budgets. The workspaces
+  /// are those of this machine's kernels.
   [[nodiscard]] plan::Plan plan(const Placement& placement) const;
   [[nodiscard]] schedule::Simulation simulate(const plan::Plan& plan,
                                               const schedule::Schedule& schedule) const;

@@ -44,7 +44,8 @@ class CpuDevice final : public Device {
                                     [threads = options.cpu_threads, ranks = options.ranks] {
                                       return make_host_operations(threads, ranks);
                                     },
-                                .start_lane = replay::never_charge_this_thread})) {
+                                .start_lane = replay::never_charge_this_thread,
+                                .before_task = options.before_task})) {
     replay::install_counting_allocator();
     replay::set_poison(options.poison ? replay::Poison::kNaN : replay::Poison::kNone);
     account().set_limit(options.memory_limit_bytes);
@@ -102,7 +103,8 @@ class CpuDevice final : public Device {
   }
   void issue(const schedule::Task& task, Body body) override {
     if (task.kind != schedule::TaskKind::kCompute) return order_->issue(task, std::move(body));
-    order_->issue(task, [body = std::move(body)](StreamOperations& operations) {
+    // It runs before issue() returns.
+    order_->issue(task, [&body](StreamOperations& operations) {
       const replay::ChargeScope charge;
       const replay::ReplayScope replay;
       body(operations);

@@ -142,6 +142,7 @@ class CudaDevice final : public Device {
   explicit CudaDevice(const DeviceOptions& options)
       : limit_bytes_(options.memory_limit_bytes),
         cpu_threads_(options.cpu_threads),
+        before_task_(options.before_task),
         compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
         device_update_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         host_to_device_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
@@ -153,7 +154,7 @@ class CudaDevice final : public Device {
         host_to_device_operations_(host_to_device_.stream()),
         device_to_host_operations_(device_to_host_.stream()),
         collective_operations_(collective_.stream(), ranks_.get()),
-        cpu_operations_(make_host_operations(options.cpu_threads)),
+        cpu_operations_(make_host_operations(options.cpu_threads, nullptr, options.first_cpu)),
         copies_(options.cpu_threads) {
     for (RunningStep& step : steps_.all()) {
       check_cuda(cudaEventCreate(&step.begin), "creating an event");
@@ -258,21 +259,21 @@ class CudaDevice final : public Device {
     steps_.add(task);
     RunningStep& step = steps_.newest();
     RunningStep* const before = steps_.before();
-    const auto job = [this, &task, &step, before, body = std::move(body)]() noexcept {
+    auto job = [this, &task, &step, before, body = std::move(body)]() mutable noexcept {
       run(task, step, before, body);
     };
     switch (task.stream) {
       case Stream::kDeviceUpdate:
-        return device_update_lane_.push(job);
+        return device_update_lane_.push(std::move(job));
       case Stream::kHostToDevice:
-        return host_to_device_lane_.push(job);
+        return host_to_device_lane_.push(std::move(job));
       case Stream::kDeviceToHost:
-        return device_to_host_lane_.push(job);
+        return device_to_host_lane_.push(std::move(job));
       case Stream::kCpu:
-        return cpu_lane_.push(job);
+        return cpu_lane_.push(std::move(job));
       case Stream::kCollective:
         require(collective_lane_.has_value(), "a collective task, but one rank");
-        return collective_lane_->push(job);
+        return collective_lane_->push(std::move(job));
       case Stream::kCompute:
         break;
     }
@@ -411,11 +412,14 @@ class CudaDevice final : public Device {
   void run(const schedule::Task& task,
            RunningStep& step,
            RunningStep* before,
-           const Body& body) noexcept {
+           Body& body) noexcept {
     const auto await_other = [&](RunningStep& other_step, schedule::TaskId other) {
       await(task, other_step, other);
     };
     steps_.run(task, step, before, await_other, [&] {
+      if (before_task_) {
+        before_task_(task, task.stream == Stream::kCpu ? nullptr : stream_of(task.stream));
+      }
       if (task.stream == Stream::kCpu) {
         HostTime& time = step.host_times[task.id];
         time.ready_ns = time.start_ns = now_ns();
@@ -509,6 +513,7 @@ class CudaDevice final : public Device {
 
   std::int64_t limit_bytes_ = 0, static_bytes_ = 0, host_bytes_ = 0;
   int cpu_threads_;
+  TaskHook before_task_;
   std::vector<void*> device_slabs_;
   std::vector<PinnedMemory> pinned_;
   c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, collective_;

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,6 +16,8 @@
 #include "runtime/cpu_order.h"
 #include "runtime/device/step_times.h"
 #include "runtime/device/stream_operations.h"
+#include "runtime/device/task_body.h"
+#include "runtime/task_hook.h"
 #include "schedule/schedule.h"
 
 namespace elixir::runtime {
@@ -25,11 +26,13 @@ struct DeviceOptions {
   /// Limit for static buffers and operators' memory together, in bytes.
   std::int64_t memory_limit_bytes = 0;
   int cpu_threads = 1;
-  int sm = 0;  ///< CUDA: the program's compute capability times ten
+  int first_cpu = 0;  ///< CUDA: AdamW's threads have CPUs from here on, if there are as many
+  int sm = 0;         ///< CUDA: the program's compute capability times ten
   /// CPU: operators' memory is NaN before its first write and after its release.
   bool poison = false;
   bool deterministic = false;     ///< use only deterministic operators
   CpuOrder cpu_order;             ///< CPU: when tasks run
+  TaskHook before_task;           ///< may be empty; CPU: only with lanes
   Communicator* ranks = nullptr;  ///< for tasks of the collective stream; nullptr: one rank
 };
 
@@ -42,7 +45,7 @@ struct StepTasks {
 
 class Device {
  public:
-  using Body = std::function<void(StreamOperations&)>;
+  using Body = TaskBody;
 
   virtual ~Device() = default;
   [[nodiscard]] virtual c10::Device torch_device() const = 0;

@@ -17,8 +17,12 @@ constexpr std::size_t kWorthSharingBytes = 1 << 20;
 
 class HostOperations final : public StreamOperations {
  public:
-  HostOperations(int threads, Communicator* ranks)
-      : pool_(std::max(threads, 1)), isa_(kernels::best_isa()), ranks_(ranks) {}
+  HostOperations(int threads, Communicator* ranks, std::optional<int> first_cpu)
+      : pool_(std::max(threads, 1),
+              first_cpu ? kernels::Binding::kOneCpuEach : kernels::Binding::kNone,
+              first_cpu.value_or(0)),
+        isa_(kernels::best_isa()),
+        ranks_(ranks) {}
 
   void copy(void* to, const void* from, std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
@@ -112,8 +116,10 @@ class HostOperations final : public StreamOperations {
 
 }  // namespace
 
-std::unique_ptr<StreamOperations> make_host_operations(int threads, Communicator* ranks) {
-  return std::make_unique<HostOperations>(threads, ranks);
+std::unique_ptr<StreamOperations> make_host_operations(int threads,
+                                                       Communicator* ranks,
+                                                       std::optional<int> first_cpu) {
+  return std::make_unique<HostOperations>(threads, ranks, first_cpu);
 }
 
 }  // namespace elixir::runtime

@@ -31,7 +31,8 @@ struct HostLane {
 
 class LaneOrder final : public TaskOrder {
  public:
-  explicit LaneOrder(const TaskOrderParts& parts) : caller_(parts.caller) {
+  explicit LaneOrder(const TaskOrderParts& parts)
+      : caller_(parts.caller), before_task_(parts.before_task) {
     for (std::size_t stream = 0; stream < lanes_.size(); ++stream) {
       if (stream != kCompute) lanes_[stream] = std::make_unique<HostLane>(parts);
     }
@@ -55,11 +56,12 @@ class LaneOrder final : public TaskOrder {
                 &step = steps_.newest(),
                 before = steps_.before(),
                 &operations,
-                body = std::move(body)]() noexcept {
+                body = std::move(body)]() mutable noexcept {
       const auto await = [](HostLaneStep& other_step, schedule::TaskId other) {
         other_step.board.wait(static_cast<std::size_t>(other));
       };
       steps_.run(task, step, before, await, [&] {
+        if (before_task_) before_task_(task, nullptr);
         const double start_ns = clock_.now_ns();
         body(operations);
         step.times.tasks[task.id] = {start_ns - step.times.begin_ns,
@@ -105,6 +107,7 @@ class LaneOrder final : public TaskOrder {
   static constexpr auto kCompute = static_cast<std::size_t>(schedule::Stream::kCompute);
 
   StreamOperations& caller_;
+  TaskHook before_task_;
   HostClock clock_;
   StepsUnderWay<HostLaneStep> steps_;
   std::array<std::unique_ptr<HostLane>, schedule::kStreamCount> lanes_;  ///< none for compute

@@ -182,11 +182,11 @@ class ShuffledOrder final : public TaskOrder {
     }
   }
   void run_head(std::size_t stream) {
-    const Queued queued = std::move(queues_[stream].front());
+    Queued queued = std::move(queues_[stream].front());
     queues_[stream].pop_front();
     run(queued);
   }
-  void run(const Queued& queued) {
+  void run(Queued& queued) {
     StepTimes& times = at(queued.step).times;
     const double start_ns = clock_.now_ns();
     queued.body(operations_);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
 #include "kernels/adam.h"
@@ -79,8 +80,9 @@ class StreamOperations {
 };
 
 /// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe. `ranks` is for collective
-/// operations; nullptr: there are none.
-[[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(int threads,
-                                                                     Communicator* ranks = nullptr);
+/// operations; nullptr: there are none. `first_cpu`, if given: the helpers are bound
+/// (kernels/thread_pool.h).
+[[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(
+    int threads, Communicator* ranks = nullptr, std::optional<int> first_cpu = {});
 
 }  // namespace elixir::runtime

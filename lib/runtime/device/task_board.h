@@ -27,7 +27,8 @@ class TaskBoard {
       capacity_ = tasks;
     }
     tasks_ = tasks;
-    for (std::size_t i = 0; i < tasks; ++i) states_[i].store(State::kPending);
+    for (std::size_t i = 0; i < tasks; ++i)
+      states_[i].store(State::kPending, std::memory_order_relaxed);
     failure_ = nullptr;
     failed_ = false;
   }

@@ -13,13 +13,15 @@
 #include "runtime/cpu_order.h"
 #include "runtime/device/step_times.h"
 #include "runtime/device/stream_operations.h"
+#include "runtime/device/task_body.h"
+#include "runtime/task_hook.h"
 #include "schedule/schedule.h"
 
 namespace elixir::runtime {
 
 class TaskOrder {
  public:
-  using Body = std::function<void(StreamOperations&)>;
+  using Body = TaskBody;
 
   virtual ~TaskOrder() = default;
   virtual void begin_step(std::size_t tasks) = 0;
@@ -36,6 +38,7 @@ struct TaskOrderParts {
   StreamOperations& caller;  ///< of the calling thread; must outlive the order
   std::function<std::unique_ptr<StreamOperations>()> make_operations;
   std::function<void()> start_lane;  ///< runs on each lane's thread, before any task
+  TaskHook before_task;              ///< may be empty; for lanes
 };
 
 [[nodiscard]] std::unique_ptr<TaskOrder> make_task_order(const CpuOrder& order,
