@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "program/program.h"
+
 namespace elixir::operators {
 
 /// Softmax cross entropy of rows of logits (kernels/cross_entropy.h).
@@ -75,6 +77,13 @@ enum class Movement : std::uint8_t {
 [[nodiscard]] constexpr bool is_own(std::string_view name) {
   return name == kFusedLoss || name == kFusedLossBackward || name == kFused ||
          is_aligned_product(name) || movement_of(name) != Movement::kNone;
+}
+
+/// LibTorch's number of a floating dtype of at most 32 bits, as arguments of operators have it.
+[[nodiscard]] constexpr std::int64_t scalar_type_number(program::DType dtype) {
+  constexpr std::int64_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
+  if (dtype == program::DType::kFloat16) return kHalf;
+  return dtype == program::DType::kBFloat16 ? kBFloat16 : kFloat;
 }
 
 }  // namespace elixir::operators

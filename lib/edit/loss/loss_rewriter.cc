@@ -24,13 +24,6 @@ using program::Storage;
 using program::StorageId;
 using program::TensorRef;
 
-/// LibTorch's number of a dtype (c10::ScalarType), as calls pass it.
-std::int64_t scalar_type_of(DType dtype) {
-  constexpr std::int64_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
-  if (dtype == DType::kFloat16) return kHalf;
-  return dtype == DType::kBFloat16 ? kBFloat16 : kFloat;
-}
-
 /// Removes storages that nothing refers to, and numbers the others anew.
 void drop_unused_storages(Program& program) {
   std::vector<StorageId> renamed(program.storages.size(), -1);
@@ -124,7 +117,7 @@ class LossRewriter {
       convert.module = op.module;
       // self, dtype, layout, device, pin_memory, non_blocking, memory_format
       convert.arguments = {*given,
-                           scalar_type_of(DType::kFloat32),
+                           operators::scalar_type_number(DType::kFloat32),
                            program::None{},
                            program::None{},
                            program::None{},
@@ -146,7 +139,7 @@ class LossRewriter {
                        op.arguments.at(3),
                        op.arguments.at(4),
                        loss.label_smoothing,
-                       scalar_type_of(loss.value.dtype)};
+                       operators::scalar_type_number(loss.value.dtype)};
     fused.outputs = {
         loss.value, add_tensor({}), add_tensor({operators::kFusedLossStatistics, rows})};
     made_.push_back({loss.loss, weight, fused.outputs[1], fused.outputs[2]});
