@@ -7,27 +7,27 @@
 namespace elixir::measure {
 namespace {
 
-constexpr const char* kReason = "this build of Elixir has no NCCL (meson option nccl)";
+constexpr const char* kNoCollectives = "this build of Elixir has no NCCL (meson option nccl)";
 
 }  // namespace
 
 struct CollectiveGroup::State {};
 
 std::optional<std::string> collectives_unavailable(int /*gpus*/) {
-  return kReason;
+  return kNoCollectives;
 }
 CollectiveGroup::CollectiveGroup(int /*gpus*/, std::size_t /*most_bytes*/) {
-  throw Error(ErrorCode::kMissingFeature, kReason);
+  throw Error(ErrorCode::kMissingFeature, kNoCollectives);
 }
 CollectiveGroup::~CollectiveGroup() = default;
 std::vector<double> CollectiveGroup::seconds(CollectiveOperation /*operation*/,
                                              std::size_t /*bytes*/,
                                              int /*calls*/,
                                              const Sampling& /*sampling*/) {
-  throw Error(ErrorCode::kMissingFeature, kReason);
+  throw Error(ErrorCode::kMissingFeature, kNoCollectives);
 }
 std::unique_ptr<ContendingWork> make_collective_work(int /*gpus*/, std::size_t /*bytes*/) {
-  throw Error(ErrorCode::kMissingFeature, kReason);
+  throw Error(ErrorCode::kMissingFeature, kNoCollectives);
 }
 
 }  // namespace elixir::measure

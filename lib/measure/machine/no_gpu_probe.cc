@@ -9,16 +9,16 @@
 namespace elixir::measure {
 namespace {
 
-constexpr const char* kReason = "this build of Elixir has no CUDA";
+constexpr const char* kNoGpu = "this build of Elixir has no CUDA";
 
 [[noreturn]] void unavailable() {
-  throw Error(ErrorCode::kMissingFeature, kReason);
+  throw Error(ErrorCode::kMissingFeature, kNoGpu);
 }
 
 }  // namespace
 
 std::optional<std::string> gpu_unavailable() {
-  return kReason;
+  return kNoGpu;
 }
 int gpu_count() {
   return 0;

@@ -7,16 +7,16 @@
 namespace elixir::measure {
 namespace {
 
-constexpr const char* kReason =
+constexpr const char* kNoKernelTimer =
     "this build of Elixir has no CUPTI (meson option cupti); events time the calls instead";
 
 }  // namespace
 
 std::optional<std::string> kernel_timer_unavailable() {
-  return kReason;
+  return kNoKernelTimer;
 }
 double gpu_kernel_seconds(const std::function<void()>& /*work*/) {
-  throw Error(ErrorCode::kMissingFeature, kReason);
+  throw Error(ErrorCode::kMissingFeature, kNoKernelTimer);
 }
 
 }  // namespace elixir::measure
