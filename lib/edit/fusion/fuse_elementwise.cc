@@ -69,9 +69,9 @@ Split split_layer_norms(const Program& program) {
   return split;
 }
 
-class Rewriter {
+class FusionRewriter {
  public:
-  Rewriter(const Program& program, const Split& split, const std::vector<FusionGroup>& groups)
+  FusionRewriter(const Program& program, const Split& split, const std::vector<FusionGroup>& groups)
       : program_(program),
         split_(split),
         group_(split.program.operators.size(), nullptr),
@@ -177,7 +177,7 @@ FusedElementwise fuse_elementwise(const Program& program) {
   for (const FusionGroup& group : groups) {
     result.members += static_cast<int>(group.members.size());
   }
-  result.program = Rewriter(program, split, groups).run();
+  result.program = FusionRewriter(program, split, groups).run();
   return result;
 }
 

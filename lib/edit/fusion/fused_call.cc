@@ -26,7 +26,7 @@ using program::TensorRef;
 using Kind = operators::FusedStep::Kind;
 
 /// LibTorch's number of a dtype (c10::ScalarType), as calls pass it.
-std::int64_t scalar_type_of(DType dtype) {
+std::int64_t number_of_dtype(DType dtype) {
   constexpr std::int64_t kHalf = 5, kFloat = 6, kBFloat16 = 15;
   if (dtype == DType::kFloat16) return kHalf;
   return dtype == DType::kBFloat16 ? kBFloat16 : kFloat;
@@ -71,7 +71,7 @@ class CallWriter {
       }
       results.emplace_back(value.tensor);
       stored.push_back(value.step);
-      dtypes.push_back(scalar_type_of(value.tensor.dtype));
+      dtypes.push_back(number_of_dtype(value.tensor.dtype));
       strides.insert(strides.end(), value.strides.begin(), value.strides.end());
     }
     for (const TensorRef& before : updated_) {
