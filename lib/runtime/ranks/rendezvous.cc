@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBetweenReads{50};
 /// How long rank 0 keeps the store after a failure, so that the others read of it.
-constexpr milliseconds kForReaders{1000};
+constexpr milliseconds kForReaders{2000};
 constexpr int kMeshes = 3;  ///< steps, control, signs of life
 
 milliseconds left_until(Deadline deadline) {
@@ -78,7 +78,7 @@ class Meeting {
     try {
       return connected();
     } catch (Error& error) {
-      if (!told_) tell(error);
+      tell(error);
       throw;
     } catch (const std::exception& error) {
       // The store's own errors have long texts with backtraces.
@@ -180,13 +180,16 @@ class Meeting {
   void tell(const Error& error) noexcept {
     try {
       if (!store_) return;
-      set(key("failure"),
-          {{"code", static_cast<int>(error.info().code)},
-           {"message", error.info().message},
-           {"help", error.info().help}});
+      if (!told_) set_failure(error);
       if (started_.rank == 0 && !started_.store_is_there) std::this_thread::sleep_for(kForReaders);
     } catch (const std::exception&) {  // then they notice it by themselves
     }
+  }
+  void set_failure(const Error& error) {
+    set(key("failure"),
+        {{"code", static_cast<int>(error.info().code)},
+         {"message", error.info().message},
+         {"help", error.info().help}});
   }
   void check_failure() {
     const std::optional<Json> failure = get(key("failure"));
