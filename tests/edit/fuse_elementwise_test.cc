@@ -325,7 +325,8 @@ TEST(FuseElementwise, RandomProgramsKeepTheirOrderAndNeedNoMoreMemory) {
     ASSERT_EQ(after.groups, static_cast<int>(found.size()));
     groups += after.groups;
     EXPECT_LE(peak_of(after.program), peak_of(before));
-    EXPECT_EQ(kept_bytes(after.program), kept_bytes(before));
+    // Less where nothing that the group stores needs an input any more.
+    EXPECT_LE(kept_bytes(after.program), kept_bytes(before));
     EXPECT_EQ(program::fingerprint(fuse_elementwise(before).program),
               program::fingerprint(after.program));
   }
