@@ -30,9 +30,10 @@ program::Target target_of(c10::Device device) {
                           : program::Target{program::Target::Kind::kCpu, 0};
 }
 
-program::Program fused_program(const program::Program& captured, Align align) {
-  program::Program fused =
-      schedule::with_fused_arithmetic(captured, plan::Arithmetic::kFusedElementwise).program;
+program::Program fused_program(const program::Program& captured,
+                               plan::Arithmetic arithmetic,
+                               Align align) {
+  program::Program fused = schedule::with_fused_arithmetic(captured, arithmetic).program;
   if (align == Align::kWorthIt) return fused;
   std::vector<program::OperatorId> products;
   for (const program::Operator& op : fused.operators) {
@@ -45,7 +46,7 @@ program::Program fused_program(const program::Program& captured, Align align) {
 class FusedReplay {
  public:
   FusedReplay(const capture::Captured& captured, const EagerModule& module, const Options& options)
-      : replay_(fused_program(captured.program, options.align)),
+      : replay_(fused_program(captured.program, options.arithmetic, options.align)),
         storages_(replay_.program().storages.size()) {
     const program::Program& program = replay_.program();
     for (const program::Parameter& parameter : program.parameters) {

@@ -14,6 +14,7 @@
 #include <c10/core/Device.h>
 
 #include "errors/squared_errors.h"
+#include "plan/plan.h"
 
 namespace elixir::errors {
 
@@ -25,6 +26,7 @@ enum class Align : std::uint8_t {
 
 struct Options {
   c10::Device device = c10::kCPU;
+  plan::Arithmetic arithmetic = plan::Arithmetic::kFused;  ///< not as eager
   Align align = Align::kWorthIt;
   int batches = 8;
   std::int64_t seed = 1;     ///< of the inputs: batch i is drawn with seed + i
