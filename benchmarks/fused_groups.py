@@ -57,10 +57,20 @@ def cases(rows, width):
              "mul 4 10;input 1;mul 11 12;add 13 12")
     layer_back = ("input 0;input 1;mul 0 1;input 2;input 4;input 3;sub 3 4;mul 6 5;"
                   f"constant {width};sum 2;div 9 8;mul 2 7;sum 11;div 12 8;sub 2 10;mul 7 13;sub 14 15;mul 16 5")
+    add_layer = (f"input 0;input 1;add 0 1;constant {width};sum 2;div 4 3;sub 2 5;mul 6 6;sum 7;div 8 3;constant {EPS};"
+                 "add 9 10;rsqrt 11;mul 6 12;input 2;mul 13 14;add 15 14")
     silu = "input 0;neg 0;exp 1;constant 1;add 2 3;div 0 4;input 1;mul 5 6"
     silu_back = ("input 0;input 1;input 2;neg 1;exp 3;constant 1;add 4 5;div 5 6;mul 1 7;mul 0 8;mul 0 2;mul 10 7;"
                  "sub 5 7;mul 1 12;add 5 13;mul 11 14")
     none = [True, False, False]
+
+    def add_layer_norm():
+        total = x + up
+        return total, *torch.native_layer_norm(total, [width], weight, weight, EPS)
+
+    def layer_norm_backward():
+        return torch.ops.aten.native_layer_norm_backward(
+            gradient, x, [width], mean, deviation, weight, weight, none)[0]
 
     def silu_backward():
         of_up = gradient * torch.nn.functional.silu(x)
@@ -74,9 +84,12 @@ def cases(rows, width):
     yield ("SwiGLU, backward", silu_backward, [gradient, x, up], silu_back, [(9, BF16, False), (15, BF16, False)])
     yield ("layer norm", lambda: torch.native_layer_norm(x, [width], weight, weight, EPS), [x, weight], layer,
            [(14, BF16, False), (3, FP32, True), (10, FP32, True)])
-    yield ("layer norm, backward", lambda: torch.ops.aten.native_layer_norm_backward(
-        gradient, x, [width], mean, deviation, weight, weight, none)[:1], [gradient, weight, x, deviation, mean],
+    yield ("layer norm, backward", lambda: (layer_norm_backward(), ), [gradient, weight, x, deviation, mean],
            layer_back, [(17, BF16, False)])
+    yield ("add, layer norm", add_layer_norm, [x, up, weight], add_layer,
+           [(2, BF16, False), (16, BF16, False), (5, FP32, True), (12, FP32, True)])
+    yield ("layer norm, backward, add", lambda: (layer_norm_backward() + up, ),
+           [gradient, weight, x, deviation, mean, up], layer_back + ";input 5;add 17 18", [(19, BF16, False)])
 
 
 def milliseconds(call, repeats):

@@ -71,8 +71,8 @@ def main():
     parser.add_argument("--batches", nargs="+", type=int, default=[4, 8, 12, 16])
     parser.add_argument("--sequence", type=int, default=1024)
     parser.add_argument("--hardware", default="h200", help="a shipped hardware profile or a file (default: h200)")
-    parser.add_argument("--arithmetic", default="fused",
-                        help="fused (default), fused-elementwise, or as-eager: the bits of eager training")
+    parser.add_argument("--arithmetic", default="fused-elementwise",
+                        help="fused-elementwise (default), fused, or as-eager: the bits of eager training")
     parser.add_argument("--gpu-memory", default="80GiB")
     parser.add_argument("--host-memory", default="480GiB")
     arguments = parser.parse_args()

@@ -187,6 +187,13 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);
   options.request.offload = elixir::edit::kOffloads.named(options.offload);
+  if (options.request.optimizer_state != elixir::search::OptimizerState::kAuto &&
+      options.request.strategy != "optimal") {
+    throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
+                        "strategy {} decides itself where optimizer state is",
+                        options.request.strategy)
+        .help("leave out --optimizer-state, or --strategy");
+  }
   set_gpus(options);
   if (several) return compare_budgets(documents, options, context);
   if (!options.gpu_memory.empty()) options.request.gpu_memory_bytes = options.gpu_memory.front();
@@ -228,10 +235,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   context.document()["fewer_gpus"] = document_of(fewer);
   context.print(elixir::report::too_few_gpus_screen(fewer) +
                 elixir::report::search_screen(found, documents.profile, took.count()));
-  const bool on_cpu = found.plan.hardware.device_kind == elixir::program::DeviceKind::kCpu;
-  if (found.plan.world == 1 || on_cpu) {
-    context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
-  }
+  context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
   return elixir::tools::Answer::kYes;
 }
 
@@ -298,18 +302,26 @@ int main(int argc, char** argv) {
                  &options.offload,
                  "activations that are kept, but on the host, from forward to backward; auto: as "
                  "many as make the step faster, or possible");
-    flags.choice(
-        "--arithmetic",
-        elixir::plan::kArithmetics,
-        &request.arithmetic,
-        "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
-        "aligned for tensor cores, which round differently; fused-elementwise: norms and "
-        "elementwise operators in groups, too; as-eager: LibTorch's operators alone, bit for bit");
+    flags
+        .choice(
+            "--arithmetic",
+            elixir::plan::kArithmetics,
+            &request.arithmetic,
+            "fused: a loss over classes that makes no fp32 copy of its logits, and matrix products "
+            "aligned for tensor cores, which round differently; fused-elementwise: norms and "
+            "elementwise operators in groups, too; as-eager: LibTorch's operators alone, bit for "
+            "bit")
+        .default_text("fused-elementwise for GPUs, fused for CPUs");
     flags.choice("--moments",
                  elixir::plan::kMomentDTypes,
                  &request.moment_dtype,
                  "dtype of AdamW's moments; bf16 takes half the memory and a quarter less traffic, "
                  "rounds differently, and needs a beta2 of at most 0.998 (0.95 is usual)");
+    flags.choice("--optimizer-state",
+                 elixir::search::kOptimizerStates,
+                 &request.optimizer_state,
+                 "where AdamW's state may be; host: all of it there, as ZeRO-Offload has it; auto: "
+                 "wherever the step is fastest; of strategy optimal");
     flags.integer("--accumulation-steps",
                   "N",
                   &request.accumulation_steps,
@@ -324,7 +336,7 @@ int main(int argc, char** argv) {
                   &options.gpus,
                   {1, elixir::plan::kMostRanks},
                   "GPUs that train together, each with a part of every chunk and a batch of its "
-                  "own; elixir-train of this version trains them on the CPU device alone");
+                  "own");
     flags.toggle("--least-gpus",
                  &options.least_gpus,
                  "the fewest of 1, 2, 4, 8, … for which there is a plan; --gpus is the most");

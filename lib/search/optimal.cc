@@ -128,11 +128,12 @@ Placement fill(const PlacementSpace& space,
                std::int64_t budget_bytes,
                std::int64_t dynamic_bytes) {
   const std::size_t chunks = space.packings()[placement.packing].chunks.size();
+  const std::size_t most_resident = space.most_resident(placement.packing);
   const auto fits = [&](const Placement& candidate, std::int64_t limit) {
     return space.gpu_memory_of(candidate, dynamic_bytes) <= limit;
   };
   const auto grow_resident = [&](std::int64_t limit) {
-    placement.resident = largest_fitting(chunks, [&](std::size_t n) {
+    placement.resident = largest_fitting(most_resident, [&](std::size_t n) {
       Placement candidate = placement;
       candidate.resident = n;
       // Chunks with parameters on the device keep them there.
@@ -199,6 +200,16 @@ void add_filled(std::vector<Placement>& placements,
                 const Placement& base,
                 std::int64_t dynamic_bytes) {
   if (space.gpu_memory_of(base, dynamic_bytes) > problem.gpu_budget_bytes()) return;
+  if (space.most_resident(base.packing) == 0) {
+    // As many parameters as there is room for can be slower than few, by more than improve() steps over.
+    placements.push_back(base);
+    placements.push_back(
+        fill(space, base, Prefer::kParameters, problem.gpu_budget_bytes(), dynamic_bytes));
+    Placement half = placements.back();
+    half.streamed_optimizer /= 2;
+    placements.push_back(half);
+    return;
+  }
   for (const Prefer prefer : {Prefer::kResident,
                               Prefer::kParameters,
                               Prefer::kHalf,
@@ -271,9 +282,10 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
     if (blocks >= 0) add([&](Placement& to) { to.blocks = blocks; });
   }
   const auto chunks = static_cast<std::int64_t>(space.packings()[from.packing].chunks.size());
+  const auto most_resident = static_cast<std::int64_t>(space.most_resident(from.packing));
   for (const int shift : {-16, -4, -1, 1, 4, 16}) {
     const auto resident = static_cast<std::int64_t>(from.resident) + shift;
-    if (resident >= 0 && resident <= chunks) {
+    if (resident >= 0 && resident <= most_resident) {
       add([&](Placement& to) { to.resident = static_cast<std::size_t>(resident); });
     }
     const auto held = static_cast<std::int64_t>(from.streamed_optimizer) + shift;

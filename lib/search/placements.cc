@@ -224,11 +224,16 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
   return text;
 }
 
+std::size_t PlacementSpace::most_resident(std::size_t packing) const {
+  const bool any = problem_.request().optimizer_state == OptimizerState::kAuto;
+  return any ? packings_[packing].chunks.size() : 0;
+}
+
 std::vector<ChainMember> chain_of(const PlacementSpace& space) {
   std::vector<ChainMember> chain;
   Placement placement = space.smallest();
-  const std::size_t chunks = space.packings()[placement.packing].chunks.size();
-  for (placement.resident = 0; placement.resident <= chunks; ++placement.resident) {
+  const std::size_t most = space.most_resident(placement.packing);
+  for (placement.resident = 0; placement.resident <= most; ++placement.resident) {
     throw_if_interrupted();
     chain.push_back({.placement = placement,
                      .gpu_memory_bytes = space.gpu_memory_of(placement, space.dynamic_bytes()),

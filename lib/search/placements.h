@@ -40,6 +40,8 @@ class PlacementSpace {
   /// that needs the least.
   [[nodiscard]] Placement smallest() const;
   [[nodiscard]] std::int64_t dynamic_bytes() const { return dynamic_bytes_; }
+  /// How many chunks of a packing may be on the device with their optimizer state.
+  [[nodiscard]] std::size_t most_resident(std::size_t packing) const;
   /// Whether optimizer state on the host can be worth sending through the device.
   [[nodiscard]] bool may_stream_updates() const { return trains_ && problem_.on_cuda(); }
 

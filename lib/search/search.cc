@@ -372,10 +372,9 @@ bool would_do(const Edited& start,
 /// A plan exists with the other arithmetic.
 bool fused_would_do(const program::Program& captured,
                     const hardware::HardwareProfile& hardware,
-                    Request request) {
-  request.arithmetic = plan::Arithmetic::kFused;
+                    const Request& request) {
   std::vector<std::string> losses_kept;
-  const Edited start = started(captured, request.arithmetic, losses_kept);
+  const Edited start = started(captured, plan::Arithmetic::kFused, losses_kept);
   return !start.edits.edits.empty() &&
          std::holds_alternative<Found>(searched(start, hardware, request));
 }
@@ -391,7 +390,9 @@ Outcome search(const program::Program& program,
                const Request& request) {
   check_request(request);
   std::vector<std::string> losses_kept;
-  const Edited start = started(program, request.arithmetic, losses_kept);
+  const plan::Arithmetic arithmetic =
+      request.arithmetic.value_or(default_arithmetic(program.target.kind));
+  const Edited start = started(program, arithmetic, losses_kept);
   Outcome outcome = searched(start, hardware, request);
   if (auto* found = std::get_if<Found>(&outcome)) found->losses_kept = losses_kept;
   auto* no = std::get_if<Infeasible>(&outcome);
@@ -411,7 +412,7 @@ Outcome search(const program::Program& program,
   if (no != nullptr && request.recompute && *request.recompute != Recompute::kBlocks) {
     suggest("--recompute blocks", [](Request& other) { other.recompute = Recompute::kBlocks; });
   }
-  const bool may_fuse = no != nullptr && request.arithmetic == plan::Arithmetic::kAsEager;
+  const bool may_fuse = no != nullptr && arithmetic == plan::Arithmetic::kAsEager;
   if (may_fuse && fused_would_do(program, hardware, request)) {
     no->remedies.insert(no->remedies.begin(),
                         {"--arithmetic fused (finds a plan in these budgets)"});

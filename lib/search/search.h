@@ -26,6 +26,21 @@ namespace elixir::search {
 /// unless another is faster by more.
 inline constexpr double kPredictionDoubt = 0.05;
 
+/// Where AdamW's state may be.
+enum class OptimizerState : std::uint8_t {
+  kAuto,  ///< wherever the step is fastest
+  kHost,  ///< all of it on the host, as ZeRO-Offload has it (Ren et al., arXiv 2101.06840)
+};
+inline constexpr NameTable<OptimizerState, 2> kOptimizerStates{
+    {{OptimizerState::kAuto, "auto"}, {OptimizerState::kHost, "host"}}};
+
+/// What a search takes unless told otherwise: the fastest. On a CPU, groups of elementwise operators
+/// are slower than LibTorch's vectorised loops.
+[[nodiscard]] constexpr plan::Arithmetic default_arithmetic(program::DeviceKind target) {
+  return target == program::DeviceKind::kCuda ? plan::Arithmetic::kFusedElementwise
+                                              : plan::Arithmetic::kFused;
+}
+
 struct Request {
   std::string strategy = "optimal";  ///< optimal, minimum-waste, simple, elixir
   /// Of one GPU, and of one machine with all the GPUs in it. Default: what the hardware has. A
@@ -41,13 +56,15 @@ struct Request {
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   bool clip_gradients = true;  ///< plan for a global norm before the updates
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
+  OptimizerState optimizer_state = OptimizerState::kAuto;  ///< of strategy optimal
   /// nullopt: for `optimal` whatever is fastest, and nothing where everything fits the device; for
   /// the other strategies blocks, as the original Elixir trains.
   std::optional<edit::Recompute> recompute;
   /// Activations that are kept: none or all of them on the host. nullopt: for `optimal` as many as
   /// make the step faster, or possible; for the other strategies none.
   std::optional<edit::Offload> offload;
-  plan::Arithmetic arithmetic = plan::Arithmetic::kFused;
+  /// nullopt: that of the program's target (default_arithmetic()).
+  std::optional<plan::Arithmetic> arithmetic;
   /// Called before each search with the part that is done, from 0 to 1, and what comes next.
   std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =

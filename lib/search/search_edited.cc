@@ -284,6 +284,10 @@ Outcome search_edited(const program::Program& program,
   if (request.strategy == "optimal") {
     BestPlans best = verified_plans(problem);
     if (best.plans.empty()) return infeasible(problem);
+    // All others may keep optimizer state on the device.
+    if (request.optimizer_state == OptimizerState::kHost) {
+      return found(problem, std::move(best.plans), best.candidates);
+    }
     Evaluated resident = resident_plan(problem);
     ++best.candidates;
     problem.verify(resident);

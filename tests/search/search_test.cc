@@ -99,6 +99,24 @@ TEST(Search, WithRoomEverythingStaysOnTheDevice) {
   EXPECT_EQ(plan.predicted.traffic.fetches, 0);
 }
 
+TEST(Search, OptimizerStateStaysOnTheHostWhereThatIsAsked) {
+  const program::Program program = small_transformer();
+  const hardware::HardwareProfile hardware = fakes::machine(false);
+  Request request;
+  const std::int64_t fastest_ns = found(search(program, hardware, request)).plan.predicted.step_ns;
+  request.optimizer_state = OptimizerState::kHost;
+  const Outcome outcome = search(program, hardware, request);
+  const plan::Plan& plan = found(outcome).plan;
+  expect_sound(plan, program, hardware, request);
+  std::int64_t on_the_device = 0;
+  for (const plan::Chunk& chunk : plan.chunks) {
+    EXPECT_EQ(chunk.optimizer_home, plan::Home::kHost);
+    if (chunk.parameter_home == plan::Home::kDevice) ++on_the_device;
+  }
+  EXPECT_GT(on_the_device, 0) << "there is room for parameters";
+  EXPECT_GT(plan.predicted.step_ns, fastest_ns);
+}
+
 /// Bytes of the activations that a plan keeps.
 std::int64_t kept_bytes(const program::Program& program) {
   std::int64_t bytes = 0;

@@ -22,7 +22,7 @@ constexpr std::int64_t kMostThreads = 1024;
 constexpr std::int64_t kPlainThreads = 256;     // of a block without sums
 constexpr std::int64_t kShortRowThreads = 128;  // of a block with a row for each warp
 constexpr std::int64_t kChunksInRegisters = 4;  // of a row, of each thread
-constexpr std::size_t kFloatsInRegisters = 96;  // that passes share
+constexpr std::size_t kRegistersOfInputs = 96;  // that passes share
 constexpr std::int64_t kMostUnrolled = 8;
 constexpr std::int64_t kVectorBytes = 16;
 
@@ -99,19 +99,28 @@ __device__ __forceinline__ void load_f(i64 data, i64 at, i64 left, bool aligned,
   }
   ELIXIR_SLOW_LOAD(f, float)
 }
+/// 8 numbers of 16 bits as they are; 0 beyond the row.
+__device__ __forceinline__ Vector read_16(i64 data, i64 at, i64 left, bool aligned) {
+  const u16* from = reinterpret_cast<const u16*>(data) + at;
+  if (aligned && left >= 8) return *reinterpret_cast<const Vector*>(from);
+  Vector result;
+  _Pragma("unroll") for (int i = 0; i < 4; ++i) {
+    const u32 low = 2 * i < left ? from[2 * i] : 0;
+    const u32 high = 2 * i + 1 < left ? from[2 * i + 1] : 0;
+    result.part[i] = low | high << 16;
+  }
+  return result;
+}
 #define ELIXIR_LOAD(letter)                                                                 \
+  __device__ __forceinline__ void widen_##letter(const Vector& from, float (&to)[8]) {      \
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                         \
+      to[2 * i] = wide_##letter(static_cast<u16>(from.part[i]));                            \
+      to[2 * i + 1] = wide_##letter(static_cast<u16>(from.part[i] >> 16));                  \
+    }                                                                                       \
+  }                                                                                         \
   __device__ __forceinline__ void load_##letter(                                            \
       i64 data, i64 at, i64 left, bool aligned, float (&to)[8]) {                           \
-    if (aligned && left >= 8) {                                                             \
-      const Vector from =                                                                   \
-          *reinterpret_cast<const Vector*>(reinterpret_cast<const u16*>(data) + at);        \
-      _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                       \
-        to[2 * i] = wide_##letter(static_cast<u16>(from.part[i]));                          \
-        to[2 * i + 1] = wide_##letter(static_cast<u16>(from.part[i] >> 16));                \
-      }                                                                                     \
-      return;                                                                               \
-    }                                                                                       \
-    ELIXIR_SLOW_LOAD(letter, u16)                                                           \
+    widen_##letter(read_16(data, at, left, aligned), to);                                   \
   }
 ELIXIR_LOAD(b)
 ELIXIR_LOAD(h)
@@ -267,10 +276,16 @@ class SourceWriter {
     const auto floats = static_cast<std::size_t>(form_.chunks_per_thread * kChunkColumns);
     std::size_t used = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
-      if (readers[i] < 2 || used + floats > kFloatsInRegisters) continue;
+      const std::size_t registers = is_16_bits(i) ? floats / 2 : floats;
+      if (readers[i] < 2 || used + registers > kRegistersOfInputs) continue;
       in_registers_[i] = true;
-      used += floats;
+      used += registers;
     }
+  }
+
+  /// Such an input waits in registers as it is: two numbers in each.
+  [[nodiscard]] bool is_16_bits(std::size_t t) const {
+    return tensor(t).dtype == c10::kBFloat16 || tensor(t).dtype == c10::kHalf;
   }
 
   void write_argument() {
@@ -327,7 +342,10 @@ class SourceWriter {
     for (const std::int32_t s : pass.element_steps) {
       if (step(s).kind != Kind::kInput) continue;
       const auto t = static_cast<std::size_t>(step(s).operands[0]);
-      if (in_registers_[t]) {
+      if (in_registers_[t] && is_16_bits(t)) {
+        line("float chunk{}[8];", s);
+        line("widen_{}(kept{}[k], chunk{});", letter_of(tensor(t).dtype), t, s);
+      } else if (in_registers_[t]) {
         line("float (&chunk{})[8] = kept{}[k];", s, t);
       } else {
         line("float chunk{}[8];", s);
@@ -401,7 +419,13 @@ class SourceWriter {
     }
     write_offsets();
     for (std::size_t t = 0; t < in_registers_.size(); ++t) {
-      if (in_registers_[t]) line("float kept{}[{}][8];", t, form_.chunks_per_thread);
+      if (!in_registers_[t]) continue;
+      const std::int64_t count = form_.chunks_per_thread;
+      if (is_16_bits(t)) {
+        line("Vector kept{}[{}];", t, count);
+      } else {
+        line("float kept{}[{}][8];", t, count);
+      }
     }
     write_kept();
     for (std::size_t p = 0; p < passes_.passes.size(); ++p) {
@@ -429,7 +453,12 @@ class SourceWriter {
     if (std::find(in_registers_.begin(), in_registers_.end(), true) == in_registers_.end()) return;
     open_chunks();
     for (std::size_t t = 0; t < in_registers_.size(); ++t) {
-      if (in_registers_[t]) line("{}, kept{}[k]);", access("load", t), t);
+      if (!in_registers_[t]) continue;
+      if (is_16_bits(t)) {
+        line("kept{0}[k] = read_16(a.data{0}, at{0} + column, left, (a.aligned >> {0}) & 1);", t);
+      } else {
+        line("{}, kept{}[k]);", access("load", t), t);
+      }
     }
     line("}}");
     line("}}");
@@ -473,13 +502,10 @@ FusedForm fused_form(const FusedJob& job) {
   FusedForm form;
   const std::int64_t chunks = quotient(job.columns, kChunkColumns);
   if (job.sums) {
-    constexpr std::int64_t kChunksOfWarp = 2;
-    form.threads_per_row = kWarp;
-    if (chunks > kWarp * kChunksOfWarp) {
-      while (form.threads_per_row * kChunksOfWarp < chunks && form.threads_per_row < kMostThreads) {
-        form.threads_per_row *= 2;
-      }
-    }
+    constexpr std::int64_t kChunksOfThread = 2;
+    // As many as leave none idle: 192 for a row of 3,072 columns.
+    const std::int64_t warps = quotient(chunks, kWarp * kChunksOfThread);
+    form.threads_per_row = std::min(warps * kWarp, kMostThreads);
     form.chunks_per_thread = quotient(chunks, form.threads_per_row);
   }
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();
