@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Compares the errors of arithmetic `fused` with those of eager LibTorch, for a whole model. Errors
+// Compares the errors of a fused arithmetic with those of eager LibTorch, for a whole model. Errors
 // are those of the loss and of each gradient against fp64, root mean square over elements and
 // batches. A ratio is fused over eager, ± its standard error over batches. gradient_errors.py
 // exports models and makes the table of docs/measured.md.
@@ -77,14 +77,16 @@ void print(const Comparison& comparison, const Options& options) {
 int run(int argc, char** argv) {
   CLI::App app(
       "Errors of a model's loss and gradients against fp64: eager LibTorch's, and those of "
-      "arithmetic `fused`.\nThe model is one of examples/export_hf.py, exported with --dropout 0.");
-  std::string model, device = "cpu";
+      "a fused arithmetic.\nThe model is one of examples/export_hf.py, exported with --dropout 0.");
+  std::string model, device = "cpu", arithmetic = "fused";
   Options options;
   int threads = 0;
   bool json = false, align_all = false;
   app.add_option("MODEL.pt", model)->required();
   app.add_option("--device", device, "cpu (default) or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--arithmetic", arithmetic, "fused (default) or fused-elementwise")
+      ->check(CLI::IsMember({"fused", "fused-elementwise"}));
   app.add_option("--batches", options.batches, "batches of random inputs (default 8)")
       ->check(CLI::PositiveNumber);
   app.add_option("--range", options.range, "integer inputs are below this (default 256)")
@@ -97,6 +99,7 @@ int run(int argc, char** argv) {
   if (threads > 0) at::set_num_threads(threads);
   options.device = c10::Device(device == "cuda" ? c10::kCUDA : c10::kCPU,
                                device == "cuda" ? c10::DeviceIndex{0} : c10::DeviceIndex{-1});
+  options.arithmetic = *plan::kArithmetics.named(arithmetic);
   options.align = align_all ? Align::kEverything : Align::kWorthIt;
   const Comparison comparison = compare(model, options);
   if (json) {

@@ -90,7 +90,7 @@ def export(exporter, model, dtype, directory):
 
 def measure(arguments, path, label_range):
     command = [arguments.program, path, "--json", "--device", arguments.device, "--range", str(label_range),
-               "--batches", str(arguments.batches)]
+               "--batches", str(arguments.batches), "--arithmetic", arguments.arithmetic]
     if arguments.align_all:
         command.append("--align-all")
     result = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -122,6 +122,8 @@ def main():
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--dtypes", nargs="+", choices=("float32", "bfloat16"), default=["float32", "bfloat16"])
     parser.add_argument("--batches", type=int, default=32, help="random batches for each model (default 32)")
+    parser.add_argument("--arithmetic", choices=("fused", "fused-elementwise"), default="fused",
+                        help="which is compared with eager (default fused)")
     parser.add_argument("--align-all", action="store_true", help="align every product that can be, on the CPU too")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every parameter's errors there too")
     arguments = parser.parse_args()
