@@ -8,7 +8,7 @@ torch.jit.trace and profiled for each target, in a process of its own with a lim
   pip install torchvision timm transformers
   tests/accuracy/zoo.py --tools build/tools -o zoo.md
 
---json FILE keeps every result; --from FILE makes the page of it again. A model that is not exported says why: that is the
+--json FILE keeps every result as it comes; --from FILE… makes the page of such files. A model that is not exported says why: that is the
 model's or the tracer's doing. A model that is refused is elixir-profile's.
 """
 import argparse
@@ -144,9 +144,8 @@ def transformers_models():
             if hasattr(config, name):
                 with contextlib.suppress(Exception):
                     setattr(config, name, value)
-        for name, value in (("use_cache", False), ("return_dict", False)):
-            with contextlib.suppress(Exception):
-                setattr(config, name, value)
+        with contextlib.suppress(Exception):
+            config.use_cache = False
         return config
 
     def build_with(family, kind, changes):
@@ -167,17 +166,17 @@ def transformers_models():
 
     def build(family, kind):
         tries = ([{}] if kind != "tokens" else []) + [SMALL, FEWER_LAYERS]
-        for number, changes in enumerate(tries):
+        errors = []
+        for changes in tries:
             try:
                 model, inputs = build_with(family, kind, changes)
                 model.train()
                 with torch.no_grad():
                     model(*inputs)
                 return model, inputs
-            except Exception:  # noqa: BLE001: whatever a family dislikes
-                if number + 1 == len(tries):
-                    raise
-        raise AssertionError
+            except Exception as error:  # noqa: BLE001: whatever a family dislikes
+                errors.append(error)
+        raise errors[0]
 
     for family, (name, kind) in sorted(families.items()):
         yield family, name, lambda family=family, kind=kind: build(family, kind)
@@ -199,9 +198,10 @@ def profile(tools, path, target):
     except json.JSONDecodeError:
         return {"refused": f"exit code {run.returncode}: {first_line(run.stderr)}"}
     if run.returncode:
-        error = answer.get("error") or {}
-        return {"refused": f"{error.get('code', run.returncode)}: {first_line(error.get('message', ''))}"}
-    return {"operators": answer.get("operators"), "peak_bytes": (answer.get("memory") or answer).get("peak_allocated_bytes")}
+        errors = [each for each in answer["diagnostics"] if each["severity"] == "error"]
+        return {"refused": f"{errors[0]['code']}: {first_line(errors[0]['message'])}" if errors else f"exit code {run.returncode}"}
+    document = answer["document"]
+    return {"operators": document["operators"], "peak_bytes": document["memory"]["peak_allocated_bytes"]}
 
 
 def attempt(build, tools, targets, directory):
@@ -269,6 +269,8 @@ def run_all(jobs, arguments):
             job, process = running.pop(read)
             result = {"source": job[0], "family": job[1], "model": job[2], **finish(process, read not in ready)}
             results.append(result)
+            if arguments.json:
+                arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             print(f"{len(results)} of {len(jobs)}: {job[0]} {job[1]}: {outcome(result)}", file=sys.stderr, flush=True)
     return sorted(results, key=lambda result: (result["source"], result["family"]))
 
@@ -312,17 +314,16 @@ def main():
     parser.add_argument("--seconds", type=int, default=120, help="for each model (120)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models at a time")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every result")
-    parser.add_argument("--from", dest="old", type=pathlib.Path, metavar="FILE", help="results of --json: nothing is run")
+    parser.add_argument("--from", dest="old", nargs="+", type=pathlib.Path, metavar="FILE",
+                        help="results of --json: nothing is run")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="the page (default: standard output)")
     arguments = parser.parse_args()
     arguments.tools = arguments.tools.resolve()
     if arguments.old:
-        results = json.loads(arguments.old.read_text(encoding="utf-8"))
+        results = [result for file in arguments.old for result in json.loads(file.read_text(encoding="utf-8"))]
     else:
         jobs = [(source, *model) for source in arguments.sources for model in SOURCES[source]() if arguments.only in model[0]]
         results = run_all(jobs, arguments)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     text = page(results, arguments.targets)
     if arguments.output:
         arguments.output.write_text(text, encoding="utf-8")

@@ -55,6 +55,21 @@ TEST(RankVariables, TorchrunStartsRanks) {
   EXPECT_FALSE(rank->store_is_there);
 }
 
+TEST(RankVariables, TorchrunLeavesOneThreadWhereNobodyChose) {
+  const auto too_few = [](const std::map<std::string, std::string>& set, int cores) {
+    const auto variable = [&set](const std::string& name) -> const char* {
+      const auto found = set.find(name);
+      return found == set.end() ? nullptr : found->second.c_str();
+    };
+    return has_too_few_threads(variable, cores);
+  };
+  EXPECT_TRUE(too_few({{"TORCHELASTIC_RUN_ID", "none"}, {"OMP_NUM_THREADS", "1"}}, 16));
+  EXPECT_FALSE(too_few({{"TORCHELASTIC_RUN_ID", "none"}, {"OMP_NUM_THREADS", "1"}}, 1));
+  EXPECT_FALSE(too_few({{"TORCHELASTIC_RUN_ID", "none"}, {"OMP_NUM_THREADS", "8"}}, 16));
+  EXPECT_FALSE(too_few({{"OMP_NUM_THREADS", "1"}}, 16));
+  EXPECT_FALSE(too_few({{"TORCHELASTIC_RUN_ID", "none"}}, 16));
+}
+
 TEST(RankVariables, TorchrunsAgentKeepsTheStoreOverAttempts) {
   auto set = of_torchrun();
   set["TORCHELASTIC_USE_AGENT_STORE"] = "True";

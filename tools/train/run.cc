@@ -114,6 +114,7 @@ void train_through(const Preparation& prepared, const MetRanks* met, Context& co
   const train::RunInputs& run = prepared.inputs.run;
   RunScreen screen(prepared.options, prepared.inputs, context);
   if (met != nullptr) {
+    warn_of_few_threads(*met, run.plan, context);
     return train_with_ranks(prepared, met->ways, threads_of_started_rank(), screen, context);
   }
   if (run.plan.world == 1) {

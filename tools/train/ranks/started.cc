@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -80,6 +81,21 @@ void check_met(const MetRanks& met, const TrainOptions& options, const TrainInpu
 
 int threads_of_started_rank() {
   return std::getenv("OMP_NUM_THREADS") == nullptr ? 0 : at::get_num_threads();
+}
+
+void warn_of_few_threads(const MetRanks& met, const plan::Plan& plan, Context& context) {
+  const auto cores =
+      static_cast<int>(std::thread::hardware_concurrency()) / met.started.local_world;
+  const bool updates_on_host =
+      std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
+        return chunk.optimizer_home == plan::Home::kHost && !chunk.streams_update;
+      });
+  const auto variable = [](const std::string& name) { return std::getenv(name.c_str()); };
+  if (!updates_on_host || !has_too_few_threads(variable, cores)) return;
+  context.warn(
+      "AdamW on the host has one thread in each rank, because torchrun sets OMP_NUM_THREADS=1",
+      {fmt::format(
+          "this machine has {} cores for each rank: OMP_NUM_THREADS={} torchrun …", cores, cores)});
 }
 
 Answer follow(TrainOptions options,

@@ -31,6 +31,10 @@ void check_met(const MetRanks& met, const TrainOptions& options, const TrainInpu
 /// Threads of one rank that a launcher has started; 0: as for others.
 [[nodiscard]] int threads_of_started_rank();
 
+/// Warns where AdamW on the host would have one thread because torchrun sets OMP_NUM_THREADS=1 when
+/// nobody has set it. For rank 0.
+void warn_of_few_threads(const MetRanks& met, const plan::Plan& plan, Context& context);
+
 /// The work of a rank other than 0. `met`: nullptr when rank 0 has started it.
 [[nodiscard]] Answer follow(TrainOptions options,
                             const runtime::RankWays& ways,

@@ -159,6 +159,12 @@ std::optional<runtime::StartedRank> started_rank(const Variables& variables) {
   return started ? started : by_slurm(variables);
 }
 
+bool has_too_few_threads(const Variables& variables, int cores_of_rank) {
+  const char* threads = variables("OMP_NUM_THREADS");
+  return variables("TORCHELASTIC_RUN_ID") != nullptr && threads != nullptr &&
+         std::string(threads) == "1" && cores_of_rank > 1;
+}
+
 std::string first_host(const std::string& list) {
   const std::size_t end = list.find_first_of(",[");
   std::string host = list.substr(0, end);

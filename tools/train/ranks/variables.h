@@ -18,6 +18,10 @@ using Variables = std::function<const char*(const std::string& name)>;
 /// nullopt: nothing has. Throws kRanksContradict when the variables do not make sense together.
 [[nodiscard]] std::optional<runtime::StartedRank> started_rank(const Variables& variables);
 
+/// torchrun sets OMP_NUM_THREADS to 1 when nobody has. Whether this rank has that one thread although
+/// there are more cores for it.
+[[nodiscard]] bool has_too_few_threads(const Variables& variables, int cores_of_rank);
+
 /// The first host of a SLURM list: "gpu[08-11,14],login" begins with gpu08. Empty when it cannot be
 /// read.
 [[nodiscard]] std::string first_host(const std::string& list);
