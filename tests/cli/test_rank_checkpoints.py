@@ -76,6 +76,29 @@ class Restored(RankCheckpointTest):
             parts = self.exported(*words, name=f"from-{first}.safetensors")
             self.assertEqual(parameters(parts), parameters(whole), (first, then))
 
+    def test_by_a_program_of_another_batch(self):
+        profile = self.directory / "profile.json"
+        tool("ELIXIR_PROFILE", self.shared / "model.pt", "--target", "cpu", "--batch", 3, "-o", profile, cwd=self.directory)
+        search = ["--profile", profile, "--hardware", self.shared / "hardware.json", "--host-memory", "4GiB",
+                  "--gpu-memory", "1GiB", "--arithmetic", "as-eager", "--gpus", 3]
+        tool("ELIXIR_SEARCH", *search, "-o", "plan.json", cwd=self.directory)
+        saved = self.exported(*self.flags("world-2", steps=2), name="saved.safetensors")
+        words = ["--resume", "run", "--steps", 2, "--plan", "plan.json", "--batch", 3]
+        self.assertEqual(self.exported(*words, name="again.safetensors"), saved)
+        result = self.succeeds("--resume", "run", "--steps", 3, "--force")
+        self.assertIn("with the same parameters: its steps differ from here on", result.err)
+        self.assertEqual(self.metrics()[-1]["step"], 3)
+
+    def test_not_by_a_model_of_other_shapes(self):
+        self.succeeds(*self.flags("world-2", steps=1))
+        save_traced(tiny_model(vocabulary=4096, hidden=96), self.directory / "model.pt")
+        tool("ELIXIR_PROFILE", "model.pt", "--target", "cpu", "-o", "profile.json", cwd=self.directory)
+        search = ["--profile", "profile.json", "--hardware", self.shared / "hardware.json", "--host-memory", "4GiB",
+                  "--gpu-memory", "1GiB", "--arithmetic", "as-eager", "--gpus", 2]
+        tool("ELIXIR_SEARCH", *search, "-o", "plan.json", cwd=self.directory)
+        words = ["--resume", "run", "--plan", "plan.json", "--model", "model.pt"]
+        self.fails(2, "EX0401", *words, mentions="has another dtype or shape in the checkpoint")
+
 
 class Files(RankCheckpointTest):
     def test_each_rank_has_a_part_and_state_json_the_index(self):

@@ -248,6 +248,22 @@ CheckpointInfo read_state(const std::string& directory) {
   return info;
 }
 
+void check_stored(const StoredTensors& stored,
+                  const std::string& path,
+                  const std::vector<StateShard>& shards) {
+  for (const StateShard& shard : shards) {
+    const StoredTensor* tensor = stored.find(shard.name);
+    if (tensor == nullptr) bad(path, "no tensor `" + shard.name + "` in the checkpoint");
+    if (tensor->dtype != shard.dtype || tensor->sizes != shard.sizes) {
+      bad(path, fmt::format("`{}` has another dtype or shape in the checkpoint", shard.name));
+    }
+  }
+  if (stored.count() != shards.size()) {
+    bad(path,
+        fmt::format("the checkpoint has {} tensors, this run {}", stored.count(), shards.size()));
+  }
+}
+
 }  // namespace
 
 CheckpointFile checkpoint_file(const std::string& directory, const std::string& name) {
@@ -344,19 +360,13 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
   bad(directory, "every checkpoint is damaged", found.rejected);
 }
 
+void check_tensors(const std::string& path, const std::vector<StateShard>& shards) {
+  check_stored(StoredTensors::open(path), path, shards);
+}
+
 void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards) {
   const StoredTensors stored = StoredTensors::open(path);
-  for (const StateShard& shard : shards) {
-    const StoredTensor* tensor = stored.find(shard.name);
-    if (tensor == nullptr) bad(path, "no tensor `" + shard.name + "` in the checkpoint");
-    if (tensor->dtype != shard.dtype || tensor->sizes != shard.sizes) {
-      bad(path, fmt::format("`{}` has another dtype or shape in the checkpoint", shard.name));
-    }
-  }
-  if (stored.count() != shards.size()) {
-    bad(path,
-        fmt::format("the checkpoint has {} tensors, this run {}", stored.count(), shards.size()));
-  }
+  check_stored(stored, path, shards);
   for (const StateShard& shard : shards) {
     throw_if_interrupted();
     shard.write(stored.read(*stored.find(shard.name), shard.strides, shard.needed));

@@ -97,8 +97,12 @@ struct FoundCheckpoint {
 [[nodiscard]] std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
                                                                const std::string& run_id);
 
-/// Restores what this rank needs, in the order of `shards`, from the checkpoint at `path`. Throws
-/// kBadCheckpoint unless it has exactly the tensors of `shards`. An interrupt throws Interrupted.
+/// Throws kBadCheckpoint unless the checkpoint at `path` has exactly the tensors of `shards`: by name,
+/// with dtype and shape.
+void check_tensors(const std::string& path, const std::vector<StateShard>& shards);
+
+/// Restores what this rank needs, in the order of `shards`, from the checkpoint at `path`. Throws as
+/// check_tensors(). An interrupt throws Interrupted.
 void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards);
 
 /// A hidden directory for what is not whole yet, made empty and removed at the end.

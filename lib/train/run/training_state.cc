@@ -13,124 +13,122 @@
 namespace elixir::train {
 namespace {
 
-using runtime::HeldElements;
 using runtime::StatePart;
 
-/// A part of the optimizer's state that is saved.
-struct SavedPart {
-  const program::Parameter& parameter;
-  StatePart part;
-  [[nodiscard]] std::string name() const {
-    return fmt::format("{}/{}", parameter.name, name_of(part));
-  }
+/// A tensor of the state: a part of a parameter's, or a buffer.
+struct SavedTensor {
+  std::string name;
+  program::DType dtype;
+  const program::TensorRef& geometry;
+  const program::Parameter* parameter = nullptr;
+  StatePart part = StatePart::kParameter;
+  const program::Buffer* buffer = nullptr;
 };
 
-std::vector<SavedPart> optimizer_parts(const program::Program& program, const plan::Plan& plan) {
-  std::vector<SavedPart> parts;
+/// In the order in which they can be restored.
+std::vector<SavedTensor> saved_tensors(const program::Program& program, const plan::Plan& plan) {
+  std::vector<SavedTensor> tensors;
+  for (const program::Parameter& parameter : program.parameters) {
+    tensors.push_back({parameter.name, parameter.tensor.dtype, parameter.tensor, &parameter});
+  }
+  for (const program::Buffer& buffer : program.buffers) {
+    if (!buffer.mutated) continue;
+    tensors.push_back({buffer.name, buffer.tensor.dtype, buffer.tensor});
+    tensors.back().buffer = &buffer;
+  }
   for (const program::Parameter& parameter : program.parameters) {
     const bool trained = parameter.requires_grad && parameter.gradient.has_value();
     if (!trained || plan.optimizer == program::Optimizer::kNone) continue;
-    if (parameter.tensor.dtype != program::DType::kFloat32) {
-      parts.push_back({parameter, StatePart::kMaster});
-    }
-    parts.push_back({parameter, StatePart::kMoment1});
-    parts.push_back({parameter, StatePart::kMoment2});
+    const auto add = [&](StatePart part) {
+      tensors.push_back({fmt::format("{}/{}", parameter.name, name_of(part)),
+                         program::DType::kFloat32,
+                         parameter.tensor,
+                         &parameter,
+                         part});
+    };
+    // Must come after the parameter, because setting the parameter sets the master without its low
+    // bits.
+    if (parameter.tensor.dtype != program::DType::kFloat32) add(StatePart::kMaster);
+    add(StatePart::kMoment1);
+    add(StatePart::kMoment2);
   }
-  return parts;
+  return tensors;
 }
 
-StateTensor whole_part(LedTrainer& trainer,
-                       const program::Parameter& parameter,
-                       StatePart part,
-                       std::string name,
-                       program::DType dtype) {
-  return {std::move(name),
-          dtype,
-          parameter.tensor.sizes,
-          [&trainer, parameter_name = parameter.name, part] {
-            return trainer.state(parameter_name, part);
-          }};
-}
-
-StateShard shard_of_part(runtime::Trainer& trainer,
-                         int rank,
-                         const program::Parameter& parameter,
-                         StatePart part,
-                         std::string name,
-                         program::DType dtype) {
+StateShard described(const SavedTensor& tensor) {
   StateShard shard;
-  shard.name = std::move(name);
-  shard.dtype = dtype;
-  shard.sizes = parameter.tensor.sizes;
-  shard.strides = parameter.tensor.strides;
+  shard.name = tensor.name;
+  shard.dtype = tensor.dtype;
+  shard.sizes = tensor.geometry.sizes;
+  // A buffer may be a part of a larger storage.
+  shard.strides = tensor.buffer == nullptr ? tensor.geometry.strides : row_major(shard.sizes);
+  return shard;
+}
+
+void add_parameter(StateShard& shard,
+                   const SavedTensor& tensor,
+                   runtime::Trainer& trainer,
+                   int rank) {
   for (int other = 0; other < trainer.plan().world; ++other) {
-    shard.saved.push_back(trainer.held(parameter.name, other));
+    shard.saved.push_back(trainer.held(tensor.parameter->name, other));
   }
   shard.needed = shard.saved[static_cast<std::size_t>(rank)];
-  shard.read = [&trainer, parameter_name = parameter.name, part] {
-    return trainer.own_state(parameter_name, part);
+  shard.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
+    return trainer.own_state(name, part);
   };
-  shard.write = [&trainer, parameter_name = parameter.name, part](const at::Tensor& value) {
-    trainer.set_own_state(parameter_name, part, value);
-  };
-  return shard;
+  shard.write = [&trainer, name = tensor.parameter->name, part = tensor.part](
+                    const at::Tensor& value) { trainer.set_own_state(name, part, value); };
 }
 
 /// Every rank has all of it, and the same.
-StateShard shard_of_buffer(runtime::Trainer& trainer, const program::Buffer& buffer) {
-  const HeldElements all{0, buffer.tensor.numel()};
-  StateShard shard;
-  shard.name = buffer.name;
-  shard.dtype = buffer.tensor.dtype;
-  shard.sizes = buffer.tensor.sizes;
-  shard.strides = row_major(shard.sizes);
+void add_buffer(StateShard& shard, const SavedTensor& tensor, runtime::Trainer& trainer) {
+  shard.needed = {0, tensor.geometry.numel()};
   shard.saved.resize(static_cast<std::size_t>(trainer.plan().world));
-  shard.saved.front() = all;
-  shard.needed = all;
-  shard.read = [&trainer, name = buffer.name] {
+  shard.saved.front() = shard.needed;
+  shard.read = [&trainer, name = tensor.name] {
     return trainer.buffer(name).contiguous().view({-1});
   };
-  shard.write = [&trainer, name = buffer.name, sizes = shard.sizes](const at::Tensor& value) {
+  shard.write = [&trainer, name = tensor.name, sizes = shard.sizes](const at::Tensor& value) {
     trainer.set_buffer(name, value.view(sizes));
   };
-  return shard;
 }
 
 }  // namespace
 
 TrainingState training_state_of(LedTrainer& trainer) {
   TrainingState state;
-  for (const program::Parameter& parameter : trainer.program().parameters) {
-    state.model.push_back(whole_part(
-        trainer, parameter, StatePart::kParameter, parameter.name, parameter.tensor.dtype));
-  }
-  for (const program::Buffer& buffer : trainer.program().buffers) {
-    if (!buffer.mutated) continue;
-    state.model.push_back(
-        {buffer.name, buffer.tensor.dtype, buffer.tensor.sizes, [&trainer, name = buffer.name] {
-           return trainer.buffer(name);
-         }});
-  }
-  for (const SavedPart& each : optimizer_parts(trainer.program(), trainer.plan())) {
-    state.optimizer.push_back(
-        whole_part(trainer, each.parameter, each.part, each.name(), program::DType::kFloat32));
+  for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
+    StateTensor whole{tensor.name, tensor.dtype, tensor.geometry.sizes, {}};
+    if (tensor.buffer != nullptr) {
+      whole.read = [&trainer, name = tensor.name] { return trainer.buffer(name); };
+    } else {
+      whole.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
+        return trainer.state(name, part);
+      };
+    }
+    (tensor.part == StatePart::kParameter ? state.model : state.optimizer)
+        .push_back(std::move(whole));
   }
   return state;
 }
 
 std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank) {
   std::vector<StateShard> shards;
-  for (const program::Parameter& parameter : trainer.program().parameters) {
-    shards.push_back(shard_of_part(
-        trainer, rank, parameter, StatePart::kParameter, parameter.name, parameter.tensor.dtype));
+  for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
+    shards.push_back(described(tensor));
+    if (tensor.buffer != nullptr) {
+      add_buffer(shards.back(), tensor, trainer);
+    } else {
+      add_parameter(shards.back(), tensor, trainer, rank);
+    }
   }
-  for (const program::Buffer& buffer : trainer.program().buffers) {
-    if (buffer.mutated) shards.push_back(shard_of_buffer(trainer, buffer));
-  }
-  // After the parameters, because setting a parameter sets its master without the low bits.
-  for (const SavedPart& each : optimizer_parts(trainer.program(), trainer.plan())) {
-    shards.push_back(shard_of_part(
-        trainer, rank, each.parameter, each.part, each.name(), program::DType::kFloat32));
+  return shards;
+}
+
+std::vector<StateShard> described_state(const program::Program& program, const plan::Plan& plan) {
+  std::vector<StateShard> shards;
+  for (const SavedTensor& tensor : saved_tensors(program, plan)) {
+    shards.push_back(described(tensor));
   }
   return shards;
 }

@@ -21,6 +21,10 @@ namespace elixir::train {
 /// result, and have no step under way.
 [[nodiscard]] std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank);
 
+/// The same tensors without a trainer: names, dtypes and shapes alone.
+[[nodiscard]] std::vector<StateShard> described_state(const program::Program& program,
+                                                      const plan::Plan& plan);
+
 /// `source` without the tensors that a checkpoint of `program` holds. Parameters and mutated
 /// buffers become undefined, because restore_checkpoint() sets them. So a resumed run does not
 /// initialise weights.
