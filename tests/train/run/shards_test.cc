@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "core/files.h"

@@ -51,6 +51,7 @@ void check_seen(const std::string& directory,
 
 void check_shared(const std::string& directory, const runtime::Ranks& ranks) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(ranks.world()));
   for (int rank = 0; rank < ranks.world(); ++rank) names.push_back(fmt::format("rank-{}", rank));
   const auto leave_sign = [&] {
     const std::string& name = names[static_cast<std::size_t>(ranks.rank())];

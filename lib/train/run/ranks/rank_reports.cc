@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "runtime/ranks/tcp_socket.h"
 
@@ -74,6 +76,7 @@ std::vector<RankReport> work_together(runtime::Communicator& control,
   if (failure) throw Error(*failure);
   if (control.rank() == 0) throw_of_another(all, help);
   std::vector<RankReport> reports;
+  reports.reserve(all.size());
   for (const ReportOnWire& report : all) {
     reports.push_back({report.host.data(), report.bytes, report.digest.data()});
   }
