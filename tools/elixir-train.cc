@@ -26,9 +26,10 @@ int main(int argc, char** argv) {
       "this machine, unless torchrun (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, "
       "MASTER_PORT) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS and others) has started one "
       "process "
-      "for each. Those read plan, model and data on their own machine; rank 0 alone prints and "
-      "writes "
-      "the run directory. They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS.";
+      "for each. Those read plan, model and data on their own machine; rank 0 alone prints. Each "
+      "writes its part of checkpoints, so all machines must have the run directory at the same "
+      "path. "
+      "They wait 25 s for each other, or ELIXIR_CONNECT_SECONDS.";
   info.output = {"RUN_DIR", "run directory to make", "MODEL.run"};
   info.declare = [&](elixir::tools::Flags& flags) { declare_train_flags(flags, options); };
   info.versions = [] {

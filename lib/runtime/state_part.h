@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a trainer keeps of each parameter, and the words for it in checkpoints.
+// What a trainer keeps of each parameter, the words for it in checkpoints, and the part of it that
+// one rank holds.
 
 #include <cstdint>
 #include <string_view>
@@ -25,5 +26,11 @@ inline constexpr NameTable<StatePart, 5> kStateParts{{{StatePart::kParameter, "p
 [[nodiscard]] constexpr std::string_view name_of(StatePart part) {
   return kStateParts.name_of(part);
 }
+
+/// The elements of a tensor that a rank holds, in the order of memory.
+struct HeldElements {
+  std::int64_t first = 0, count = 0;
+  bool operator==(const HeldElements&) const = default;
+};
 
 }  // namespace elixir::runtime

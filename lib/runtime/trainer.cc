@@ -509,6 +509,18 @@ void Trainer::set_steps_done(std::int64_t steps) {
   state_->steps_done = steps;
 }
 
+HeldElements Trainer::held(const std::string& parameter, int rank) const {
+  return state_->parameters->held(parameter, rank);
+}
+at::Tensor Trainer::own_state(const std::string& parameter, StatePart part) const {
+  state_->settle();
+  return state_->parameters->get_own(parameter, part);
+}
+void Trainer::set_own_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
+  state_->settle();
+  state_->parameters->set_own(parameter, part, value);
+}
+
 void TrainerInternals::replace_schedule(Trainer& trainer, schedule::Schedule schedule) {
   trainer.state_->settle();
   trainer.state_->executor->replace_schedule(std::move(schedule));

@@ -70,6 +70,14 @@ class Trainer {
   void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);
 
+  /// The elements of a parameter, and of its optimizer state, that a rank holds. They are counted in
+  /// the order of memory, by the program's strides.
+  [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
+  /// As state() and set_state(), but only this rank's elements, in one dimension. Exchanges nothing
+  /// with other ranks.
+  [[nodiscard]] at::Tensor own_state(const std::string& parameter, StatePart part) const;
+  void set_own_state(const std::string& parameter, StatePart part, const at::Tensor& value);
+
  private:
   friend struct TrainerInternals;
   struct State;

@@ -235,6 +235,21 @@ class BadInput(StartedTest):
         self.assertEqual(code, 4, said)
         self.assertIn("rank 0 lost rank 1 of 2: it failed: EX0201", said)
 
+    def test_a_run_directory_that_is_not_shared_is_found_out_at_once(self):
+        hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none shared && exec "$@"', "-"]
+        (self.directory / "shared").mkdir()
+        if subprocess.run([*hide, "true"], cwd=self.directory, capture_output=True).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.start_rank(self.torchrun(0, 2), *self.flags("roomy-2", output="shared/run"))
+        self.start_rank(self.torchrun(1, 2), *self.flags("roomy-2", output="shared/run"), command=hide)
+        code, said = self.end(self.ranks[0])
+        self.assertEqual(code, 2, said)
+        self.assertRegex(said, r"error\[EX0204\]: rank 1 of 2 on \S+: cannot write `/.*/shared/run/checkpoints/")
+        self.assertIn("put the run directory where all hosts have it", said)
+        code, said = self.end(self.ranks[1])
+        self.assertEqual(code, 2, said)
+        self.assertFalse((self.directory / "shared/run").exists())
+
 
 class OnTwoHosts(StartedTest):
     """Ranks 0 and 1 on host a, rank 2 on host b."""

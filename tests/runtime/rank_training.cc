@@ -130,7 +130,8 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
   options.ranks = ranks;
   Trainer trainer(model.captured(), plan, options, model.weights());
   std::string bits;
-  for (std::int64_t step = 1; step <= 3; ++step) {
+  if (training.begins) training.begins(trainer, ranks);
+  for (std::int64_t step = trainer.steps_done() + 1; step <= training.last_step; ++step) {
     if (ranks.rank() + 1 == ranks.world()) {
       if (step == training.dies_after_steps + 1) ::raise(SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(training.late_ms));
@@ -151,6 +152,7 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
                           plan.predicted.traffic.collective_bytes);
     }
   }
+  if (training.ends) training.ends(trainer, ranks);
   for (const program::Parameter& parameter : trainer.program().parameters) {
     for (const StatePart part :
          {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {

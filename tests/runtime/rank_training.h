@@ -26,6 +26,9 @@ struct RankTraining {
   int dies_after_steps = -1;       ///< then the last rank is killed; -1: never
   int sm = 0;                      ///< compute capability times ten of the GPUs; 0: the CPU device
   bool takes_gpu_of_rank = false;  ///< else the first
+  std::int64_t last_step = 3;
+  /// Before the first step, which is the one after the trainer's newest, and after the last one.
+  std::function<void(Trainer&, const Ranks&)> begins = {}, ends = {};
 };
 
 /// Losses, norms and all state after some steps, as bits, with what was not as predicted.

@@ -3,8 +3,10 @@
 #include "runtime/state/parameter_store.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,81 +70,55 @@ BufferRole role_of(StatePart part, const plan::Chunk& chunk) {
 ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part) const {
   const ParameterLayout& layout = layouts_[parameter];
   const plan::Chunk& chunk = plan_.chunks[layout.chunk];
-  program::TensorRef ref = program_.parameters[parameter].tensor;
-  const BufferRole role = role_of(part, chunk);
+  program::DType dtype = program::DType::kFloat32;
   switch (part) {
     case StatePart::kParameter:
+      dtype = program_.parameters[parameter].tensor.dtype;
       break;
     case StatePart::kGradient:
-      ref.dtype = chunk.gradient_dtype;
+      dtype = chunk.gradient_dtype;
       break;
     case StatePart::kMaster:
-      ref.dtype = program::DType::kFloat32;
       break;
     case StatePart::kMoment1:
     case StatePart::kMoment2:
-      ref.dtype = plan_.moment_dtype;
+      dtype = plan_.moment_dtype;
       break;
   }
-  if (part != StatePart::kParameter && !layout.trained) return {nullptr, ref};
-  void* memory = buffers_.find(role, layout.chunk);
+  if (part != StatePart::kParameter && !layout.trained) return {nullptr, dtype};
+  void* memory = buffers_.find(role_of(part, chunk), layout.chunk);
   require(memory != nullptr, "a trained chunk lacks a buffer");
-  const std::int64_t width = part == StatePart::kMaster ? plan::master_bytes(plan_, chunk)
-                                                        : program::element_bytes(ref.dtype);
-  const Held held = held_by(ranks_.rank(), layout);
+  const std::int64_t width =
+      part == StatePart::kMaster ? plan::master_bytes(plan_, chunk) : program::element_bytes(dtype);
+  const HeldElements held = held_by(ranks_.rank(), layout);
   const std::int64_t shard_begin = ranks_.rank() * plan::shard_elements(plan_, chunk);
   const std::int64_t at = layout.first_element + held.first - shard_begin;
-  return {static_cast<char*>(memory) + (held.elements > 0 ? at * width : 0),
-          ref,
-          width,
-          held.first,
-          held.elements};
+  return {static_cast<char*>(memory) + (held.count > 0 ? at * width : 0), dtype, width, held.count};
 }
 
-ParameterStore::Held ParameterStore::held_by(int rank, const ParameterLayout& layout) const {
+HeldElements ParameterStore::held_by(int rank, const ParameterLayout& layout) const {
   const std::int64_t shard = plan::shard_elements(plan_, plan_.chunks[layout.chunk]);
   const std::int64_t begin = std::max<std::int64_t>(rank * shard - layout.first_element, 0);
   const std::int64_t end = std::min((rank + 1) * shard - layout.first_element, layout.elements);
-  return {begin, std::max<std::int64_t>(end - begin, 0)};
+  if (end <= begin) return {};
+  return {begin, end - begin};
 }
 
-void ParameterStore::read_all(std::size_t parameter, const Found& from, void* to) const {
-  char* all = static_cast<char*>(to);
-  device_.copy_now(all + from.first * from.width, from.memory, from.elements * from.width);
-  for (int rank = 0; rank < ranks_.world() && ranks_.world() > 1; ++rank) {
-    const Held held = held_by(rank, layouts_[parameter]);
-    ranks_.control->broadcast(rank, all + held.first * from.width, held.elements * from.width);
-  }
-}
-
-void ParameterStore::write_own(const Found& to, const void* all) {
-  device_.copy_now(
-      to.memory, static_cast<const char*>(all) + to.first * to.width, to.elements * to.width);
+HeldElements ParameterStore::held(const std::string& parameter, int rank) const {
+  return held_by(rank, layouts_[position(parameter)]);
 }
 
 bool ParameterStore::splits(std::size_t parameter) const {
   return plan::splits_master(plan_, plan_.chunks[layouts_[parameter].chunk]);
 }
 
-at::Tensor ParameterStore::converted(const at::Tensor& value, const program::TensorRef& ref) {
-  if (!value.defined() || !value.device().is_cpu() || !value.sizes().equals(ref.sizes)) {
-    throw Error(ErrorCode::kWeightsMismatch,
-                "a tensor of shape [{}] is wanted, [{}] given",
-                fmt::join(ref.sizes, ", "),
-                value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", "))
-                                : std::string("nothing"));
-  }
-  const c10::ScalarType wanted = capture::scalar_type(ref.dtype);
-  if (value.scalar_type() == wanted && value.strides().equals(ref.strides)) return value;
-  const auto laid_out = [&](c10::ScalarType dtype) {
-    at::Tensor tensor = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(dtype));
-    tensor.copy_(value);
-    return tensor;
-  };
-  if (wanted != c10::kBFloat16 || value.scalar_type() == wanted) return laid_out(wanted);
+at::Tensor ParameterStore::converted(const at::Tensor& value, program::DType dtype) {
+  const c10::ScalarType wanted = capture::scalar_type(dtype);
+  if (value.scalar_type() == wanted) return value;
+  if (wanted != c10::kBFloat16) return value.to(wanted);
   // LibTorch would round ties to even, but parameters round ties away from zero.
-  const at::Tensor wide = laid_out(c10::kFloat);
-  at::Tensor rounded = at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(wanted));
+  const at::Tensor wide = value.to(c10::kFloat);
+  at::Tensor rounded = at::empty(value.sizes(), at::TensorOptions().dtype(wanted));
   kernels::convert_cpu(rounded.mutable_data_ptr(),
                        kernels::Element::kBFloat16,
                        wide.const_data_ptr<float>(),
@@ -151,36 +127,53 @@ at::Tensor ParameterStore::converted(const at::Tensor& value, const program::Ten
   return rounded;
 }
 
-at::Tensor ParameterStore::read(std::size_t parameter, const Found& from) const {
+at::Tensor ParameterStore::read(const Found& from) const {
   at::Tensor tensor =
-      at::empty_strided(from.ref.sizes,
-                        from.ref.strides,
-                        at::TensorOptions().dtype(capture::scalar_type(from.ref.dtype)));
-  read_all(parameter, from, tensor.mutable_data_ptr());
+      at::empty({from.elements}, at::TensorOptions().dtype(capture::scalar_type(from.dtype)));
+  device_.copy_now(tensor.mutable_data_ptr(), from.memory, from.elements * from.width);
   return tensor;
 }
 
-at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) const {
-  const std::size_t p = position(parameter);
-  const Found found = find(p, part);
+at::Tensor ParameterStore::get_own(std::size_t parameter, StatePart part) const {
+  const Found found = find(parameter, part);
   if (!found.memory) return {};
-  if (part == StatePart::kMaster && splits(p)) return joined_master(p, found);
-  const at::Tensor tensor = read(p, found);
+  if (part == StatePart::kMaster && splits(parameter)) return joined_master(parameter, found);
+  const at::Tensor tensor = read(found);
   const bool moment = part == StatePart::kMoment1 || part == StatePart::kMoment2;
   return moment ? tensor.to(c10::kFloat) : tensor;
 }
 
+at::Tensor ParameterStore::get_own(const std::string& parameter, StatePart part) const {
+  return get_own(position(parameter), part);
+}
+
+at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) const {
+  const std::size_t p = position(parameter);
+  const at::Tensor own = get_own(p, part);
+  if (!own.defined()) return {};
+  const program::TensorRef& ref = program_.parameters[p].tensor;
+  at::Tensor whole =
+      at::empty_strided(ref.sizes, ref.strides, at::TensorOptions().dtype(own.dtype()));
+  const auto width = static_cast<std::int64_t>(own.element_size());
+  char* all = static_cast<char*>(whole.mutable_data_ptr());
+  const HeldElements here = held_by(ranks_.rank(), layouts_[p]);
+  if (own.numel() > 0) std::memcpy(all + here.first * width, own.const_data_ptr(), own.nbytes());
+  for (int rank = 0; rank < ranks_.world() && ranks_.world() > 1; ++rank) {
+    const HeldElements held = held_by(rank, layouts_[p]);
+    ranks_.control->broadcast(rank, all + held.first * width, held.count * width);
+  }
+  return whole;
+}
+
 at::Tensor ParameterStore::joined_master(std::size_t parameter, const Found& lower) const {
-  const at::Tensor upper = read(parameter, find(parameter, StatePart::kParameter));
-  const auto n = static_cast<std::size_t>(upper.numel());
-  std::vector<std::int16_t> halves(n);
-  read_all(parameter, lower, halves.data());
-  at::Tensor master =
-      at::empty_strided(lower.ref.sizes, lower.ref.strides, at::TensorOptions().dtype(c10::kFloat));
+  const at::Tensor upper = read(find(parameter, StatePart::kParameter));
+  std::vector<std::int16_t> halves(static_cast<std::size_t>(lower.elements));
+  device_.copy_now(halves.data(), lower.memory, lower.elements * lower.width);
+  at::Tensor master = at::empty({lower.elements}, at::TensorOptions().dtype(c10::kFloat));
   kernels::join_master_cpu(static_cast<const std::uint16_t*>(upper.const_data_ptr()),
                            halves.data(),
                            master.mutable_data_ptr<float>(),
-                           n,
+                           halves.size(),
                            pool_);
   return master;
 }
@@ -188,26 +181,24 @@ at::Tensor ParameterStore::joined_master(std::size_t parameter, const Found& low
 void ParameterStore::write_split(std::size_t parameter,
                                  const Found& lower,
                                  const at::Tensor& master) {
-  const Found upper = find(parameter, StatePart::kParameter);
   const auto n = static_cast<std::size_t>(master.numel());
   std::vector<std::int16_t> halves(n);
   std::vector<std::uint16_t> parameters(n);
   kernels::split_master_cpu(
       master.const_data_ptr<float>(), parameters.data(), halves.data(), n, pool_);
-  write_own(upper, parameters.data());
-  write_own(lower, halves.data());
+  write(find(parameter, StatePart::kParameter), parameters.data());
+  write(lower, halves.data());
 }
 
-void ParameterStore::write(const Found& to, const at::Tensor& value) {
-  write_own(to, value.const_data_ptr());
+void ParameterStore::write(const Found& to, const void* from) {
+  device_.copy_now(to.memory, from, to.elements * to.width);
 }
 
 void ParameterStore::widen(const Found& master, const Found& parameter, const at::Tensor& value) {
   constexpr std::size_t kPieceElements = std::size_t{4} << 20;
-  const kernels::Element type = element_of(parameter.ref.dtype);
+  const kernels::Element type = element_of(parameter.dtype);
   const auto n = static_cast<std::size_t>(parameter.elements);
-  const void* own =
-      kernels::element_at(value.const_data_ptr(), type, static_cast<std::size_t>(parameter.first));
+  const void* own = value.const_data_ptr();
   wide_.resize(std::max(wide_.size(), std::min(n, kPieceElements)));
   for (std::size_t done = 0; done < n; done += kPieceElements) {
     const std::size_t count = std::min(kPieceElements, n - done);
@@ -220,31 +211,53 @@ void ParameterStore::widen(const Found& master, const Found& parameter, const at
 
 void ParameterStore::set(const std::string& parameter, StatePart part, const at::Tensor& value) {
   const std::size_t p = position(parameter);
+  const program::TensorRef& ref = program_.parameters[p].tensor;
+  if (!value.defined() || !value.device().is_cpu() || !value.sizes().equals(ref.sizes)) {
+    throw Error(ErrorCode::kWeightsMismatch,
+                "a tensor of shape [{}] is wanted, [{}] given",
+                fmt::join(ref.sizes, ", "),
+                value.defined() ? fmt::format("{}", fmt::join(value.sizes(), ", "))
+                                : std::string("nothing"))
+        .note(fmt::format("{} of {}", name_of(part), parameter));
+  }
+  at::Tensor whole = value;
+  if (!value.strides().equals(ref.strides)) {
+    whole = at::empty_strided(ref.sizes, ref.strides, value.options());
+    whole.copy_(value);
+  }
+  const HeldElements held = held_by(ranks_.rank(), layouts_[p]);
+  set_own(
+      parameter, part, whole.as_strided({held.count}, {1}, whole.storage_offset() + held.first));
+}
+
+void ParameterStore::set_own(const std::string& parameter,
+                             StatePart part,
+                             const at::Tensor& value) {
+  const std::size_t p = position(parameter);
   const Found found = find(p, part);
   if (!found.memory) {
     throw Error(ErrorCode::kBadCheckpoint, "{} has no optimizer state in this run", parameter);
   }
-  at::Tensor written;
-  try {
-    written = converted(value, found.ref);
-  } catch (Error& error) {
-    throw error.note(fmt::format("{} of {}", name_of(part), parameter));
-  }
+  require(value.dim() == 1 && value.numel() == found.elements && value.is_contiguous(),
+          "a rank gets other elements than it holds");
+  const at::Tensor written = converted(value, found.dtype);
   if (part == StatePart::kMaster && splits(p)) return write_split(p, found, written);
-  write(found, written);
+  write(found, written.const_data_ptr());
   // Parameter and master must agree. In fp32 they are one.
   if (part == StatePart::kParameter) {
     const Found master = find(p, StatePart::kMaster);
     if (!master.memory || master.memory == found.memory) return;
     if (splits(p)) {
       const std::vector<std::int16_t> zeros(static_cast<std::size_t>(written.numel()));
-      write_own(master, zeros.data());
+      write(master, zeros.data());
     } else {
       widen(master, found, written);
     }
   } else if (part == StatePart::kMaster) {
     const Found narrow = find(p, StatePart::kParameter);
-    if (narrow.memory != found.memory) write(narrow, converted(written, narrow.ref));
+    if (narrow.memory != found.memory) {
+      write(narrow, converted(written, narrow.dtype).const_data_ptr());
+    }
   }
 }
 

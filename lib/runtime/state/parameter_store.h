@@ -35,35 +35,31 @@ class ParameterStore {
   /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
+  /// As Trainer::held(), own_state() and set_own_state().
+  [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
+  [[nodiscard]] at::Tensor get_own(const std::string& parameter, StatePart part) const;
+  void set_own(const std::string& parameter, StatePart part, const at::Tensor& value);
 
  private:
-  /// Where a part of the state is. This rank has `elements` of the parameter, from `first` on.
+  /// Where this rank's elements of a part of the state are.
   struct Found {
     void* memory;  ///< nullptr: the parameter has no such state
-    program::TensorRef ref;
-    std::int64_t width = 0;  ///< of an element, in memory
-    std::int64_t first = 0, elements = 0;
+    program::DType dtype = program::DType::kFloat32;
+    std::int64_t width = 0;     ///< of an element, in memory
+    std::int64_t elements = 0;  ///< on this rank
   };
-  /// The elements of a parameter that a rank holds.
-  struct Held {
-    std::int64_t first, elements;
-  };
-  [[nodiscard]] Held held_by(int rank, const ParameterLayout& layout) const;
-  /// All elements, those of other ranks from them.
-  void read_all(std::size_t parameter, const Found& from, void* to) const;
-  /// This rank's elements out of all of them.
-  void write_own(const Found& to, const void* all);
+  [[nodiscard]] HeldElements held_by(int rank, const ParameterLayout& layout) const;
   [[nodiscard]] std::size_t position(const std::string& parameter) const;
   [[nodiscard]] Found find(std::size_t parameter, StatePart part) const;
   /// Whether the parameter is the upper half of its master.
   [[nodiscard]] bool splits(std::size_t parameter) const;
-  [[nodiscard]] at::Tensor read(std::size_t parameter, const Found& from) const;
+  [[nodiscard]] at::Tensor get_own(std::size_t parameter, StatePart part) const;
+  [[nodiscard]] at::Tensor read(const Found& from) const;
   [[nodiscard]] at::Tensor joined_master(std::size_t parameter, const Found& lower) const;
   void write_split(std::size_t parameter, const Found& lower, const at::Tensor& master);
-  /// `value` on the CPU, in `ref`'s geometry and dtype, rounded as the design says. May return
-  /// `value` itself.
-  [[nodiscard]] at::Tensor converted(const at::Tensor& value, const program::TensorRef& ref);
-  void write(const Found& to, const at::Tensor& value);
+  /// `value` in another dtype, rounded as the design says. May return `value` itself.
+  [[nodiscard]] at::Tensor converted(const at::Tensor& value, program::DType dtype);
+  void write(const Found& to, const void* from);
   /// Writes the fp32 master of a parameter with the data `value`, piece by piece.
   void widen(const Found& master, const Found& parameter, const at::Tensor& value);
 

@@ -17,6 +17,8 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "train/input_file.h"
+#include "train/run/shards/shard_index.h"
+#include "train/run/shards/stored_tensors.h"
 #include "train/weights/safetensors.h"
 
 namespace elixir::train {
@@ -24,9 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kStateFile = "state.json";
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 constexpr std::string_view kRemoved = ".removed-";
@@ -130,7 +129,9 @@ std::string digest_of(Json document) {
   return sha256_hex(dump(document));
 }
 
-Json state_document(const CheckpointInfo& info, const std::string& directory, const Json& meta) {
+Json state_document(const CheckpointInfo& info,
+                    const CheckpointContent& content,
+                    const Json& meta) {
   Json document;
   document["schema"] = "elixir.checkpoint";
   document["schema_version"] = kSchemaVersion;
@@ -150,14 +151,53 @@ Json state_document(const CheckpointInfo& info, const std::string& directory, co
                       {"rows_per_step", info.rows_per_step},
                       {"next_row", info.step * info.rows_per_step}};
   document["files"] = Json::array();
-  for (const char* name : {kModelFile, kOptimizerFile}) {
-    const std::string path = (fs::path(directory) / name).string();
-    document["files"].push_back({{"name", name},
-                                 {"bytes", fs::file_size(path)},
-                                 {"digest", digest_of_file(path, OnInterrupt::kGoOn)}});
+  for (const CheckpointFile& file : content.files) {
+    document["files"].push_back(
+        {{"name", file.name}, {"bytes", file.bytes}, {"digest", file.digest}});
   }
+  document["tensors"] = content.tensors;
   document["digest"] = digest_of(document);
   return document;
+}
+
+/// Not in documents of before there were ranks.
+bool has_index(const JsonCursor& root) {
+  return root.has("tensors") && !root.at("tensors").is_null();
+}
+
+/// Those of one process, or of all ranks.
+std::vector<std::string> names_of_files(const JsonCursor& root) {
+  std::vector<std::string> names;
+  for (const JsonCursor& file : root.at("files").items()) {
+    names.push_back(file.at("name").string());
+  }
+  const bool known = has_index(root)
+                         ? ranks_of_files(names) > 0
+                         : names == std::vector<std::string>{kModelFile, kOptimizerFile};
+  if (known) return names;
+  throw root.at("files").error(
+      ErrorCode::kBadCheckpoint,
+      "there must be `{}` and `{}`, or a file of each rank with their index",
+      kModelFile,
+      kOptimizerFile);
+}
+
+/// Its size and digest.
+void check_file(const JsonCursor& file, const std::string& directory) {
+  const std::string path = (fs::path(directory) / file.at("name").string()).string();
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  if (error) bad(path, "`" + path + "` is missing");
+  if (bytes != static_cast<std::uintmax_t>(file.at("bytes").non_negative())) {
+    bad(path,
+        fmt::format("`{}` has {} bytes, its checkpoint wrote {}",
+                    path,
+                    bytes,
+                    file.at("bytes").non_negative()));
+  }
+  if (digest_of_file(path, OnInterrupt::kThrow) != file.at("digest").string()) {
+    bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
+  }
 }
 
 CheckpointInfo read_state(const std::string& directory) {
@@ -176,6 +216,7 @@ CheckpointInfo read_state(const std::string& directory) {
                   "random",
                   "data",
                   "files",
+                  "tensors",
                   "digest"});
   if (root.at("digest").string() != digest_of(root.raw())) {
     bad(document->name(), "the document does not have its digest");
@@ -201,91 +242,91 @@ CheckpointInfo read_state(const std::string& directory) {
   info.seed = static_cast<std::uint64_t>(root.at("random").at("seed").non_negative());
   info.data_format = root.at("data").at("format").string();
   info.rows_per_step = root.at("data").at("rows_per_step").non_negative();
-  std::set<std::string> names;
-  for (const JsonCursor& file : root.at("files").items()) {
-    const std::string name = file.at("name").choice({kModelFile, kOptimizerFile});
-    const std::string path = (fs::path(directory) / name).string();
-    names.insert(name);
-    std::error_code error;
-    const auto bytes = fs::file_size(path, error);
-    if (error) bad(path, "`" + path + "` is missing");
-    if (bytes != static_cast<std::uintmax_t>(file.at("bytes").non_negative())) {
-      bad(path,
-          fmt::format("`{}` has {} bytes, its checkpoint wrote {}",
-                      path,
-                      bytes,
-                      file.at("bytes").non_negative()));
-    }
-    if (digest_of_file(path, OnInterrupt::kThrow) != file.at("digest").string()) {
-      bad(path, "`" + path + "` is damaged: it does not have the digest its checkpoint wrote");
-    }
-  }
-  if (names.size() != 2)
-    throw root.at("files").error(ErrorCode::kBadCheckpoint, "there must be two files");
+  const std::vector<std::string> names = names_of_files(root);
+  if (has_index(root)) static_cast<void>(read_index(root.at("tensors"), ranks_of_files(names)));
+  for (const JsonCursor& file : root.at("files").items()) check_file(file, directory);
   return info;
 }
 
-void restore_file(const std::string& path, const std::vector<StateTensor>& tensors) {
-  const auto file = Safetensors::open(path);
-  for (const StateTensor& tensor : tensors) {
-    const SafetensorsEntry* entry = file->find(tensor.name);
-    if (entry == nullptr) bad(path, "no tensor `" + tensor.name + "` in the checkpoint");
-    if (entry->dtype != tensor.dtype || entry->sizes != tensor.sizes) {
-      bad(path, fmt::format("`{}` has another dtype or shape in the checkpoint", tensor.name));
+void check_stored(const StoredTensors& stored,
+                  const std::string& path,
+                  const std::vector<StateShard>& shards) {
+  for (const StateShard& shard : shards) {
+    const StoredTensor* tensor = stored.find(shard.name);
+    if (tensor == nullptr) bad(path, "no tensor `" + shard.name + "` in the checkpoint");
+    if (tensor->dtype != shard.dtype || tensor->sizes != shard.sizes) {
+      bad(path, fmt::format("`{}` has another dtype or shape in the checkpoint", shard.name));
     }
   }
-  if (file->entries().size() != tensors.size()) {
+  if (stored.count() != shards.size()) {
     bad(path,
-        fmt::format(
-            "the checkpoint has {} tensors, this run {}", file->entries().size(), tensors.size()));
-  }
-  for (const StateTensor& tensor : tensors) {
-    throw_if_interrupted();
-    tensor.write(file->tensor(*file->find(tensor.name)));
+        fmt::format("the checkpoint has {} tensors, this run {}", stored.count(), shards.size()));
   }
 }
 
 }  // namespace
 
+CheckpointFile checkpoint_file(const std::string& directory, const std::string& name) {
+  const std::string path = (fs::path(directory) / name).string();
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  if (error) fail_io(path, error);
+  return {name, static_cast<std::int64_t>(bytes), digest_of_file(path, OnInterrupt::kGoOn)};
+}
+
+ContentWriter whole_tensors(const TrainingState& state, std::function<void(double)> progress) {
+  return [&state, progress = std::move(progress)](const std::string& directory) {
+    Written written(state, progress);
+    CheckpointContent content;
+    const auto write = [&](const char* name, const std::vector<StateTensor>& tensors) {
+      const std::string path = (fs::path(directory) / name).string();
+      write_safetensors(path, sources_of(tensors, written), {}, Overwrite::kRefuse);
+      content.files.push_back(checkpoint_file(directory, name));
+    };
+    write(kModelFile, state.model);
+    write(kOptimizerFile, state.optimizer);
+    return content;
+  };
+}
+
+UnfinishedDirectory::UnfinishedDirectory(const std::string& directory, const std::string& name)
+    : path_((fs::path(directory) / (std::string(kUnfinished) + name)).string()) {
+  make_directory(directory);
+  std::error_code error;
+  fs::remove_all(path_, error);
+  fs::create_directory(path_, error);
+  if (error) fail_io(path_, error);
+}
+
+UnfinishedDirectory::~UnfinishedDirectory() {
+  std::error_code ignored;
+  if (!leaves_) fs::remove_all(path_, ignored);
+}
+
 std::string write_checkpoint(const std::string& directory,
                              const CheckpointInfo& info,
-                             const TrainingState& state,
+                             const ContentWriter& write_content,
                              int keep,
-                             const Json& meta,
-                             const std::function<void(double)>& progress) {
+                             const Json& meta) {
   const fs::path root(directory);
-  make_directory(root);
-  std::error_code error;
-  Written written(state, progress);
   const std::string name = fmt::format("{}{:010}", kPrefix, info.step);
-  const fs::path unfinished = root / (std::string(kUnfinished) + name);
-  fs::remove_all(unfinished, error);
-  fs::create_directory(unfinished, error);
-  if (error) fail_io(unfinished.string(), error);
+  UnfinishedDirectory unfinished(directory, name);
   try {
-    write_safetensors((unfinished / kModelFile).string(),
-                      sources_of(state.model, written),
-                      {},
-                      Overwrite::kRefuse);
-    write_safetensors((unfinished / kOptimizerFile).string(),
-                      sources_of(state.optimizer, written),
-                      {},
-                      Overwrite::kRefuse);
-    write_file((unfinished / kStateFile).string(),
-               dump(state_document(info, unfinished.string(), meta)),
+    const CheckpointContent content = write_content(unfinished.path());
+    // Last, so that a directory with it has all files.
+    write_file(unfinished.path() + "/" + kStateFile,
+               dump(state_document(info, content, meta)),
                Overwrite::kRefuse);
-    sync_directory(unfinished.string());
+    sync_directory(unfinished.path());
     // Replaces a damaged checkpoint of the same step (the run was resumed from an older one).
     if (fs::exists(root / name)) remove_checkpoint(root, name);
-    fs::rename(unfinished, root / name);
+    fs::rename(unfinished.path(), root / name);
+    unfinished.leave();
     sync_directory(directory);
   } catch (const fs::filesystem_error& failure) {
-    std::error_code ignored;
-    fs::remove_all(unfinished, ignored);
-    fail_io(unfinished.string(), failure.code());
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(unfinished, ignored);
+    fail_io(unfinished.path(), failure.code());
+  } catch (const Error& failure) {
+    if (failure.info().code == ErrorCode::kRankLost) unfinished.leave();
     throw;
   }
   const std::vector<std::string> all = finished(directory);
@@ -319,9 +360,17 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
   bad(directory, "every checkpoint is damaged", found.rejected);
 }
 
-void restore_checkpoint(const FoundCheckpoint& checkpoint, const TrainingState& state) {
-  restore_file(checkpoint.path + "/" + kModelFile, state.model);
-  restore_file(checkpoint.path + "/" + kOptimizerFile, state.optimizer);
+void check_tensors(const std::string& path, const std::vector<StateShard>& shards) {
+  check_stored(StoredTensors::open(path), path, shards);
+}
+
+void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards) {
+  const StoredTensors stored = StoredTensors::open(path);
+  check_stored(stored, path, shards);
+  for (const StateShard& shard : shards) {
+    throw_if_interrupted();
+    shard.write(stored.read(*stored.find(shard.name), shard.strides, shard.needed));
+  }
 }
 
 void remove_leftovers(const std::string& directory) {

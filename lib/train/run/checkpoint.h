@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Checkpoints. A checkpoint is a directory, RUN/checkpoints/step-NNNNNNNNNN/, with three files:
+// Checkpoints. A checkpoint is a directory, RUN/checkpoints/step-NNNNNNNNNN/. One process writes
 //   model.safetensors      parameters in the training dtype and mutated buffers, by original name
 //   optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2
 //   state.json             everything else (`elixir.checkpoint`)
+// Of several ranks each writes a file with its elements of all these tensors, at the same time
+// (shards/rank_file.h), and state.json has their index (shards/shard_index.h). Whoever wrote it, any
+// number of ranks can go on from it.
+//
 // It is written under a temporary name, then files and directory are synced, then it is renamed. So
 // a checkpoint under its final name is complete; its digests detect damage by the disk. A killed
 // process leaves at most a hidden directory, which the next process removes. The caller must hold
@@ -22,16 +26,16 @@
 #include "program/choices.h"
 #include "program/program.h"
 #include "train/run/learning_rate.h"
+#include "train/run/shards/state_shard.h"
 
 namespace elixir::train {
 
-/// One tensor of the training state, with functions to read and write it as a CPU tensor.
+/// One whole tensor of the training state, with a function to read it as a CPU tensor.
 struct StateTensor {
   std::string name;
   program::DType dtype = program::DType::kFloat32;
   std::vector<std::int64_t> sizes;
   std::function<at::Tensor()> read;
-  std::function<void(const at::Tensor&)> write;
 };
 
 struct TrainingState {
@@ -51,15 +55,36 @@ struct CheckpointInfo {
   std::int64_t rows_per_step = 0;
 };
 
+struct CheckpointFile {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::string digest;  ///< digest_of_file()
+};
+/// Of a file that has just been written.
+[[nodiscard]] CheckpointFile checkpoint_file(const std::string& directory, const std::string& name);
+
+/// What is written beside state.json.
+struct CheckpointContent {
+  std::vector<CheckpointFile> files;
+  Json tensors = nullptr;  ///< the index; null: the files have whole tensors
+};
+/// Writes the files into this directory. When it throws kRankLost, other ranks may still write there.
+using ContentWriter = std::function<CheckpointContent(const std::string& directory)>;
+
+/// The files of one process. `progress`, if given, gets the share written so far, in [0, 1].
+/// `state` must outlive the writer.
+[[nodiscard]] ContentWriter whole_tensors(const TrainingState& state,
+                                          std::function<void(double)> progress = {});
+
 /// Writes a checkpoint, then removes older ones except the newest `keep` (at least 1). Returns its
 /// path. Throws kDiskFull, kOutputUnwritable, kIoError: then the older checkpoints are unchanged
-/// and no partial one is left. `progress`, if given, gets the share written so far, in [0, 1].
+/// and no partial one is left. Throws what `write_content` throws, likewise; after kRankLost the
+/// partial one stays, hidden.
 std::string write_checkpoint(const std::string& directory,
                              const CheckpointInfo& info,
-                             const TrainingState& state,
+                             const ContentWriter& write_content,
                              int keep,
-                             const Json& meta,
-                             const std::function<void(double)>& progress = {});
+                             const Json& meta);
 
 struct FoundCheckpoint {
   std::string path;
@@ -72,9 +97,31 @@ struct FoundCheckpoint {
 [[nodiscard]] std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
                                                                const std::string& run_id);
 
-/// Writes every tensor back into `state`. Throws kBadCheckpoint unless the files hold exactly the
-/// tensors of `state`. An interrupt throws Interrupted.
-void restore_checkpoint(const FoundCheckpoint& checkpoint, const TrainingState& state);
+/// Throws kBadCheckpoint unless the checkpoint at `path` has exactly the tensors of `shards`: by name,
+/// with dtype and shape.
+void check_tensors(const std::string& path, const std::vector<StateShard>& shards);
+
+/// Restores what this rank needs, in the order of `shards`, from the checkpoint at `path`. Throws as
+/// check_tensors(). An interrupt throws Interrupted.
+void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards);
+
+/// A hidden directory for what is not whole yet, made empty and removed at the end.
+class UnfinishedDirectory {
+ public:
+  /// Throws as write_checkpoint().
+  UnfinishedDirectory(const std::string& directory, const std::string& name);
+  ~UnfinishedDirectory();
+  UnfinishedDirectory(const UnfinishedDirectory&) = delete;
+  UnfinishedDirectory& operator=(const UnfinishedDirectory&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// It was renamed, or remove_leftovers() will find it.
+  void leave() { leaves_ = true; }
+
+ private:
+  std::string path_;
+  bool leaves_ = false;
+};
 
 /// Removes what a killed process left: hidden directories of unfinished writes and removals.
 void remove_leftovers(const std::string& directory);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "train/run/training_state.h"
 
 namespace elixir::train {
 namespace {
@@ -25,6 +26,23 @@ void check_threads(int threads) {
       .help("resume on a machine like the one it ran on");
 }
 
+constexpr std::size_t kShownDigits = 12;
+
+/// A program of another batch, for example, has the same state.
+void check_same_state(const FoundCheckpoint& found, const RunInputs& inputs) {
+  try {
+    check_tensors(found.path, described_state(inputs.captured.program, inputs.plan));
+  } catch (const Error& error) {
+    if (error.info().code != ErrorCode::kBadCheckpoint) throw;
+    throw Error(ErrorCode::kPlanOfAnotherProgram,
+                "the checkpoint is of program {}, plan and model of {}: {}",
+                found.info.program_fingerprint.substr(0, kShownDigits),
+                inputs.fingerprint.substr(0, kShownDigits),
+                error.info().message)
+        .help("resume with a model whose parameters have the same names, dtypes and shapes");
+  }
+}
+
 }  // namespace
 
 std::optional<FoundCheckpoint> find_resume_point(
@@ -40,11 +58,12 @@ std::optional<FoundCheckpoint> find_resume_point(
     warn("damaged checkpoint not used: " + rejected);
   }
   if (info.program_fingerprint != inputs.fingerprint) {
-    throw Error(ErrorCode::kPlanOfAnotherProgram,
-                "the checkpoint is of program {}, plan and model of {}",
-                info.program_fingerprint.substr(0, 12),
-                inputs.fingerprint.substr(0, 12))
-        .help("resume with the model and shapes the run was started with");
+    check_same_state(*found, inputs);
+    warn(fmt::format(
+        "the checkpoint is of program {}, this run of {}, with the same parameters: its "
+        "steps differ from here on",
+        info.program_fingerprint.substr(0, kShownDigits),
+        inputs.fingerprint.substr(0, kShownDigits)));
   }
   if (info.rows_per_step != inputs.rows_per_step()) {
     warn(fmt::format("the run had {} rows a step, this plan has {}: other rows follow",

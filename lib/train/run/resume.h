@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Finds where an earlier run continues: at its newest valid checkpoint. The current plan and model
-// must be compatible with those of that checkpoint.
+// must have the state of that checkpoint: the same names, dtypes and shapes.
 
 #include <functional>
 #include <optional>
@@ -15,8 +15,8 @@ namespace elixir::train {
 
 /// nullopt when the run has no checkpoint yet. Throws the errors of newest_checkpoint(),
 /// kMachineTooSmall (the run used far more threads than there are CPUs now) and
-/// kPlanOfAnotherProgram. Calls `warn` for damaged checkpoints that are skipped, and for a plan
-/// that draws other rows.
+/// kPlanOfAnotherProgram. Calls `warn` for damaged checkpoints that are skipped, for another program
+/// with the same state (another batch), and for a plan that draws other rows.
 [[nodiscard]] std::optional<FoundCheckpoint> find_resume_point(
     const std::string& checkpoints_directory,
     const std::string& run_id,

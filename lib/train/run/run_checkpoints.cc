@@ -42,12 +42,15 @@ void RunCheckpoints::write(LedTrainer& trainer, const std::function<void(double)
   info.learning_rate = options_.learning_rate;
   info.data_format = name_of(inputs_.data_format);
   info.rows_per_step = inputs_.rows_per_step();
+  const TrainingState whole = training_state_of(trainer);
+  const ContentWriter shards = [&](const std::string& directory) {
+    return trainer.save_shards(directory, progress);
+  };
   write_checkpoint(directory_.checkpoints(),
                    info,
-                   training_state_of(trainer),
+                   trainer.plan().world == 1 ? whole_tensors(whole, progress) : shards,
                    options_.checkpoints.keep,
-                   make_meta(options_.tool, options_.argv),
-                   progress);
+                   make_meta(options_.tool, options_.argv));
   newest_step_ = info.step;
 }
 

@@ -256,6 +256,7 @@ RunDirectory RunDirectory::open(const std::string& path) {
 }
 
 void RunDirectory::abandon() {
+  if (begun_) return;
   std::error_code ignored;
   fs::remove(checkpoints(), ignored);
   fs::remove(file(RunLock::kFile), ignored);
@@ -296,7 +297,7 @@ void RunDirectory::write_config(const Json& meta,
   try {
     write("config.json", dump(config));
   } catch (const Error&) {
-    if (!begun_) abandon();
+    abandon();
     throw;
   }
   begun_ = true;

@@ -63,7 +63,7 @@ class RunDirectory {
   /// Removes every line after `step`, and a truncated last line. Throws kMixedRuns when a line is
   /// of another run.
   void cut_metrics(std::int64_t step);
-  /// Removes the directory of a run that has not begun.
+  /// Removes the directory, unless the run has begun.
   void abandon();
 
  private:

@@ -28,7 +28,7 @@ TrainingRun::TrainingRun(const RunInputs& inputs,
   fill(from);
   if (inputs_.held_out) trainer_->prepare_evaluation();
   if (from) {
-    restore_checkpoint(*from, training_state_of(*trainer_));
+    trainer_->restore(from->path);
     trainer_->set_steps_done(from->info.step);
     result_.checkpoint_step = from->info.step;
   }
@@ -51,6 +51,12 @@ void TrainingRun::fill(const std::optional<FoundCheckpoint>& from) {
 
 void TrainingRun::begin(RunDirectory& directory, const Json& choices) {
   directory_ = &directory;
+  try {
+    trainer_->check_shared(directory.checkpoints());
+  } catch (const Error&) {
+    directory.abandon();
+    throw;
+  }
   directory.cut_metrics(trainer_->steps_done());
   directory.write_config(make_meta(options_.tool, options_.argv), inputs_.fingerprint, choices);
   checkpoints_.emplace(directory, inputs_, options_, result_.checkpoint_step);

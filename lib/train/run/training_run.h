@@ -50,9 +50,10 @@ class TrainingRun {
               const std::optional<FoundCheckpoint>& from,
               RunObserver& observer);
 
-  /// Call this once, before train(). Writes config.json with `choices` as its options, and removes
-  /// metrics of steps that will run again. `directory` must outlive this object. If config.json
-  /// cannot be written to a new directory, that directory is removed.
+  /// Call this once, before train(). Throws kOutputUnwritable when a rank does not see `directory`.
+  /// Writes config.json with `choices` as its options, and removes
+  /// metrics of steps that will run again. `directory` must outlive this object. If it
+  /// fails in a new directory, that directory is removed.
   void begin(RunDirectory& directory, const Json& choices);
   /// Runs all remaining steps. Throws the errors of Trainer::step(), write_checkpoint() and
   /// RunDirectory::append_metrics(). They name the checkpoint that remains.

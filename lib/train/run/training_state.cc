@@ -8,62 +8,129 @@
 
 #include <fmt/format.h>
 
+#include "train/run/shards/shard_index.h"
+
 namespace elixir::train {
 namespace {
 
-StateTensor of_parameter(LedTrainer& trainer,
-                         const program::Parameter& parameter,
-                         runtime::StatePart part,
-                         const std::string& name,
-                         program::DType dtype) {
-  const std::string parameter_name = parameter.name;
-  return {name,
-          dtype,
-          parameter.tensor.sizes,
-          [&trainer, parameter_name, part] { return trainer.state(parameter_name, part); },
-          [&trainer, parameter_name, part](const at::Tensor& value) {
-            trainer.set_state(parameter_name, part, value);
-          }};
+using runtime::StatePart;
+
+/// A tensor of the state: a part of a parameter's, or a buffer.
+struct SavedTensor {
+  std::string name;
+  program::DType dtype;
+  const program::TensorRef& geometry;
+  const program::Parameter* parameter = nullptr;
+  StatePart part = StatePart::kParameter;
+  const program::Buffer* buffer = nullptr;
+};
+
+/// In the order in which they can be restored.
+std::vector<SavedTensor> saved_tensors(const program::Program& program, const plan::Plan& plan) {
+  std::vector<SavedTensor> tensors;
+  for (const program::Parameter& parameter : program.parameters) {
+    tensors.push_back({parameter.name, parameter.tensor.dtype, parameter.tensor, &parameter});
+  }
+  for (const program::Buffer& buffer : program.buffers) {
+    if (!buffer.mutated) continue;
+    tensors.push_back({buffer.name, buffer.tensor.dtype, buffer.tensor});
+    tensors.back().buffer = &buffer;
+  }
+  for (const program::Parameter& parameter : program.parameters) {
+    const bool trained = parameter.requires_grad && parameter.gradient.has_value();
+    if (!trained || plan.optimizer == program::Optimizer::kNone) continue;
+    const auto add = [&](StatePart part) {
+      tensors.push_back({fmt::format("{}/{}", parameter.name, name_of(part)),
+                         program::DType::kFloat32,
+                         parameter.tensor,
+                         &parameter,
+                         part});
+    };
+    // Must come after the parameter, because setting the parameter sets the master without its low
+    // bits.
+    if (parameter.tensor.dtype != program::DType::kFloat32) add(StatePart::kMaster);
+    add(StatePart::kMoment1);
+    add(StatePart::kMoment2);
+  }
+  return tensors;
+}
+
+StateShard described(const SavedTensor& tensor) {
+  StateShard shard;
+  shard.name = tensor.name;
+  shard.dtype = tensor.dtype;
+  shard.sizes = tensor.geometry.sizes;
+  // A buffer may be a part of a larger storage.
+  shard.strides = tensor.buffer == nullptr ? tensor.geometry.strides : row_major(shard.sizes);
+  return shard;
+}
+
+void add_parameter(StateShard& shard,
+                   const SavedTensor& tensor,
+                   runtime::Trainer& trainer,
+                   int rank) {
+  for (int other = 0; other < trainer.plan().world; ++other) {
+    shard.saved.push_back(trainer.held(tensor.parameter->name, other));
+  }
+  shard.needed = shard.saved[static_cast<std::size_t>(rank)];
+  shard.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
+    return trainer.own_state(name, part);
+  };
+  shard.write = [&trainer, name = tensor.parameter->name, part = tensor.part](
+                    const at::Tensor& value) { trainer.set_own_state(name, part, value); };
+}
+
+/// Every rank has all of it, and the same.
+void add_buffer(StateShard& shard, const SavedTensor& tensor, runtime::Trainer& trainer) {
+  shard.needed = {0, tensor.geometry.numel()};
+  shard.saved.resize(static_cast<std::size_t>(trainer.plan().world));
+  shard.saved.front() = shard.needed;
+  shard.read = [&trainer, name = tensor.name] {
+    return trainer.buffer(name).contiguous().view({-1});
+  };
+  shard.write = [&trainer, name = tensor.name, sizes = shard.sizes](const at::Tensor& value) {
+    trainer.set_buffer(name, value.view(sizes));
+  };
 }
 
 }  // namespace
 
 TrainingState training_state_of(LedTrainer& trainer) {
   TrainingState state;
-  for (const program::Parameter& parameter : trainer.program().parameters) {
-    state.model.push_back(of_parameter(trainer,
-                                       parameter,
-                                       runtime::StatePart::kParameter,
-                                       parameter.name,
-                                       parameter.tensor.dtype));
-  }
-  for (const program::Buffer& buffer : trainer.program().buffers) {
-    if (!buffer.mutated) continue;
-    const std::string name = buffer.name;
-    state.model.push_back(
-        {name,
-         buffer.tensor.dtype,
-         buffer.tensor.sizes,
-         [&trainer, name] { return trainer.buffer(name); },
-         [&trainer, name](const at::Tensor& value) { trainer.set_buffer(name, value); }});
-  }
-  for (const program::Parameter& parameter : trainer.program().parameters) {
-    const bool trained = parameter.requires_grad && parameter.gradient.has_value();
-    if (!trained || trainer.plan().optimizer == program::Optimizer::kNone) continue;
-    const auto add = [&](runtime::StatePart part) {
-      state.optimizer.push_back(of_parameter(trainer,
-                                             parameter,
-                                             part,
-                                             fmt::format("{}/{}", parameter.name, name_of(part)),
-                                             program::DType::kFloat32));
-    };
-    // Must come after the parameter, because setting the parameter sets the master without its low
-    // bits.
-    if (parameter.tensor.dtype != program::DType::kFloat32) add(runtime::StatePart::kMaster);
-    add(runtime::StatePart::kMoment1);
-    add(runtime::StatePart::kMoment2);
+  for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
+    StateTensor whole{tensor.name, tensor.dtype, tensor.geometry.sizes, {}};
+    if (tensor.buffer != nullptr) {
+      whole.read = [&trainer, name = tensor.name] { return trainer.buffer(name); };
+    } else {
+      whole.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
+        return trainer.state(name, part);
+      };
+    }
+    (tensor.part == StatePart::kParameter ? state.model : state.optimizer)
+        .push_back(std::move(whole));
   }
   return state;
+}
+
+std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank) {
+  std::vector<StateShard> shards;
+  for (const SavedTensor& tensor : saved_tensors(trainer.program(), trainer.plan())) {
+    shards.push_back(described(tensor));
+    if (tensor.buffer != nullptr) {
+      add_buffer(shards.back(), tensor, trainer);
+    } else {
+      add_parameter(shards.back(), tensor, trainer, rank);
+    }
+  }
+  return shards;
+}
+
+std::vector<StateShard> described_state(const program::Program& program, const plan::Plan& plan) {
+  std::vector<StateShard> shards;
+  for (const SavedTensor& tensor : saved_tensors(program, plan)) {
+    shards.push_back(described(tensor));
+  }
+  return shards;
 }
 
 runtime::TensorSource without_checkpointed(const program::Program& program,

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The trainer's state for checkpoints and exports: named tensors that can be read and written.
+// The trainer's state for checkpoints and exports: parameters (once each, even with several names),
+// mutated buffers, and for trained parameters the moments and the master, unless the master equals the
+// parameter (fp32). These are the same tensors for every plan of a program.
 
+#include <vector>
+
+#include "runtime/trainer.h"
 #include "train/run/checkpoint.h"
 #include "train/run/ranks/led_trainer.h"
+#include "train/run/shards/state_shard.h"
 
 namespace elixir::train {
 
-/// `trainer` must outlive the result. The state contains parameters (once each, even with several
-/// names), mutated buffers, and for trained parameters the moments and the master, unless the
-/// master equals the parameter (fp32). These are the same tensors for every plan of a program.
+/// Whole tensors, to read. `trainer` must outlive the result.
 [[nodiscard]] TrainingState training_state_of(LedTrainer& trainer);
+
+/// What this rank holds of each, in an order in which they can be restored. `trainer` must outlive the
+/// result, and have no step under way.
+[[nodiscard]] std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank);
+
+/// The same tensors without a trainer: names, dtypes and shapes alone.
+[[nodiscard]] std::vector<StateShard> described_state(const program::Program& program,
+                                                      const plan::Plan& plan);
 
 /// `source` without the tensors that a checkpoint of `program` holds. Parameters and mutated
 /// buffers become undefined, because restore_checkpoint() sets them. So a resumed run does not

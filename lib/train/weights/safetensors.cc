@@ -278,6 +278,17 @@ at::Tensor Safetensors::rows(const SafetensorsEntry& entry,
   return read(entry, sizes, entry.sizes[0] == 0 ? 0 : entry.bytes / entry.sizes[0] * first);
 }
 
+void Safetensors::read_elements(const SafetensorsEntry& entry,
+                                std::int64_t first,
+                                const at::Tensor& into) const {
+  const auto width = static_cast<std::int64_t>(into.element_size());
+  const auto bytes = static_cast<std::int64_t>(into.nbytes());
+  require(entry.dtype && into.scalar_type() == capture::scalar_type(*entry.dtype) &&
+              into.is_contiguous() && first >= 0 && first * width + bytes <= entry.bytes,
+          "elements that a safetensors entry does not have");
+  file_->read(entry.offset_bytes + first * width, into.mutable_data_ptr(), into.nbytes());
+}
+
 void write_safetensors(const std::string& path,
                        std::vector<SafetensorsSource> tensors,
                        const std::map<std::string, std::string>& metadata,

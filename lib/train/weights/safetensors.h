@@ -51,6 +51,11 @@ class Safetensors {
   [[nodiscard]] at::Tensor rows(const SafetensorsEntry& entry,
                                 std::int64_t first,
                                 std::int64_t count) const;
+  /// Fills `into`, contiguous and of the dtype of `entry`, with elements from `first` on in the
+  /// order of the file.
+  void read_elements(const SafetensorsEntry& entry,
+                     std::int64_t first,
+                     const at::Tensor& into) const;
 
  private:
   [[nodiscard]] at::Tensor read(const SafetensorsEntry& entry,

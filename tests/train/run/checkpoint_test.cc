@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 const std::string kRun = "0123456789abcdef0123456789abcdef";
 
-/// A training state in a map.
+/// A training state in a map, on one rank.
 class FakeTraining {
  public:
   explicit FakeTraining(double value, std::int64_t elements = 1000) {
@@ -43,16 +43,21 @@ class FakeTraining {
     }
     for (auto& each : values_) {
       at::Tensor& slot = each.second;
-      StateTensor tensor{each.first,
-                         DType::kFloat32,
-                         {elements},
-                         [&slot] { return slot; },
-                         [&slot](const at::Tensor& value_read) { slot.copy_(value_read); }};
+      StateTensor tensor{each.first, DType::kFloat32, {elements}, [&slot] { return slot; }};
       const bool optimizer = each.first.find('/') != std::string::npos;
       (optimizer ? state_.optimizer : state_.model).push_back(std::move(tensor));
+      shards_.push_back({each.first,
+                         DType::kFloat32,
+                         {elements},
+                         {1},
+                         {{0, elements}},
+                         {0, elements},
+                         [&slot] { return slot; },
+                         [&slot](const at::Tensor& value_read) { slot.copy_(value_read); }});
     }
   }
   [[nodiscard]] const TrainingState& state() const { return state_; }
+  [[nodiscard]] const std::vector<StateShard>& shards() const { return shards_; }
   [[nodiscard]] bool operator==(const FakeTraining& other) const {
     for (const auto& each : values_) {
       if (!at::equal(each.second, other.values_.at(each.first))) return false;
@@ -63,6 +68,7 @@ class FakeTraining {
  private:
   std::map<std::string, at::Tensor> values_;
   TrainingState state_;
+  std::vector<StateShard> shards_;
 };
 
 CheckpointInfo info_of(std::int64_t step) {
@@ -90,7 +96,8 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 std::string write(const std::string& directory, std::int64_t step, double value, int keep = 5) {
   const FakeTraining training(value);
-  return write_checkpoint(directory, info_of(step), training.state(), keep, Json::object());
+  return write_checkpoint(
+      directory, info_of(step), whole_tensors(training.state()), keep, Json::object());
 }
 
 void flip_byte(const std::string& path, std::int64_t at) {
@@ -113,7 +120,7 @@ TEST(Checkpoint, GivesBackStateAndPosition) {
   EXPECT_EQ(found->info.rows_per_step, 8);
   EXPECT_TRUE(found->rejected.empty());
   const FakeTraining restored(0);
-  restore_checkpoint(*found, restored.state());
+  restore_checkpoint(found->path, restored.shards());
   EXPECT_TRUE(restored == FakeTraining(1.5));
 }
 
@@ -191,7 +198,7 @@ TEST(Checkpoint, OfAnotherRunIsRefused) {
   CheckpointInfo other = info_of(2);
   other.run_id = std::string(32, 'f');
   const FakeTraining training(2);
-  write_checkpoint(directory.path(), other, training.state(), 5, Json::object());
+  write_checkpoint(directory.path(), other, whole_tensors(training.state()), 5, Json::object());
   EXPECT_EQ(error_of([&] { (void)newest_checkpoint(directory.path(), kRun); }).code,
             ErrorCode::kMixedRuns);
 }
@@ -204,7 +211,7 @@ TEST(Checkpoint, AnInterruptEndsReadingButNotWriting) {
   write(directory.path(), 2, 2);
   EXPECT_THROW((void)newest_checkpoint(directory.path(), kRun), Interrupted);
   const FakeTraining restored(0);
-  EXPECT_THROW(restore_checkpoint(*found, restored.state()), Interrupted);
+  EXPECT_THROW(restore_checkpoint(found->path, restored.shards()), Interrupted);
   clear_interrupt();
   EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 2);
 }
@@ -213,10 +220,9 @@ TEST(Checkpoint, TellsTheShareThatIsWritten) {
   const TemporaryDirectory directory;
   const FakeTraining training(1);
   std::vector<double> shares;
+  const auto told = [&](double share) { shares.push_back(share); };
   write_checkpoint(
-      directory.path(), info_of(1), training.state(), 1, Json::object(), [&](double share) {
-        shares.push_back(share);
-      });
+      directory.path(), info_of(1), whole_tensors(training.state(), told), 1, Json::object());
   ASSERT_EQ(shares.size(), 5U);  // called before each tensor
   EXPECT_EQ(shares.front(), 0.0);
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
@@ -256,7 +262,7 @@ TEST(Checkpoint, ADamagedOneOfTheSameStepIsReplaced) {
   write(directory.path(), 2, 7);
   const auto found = newest_checkpoint(directory.path(), kRun);
   const FakeTraining restored(0);
-  restore_checkpoint(*found, restored.state());
+  restore_checkpoint(found->path, restored.shards());
   EXPECT_TRUE(restored == FakeTraining(7));
 }
 
@@ -265,12 +271,13 @@ TEST(Checkpoint, TensorsOfAnotherModelAreRefused) {
   write(directory.path(), 1, 1);
   const FakeTraining other(0, 999);
   const auto found = newest_checkpoint(directory.path(), kRun);
-  EXPECT_EQ(error_of([&] { restore_checkpoint(*found, other.state()); }).code,
+  EXPECT_EQ(error_of([&] { restore_checkpoint(found->path, other.shards()); }).code,
             ErrorCode::kBadCheckpoint);
   const FakeTraining same(0);
-  TrainingState fewer = same.state();
-  fewer.model.pop_back();
-  EXPECT_EQ(error_of([&] { restore_checkpoint(*found, fewer); }).code, ErrorCode::kBadCheckpoint);
+  std::vector<StateShard> fewer = same.shards();
+  fewer.pop_back();
+  EXPECT_EQ(error_of([&] { restore_checkpoint(found->path, fewer); }).code,
+            ErrorCode::kBadCheckpoint);
 }
 
 TEST(Checkpoint, LeftoversOfAKilledProcessAreRemoved) {
@@ -308,7 +315,8 @@ TEST(Checkpoint, FailingReadsLeaveNothingPartial) {
     throw Error(ErrorCode::kDeviceFailure, "the device is gone");
   };
   EXPECT_EQ(error_of([&] {
-              write_checkpoint(directory.path(), info_of(1), state, 2, Json::object());
+              write_checkpoint(
+                  directory.path(), info_of(1), whole_tensors(state), 2, Json::object());
             }).code,
             ErrorCode::kDeviceFailure);
   EXPECT_TRUE(names_in(directory.path()).empty());

@@ -187,16 +187,34 @@ TEST_F(TrainingRunTest, WithoutCheckpointsAFinishedRunLeavesNone) {
   EXPECT_FALSE(newest_checkpoint(directory.checkpoints(), directory.run_id()).has_value());
 }
 
-TEST_F(TrainingRunTest, ACheckpointOfAnotherProgramIsRefused) {
+TEST_F(TrainingRunTest, ACheckpointGoesOnWithAnyProgramOfTheSameState) {
   RunDirectory directory = create("run");
   Watcher watcher;
   train(directory, watcher);
+  std::vector<std::string> warnings;
+  const auto found = [&] {
+    return find_resume_point(
+        directory.checkpoints(), directory.run_id(), inputs_, [&](const std::string& text) {
+          warnings.push_back(text);
+        });
+  };
+  EXPECT_EQ(found()->info.step, 6);
+  EXPECT_TRUE(warnings.empty());
   inputs_.fingerprint = std::string(64, 'f');
-  const ErrorInfo info = error_of([&] {
-    (void)find_resume_point(
-        directory.checkpoints(), directory.run_id(), inputs_, [](const auto&) {});
-  });
-  EXPECT_EQ(info.code, ErrorCode::kPlanOfAnotherProgram);
+  EXPECT_EQ(found()->info.step, 6);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("with the same parameters"), std::string::npos) << warnings[0];
+
+  program::Program& program = inputs_.captured.program;
+  const program::Program same = program;
+  program.parameters[0].tensor.sizes = {1, 8};
+  EXPECT_EQ(error_of([&] { (void)found(); }).code, ErrorCode::kPlanOfAnotherProgram);
+  program = same;
+  program.parameters[0].name = "another";
+  EXPECT_EQ(error_of([&] { (void)found(); }).code, ErrorCode::kPlanOfAnotherProgram);
+  program = same;
+  program.parameters.clear();
+  EXPECT_EQ(error_of([&] { (void)found(); }).code, ErrorCode::kPlanOfAnotherProgram);
 }
 
 }  // namespace

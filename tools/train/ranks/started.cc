@@ -102,7 +102,7 @@ Answer follow(TrainOptions options,
               const runtime::RankWays& ways,
               const MetRanks* met,
               Context& context) {
-  options.dry_run = true;  // the run directory is rank 0's
+  options.dry_run = true;  // rank 0 makes the run directory
   end_when_overdue(ways);
   std::string run_directory;
   try {

@@ -7,10 +7,8 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ops/empty.h>
-
-#include "capture/record/arguments/scalar_type.h"
 #include "core/error.h"
+#include "train/run/ranks/rank_checkpoints.h"
 #include "train/run/ranks/rank_commands.h"
 #include "train/run/training_state.h"
 
@@ -56,11 +54,13 @@ class Follower {
       case RankCall::kState:
         static_cast<void>(trainer_->state(command.name, command.part));
         return;
-      case RankCall::kSetState:
-        return trainer_->set_state(
-            command.name, command.part, received(parameter_ref(command.name, command.part)));
-      case RankCall::kSetBuffer:
-        return trainer_->set_buffer(command.name, received(buffer_ref(command.name)));
+      case RankCall::kRestore:
+        return restore_shards(command.name, *trainer_, options_.ranks);
+      case RankCall::kCheckShared:
+        return check_shared(command.name, options_.ranks);
+      case RankCall::kSaveShards:
+        static_cast<void>(save_shards(command.name, *trainer_, options_.ranks));
+        return;
       case RankCall::kSetStepsDone:
         return trainer_->set_steps_done(command.number);
       case RankCall::kPrepareEvaluation:
@@ -84,30 +84,6 @@ class Follower {
     const runtime::PendingStep oldest = steps_.front();
     steps_.pop_front();
     oldest.wait();
-  }
-
-  /// Of a value that a checkpoint brings.
-  [[nodiscard]] program::TensorRef parameter_ref(const std::string& name,
-                                                 runtime::StatePart part) const {
-    for (const program::Parameter& parameter : trainer_->program().parameters) {
-      if (parameter.name != name) continue;
-      program::TensorRef ref = parameter.tensor;
-      if (part != runtime::StatePart::kParameter) ref.dtype = program::DType::kFloat32;
-      return ref;
-    }
-    throw Error(ErrorCode::kInternal, "rank 0 names parameter {}", name);
-  }
-  [[nodiscard]] program::TensorRef buffer_ref(const std::string& name) const {
-    for (const program::Buffer& buffer : trainer_->program().buffers) {
-      if (buffer.name == name) return buffer.tensor;
-    }
-    throw Error(ErrorCode::kInternal, "rank 0 names buffer {}", name);
-  }
-  [[nodiscard]] at::Tensor received(const program::TensorRef& ref) const {
-    at::Tensor value =
-        at::empty(ref.sizes, at::TensorOptions().dtype(capture::scalar_type(ref.dtype)));
-    control_.broadcast(0, value.mutable_data_ptr(), static_cast<std::int64_t>(value.nbytes()));
-    return value;
   }
 
   const RunInputs& inputs_;

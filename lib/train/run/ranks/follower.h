@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // A rank other than 0: makes the calls that rank 0 makes of its trainer (led_trainer.h), with rows
-// of its own. It writes no file.
+// of its own. Of the run's files it writes only its own of each checkpoint.
 
 #include "train/run/run_setup.h"
 

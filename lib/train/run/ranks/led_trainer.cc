@@ -3,9 +3,20 @@
 #include "train/run/ranks/led_trainer.h"
 
 #include <exception>
+#include <filesystem>
 #include <utility>
 
+#include "train/run/ranks/rank_checkpoints.h"
+
 namespace elixir::train {
+namespace {
+
+/// Ranks may run in different directories.
+std::string absolute_path(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+}  // namespace
 
 using runtime::StatePart;
 
@@ -13,7 +24,7 @@ LedTrainer::LedTrainer(const RunInputs& inputs,
                        runtime::TrainerOptions options,
                        bool from_checkpoint,
                        const runtime::TensorSource& source)
-    : inputs_(inputs), control_(options.ranks.control) {
+    : inputs_(inputs), ranks_(options.ranks) {
   tell({.call = RankCall::kBegin, .number = options.cpu_threads, .flag = from_checkpoint});
   trainer_.emplace(inputs.captured, inputs.plan, std::move(options), source);
 }
@@ -28,13 +39,7 @@ LedTrainer::~LedTrainer() {
 }
 
 void LedTrainer::tell(const RankCommand& command) {
-  if (control_ != nullptr) send(command, *control_);
-}
-
-void LedTrainer::share(const at::Tensor& value) {
-  if (control_ == nullptr) return;
-  at::Tensor dense = value.contiguous();
-  control_->broadcast(0, dense.mutable_data_ptr(), static_cast<std::int64_t>(dense.nbytes()));
+  if (ranks_.control != nullptr) send(command, *ranks_.control);
 }
 
 runtime::PendingStep LedTrainer::step(std::int64_t number,
@@ -69,21 +74,29 @@ at::Tensor LedTrainer::state(const std::string& parameter, StatePart part) {
   return trainer_->state(parameter, part);
 }
 
-void LedTrainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
-  tell({.call = RankCall::kSetState, .part = part, .name = parameter});
-  share(value);
-  trainer_->set_state(parameter, part, value);
-}
-
-void LedTrainer::set_buffer(const std::string& name, const at::Tensor& value) {
-  tell({.call = RankCall::kSetBuffer, .name = name});
-  share(value);
-  trainer_->set_buffer(name, value);
-}
-
 void LedTrainer::set_steps_done(std::int64_t steps) {
   tell({.call = RankCall::kSetStepsDone, .number = steps});
   trainer_->set_steps_done(steps);
+}
+
+void LedTrainer::check_shared(const std::string& directory) {
+  if (ranks_.control == nullptr) return;
+  const UnfinishedDirectory seen(absolute_path(directory), "ranks");
+  tell({.call = RankCall::kCheckShared, .name = seen.path()});
+  train::check_shared(seen.path(), ranks_);
+}
+
+CheckpointContent LedTrainer::save_shards(const std::string& directory,
+                                          const std::function<void(double)>& progress) {
+  const std::string path = absolute_path(directory);
+  tell({.call = RankCall::kSaveShards, .name = path});
+  return train::save_shards(path, *trainer_, ranks_, progress);
+}
+
+void LedTrainer::restore(const std::string& checkpoint) {
+  const std::string path = absolute_path(checkpoint);
+  tell({.call = RankCall::kRestore, .name = path});
+  restore_shards(path, *trainer_, ranks_);
 }
 
 }  // namespace elixir::train

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "runtime/trainer.h"
+#include "train/run/checkpoint.h"
 #include "train/run/ranks/rank_commands.h"
 #include "train/run/run_setup.h"
 
@@ -17,7 +19,7 @@ namespace elixir::train {
 
 class LedTrainer {
  public:
-  /// `from_checkpoint`: the state comes by set_state(), so that no rank reads first weights.
+  /// `from_checkpoint`: the state comes by restore(), so that no rank reads first weights.
   /// `options.ranks` are those of the run. Both references must outlive this object.
   LedTrainer(const RunInputs& inputs,
              runtime::TrainerOptions options,
@@ -39,10 +41,14 @@ class LedTrainer {
   [[nodiscard]] double evaluate(std::int64_t batch, std::int64_t batches);
 
   [[nodiscard]] at::Tensor state(const std::string& parameter, runtime::StatePart part);
-  void set_state(const std::string& parameter, runtime::StatePart part, const at::Tensor& value);
   [[nodiscard]] at::Tensor buffer(const std::string& name) { return trainer_->buffer(name); }
-  void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);
+
+  /// As in rank_checkpoints.h, on all ranks. check_shared() does nothing where there is one rank.
+  void check_shared(const std::string& directory);
+  [[nodiscard]] CheckpointContent save_shards(const std::string& directory,
+                                              const std::function<void(double)>& progress);
+  void restore(const std::string& checkpoint);
 
   [[nodiscard]] std::int64_t steps_done() const { return trainer_->steps_done(); }
   [[nodiscard]] const program::Program& program() const { return trainer_->program(); }
@@ -51,10 +57,9 @@ class LedTrainer {
 
  private:
   void tell(const RankCommand& command);
-  void share(const at::Tensor& value);
 
   const RunInputs& inputs_;
-  runtime::Communicator* control_;  ///< nullptr: one rank
+  runtime::Ranks ranks_;
   int exceptions_ = std::uncaught_exceptions();
   std::optional<runtime::Trainer> trainer_;
 };

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Checkpoints that several ranks write, each a process with a CPU device: any number of ranks goes on
+// from them, under any placement and form of the masters, with the same bits.
+#include "train/run/ranks/rank_checkpoints.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "runtime/rank_training.h"
+#include "train/run/ranks/rank_reports.h"
+#include "train/run/shards/shard_index.h"
+#include "train/support.h"
+#include "train/weights/safetensors.h"
+
+namespace elixir::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+using runtime::on_ranks;
+using runtime::Placement;
+using runtime::Ranks;
+using runtime::RankTraining;
+using runtime::train_on_ranks;
+using runtime::Trainer;
+using test::TemporaryDirectory;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+constexpr std::int64_t kSavedAfter = 2;
+
+/// Every rank calls it. As rank 0 of a run tells the others.
+void save(const std::string& directory, Trainer& trainer, const Ranks& ranks) {
+  const std::string unfinished = fmt::format("{}/.unfinished-step-{:010}", directory, kSavedAfter);
+  char made = 0;
+  if (ranks.rank() > 0) {
+    ranks.control->broadcast(0, &made, 1);
+    static_cast<void>(save_shards(unfinished, trainer, ranks));
+    return;
+  }
+  CheckpointInfo info;
+  info.step = kSavedAfter;
+  const auto content = [&](const std::string& into) {
+    ranks.control->broadcast(0, &made, 1);
+    return save_shards(into, trainer, ranks);
+  };
+  write_checkpoint(directory, info, content, 1, Json::object());
+}
+
+std::string path_of(const std::string& directory) {
+  return fmt::format("{}/step-{:010}", directory, kSavedAfter);
+}
+
+RankTraining saving(RankTraining training, const std::string& directory) {
+  training.last_step = kSavedAfter;
+  training.ends = [directory](Trainer& trainer, const Ranks& ranks) {
+    save(directory, trainer, ranks);
+  };
+  return training;
+}
+
+/// Goes on until `last_step`.
+RankTraining resuming(RankTraining training,
+                      const std::string& directory,
+                      std::int64_t last_step = kSavedAfter) {
+  training.last_step = last_step;
+  training.begins = [directory](Trainer& trainer, const Ranks& ranks) {
+    restore_shards(path_of(directory), trainer, ranks);
+    trainer.set_steps_done(kSavedAfter);
+  };
+  return training;
+}
+
+std::string bits_of(RankTraining training) {
+  return training.placement.world == 1 ? runtime::train_alone(std::move(training))
+                                       : train_on_ranks(training);
+}
+
+class SavingWorlds : public testing::TestWithParam<int> {};
+
+TEST_P(SavingWorlds, AreRestoredWithTheSameBits) {
+  const TemporaryDirectory directory;
+  RankTraining written{.placement = runtime::kAllOnHost};
+  written.placement.world = GetParam();
+  written.placement.clips = true;
+  const std::string saved = bits_of(saving(written, directory.path()));
+  for (int world = 1; world <= 4; ++world) {
+    std::vector<Placement> placements = runtime::placements(world);
+    placements.resize(2);
+    placements[1].master = plan::Master::kSeparate;
+    placements[1].chunks = 3;
+    for (const Placement& placement : placements) {
+      const std::string restored = bits_of(resuming({.placement = placement}, directory.path()));
+      EXPECT_GT(restored.size(), 100'000U);
+      EXPECT_TRUE(saved.ends_with(restored)) << world << ": " << restored.substr(0, 200);
+    }
+  }
+}
+
+TEST_P(SavingWorlds, GoOnAsIfTheyHadNotBeenInterrupted) {
+  const TemporaryDirectory directory;
+  RankTraining training{.placement = runtime::kStreamedUpdates};
+  training.placement.world = GetParam();
+  const std::string whole = bits_of(training);
+  static_cast<void>(bits_of(saving(training, directory.path())));
+  const std::string resumed = bits_of(resuming(training, directory.path(), 3));
+  EXPECT_NE(resumed, bits_of(resuming(training, directory.path())));
+  EXPECT_TRUE(whole.ends_with(resumed)) << resumed.substr(0, 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(RankCheckpoints, SavingWorlds, testing::Values(2, 3, 4));
+
+TEST(RankCheckpoints, HaveBuffersThatAStepChanges) {
+  const TemporaryDirectory directory;
+  RankTraining written{.model = "resnet-tiny", .placement = runtime::kAllOnDevice};
+  written.placement.world = 2;
+  const std::string saved = bits_of(saving(written, directory.path()));
+  for (const int world : {1, 3}) {
+    RankTraining other = written;
+    other.placement.world = world;
+    const std::string restored = bits_of(resuming(other, directory.path()));
+    EXPECT_TRUE(saved.ends_with(restored)) << world << ": " << restored.substr(0, 200);
+  }
+}
+
+TEST(RankCheckpoints, AreWrittenByAllRanks) {
+  const TemporaryDirectory directory;
+  RankTraining training{.placement = runtime::kAllOnDevice};
+  training.placement.world = 2;
+  training.placement.chunks = 1;
+  static_cast<void>(bits_of(saving(training, directory.path())));
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto file = Safetensors::open(path_of(directory.path()) + "/" + rank_file_name(rank, 2));
+    EXPECT_GT(file->entries().size(), 3U) << rank;
+  }
+}
+
+/// "EX0204: message" of what `body` throws.
+std::string error_text(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", code_text(error.info().code), error.info().message);
+  }
+  return "nothing";
+}
+
+TEST(RankCheckpoints, AFailureOfOneRankIsAnErrorOfTheFirst) {
+  const std::vector<std::string> texts = on_ranks(3, [](const Ranks& ranks) {
+    return error_text([&] {
+      static_cast<void>(work_together(
+          *ranks.control,
+          [&]() -> RankReport {
+            if (ranks.rank() == 2) throw Error(ErrorCode::kDiskFull, "no room");
+            return {.bytes = ranks.rank()};
+          },
+          "help"));
+    });
+  });
+  EXPECT_THAT(texts[0], HasSubstr("EX0702: rank 2 of 3 on "));
+  EXPECT_THAT(texts[0], EndsWith(": no room"));
+  EXPECT_EQ(texts[1], "nothing");
+  EXPECT_EQ(texts[2], "EX0702: no room");
+}
+
+TEST(RankCheckpoints, EveryRankHearsWhatTheOthersReport) {
+  const std::vector<std::string> texts = on_ranks(3, [](const Ranks& ranks) {
+    std::string all;
+    const auto work = [&] {
+      return RankReport{.bytes = 10 + ranks.rank(), .digest = std::string(64, 'a' + ranks.rank())};
+    };
+    for (const RankReport& report : work_together(*ranks.control, work, "help")) {
+      all += fmt::format("{} {} ", report.bytes, report.digest.substr(60));
+    }
+    return all;
+  });
+  for (const std::string& text : texts) EXPECT_EQ(text, "10 aaaa 11 bbbb 12 cccc ");
+}
+
+TEST(RankCheckpoints, ADirectoryThatIsNotSharedIsFoundOut) {
+  const TemporaryDirectory shared, own;
+  const std::vector<std::string> seen = on_ranks(2, [&](const Ranks& ranks) {
+    return error_text([&] { check_shared(shared.path(), ranks); });
+  });
+  EXPECT_EQ(seen, (std::vector<std::string>{"nothing", "nothing"}));
+  // The other rank has a directory of this name, but it is another one.
+  fs::create_directories(own.file("a"));
+  fs::create_directories(own.file("b"));
+  const std::vector<std::string> apart = on_ranks(2, [&](const Ranks& ranks) {
+    return error_text([&] { check_shared(own.file(ranks.rank() == 0 ? "a" : "b"), ranks); });
+  });
+  EXPECT_THAT(apart[0], HasSubstr("EX0204: rank 1 of 2 on "));
+  EXPECT_THAT(apart[0], HasSubstr("does not see it"));
+  // The other rank has none.
+  const std::vector<std::string> absent = on_ranks(2, [&](const Ranks& ranks) {
+    return error_text([&] { check_shared(own.file(ranks.rank() == 0 ? "b" : "none"), ranks); });
+  });
+  EXPECT_THAT(absent[0], HasSubstr("EX0204: "));
+}
+
+}  // namespace
+}  // namespace elixir::train
