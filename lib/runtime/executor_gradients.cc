@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Tasks of the executor that gather, store, add up and reduce gradients and parameters.
+#include "runtime/executor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "runtime/state/element.h"
+
+namespace elixir::runtime {
+namespace {
+
+using schedule::BufferRole;
+using schedule::Task;
+
+/// Of gradients in `gradients`, a shard.
+void sum_squares(StreamOperations& operations,
+                 const void* gradients,
+                 kernels::Element type,
+                 const std::vector<OptimizerPass::Part>& parts) {
+  for (const OptimizerPass::Part& part : parts) {
+    operations.sum_squares(
+        kernels::element_at(gradients, type, static_cast<std::size_t>(part.first_element)),
+        type,
+        static_cast<std::size_t>(part.elements),
+        part.sums);
+  }
+}
+
+}  // namespace
+
+const void* Executor::made_gradient(const Task& task) const {
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  const c10::Storage& storage = tables_[task.micro_batch][gradient.storage];
+  require(static_cast<bool>(storage), "a gradient is read before it is made");
+  return static_cast<const char*>(storage.data()) +
+         gradient.offset * program::element_bytes(gradient.dtype);
+}
+
+kernels::BlockSums Executor::sums_of(const Task& task) const {
+  return task.sums_squares ? parts_.optimizer->sums_of(task.parameter) : kernels::BlockSums{};
+}
+
+void Executor::issue_store_gradient(const Task& task) {
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  const void* from = made_gradient(task);
+  const auto n = static_cast<std::size_t>(layout.elements);
+  if (parts_.plan.world > 1) {
+    void* block = advance(parts_.buffers.at(task.destination), layout.offset_bytes);
+    return issue_copy(task, block, from, gradient.bytes());
+  }
+  const kernels::BlockSums sums = sums_of(task);
+  if (schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute) {
+    return issue_accumulate(task, from, sums, {});
+  }
+  void* to = advance(parts_.buffers.at(task.destination),
+                     layout.first_element * program::element_bytes(gradient.dtype));
+  if (sums.sums == nullptr) return issue_copy(task, to, from, gradient.bytes());
+  const kernels::Element type = element_of(gradient.dtype);
+  run(task, [to, from, type, n, sums](StreamOperations& operations) {
+    operations.copy_and_sum_squares(to, from, type, n, sums);
+  });
+}
+
+std::int64_t Executor::shard_bytes(const Task& task) const {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  return plan::shard_bytes(parts_.plan, chunk, chunk.dtype);
+}
+
+void Executor::issue_gather(const Task& task) {
+  void* block = parts_.buffers.at(task.destination);
+  const std::int64_t bytes = shard_bytes(task);
+  const void* own = task.source >= 0 ? parts_.buffers.at(task.source)
+                                     : advance(block, parts_.ranks.rank() * bytes);
+  under_way_.back().traffic.collective_bytes += task.bytes;
+  run(task, [block, own, bytes](StreamOperations& operations) {
+    operations.all_gather(block, own, bytes);
+  });
+  bind_chunk(task.chunk, block);
+}
+
+void Executor::issue_reduce(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  const std::int64_t bytes = shard_bytes(task);
+  const void* block = parts_.buffers.at(task.source);
+  void* exchange = parts_.buffers.find(BufferRole::kExchange, -1);
+  // On its way to the host a micro-batch's sum is alone.
+  const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
+  const SumParts sum{.to = parts_.buffers.at(task.destination),
+                     .to_type = element_of(chunk.gradient_dtype),
+                     .from = exchange,
+                     .type = element_of(chunk.dtype),
+                     .parts = static_cast<std::size_t>(parts_.plan.world),
+                     .n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk)),
+                     .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};
+  std::vector<OptimizerPass::Part> squares;
+  if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
+  under_way_.back().traffic.collective_bytes += task.bytes;
+  run(task,
+      [exchange, block, bytes, sum, squares = std::move(squares)](StreamOperations& operations) {
+        operations.all_to_all(exchange, block, bytes);
+        operations.sum_parts(sum);
+        sum_squares(operations, sum.to, sum.to_type, squares);
+      });
+}
+
+void Executor::issue_accumulate_shard(const Task& task) {
+  const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
+  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination));
+  const void* landed = parts_.buffers.at(task.source);
+  const auto n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk));
+  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  const SpentMemory read = given_up(task.source, static_cast<std::int64_t>(n * sizeof(float)));
+  std::vector<OptimizerPass::Part> squares;
+  if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
+  run(task,
+      [sum, landed, n, how, read, squares = std::move(squares)](StreamOperations& operations) {
+        operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
+        if (read.bytes > 0) operations.poison(read.memory, read.bytes);
+        sum_squares(operations, sum, kernels::Element::kFloat32, squares);
+      });
+}
+
+void Executor::issue_share_buffers(const Task& task) {
+  struct Shared {
+    void* memory;
+    std::int64_t bytes;
+  };
+  std::vector<Shared> shared;
+  for (const program::Buffer& buffer : program_.buffers) {
+    if (!buffer.mutated) continue;
+    const c10::Storage& storage = storage_of(buffer);
+    shared.push_back({storage.mutable_data(), static_cast<std::int64_t>(storage.nbytes())});
+  }
+  run(task, [shared = std::move(shared)](StreamOperations& operations) {
+    for (const Shared& buffer : shared) operations.broadcast(0, buffer.memory, buffer.bytes);
+  });
+}
+
+void Executor::issue_accumulate(const Task& task) {
+  if (parts_.plan.world > 1) return issue_accumulate_shard(task);
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
+  void* landed = advance(parts_.buffers.at(task.source),
+                         layout.first_element * program::element_bytes(gradient.dtype));
+  SpentMemory read;
+  if (parts_.poison != nullptr) read = {.memory = landed, .bytes = gradient.bytes()};
+  issue_accumulate(task, landed, sums_of(task), read);
+}
+
+void Executor::issue_accumulate(const Task& task,
+                                const void* gradient,
+                                const kernels::BlockSums& sums,
+                                SpentMemory spent) {
+  const ParameterLayout& layout = parts_.layouts[task.parameter];
+  auto* sum = static_cast<float*>(parts_.buffers.at(task.destination)) + layout.first_element;
+  const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
+  const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
+  const auto n = static_cast<std::size_t>(layout.elements);
+  run(task, [sum, gradient, type, n, how, sums, spent](StreamOperations& operations) {
+    operations.accumulate(sum, gradient, type, n, how, sums);
+    if (spent.bytes > 0) operations.poison(spent.memory, spent.bytes);
+  });
+}
+
+void Executor::issue_norm(const Task& task) {
+  const void* gradient = made_gradient(task);
+  const kernels::Element type = element_of(program_.parameters[task.parameter].gradient->dtype);
+  const auto n = static_cast<std::size_t>(parts_.layouts[task.parameter].elements);
+  const kernels::BlockSums sums = parts_.optimizer->sums_of(task.parameter);
+  run(task, [gradient, type, n, sums](StreamOperations& operations) {
+    operations.sum_squares(gradient, type, n, sums);
+  });
+}
+
+}  // namespace elixir::runtime
