@@ -3,7 +3,8 @@
 // Pooling, padding, resizing, sampling.
 #include "structured_calls.h"
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 namespace elixir::capture {
 namespace {
@@ -11,7 +12,16 @@ namespace {
 /// An image of (batch, channel, spatial…); each spatial size is at least `least`.
 Sizes image_sizes(Random& random, std::int64_t spatial, std::int64_t least) {
   Sizes sizes = random.sizes(2 + spatial);
-  for (std::size_t i = 2; i < sizes.size(); ++i) sizes[i] += least;
+  std::int64_t elements = 1;
+  for (std::size_t i = 2; i < sizes.size(); ++i) {
+    sizes[i] += least;
+    elements *= sizes[i];
+  }
+  const std::int64_t most = random.space().most_elements;
+  for (std::size_t i = 0; most > 0 && i < 2; ++i) {
+    sizes[i] = std::clamp<std::int64_t>(most / elements, 1, sizes[i]);
+    elements *= sizes[i];
+  }
   return sizes;
 }
 
