@@ -42,6 +42,12 @@ std::set<std::string_view> recorded() {
   return names;
 }
 
+std::set<std::string_view> tried() {
+  std::set<std::string_view> names;
+  for (const operators::TriedOperator& entry : operators::kTriedOperators) names.insert(entry.name);
+  return names;
+}
+
 std::string row(std::string_view label, const std::set<std::string_view>& names) {
   return "| " + std::string(label) + " | " + listed(names) + " |\n";
 }
@@ -67,6 +73,11 @@ std::string scratch_section() {
          row("exact: none, by LibTorch's source; views always, others but for complex numbers",
              {by_source.begin(), by_source.end()}) +
          row("exact: none, where the form was recorded, else modelled", recorded()) +
+         (operators::kTriedOperators.empty()
+              ? ""
+              : row("exact: none, by random calls (" + std::string(operators::kTriedOn) +
+                        "), for the dtypes that were tried",
+                    tried())) +
          row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
          row("measured: calls in `profiles/workspaces`, else modelled",
              {of_library.begin(), of_library.end()}) +

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "operators/scratch/call_form.h"
@@ -111,6 +113,25 @@ bool names(const Names& list, std::string_view name) {
   return std::binary_search(list.begin(), list.end(), name);
 }
 
+/// nullptr when no argument has a tensor.
+const TensorRef* first_tensor(const Operator& op) {
+  const TensorRef* first = nullptr;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+    if (first == nullptr) first = &tensor;
+  });
+  return first;
+}
+
+/// Whether `word` is one of the words of `text`.
+bool lists_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 /// What kinds of tensors a call takes and gives.
 struct Places {
   bool any = false;
@@ -118,7 +139,8 @@ struct Places {
   bool on_device = false;      ///< any on the device
   bool array_on_host = false;  ///< any on the host that has dimensions
   bool allocates_on_device = false;
-  bool complex = false;  ///< any of a complex dtype
+  bool complex = false;         ///< any of a complex dtype
+  bool beyond_32_bits = false;  ///< any with more elements than 32-bit indices reach
 };
 
 Places places_of(const Operator& op, const Program& program) {
@@ -131,6 +153,8 @@ Places places_of(const Operator& op, const Program& program) {
     if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
     places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
                      tensor.dtype == program::DType::kComplex128;
+    places.beyond_32_bits =
+        places.beyond_32_bits || tensor.numel() > std::numeric_limits<std::int32_t>::max();
   };
   program::for_each_tensor(op.arguments, look);
   program::for_each_tensor(op.outputs, look);
@@ -159,10 +183,26 @@ bool is_recorded_form(std::string_view form) {
   return names(kRecordedForms, form);
 }
 
+bool was_tried(const Operator& op,
+               const Program& program,
+               const std::vector<TriedOperator>& tried) {
+  const std::string full = full_name(op);
+  const auto found = std::lower_bound(
+      tried.begin(), tried.end(), full, [](const TriedOperator& entry, const std::string& name) {
+        return entry.name < name;
+      });
+  if (found == tried.end() || found->name != full) return false;
+  const Places places = places_of(op, program);
+  if (places.complex || places.array_on_host || places.beyond_32_bits) return false;
+  const TensorRef* first = first_tensor(op);
+  return first != nullptr && lists_word(found->dtypes, program::name_of(first->dtype));
+}
+
 WithoutScratch known_without_scratch(const Operator& op, const Program& program) {
   if (without_scratch_by_source(op, program)) return WithoutScratch::kBySource;
-  return is_recorded_form(call_form(op, program)) ? WithoutScratch::kByEvidence
-                                                  : WithoutScratch::kNotKnown;
+  return was_tried(op, program, kTriedOperators) || is_recorded_form(call_form(op, program))
+             ? WithoutScratch::kByEvidence
+             : WithoutScratch::kNotKnown;
 }
 
 std::vector<std::string_view> names_without_scratch_by_source() {

@@ -205,5 +205,45 @@ TEST(CallForm, NamesWhatDecides) {
             "true) -> float32");
 }
 
+TEST(TriedOperators, AreSortedAndSayWhere) {
+  EXPECT_TRUE(std::is_sorted(
+      kTriedOperators.begin(),
+      kTriedOperators.end(),
+      [](const TriedOperator& a, const TriedOperator& b) { return a.name < b.name; }));
+  EXPECT_EQ(kTriedOn.empty(), kTriedOperators.empty());
+}
+
+/// Evidence is for the operator with its overload, and for the dtypes that were tried.
+TEST(TriedOperators, AreEvidenceForCallsLikeThoseThatWereTried) {
+  const std::vector<TriedOperator> tried = {{"aten::roll", 250, "bfloat16 float32"},
+                                            {"aten::where.self", 250, "int64"}};
+  const auto is_tried = [&](const Call& call) {
+    const Program program = call.program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4, 4}))));
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4, 4}, DType::kBFloat16))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4, 4}, DType::kFloat16))));
+  EXPECT_FALSE(is_tried(unary("aten::rol", tensor({4, 4}))));
+  EXPECT_FALSE(is_tried(unary("aten::where", tensor({4}, DType::kInt64))));
+  EXPECT_TRUE(is_tried(unary("aten::where", tensor({4}, DType::kInt64), "self")));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4}, DType::kInt64))));
+}
+
+TEST(TriedOperators, AreNoEvidenceForWhatWasNotTried) {
+  const std::vector<TriedOperator> tried = {{"aten::roll", 250, "complex64 float32"}};
+  const auto is_tried = [&](const Call& call) {
+    const Program program = call.program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  constexpr std::int64_t kMany = std::int64_t{1} << 31;
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({kMany - 1}))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({kMany}))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4}, DType::kComplex64))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4})).on_host_argument(tensor({4}))));
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4})).on_host_argument(tensor({}))));
+  EXPECT_FALSE(is_tried(Call("aten::roll").output(tensor({4}))));
+}
+
 }  // namespace
 }  // namespace elixir::operators
