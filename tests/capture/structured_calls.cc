@@ -9,7 +9,8 @@ RandomCalls structured_calls() {
   for (RandomCalls (*topic)() : {&structured_dense_calls,
                                  &structured_image_calls,
                                  &structured_indexing_calls,
-                                 &structured_linalg_calls}) {
+                                 &structured_linalg_calls,
+                                 &structured_recurrent_calls}) {
     for (RandomCall& call : topic()) all.push_back(std::move(call));
   }
   return all;

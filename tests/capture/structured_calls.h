@@ -18,6 +18,7 @@ namespace elixir::capture {
 [[nodiscard]] RandomCalls structured_image_calls();
 [[nodiscard]] RandomCalls structured_indexing_calls();
 [[nodiscard]] RandomCalls structured_linalg_calls();
+[[nodiscard]] RandomCalls structured_recurrent_calls();
 
 /// The results of a call. Throws what LibTorch throws.
 [[nodiscard]] Values results_of(const std::string& op, Values arguments);

@@ -204,10 +204,12 @@ void add_norms(RandomCalls& calls) {
   calls.push_back({"aten::cudnn_batch_norm", batch_norm});
   calls.push_back({"aten::cudnn_batch_norm_backward", [](Random& random) {
                      Values forward = batch_norm(random);
-                     forward[0] = forward[0].toTensor().contiguous();
+                     const at::Tensor input = forward[0].toTensor();
+                     const at::MemoryFormat format = input.suggest_memory_format();
+                     forward[0] = input.contiguous(format);
                      const Values r = results_of("aten::cudnn_batch_norm", forward);
                      return Values{forward[0],
-                                   gradient_of(random, r[0]).contiguous(),
+                                   gradient_of(random, r[0]).contiguous(format),
                                    forward[1],
                                    forward[3],
                                    forward[4],

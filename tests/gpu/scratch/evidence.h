@@ -2,8 +2,7 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What random calls of one operator showed. Parts of the evidence on one operator add up, so that a
-// process which a call ended loses only its last part. The document is docs/formats' JSON: snake
-// case, units in the names.
+// process which a call ended loses only its last part.
 
 #include <cstdint>
 #include <map>

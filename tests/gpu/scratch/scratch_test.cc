@@ -129,7 +129,6 @@ TEST(RandomScratch, LabelledCallsAskForWhatIsPredicted) {
   }
   if (settings.device != "cuda" || !settings.only.empty()) return;
   EXPECT_GT(sum(all, &Evidence::exact) + sum(all, &Evidence::measured), 0);
-  // Issue: at least 10^5 calls, with the calls per operator that are the default.
   constexpr std::int64_t kCalls = 100'000;
   if (settings.calls_per_operator >= Settings{}.calls_per_operator) {
     EXPECT_GE(sum(all, &Evidence::calls), kCalls);

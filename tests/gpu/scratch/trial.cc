@@ -3,7 +3,7 @@
 #include "gpu/scratch/trial.h"
 
 #include <algorithm>
-#include <optional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -209,6 +209,28 @@ void make_workspaces(c10::Device device) {
   }
 }
 
+/// Adds the only call once more, with results of its own: the first call of its kind makes what the
+/// process keeps, and takes its results in another order.
+void repeat_call(program::Program& program) {
+  program::Operator again = program.operators.at(0);
+  again.id = 1;
+  std::map<program::StorageId, program::StorageId> copies;
+  const std::size_t count = program.storages.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    program::Storage storage = program.storages[i];
+    if (storage.allocated_at != 0) continue;
+    storage.id = static_cast<program::StorageId>(program.storages.size());
+    storage.allocated_at = 1;
+    copies[program.storages[i].id] = storage.id;
+    program.storages.push_back(storage);
+  }
+  program::for_each_tensor(again.outputs, [&](program::TensorRef& tensor) {
+    const auto copy = copies.find(tensor.storage);
+    if (copy != copies.end()) tensor.storage = copy->second;
+  });
+  program.operators.push_back(std::move(again));
+}
+
 program::Target target_of(c10::Device device) {
   if (!device.is_cuda()) return {.kind = program::Target::Kind::kCpu};
   const cudaDeviceProp* properties = at::cuda::getCurrentDeviceProperties();
@@ -233,7 +255,8 @@ Bench::Bench(c10::Device device) {
 
 operators::CallScript Bench::script(program::Program program) const {
   program.target = predicted_;
-  return operators::call_scripts(program, operators::cuda_traits(predicted_), table_).at(0);
+  repeat_call(program);
+  return operators::call_scripts(program, operators::cuda_traits(predicted_), table_).at(1);
 }
 
 void Bench::wait() const {

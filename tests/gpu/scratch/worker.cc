@@ -149,7 +149,8 @@ class Reader {
     in.seekg(position_);
     for (std::string line; std::getline(in, line);) {
       position_ += static_cast<std::streamoff>(line.size()) + 1;
-      const auto json = nlohmann::json::parse(line);
+      const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (json.is_discarded()) continue;  // the worker ended while it wrote
       if (json.contains("machine")) machine_ = json.at("machine");
       if (json.contains("draw")) {
         place = Place{json.at("at").get<std::size_t>(), json.at("draw").get<std::int64_t>()};
