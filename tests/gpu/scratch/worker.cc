@@ -123,6 +123,7 @@ std::string run_once(const std::string& executable, const std::string& file, con
   std::vector<std::string> words{
       executable, "--worker", file, std::to_string(place.op), std::to_string(place.draw)};
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
