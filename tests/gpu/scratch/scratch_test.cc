@@ -121,13 +121,14 @@ TEST(RandomScratch, LabelledCallsAskForWhatIsPredicted) {
     write_document(all, settings, path);
   }
   EXPECT_GT(sum(all, &Evidence::calls), 0);
-  if (settings.only.empty()) expect_most_are_called(all, settings);
+  const bool whole = settings.only.empty() && settings.parts == 1 && settings.seconds == 0;
+  if (whole) expect_most_are_called(all, settings);
   for (const Evidence& evidence : all.operators) {
     EXPECT_EQ(evidence.other_sizes, 0) << evidence.op << ": other requests than predicted";
     EXPECT_EQ(evidence.other_peak, 0) << evidence.op << ": another peak than predicted";
     EXPECT_EQ(evidence.other_order, 0) << evidence.op << ": another order than predicted";
   }
-  if (settings.device != "cuda" || !settings.only.empty()) return;
+  if (settings.device != "cuda" || !whole) return;
   EXPECT_GT(sum(all, &Evidence::exact) + sum(all, &Evidence::measured), 0);
   constexpr std::int64_t kCalls = 100'000;
   if (settings.calls_per_operator >= Settings{}.calls_per_operator) {

@@ -27,7 +27,7 @@ namespace elixir::tests {
 namespace {
 
 constexpr std::int64_t kDrawsPerPart = 50;
-constexpr unsigned kLongestPartSeconds = 60;
+constexpr unsigned kLongestPartSeconds = 30;
 constexpr std::int64_t kFewCalls = 20;
 constexpr std::size_t kFaultsPerOperator = 3;
 constexpr const char* kLost = "device lost";
@@ -64,7 +64,7 @@ std::string machine(const Bench& bench) {
 
 /// Sizes that no later operator asks for may stay in the allocator's pools.
 void give_back_much_memory() {
-  constexpr std::int64_t kMuch = std::int64_t{16} << 30;
+  constexpr std::int64_t kMuch = std::int64_t{4} << 30;  // several processes may share a GPU
   const auto statistics = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
   if (statistics.reserved_bytes[0].current > kMuch) {
     c10::cuda::CUDACachingAllocator::emptyCache();
@@ -101,7 +101,7 @@ class OperatorRun {
   [[nodiscard]] bool took_long() const {
     const bool by_plan = subject_.op.find("attention") != std::string::npos ||
                          subject_.op.find("convolution") != std::string::npos;
-    const auto most = std::chrono::seconds(accepted_ < kFewCalls || by_plan ? 10 : 2);
+    const auto most = std::chrono::seconds(accepted_ < kFewCalls || by_plan ? 6 : 2);
     return std::chrono::steady_clock::now() - begin_ > most;
   }
 
@@ -112,6 +112,12 @@ class OperatorRun {
   std::int64_t accepted_ = 0, drawn_ = 0;
 };
 
+std::int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 /// Where a worker starts.
 struct Place {
   std::size_t op = 0;
@@ -119,9 +125,16 @@ struct Place {
 };
 
 /// Starts a worker, waits for its end, and says how it ended. "" at the end of the work.
-std::string run_once(const std::string& executable, const std::string& file, const Place& place) {
-  std::vector<std::string> words{
-      executable, "--worker", file, std::to_string(place.op), std::to_string(place.draw)};
+std::string run_once(const std::string& executable,
+                     const std::string& file,
+                     const Place& place,
+                     std::int64_t until) {
+  std::vector<std::string> words{executable,
+                                 "--worker",
+                                 file,
+                                 std::to_string(place.op),
+                                 std::to_string(place.draw),
+                                 std::to_string(until)};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
@@ -204,12 +217,20 @@ Settings Settings::from_environment() {
   if (const auto seed = text("ELIXIR_SCRATCH_SEED"); !seed.empty())
     settings.seed = std::stoull(seed);
   settings.only = text("ELIXIR_SCRATCH_ONLY");
+  if (const auto part = text("ELIXIR_SCRATCH_PART"); !part.empty()) {
+    settings.part = std::stoull(part);
+    settings.parts = std::stoull(part.substr(part.find('/') + 1));
+  }
+  if (const auto seconds = text("ELIXIR_SCRATCH_SECONDS"); !seconds.empty()) {
+    settings.seconds = std::stoll(seconds);
+  }
   return settings;
 }
 
 int run_worker(const std::vector<std::string>& arguments) {
   const std::string& file = arguments.at(0);
   const Place first{std::stoull(arguments.at(1)), std::stoll(arguments.at(2))};
+  const std::int64_t until = std::stoll(arguments.at(3));
   const Settings settings = Settings::from_environment();
   SilentWarnings silence;
   const c10::WarningUtils::WarningHandlerGuard silent(&silence);
@@ -218,6 +239,8 @@ int run_worker(const std::vector<std::string>& arguments) {
   append(file, {{"machine", machine(bench)}});
   for (std::size_t i = first.op; i < all.size(); ++i) {
     if (all[i].op.find(settings.only) == std::string::npos) continue;
+    if (i % settings.parts != settings.part) continue;
+    if (until > 0 && seconds_now() >= until) return 0;
     OperatorRun run(all[i], bench, settings);
     for (std::int64_t draw = i == first.op ? first.draw : 0; !run.done(); draw += kDrawsPerPart) {
       append(file, {{"at", i}, {"draw", draw}, {"name", all[i].op}});
@@ -238,11 +261,13 @@ int run_worker(const std::vector<std::string>& arguments) {
 AllEvidence collect(const std::string& executable, const std::string& file) {
   std::ofstream(file, std::ios::trunc).close();
   Reader reader(file);
+  const Settings settings = Settings::from_environment();
+  const std::int64_t until = settings.seconds > 0 ? seconds_now() + settings.seconds : 0;
   Place place;
   int workers = 0;
   for (bool more = true; more;) {
     ++workers;
-    const std::string end = run_once(executable, file, place);
+    const std::string end = run_once(executable, file, place, until);
     const std::optional<Place> last = reader.read();
     more = !end.empty();
     if (!more) break;
