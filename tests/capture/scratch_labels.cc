@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "scratch_labels.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -42,9 +43,18 @@ std::set<std::string_view> recorded() {
   return names;
 }
 
+/// Tried, without a rule, and not exact by LibTorch's source.
 std::set<std::string_view> tried() {
+  const auto by_source = operators::names_without_scratch_by_source();
+  const auto is_by_source = [&](std::string_view name) {
+    return std::binary_search(by_source.begin(), by_source.end(), name);
+  };
   std::set<std::string_view> names;
-  for (const operators::TriedOperator& entry : operators::kTriedOperators) names.insert(entry.name);
+  for (const operators::TriedOperator& entry : operators::kTriedOperators) {
+    const std::string_view base = entry.name.substr(0, entry.name.find('.'));
+    if (operators::rule_of(base) || is_by_source(entry.name) || is_by_source(base)) continue;
+    names.insert(entry.name);
+  }
   return names;
 }
 
@@ -76,7 +86,7 @@ std::string scratch_section() {
          (operators::kTriedOperators.empty()
               ? ""
               : row("exact: none, by random calls (" + std::string(operators::kTriedOn) +
-                        "), for the dtypes that were tried",
+                        "), for the dtypes and up to the sizes that were tried",
                     tried())) +
          row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
          row("measured: calls in `profiles/workspaces`, else modelled",

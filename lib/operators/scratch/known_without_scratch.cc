@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
+#include <variant>
 
 #include "operators/scratch/call_form.h"
 
@@ -139,8 +139,8 @@ struct Places {
   bool on_device = false;      ///< any on the device
   bool array_on_host = false;  ///< any on the host that has dimensions
   bool allocates_on_device = false;
-  bool complex = false;         ///< any of a complex dtype
-  bool beyond_32_bits = false;  ///< any with more elements than 32-bit indices reach
+  bool complex = false;            ///< any of a complex dtype
+  std::int64_t most_elements = 0;  ///< of the largest one
 };
 
 Places places_of(const Operator& op, const Program& program) {
@@ -153,20 +153,46 @@ Places places_of(const Operator& op, const Program& program) {
     if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
     places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
                      tensor.dtype == program::DType::kComplex128;
-    places.beyond_32_bits =
-        places.beyond_32_bits || tensor.numel() > std::numeric_limits<std::int32_t>::max();
+    places.most_elements = std::max(places.most_elements, tensor.numel());
   };
   program::for_each_tensor(op.arguments, look);
   program::for_each_tensor(op.outputs, look);
   return places;
 }
 
+/// LibTorch converts indices of int32, and turns masks into positions. Both take memory.
+bool indices_are_int64(const Operator& op) {
+  if (op.name.find("index") == std::string::npos) return true;
+  for (const program::Argument& argument : op.arguments) {
+    const auto* indices = std::get_if<program::Tensors>(&argument);
+    if (indices == nullptr) continue;
+    for (const auto& each : *indices) {
+      if (each && each->dtype != program::DType::kInt64) return false;
+    }
+  }
+  return true;
+}
+
+/// Random calls had such dtypes beside that of the first tensor.
+bool dtypes_were_tried(const Operator& op, program::DType first) {
+  bool tried = true;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+    tried = tried && (tensor.dtype == first || tensor.dtype == program::DType::kInt64 ||
+                      tensor.dtype == program::DType::kBool);
+  });
+  return tried && indices_are_int64(op);
+}
+
 }  // namespace
+
+bool is_on_host_alone(const Operator& op, const Program& program) {
+  const Places places = places_of(op, program);
+  return places.any && !places.on_device;
+}
 
 bool without_scratch_by_source(const Operator& op, const Program& program) {
   const Places places = places_of(op, program);
-  // A call on the host alone does not know of the GPU.
-  if (places.any && !places.on_device) return true;
+  if (is_on_host_alone(op, program)) return true;
   if (names(kViews, op.name)) return !places.allocates_on_device;
   if (names(kEmpty, op.name)) return true;
   // A conjugated view is written out before most kernels (ConjugateFallback.cpp), and abs makes a
@@ -193,9 +219,11 @@ bool was_tried(const Operator& op,
       });
   if (found == tried.end() || found->name != full) return false;
   const Places places = places_of(op, program);
-  if (places.complex || places.array_on_host || places.beyond_32_bits) return false;
+  if (places.complex || places.array_on_host) return false;
+  if (places.most_elements > found->most_elements) return false;
   const TensorRef* first = first_tensor(op);
-  return first != nullptr && lists_word(found->dtypes, program::name_of(first->dtype));
+  return first != nullptr && lists_word(found->dtypes, program::name_of(first->dtype)) &&
+         dtypes_were_tried(op, first->dtype);
 }
 
 WithoutScratch known_without_scratch(const Operator& op, const Program& program) {

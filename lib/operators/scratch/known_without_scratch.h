@@ -25,12 +25,15 @@ enum class WithoutScratch : std::uint8_t { kNotKnown, kBySource, kByEvidence };
 [[nodiscard]] bool without_scratch_by_source(const program::Operator& op,
                                              const program::Program& program);
 
+/// Whether the call has tensors, and all are on the host: it does not know of the GPU.
+[[nodiscard]] bool is_on_host_alone(const program::Operator& op, const program::Program& program);
+
 /// Whether calls of this form (call_form.h) were recorded, and asked for what was predicted.
 [[nodiscard]] bool is_recorded_form(std::string_view form);
 
 /// Whether `tried` is evidence for the call: it names the operator and the dtype of its first
-/// tensor; no tensor is complex, an array on the host, or too large for 32-bit indices, since such
-/// calls were not tried.
+/// tensor; the other tensors are of that dtype, indices of int64, or masks; no tensor is an array on
+/// the host, or larger than what was tried.
 [[nodiscard]] bool was_tried(const program::Operator& op,
                              const program::Program& program,
                              const std::vector<TriedOperator>& tried);

@@ -6,15 +6,17 @@
 // tests/gpu/scratch/list_tried.py, which says what an operator must show and which operators no
 // number of calls can prove.
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace elixir::operators {
 
 struct TriedOperator {
-  std::string_view name;    ///< with overload: "aten::where.self"
-  int calls;                ///< none of which asked
-  std::string_view dtypes;  ///< of their first tensors, sorted: "bfloat16 float32"
+  std::string_view name;       ///< with overload: "aten::where.self"
+  int calls;                   ///< none of which asked
+  std::int64_t most_elements;  ///< of the largest tensor that was tried
+  std::string_view dtypes;     ///< of their first tensors, sorted: "bfloat16 float32"
 };
 
 /// Sorted by name.

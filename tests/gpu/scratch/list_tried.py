@@ -2,20 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """Writes lib/operators/scratch/tried_operators.cc from the evidence of `gpu-scratch` ($ELIXIR_SCRATCH_EVIDENCE): the
-operators that never asked for memory beside their results, in enough calls of enough kinds. Several documents add up,
-if they are of the same machine and libraries: an operator that asked in one of them has asked.
+operators that never asked for memory beside their results, in enough calls of enough kinds, sizes and layouts, and
+whose results were as predicted. Several documents add up, if they are of the same machine and libraries: an operator
+that asked in one of them has asked.
 Usage: list_tried.py EVIDENCE.json… > tried_operators.cc"""
 import json
 import sys
 
 FEWEST_CALLS = 200
 FEWEST_KINDS = 2  # of dtypes or of layouts
+FEWEST_ELEMENTS = 1 << 20  # of the largest tensor: small ones do not show what several blocks exchange
+LAYOUTS = ("contiguous", "strided")  # what is not contiguous may be copied first
 
 # Libraries choose the algorithm, and with it the workspace, by heuristics: no number of calls proves them.
 CHOSEN_BY_LIBRARIES = (
     "conv", "rnn", "lstm", "gru_cell", "linalg", "fft", "attention", "grouped_mm", "cudnn", "cholesky", "geqrf",
     "householder", "lu_", "matrix_exp", "ormqr", "svd", "triangular_solve", "pinv", "trilinear", "ctc_loss",
+    "::dot", "::vdot", "::mv", "::addmv",
 )  # fmt: skip
+
+# LibTorch's source knows of memory that the random arguments do not ask for.
+ASKS_FOR_OTHER_ARGUMENTS = {
+    "aten::histc": "without bounds it reduces the input first",
+    "aten::nll_loss2d_backward": "targets and weights are copied where they are strided",
+    "aten::put": "indices of another shape are copied where they are strided",
+}
 
 DTYPES = {
     "BFloat16": "bfloat16",
@@ -43,16 +54,21 @@ TAIL = """
 """
 
 
+COUNTS = ("calls", "without_scratch", "modelled", "modelled_as_predicted", "other_sizes", "other_peak", "other_order")
+
+
 def merged(documents: list[dict]) -> dict[str, dict]:
     """Counts by operator."""
     operators: dict[str, dict] = {}
     for document in documents:
         for evidence in document["operators"]:
             of_name = operators.setdefault(
-                evidence["operator"], {"calls": 0, "without_scratch": 0, "dtypes": {}, "layouts": {}, "faults": []}
+                evidence["operator"],
+                dict.fromkeys(COUNTS, 0) | {"largest_elements": 0, "dtypes": {}, "layouts": {}, "faults": []},
             )
-            for count in ("calls", "without_scratch"):
+            for count in COUNTS:
                 of_name[count] += evidence[count]
+            of_name["largest_elements"] = max(of_name["largest_elements"], evidence["largest_elements"])
             for counts in ("dtypes", "layouts"):
                 for kind, number in evidence[counts].items():
                     of_name[counts][kind] = of_name[counts].get(kind, 0) + number
@@ -60,11 +76,19 @@ def merged(documents: list[dict]) -> dict[str, dict]:
     return operators
 
 
+def as_predicted(evidence: dict) -> bool:
+    """Results, too: a rule for the order of several results is none of these labels."""
+    others = evidence["other_sizes"] + evidence["other_peak"] + evidence["other_order"]
+    return others == 0 and evidence["modelled_as_predicted"] == evidence["modelled"]
+
+
 def has_earned(name: str, evidence: dict) -> bool:
-    if any(part in name for part in CHOSEN_BY_LIBRARIES) or evidence["faults"]:
+    if any(part in name for part in CHOSEN_BY_LIBRARIES) or name in ASKS_FOR_OTHER_ARGUMENTS or evidence["faults"]:
         return False
     kinds = max(len(evidence["dtypes"]), len(evidence["layouts"]))
-    return evidence["calls"] >= FEWEST_CALLS and evidence["without_scratch"] == evidence["calls"] and kinds >= FEWEST_KINDS
+    enough = evidence["calls"] >= FEWEST_CALLS and kinds >= FEWEST_KINDS
+    varied = evidence["largest_elements"] >= FEWEST_ELEMENTS and all(kind in evidence["layouts"] for kind in LAYOUTS)
+    return enough and varied and evidence["without_scratch"] == evidence["calls"] and as_predicted(evidence)
 
 
 def table(documents: list[dict]) -> str:
@@ -75,7 +99,8 @@ def table(documents: list[dict]) -> str:
     for name, evidence in sorted(merged(documents).items()):
         dtypes = sorted(DTYPES[dtype] for dtype in evidence["dtypes"] if dtype in DTYPES)
         if has_earned(name, evidence) and dtypes:
-            lines.append(f'    {{"{name}", {evidence["calls"]}, "{" ".join(dtypes)}"}},\n')
+            counts = f'{evidence["calls"]}, {evidence["largest_elements"]}'
+            lines.append(f'    {{"{name}", {counts}, "{" ".join(dtypes)}"}},\n')
     dates = sorted({document["date"] for document in documents})
     tried_on = f"{machines.pop()}, {' and '.join(dates)}" if lines else ""
     return (
