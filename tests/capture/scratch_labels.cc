@@ -65,7 +65,10 @@ std::string row(std::string_view label, const std::set<std::string_view>& names)
 }  // namespace
 
 std::string scratch_section() {
-  const auto by_source = operators::names_without_scratch_by_source();
+  std::set<std::string_view> by_source;
+  for (const std::string_view name : operators::names_without_scratch_by_source()) {
+    if (!operators::rule_of(name.substr(0, name.find('.')))) by_source.insert(name);
+  }
   const auto of_library = operators::library_calls();
   return "## Scratch memory\n\n"
          "A call may ask the CUDA allocator for memory beside its results. The table says how that "
@@ -81,7 +84,7 @@ std::string scratch_section() {
          row("exact by rule where the form was recorded, else modelled",
              ruled(ScriptRuleKind::kNeedsRecord)) +
          row("exact: none, by LibTorch's source; views always, others but for complex numbers",
-             {by_source.begin(), by_source.end()}) +
+             by_source) +
          row("exact: none, where the form was recorded, else modelled", recorded()) +
          (operators::kTriedOperators.empty()
               ? ""

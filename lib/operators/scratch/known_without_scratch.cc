@@ -10,6 +10,8 @@
 #include <variant>
 
 #include "operators/scratch/call_form.h"
+#include "operators/scratch/call_script.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::operators {
 namespace {
@@ -160,6 +162,14 @@ Places places_of(const Operator& op, const Program& program) {
   return places;
 }
 
+/// Whether the result has another dtype than the first tensor: `clamp` and `pow` with a number
+/// convert their input first (conversion.cc).
+bool converts(const Operator& op) {
+  const TensorRef* input = first_tensor(op);
+  const TensorRef* result = first_output(op);
+  return input != nullptr && result != nullptr && input->dtype != result->dtype;
+}
+
 /// LibTorch converts indices of int32, and turns masks into positions. Both take memory.
 bool indices_are_int64(const Operator& op) {
   if (op.name.find("index") == std::string::npos) return true;
@@ -199,6 +209,7 @@ bool without_scratch_by_source(const Operator& op, const Program& program) {
   // complex result first (UnaryOps.cpp).
   if (places.complex) return false;
   if (names(kCopiesAndFills, op.name)) return !places.on_host;
+  if (rule_of(op.name) && converts(op)) return false;
   const std::string full = full_name(op);
   // Kernels take numbers on the host as arguments.
   return !places.array_on_host &&

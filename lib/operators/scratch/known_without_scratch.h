@@ -32,8 +32,8 @@ enum class WithoutScratch : std::uint8_t { kNotKnown, kBySource, kByEvidence };
 [[nodiscard]] bool is_recorded_form(std::string_view form);
 
 /// Whether `tried` is evidence for the call: it names the operator and the dtype of its first
-/// tensor; the other tensors are of that dtype, indices of int64, or masks; no tensor is an array on
-/// the host, or larger than what was tried.
+/// tensor; the other tensors are of that dtype, indices of int64, or masks; no tensor is an array
+/// on the host, or larger than what was tried.
 [[nodiscard]] bool was_tried(const program::Operator& op,
                              const program::Program& program,
                              const std::vector<TriedOperator>& tried);
