@@ -31,6 +31,11 @@ struct RandomCase {
 
 // clang-format off
 const std::vector<RandomCase> kExactCases = {
+    {"aten::binary_cross_entropy_with_logits", "Float[260,60199]:[60199,1] Float[260,60199]:[60199,1] None Float[60199]:[1] 1", DType::kFloat32, "+62606960 +240796 +62606960 -1 -2 +62606960 r4 +2112 +4 -6 -5 -3 -0"},
+    {"aten::binary_cross_entropy_with_logits", "Float[1111,3,550]:[1650,550,1] Float[1111,3,550]:[1,611050,1111] None Float[550]:[1] 2", DType::kFloat32, "+7332600 +2200 +7332600 -1 -2 +7332600 r4 +896 +4 -6 -5 -3 -0"},
+    {"aten::binary_cross_entropy_with_logits", "Float[5785459]:[1] Float[5785459]:[1] None Float[5785459]:[1] 1", DType::kFloat32, "+23141836 +23141836 +23141836 -1 -2 +23141836 r4 +2112 +4 -6 -5 -3 -0"},
+    {"aten::binary_cross_entropy_with_logits", "Double[7805177,1]:[2,1] Double[7805177,1]:[1,1] Double[7805177,1]:[1,1] None 2", DType::kFloat64, "+62441416 +62441416 r8 +4224 +4 -4 -3 -1 -0"},
+    {"aten::binary_cross_entropy_with_logits", "Double[1,930,1,281]:[261330,1,261330,930] Double[1,930,1,281]:[522660,281,281,1] Double[1,930,1,281]:[261330,281,281,1] Double[281]:[1] 2", DType::kFloat64, "+2090640 +2248 +2090640 -1 -2 +2090640 r8 +256 +4 -6 -5 -3 -0"},
     {"aten::clamp", "Bool[9,21,531,3]:[66906,3186,3,1] None 0.5", DType::kFloat32, "+1204308 r1204308 -0"},
     {"aten::clamp", "Byte[]:[] 2. None", DType::kFloat32, "+4 r4 -0"},
     {"aten::clamp", "Bool[95023]:[1] 2. None", DType::kFloat32, "+380092 r380092 -0"},
