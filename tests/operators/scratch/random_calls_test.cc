@@ -31,6 +31,11 @@ struct RandomCase {
 
 // clang-format off
 const std::vector<RandomCase> kExactCases = {
+    {"aten::_safe_softmax", "Double[1,1,1,1273175]:[1273175,1273175,1273175,1] 3 None", DType::kFloat64, "r10185400 +1273175 +1 +156 +4 -4 -3 +8 -5 -2 -1"},
+    {"aten::_safe_softmax", "Float[3178688]:[1] 0 None", DType::kFloat32, "r12714752 +3178688 +1 +389 +4 -4 -3 +4 -5 -2 -1"},
+    {"aten::_safe_softmax", "Half[5596137]:[1] 0 None", DType::kFloat16, "r11192274 +5596137 +1 +528 +4 -4 -3 +2 -5 -2 -1"},
+    {"aten::_safe_softmax", "Double[1,1,868399]:[868399,868399,1] 2 None", DType::kFloat64, "r6947192 +868399 +1 +107 +4 -4 -3 +8 -5 -2 -1"},
+    {"aten::_safe_softmax", "Float[9217857]:[1] 0 None", DType::kFloat32, "r36871428 +9217857 +1 +528 +4 -4 -3 +4 -5 -2 -1"},
     {"aten::binary_cross_entropy_with_logits", "Float[260,60199]:[60199,1] Float[260,60199]:[60199,1] None Float[60199]:[1] 1", DType::kFloat32, "+62606960 +240796 +62606960 -1 -2 +62606960 r4 +2112 +4 -6 -5 -3 -0"},
     {"aten::binary_cross_entropy_with_logits", "Float[1111,3,550]:[1650,550,1] Float[1111,3,550]:[1,611050,1111] None Float[550]:[1] 2", DType::kFloat32, "+7332600 +2200 +7332600 -1 -2 +7332600 r4 +896 +4 -6 -5 -3 -0"},
     {"aten::binary_cross_entropy_with_logits", "Float[5785459]:[1] Float[5785459]:[1] None Float[5785459]:[1] 1", DType::kFloat32, "+23141836 +23141836 +23141836 -1 -2 +23141836 r4 +2112 +4 -6 -5 -3 -0"},
@@ -75,6 +80,7 @@ const std::vector<RandomCase> kExactCases = {
 
 /// Not exact: the evidence is one call, or few calls of few dtypes.
 const std::vector<RandomCase> kModelledCases = {
+    {"aten::_scaled_dot_product_efficient_attention_backward", "Float[4,4,620,64]:[64,158720,256,1] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,620,64]:[158720,64,256,1] [ Tensor (undefined) ] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,640]:[2560,640,1] Long[]:[] on host Long[]:[] on host 0. [True, True, True, False] True None", DType::kFloat32, "+2539520 r2539520 r2539520 r2539520 +2539520 +39680 +39680 -5 -4 +2624000 -6 -7 -0"},
 };
 // clang-format on
 
