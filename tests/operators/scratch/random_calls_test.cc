@@ -31,6 +31,11 @@ struct RandomCase {
 
 // clang-format off
 const std::vector<RandomCase> kExactCases = {
+    {"aten::_embedding_bag_backward", "Double[2,3]:[3,1] Long[4]:[1] Long[2]:[1] Long[4]:[1] Long[2]:[1] Long[2,3]:[3,1] 5 False 0 False None -1", DType::kFloat64, "+32 +32 +32 +1 -3 -2 r120 +32 +8 +32 +1279 -8 -7 +32 +32 +1279 -11 +8 +32 +96 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::_embedding_bag_backward", "Double[2,3]:[6,2] Long[4]:[1] Long[2]:[1] Long[4]:[1] Long[2]:[1] Long[2,3]:[3,1] 5 False 0 False None -1", DType::kFloat64, "+48 +32 +32 +32 +1 -4 -3 r120 +32 +8 +32 +1279 -9 -8 +32 +32 +1279 -12 +8 +32 +96 -15 -14 -13 -11 -10 -7 -6 -2 -1 -0"},
+    {"aten::_embedding_bag_backward", "Double[2,3]:[3,1] Long[4]:[1] Long[2]:[1] Long[4]:[1] Long[2]:[1] Long[2,3]:[3,1] 5 False 0 False None -1", DType::kFloat64, "+32 +32 +32 +1 -3 -2 r120 +32 +8 +32 +1279 -8 -7 +32 +32 +1279 -11 +8 +32 +96 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::_embedding_bag_backward", "Double[2,3]:[3,0] Long[4]:[1] Long[2]:[1] Long[4]:[1] Long[2]:[1] Long[2,3]:[3,1] 5 False 1 False None -1", DType::kFloat64, "+48 +32 +32 +32 +1 -4 -3 r120 +32 +8 +32 +1279 -9 -8 +32 +32 +1279 -12 +8 +32 +96 -15 -14 -13 -11 -10 -7 -6 -2 -1 -0"},
+    {"aten::_embedding_bag_backward", "Double[2,3]:[3,0] Long[4]:[1] Long[2]:[1] Long[4]:[1] Long[2]:[1] Long[2,3]:[3,1] 5 False 0 False None -1", DType::kFloat64, "+48 +32 +32 +32 +1 -4 -3 r120 +32 +8 +32 +1279 -9 -8 +32 +32 +1279 -12 +8 +32 +96 -15 -14 -13 -11 -10 -7 -6 -2 -1 -0"},
     {"aten::_safe_softmax", "Double[1,1,1,1273175]:[1273175,1273175,1273175,1] 3 None", DType::kFloat64, "r10185400 +1273175 +1 +156 +4 -4 -3 +8 -5 -2 -1"},
     {"aten::_safe_softmax", "Float[3178688]:[1] 0 None", DType::kFloat32, "r12714752 +3178688 +1 +389 +4 -4 -3 +4 -5 -2 -1"},
     {"aten::_safe_softmax", "Half[5596137]:[1] 0 None", DType::kFloat16, "r11192274 +5596137 +1 +528 +4 -4 -3 +2 -5 -2 -1"},
@@ -56,6 +61,11 @@ const std::vector<RandomCase> kExactCases = {
     {"aten::clamp_min", "Int[1,95023,1,1]:[95023,1,1,1] 2.", DType::kFloat32, "+380092 r380092 -0"},
     {"aten::clamp_min", "Long[]:[] 0.5", DType::kFloat32, "+4 r4 -0"},
     {"aten::clamp_min", "Bool[]:[] 3", DType::kInt64, "+8 r8 -0"},
+    {"aten::embedding_dense_backward", "Float[23106,1]:[1,1] Long[23106]:[1] 2876733 -1 False", DType::kFloat32, "+184848 +184848 +184848 +393215 -3 -2 r11506932 +184848 +8 +184848 +1279 -8 -7 +184848 +184848 +1535 -11 +8 +203328 +101664 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::embedding_dense_backward", "Float[40689,13]:[13,1] Long[40689]:[1] 10017366 0 False", DType::kFloat32, "+325512 +325512 +325512 +677375 -3 -2 r520903032 +325512 +8 +325512 +1279 -8 -7 +325512 +325512 +1791 -11 +8 +358056 +2327364 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::embedding_dense_backward", "Float[14206029,1]:[1,1] Long[14206029]:[1] 26 -1 False", DType::kFloat32, "+113648232 +113648232 +113648232 +230470655 -3 -2 r104 +113648232 +8 +113648232 +51967 -8 -7 +208 +208 +1279 -11 +8 +11365024 +11365024 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::embedding_dense_backward", "Float[1528833,1]:[1,1] Long[1528833]:[1] 2036 -1 False", DType::kFloat32, "+12230664 +12230664 +12230664 +24818687 -3 -2 r8144 +12230664 +8 +12230664 +6655 -8 -7 +16288 +16288 +1279 -11 +8 +1239352 +619676 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
+    {"aten::embedding_dense_backward", "Double[91914,1]:[2,1] Long[91914]:[1] 594 0 False", DType::kFloat64, "+735312 +735312 +735312 +735312 +1508351 -4 -3 r4752 +735312 +8 +735312 +1535 -9 -8 +4752 +4752 +1279 -12 +8 +78280 +78280 -15 -14 -13 -11 -10 -7 -6 -2 -1 -0"},
     {"aten::mean", "Int[33317]:[1] 7", DType::kFloat64, "r8 +266536 -1"},
     {"aten::mean", "Int[1,1,1]:[1,1,1] 6", DType::kFloat32, "r4 +4 -1"},
     {"aten::mean", "Byte[1,6,19,1]:[228,19,1,1] 6", DType::kFloat32, "r4 +456 -1"},
@@ -81,6 +91,11 @@ const std::vector<RandomCase> kExactCases = {
 /// Not exact: the evidence is one call, or few calls of few dtypes.
 const std::vector<RandomCase> kModelledCases = {
     {"aten::_scaled_dot_product_efficient_attention_backward", "Float[4,4,620,64]:[64,158720,256,1] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,620,64]:[158720,64,256,1] [ Tensor (undefined) ] Float[4,4,620,64]:[158720,64,256,1] Float[4,4,640]:[2560,640,1] Long[]:[] on host Long[]:[] on host 0. [True, True, True, False] True None", DType::kFloat32, "+2539520 r2539520 r2539520 r2539520 +2539520 +39680 +39680 -5 -4 +2624000 -6 -7 -0"},
+    {"aten::cumsum", "Half[14932992,1]:[1,1] -2 None", DType::kFloat16, "r29865984 +32255 -1"},
+    {"aten::cumsum", "Half[1805541]:[1] 0 None", DType::kFloat16, "r3611082 +4607 -1"},
+    {"aten::cumsum", "BFloat16[103]:[1] -1 None", DType::kBFloat16, "r206 +1279 -1"},
+    {"aten::cumsum", "Half[1,1,1,1,1]:[1,1,1,1,1] -2 5", DType::kFloat16, "r2 +1279 -1"},
+    {"aten::cumsum", "Bool[1029]:[1] -1 None", DType::kInt64, "r8232 +8232 +1279 -2 -1"},
 };
 // clang-format on
 
