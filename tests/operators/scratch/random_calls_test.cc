@@ -76,6 +76,26 @@ const std::vector<RandomCase> kExactCases = {
     {"aten::mean.dim", "Double[4837]:[1] [0] True 15", DType::kBFloat16, "r2 +9674 -1"},
     {"aten::mean.dim", "Float[1,81,289]:[46818,289,1] None True 7", DType::kFloat64, "r8 +187272 -1"},
     {"aten::mean.dim", "Half[1,126,4318]:[1088136,4318,1] [0] False 15", DType::kBFloat16, "r1088136 +1088136 -1"},
+    {"aten::native_batch_norm", "Float[1,1,8,1,3]:[24,24,0,3,1] None None Float[1]:[1] Float[1]:[1] False 0.10000000000000001 1.0000000000000001e-05", DType::kFloat32, "r96 r4 r4 +4 +4 -4 -3"},
+    {"aten::native_batch_norm", "Float[57,34,572,11,1]:[213928,0,11,1,1] None None Float[34]:[1] Float[34]:[1] False 0.10000000000000001 1.0000000000000001e-05", DType::kFloat32, "r48775584 r136 r136 +4 +4 -4 -3"},
+    {"aten::native_batch_norm", "Float[17,11,43,2,59]:[1,34,22066,17,374] None None Float[11]:[1] Float[11]:[1] False 0.10000000000000001 1.0000000000000001e-05", DType::kFloat32, "r3795352 r44 r44 +4 +4 -4 -3"},
+    {"aten::native_batch_norm_backward", "Double[1,2,4,55661]:[445288,222644,55661,1] Double[1,2,4,55661]:[445288,222644,0,1] Double[2]:[1] Double[2]:[1] Double[2]:[1] Double[2]:[1] Double[2]:[1] False 1.0000000000000001e-05 [True, True, True]", DType::kFloat64, "+3562304 r3562304 r16 r16 -0"},
+    {"aten::native_batch_norm_backward", "Float[1,2,14,294]:[16464,8232,588,1] Float[1,2,14,294]:[8232,4116,294,1] Float[2]:[1] Float[2]:[1] Float[2]:[1] Float[2]:[1] Float[2]:[1] True 1.0000000000000001e-05 [True, True, True]", DType::kFloat32, "+32928 r32928 r8 r8 -0"},
+    {"aten::native_batch_norm_backward", "Float[1,2,5,4,4]:[160,80,16,4,1] Float[1,2,5,4,4]:[5,80,1,5,20] None Float[2]:[1] Float[2]:[1] Float[2]:[1] Float[2]:[1] True 1.0000000000000001e-05 [True, False, False]", DType::kFloat32, "+640 r640 -0"},
+    {"aten::native_batch_norm_backward", "Float[1,5,2,4,1]:[80,16,8,1,1] Float[1,5,2,4,1]:[40,8,4,1,1] Float[5]:[1] Float[5]:[1] Float[5]:[1] Float[5]:[1] Float[5]:[1] False 1.0000000000000001e-05 [True, True, True]", DType::kFloat32, "+160 r160 r20 r20 -0"},
+    {"aten::native_group_norm", "BFloat16[1,2,1,1,1]:[2,1,1,1,1] BFloat16[2]:[1] BFloat16[2]:[1] 1 2 1 2 1.0000000000000001e-05", DType::kBFloat16, "r4 r4 r4"},
+    {"aten::native_group_norm", "Float[1,6,1]:[6,1,1] Float[6]:[1] Float[6]:[1] 1 6 1 2 1.0000000000000001e-05", DType::kFloat32, "r24 r8 r8"},
+    {"aten::native_group_norm", "Half[1,2]:[2,1] Half[2]:[1] Half[2]:[1] 1 2 1 2 1.0000000000000001e-05", DType::kFloat16, "r4 r4 r4"},
+    {"aten::native_group_norm", "Float[30,40]:[40,1] Float[40]:[1] Float[40]:[1] 30 40 1 2 1.0000000000000001e-05", DType::kFloat32, "r4800 r240 r240"},
+    {"aten::native_group_norm", "Half[3,14,1]:[14,1,1] Half[14]:[1] Half[14]:[1] 3 14 1 2 1.0000000000000001e-05", DType::kFloat16, "r84 r12 r12"},
+    {"aten::native_group_norm_backward", "BFloat16[2,6,6]:[36,6,1] BFloat16[2,6,6]:[36,6,1] BFloat16[2,2]:[2,1] BFloat16[2,2]:[2,1] BFloat16[6]:[1] 2 6 6 2 [False, True, True]", DType::kBFloat16, "r12 r12 +48 +48 -3 -2"},
+    {"aten::native_group_norm_backward", "Half[195,14,11,2,3]:[924,66,6,3,1] Half[195,14,11,2,3]:[924,66,6,3,1] Half[195,2]:[2,1] Half[195,2]:[2,1] Half[14]:[1] 195 14 66 2 [False, True, True]", DType::kFloat16, "r28 r28 +10920 +10920 -3 -2"},
+    {"aten::native_group_norm_backward", "BFloat16[1,14,47,139,126]:[11524212,823158,17514,126,1] BFloat16[1,14,47,139,126]:[11524212,823158,17514,126,1] BFloat16[1,2]:[2,1] BFloat16[1,2]:[2,1] None 1 14 823158 2 [True, False, False]", DType::kBFloat16, "r23048424 +56 +56 +8 +8 -4 -3 -2 -1"},
+    {"aten::native_group_norm_backward", "Float[1,10,1,3,6]:[180,18,18,6,1] Float[1,10,1,3,6]:[180,18,18,6,1] Float[1,2]:[2,1] Float[1,2]:[2,1] Float[10]:[1] 1 10 18 2 [False, True, True]", DType::kFloat32, "r40 r40 +40 +40 -3 -2"},
+    {"aten::native_layer_norm_backward", "Double[149,1]:[0,1] Double[149,1]:[1,1] [1] Double[149,1]:[1,1] Double[149,1]:[1,1] Double[1]:[1] Double[1]:[1] [False, True, True]", DType::kFloat64, "r8 r8 +1192 -2"},
+    {"aten::native_layer_norm_backward", "Float[14,14]:[0,1] Float[14,14]:[14,1] [14] Float[14,1]:[1,1] Float[14,1]:[1,1] Float[14]:[1] Float[14]:[1] [False, True, True]", DType::kFloat32, "r56 r56 +784 -2"},
+    {"aten::native_layer_norm_backward", "Float[3,2,2,8]:[32,1,16,2] Float[3,2,2,8]:[32,1,16,2] [8] Float[3,2,2,1]:[4,2,1,1] Float[3,2,2,1]:[4,2,1,1] Float[8]:[1] Float[8]:[1] [True, True, True]", DType::kFloat32, "+384 r384 r32 r32 +384 -4 -0"},
+    {"aten::native_layer_norm_backward", "Float[1337,2]:[0,1] Float[1337,2]:[2,1] [2] Float[1337,1]:[1,1] Float[1337,1]:[1,1] None None [True, False, False]", DType::kFloat32, "r10696 +10696 -1"},
     {"aten::pow.Tensor_Scalar", "Int[3,10,21,1]:[210,21,1,1] 2.", DType::kFloat32, "+2520 r2520 -0"},
     {"aten::pow.Tensor_Scalar", "Bool[264,2,1,1,3]:[6,3,3,3,1] 0.5", DType::kFloat32, "+6336 r6336 -0"},
     {"aten::pow.Tensor_Scalar", "Long[622623]:[2] 2.", DType::kFloat32, "+2490492 r2490492 -0"},
@@ -96,6 +116,11 @@ const std::vector<RandomCase> kModelledCases = {
     {"aten::cumsum", "BFloat16[103]:[1] -1 None", DType::kBFloat16, "r206 +1279 -1"},
     {"aten::cumsum", "Half[1,1,1,1,1]:[1,1,1,1,1] -2 5", DType::kFloat16, "r2 +1279 -1"},
     {"aten::cumsum", "Bool[1029]:[1] -1 None", DType::kInt64, "r8232 +8232 +1279 -2 -1"},
+    {"aten::native_batch_norm", "Float[2060,2902,1]:[2902,1,1] None None Float[2902]:[1] Float[2902]:[1] True 0.10000000000000001 1.0000000000000001e-05", DType::kFloat32, "r23912480 r11608 r11608 +417888 +364 -4 -3"},
+    {"aten::native_batch_norm", "BFloat16[230,5,33,3]:[0,99,3,1] BFloat16[5]:[1] BFloat16[5]:[1] BFloat16[5]:[1] BFloat16[5]:[1] True 0.10000000000000001 1.0000000000000001e-05", DType::kBFloat16, "r227700 r20 r20 +455400 -3"},
+    {"aten::native_batch_norm_backward", "Float[4542,1776,1]:[1776,1,1] Float[4542,1776,1]:[1776,1,1] None Float[1776]:[1] Float[1776]:[1] Float[1776]:[1] Float[1776]:[1] True 1.0000000000000001e-05 [True, False, False]", DType::kFloat32, "+7104 +7104 +255744 +224 -3 -2 r32266368 -1 -0"},
+    {"aten::native_group_norm_backward", "Float[74,666,1]:[666,1,1] Float[74,666,1]:[666,1,1] Float[74,2]:[2,1] Float[74,2]:[2,1] None 74 666 1 2 [True, False, False]", DType::kFloat32, "r197136 +197136 +197136 +592 +592 -4 -3 -2 -1"},
+    {"aten::native_layer_norm_backward", "Float[1224,117,102]:[11934,102,1] Float[1224,117,102]:[11934,102,1] [102] Float[1224,117,1]:[117,1,1] Float[1224,117,1]:[117,1,1] Float[102]:[1] Float[102]:[1] [False, True, True]", DType::kFloat32, "+408 +408 +1826208 +1826208 r408 +913920 +8 -6 -5 -0 r408 +913920 +8 -9 -8 -1 -3 -2"},
 };
 // clang-format on
 
@@ -244,6 +269,59 @@ TEST(RandomCalls, AreModelledWhereTheEvidenceIsThin) {
     EXPECT_EQ(requests_of(script), sorted_text(each.seen)) << each.op << " " << each.arguments;
     EXPECT_EQ(script.source, ScriptSource::kModelled) << each.op << " " << each.arguments;
   }
+}
+
+// --- What is exact beside them, and what is not ---------------------------------------------------
+
+ScriptSource label(std::string_view op, std::string_view arguments, DType results) {
+  return script_of({op, arguments, results, "r8"}).source;
+}
+
+TEST(RandomCalls, NumbersConvertNothingOfTheResultsDtype) {
+  for (const std::string_view op :
+       {"aten::clamp_max", "aten::clamp_min", "aten::pow.Tensor_Scalar"}) {
+    const CallScript script = script_of({op, "Float[2,3]:[3,1] 2.", DType::kFloat32, "r24"});
+    EXPECT_EQ(requests_of(script), "r24 ") << op;
+    EXPECT_EQ(script.source, ScriptSource::kExact) << op;
+  }
+  // Other kernels: of a number to the power of a tensor, of complex numbers.
+  EXPECT_EQ(label("aten::pow.Scalar", "2. Float[2]:[1]", DType::kFloat32), ScriptSource::kModelled);
+  EXPECT_EQ(label("aten::pow.Tensor_Scalar", "Float[1]:[1] 2.", DType::kComplex64),
+            ScriptSource::kModelled);
+}
+
+TEST(RandomCalls, CallsOnTheHostTakeNothing) {
+  const CallScript script =
+      script_of({"aten::clamp_max", "Int[4]:[1] on host 2.", DType::kInt32, ""});
+  EXPECT_TRUE(script.steps.empty());
+  EXPECT_EQ(script.source, ScriptSource::kExact);
+}
+
+TEST(RandomCalls, SumsOfHalfPrecisionInFp32NeedNoCopy) {
+  EXPECT_EQ(requests_of(script_of({"aten::sum", "Half[8]:[1] 6", DType::kFloat32, "r4"})), "r4 ");
+  EXPECT_EQ(requests_of(script_of({"aten::sum", "Float[8]:[1] 5", DType::kFloat16, "r2"})),
+            "r2 +16 -1 ");
+}
+
+TEST(RandomCalls, ScansAreModelled) {
+  EXPECT_EQ(label("aten::cumsum", "Float[64]:[1] 0 None", DType::kFloat32),
+            ScriptSource::kModelled);
+  EXPECT_EQ(label("aten::cumsum", "Float[]:[] 0 None", DType::kFloat32), ScriptSource::kExact);
+}
+
+/// `rows` of 32 elements: with more than 65,536 rows, blocks of rows are summed.
+TEST(RandomCalls, LayerNormOfManyRowsIsModelled) {
+  const auto of_rows = [](std::int64_t rows) {
+    const std::string r = std::to_string(rows);
+    const std::string input = "Float[" + r + ",32]:[32,1] ";
+    const std::string statistics = "Float[" + r + ",1]:[1,1] ";
+    return label("aten::native_layer_norm_backward",
+                 input + input + "[32] " + statistics + statistics +
+                     "Float[32]:[1] Float[32]:[1] [False, True, False]",
+                 DType::kFloat32);
+  };
+  EXPECT_EQ(of_rows(65'536), ScriptSource::kExact);
+  EXPECT_EQ(of_rows(65'537), ScriptSource::kModelled);
 }
 
 }  // namespace
