@@ -5,9 +5,9 @@
 
 namespace elixir::operators {
 
+// clang-format off
 const std::string_view kTriedOn = "LibTorch 2.11.0, CUDA 13.0, cuDNN 91900, NVIDIA H200, 2026-11-25";
 
-// clang-format off
 const std::vector<TriedOperator> kTriedOperators = {
     {"aten::_conj_physical", 220, 10802928, "bfloat16 bool float16 float32 float64 int32 int64 uint8"},
     {"aten::_dirichlet_grad", 220, 13072212, "float32"},

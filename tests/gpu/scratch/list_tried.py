@@ -105,8 +105,8 @@ def table(documents: list[dict]) -> str:
     tried_on = f"{machines.pop()}, {' and '.join(dates)}" if lines else ""
     return (
         HEAD
-        + f'const std::string_view kTriedOn = "{tried_on}";\n\n'
-        + "// clang-format off\nconst std::vector<TriedOperator> kTriedOperators = {\n"
+        + f'// clang-format off\nconst std::string_view kTriedOn = "{tried_on}";\n\n'
+        + "const std::vector<TriedOperator> kTriedOperators = {\n"
         + "".join(lines)
         + "};\n// clang-format on\n"
         + TAIL
