@@ -89,7 +89,8 @@ void add_products(RandomCalls& calls) {
                                    Sizes{1, 3},
                                    Sizes{0},
                                    Sizes{1, 2},
-                                   Sizes{2, 3}};
+                                   Sizes{2, 3},
+                                   1};
                    }});
   calls.push_back({"aten::_grouped_mm", [](Random& random) {
                      constexpr std::int64_t kAlignment = 16;

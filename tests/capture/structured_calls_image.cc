@@ -174,6 +174,39 @@ void add_sampling(RandomCalls& calls, std::int64_t spatial) {
                    }});
 }
 
+/// cuDNN does not check its arguments: each list needs one number for each spatial dimension.
+void add_cudnn_convolutions(RandomCalls& calls) {
+  for (const bool transposed : {false, true}) {
+    const std::string op =
+        std::string("aten::cudnn_convolution") + (transposed ? "_transpose" : "");
+    calls.push_back(
+        {op, [transposed](Random& random) {
+           constexpr std::int64_t kSpatial = 2;
+           constexpr std::int64_t kLeast = 4;
+           const at::ScalarType dtype = product_dtype(random);
+           const std::int64_t groups = random.number(1, 2);
+           const std::int64_t in = groups * random.number(1, 16);
+           const std::int64_t out = groups * random.number(1, 16);
+           Sizes sizes = image_sizes(random, kSpatial, kLeast);
+           sizes[1] = in;
+           constexpr std::int64_t kMost = std::int64_t{1} << 26;
+           TORCH_CHECK(sizes[0] * std::max(in, out) * sizes[2] * sizes[3] < kMost, "a large image");
+           const Sizes weight{transposed ? in : out, (transposed ? out : in) / groups, 3, 3};
+           Values values{random.plain(sizes, dtype),
+                         random.plain(weight, dtype),
+                         of_each(random, kSpatial, 0, 1)};
+           if (transposed) values.emplace_back(Sizes{0, 0});
+           values.emplace_back(of_each(random, kSpatial, 1, 2));
+           values.emplace_back(Sizes{1, 1});
+           values.emplace_back(groups);
+           values.emplace_back(false);
+           values.emplace_back(random.coin());
+           values.emplace_back(random.coin());
+           return values;
+         }});
+  }
+}
+
 }  // namespace
 
 RandomCalls structured_image_calls() {
@@ -217,6 +250,7 @@ RandomCalls structured_image_calls() {
                        return Values{random.tensor(sizes, random.any_dtype()), factor};
                      }});
   }
+  add_cudnn_convolutions(calls);
   calls.push_back({"aten::conv_tbc", [](Random& random) {
                      const Sizes s = random.sizes(4);
                      const at::ScalarType dtype = product_dtype(random);
