@@ -3,6 +3,7 @@
 #include "random_arguments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <ATen/ops/rand.h>
@@ -16,8 +17,25 @@ std::int64_t Random::number(std::int64_t low, std::int64_t high) {
 }
 
 Sizes Random::sizes(std::int64_t count, std::int64_t high) {
+  if (space_.most_elements > 0 && high == kTiny) return sizes_of_any_magnitude(count);
   Sizes sizes;
   for (std::int64_t i = 0; i < count; ++i) sizes.push_back(number(0, 5) == 0 ? 1 : number(1, high));
+  return sizes;
+}
+
+Sizes Random::sizes_of_any_magnitude(std::int64_t count) {
+  constexpr std::int64_t kParts = 1000;
+  const double largest = std::log2(static_cast<double>(space_.most_elements));
+  const double bits = largest * static_cast<double>(number(0, kParts)) / kParts;
+  std::vector<double> shares;
+  for (std::int64_t i = 0; i < count; ++i) {
+    shares.push_back(number(0, 5) == 0 ? 0.0 : static_cast<double>(number(1, kParts)));
+  }
+  const double sum = std::max(1.0, std::accumulate(shares.begin(), shares.end(), 0.0));
+  Sizes sizes;
+  for (const double share : shares) {
+    sizes.push_back(static_cast<std::int64_t>(std::exp2(bits * share / sum)));
+  }
   return sizes;
 }
 
@@ -36,12 +54,13 @@ at::ScalarType Random::any_dtype() {
 
 at::Tensor Random::plain(const Sizes& sizes, at::ScalarType dtype) {
   if (at::isIntegralType(dtype, /*includeBool=*/true)) return indices(sizes, 2, dtype);
-  if (at::isComplexType(dtype)) return at::rand(sizes, at::TensorOptions().dtype(dtype));
-  return at::rand(sizes).mul_(0.9).add_(0.05).to(dtype);
+  if (at::isComplexType(dtype))
+    return at::rand(sizes, at::TensorOptions().dtype(dtype).device(space_.device));
+  return at::rand(sizes, at::TensorOptions().device(space_.device)).mul_(0.9).add_(0.05).to(dtype);
 }
 
 at::Tensor Random::indices(const Sizes& sizes, std::int64_t below, at::ScalarType dtype) {
-  return at::randint(below, sizes, at::TensorOptions().dtype(dtype));
+  return at::randint(below, sizes, at::TensorOptions().dtype(dtype).device(space_.device));
 }
 
 at::Tensor Random::tensor(const Sizes& sizes, at::ScalarType dtype, bool overlapping) {

@@ -15,8 +15,8 @@ at::Tensor positive(Random& random) {
   sizes.insert(sizes.end(), {n, n});
   const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
   const at::Tensor matrix = random.tensor(sizes, dtype);
-  return random.coin() ? matrix.transpose(-1, -2).mul(0.01).add(at::eye(n))
-                       : matrix.mul(0.01).add(at::eye(n));
+  const at::Tensor unit = at::eye(n, at::TensorOptions().device(matrix.device()));
+  return random.coin() ? matrix.transpose(-1, -2).mul(0.01).add(unit) : matrix.mul(0.01).add(unit);
 }
 
 Sizes at_least_one_dimension(Random& random, const Sizes& sizes) {

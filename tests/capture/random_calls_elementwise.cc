@@ -235,7 +235,8 @@ RandomCalls random_elementwise_calls() {
         }},
        {"aten::multinomial",
         [](Random& random) {
-          return Values{random.tensor(random.any_sizes(1, 2), random.floating()),
+          // Weights: not negative, and not all 0.
+          return Values{random.tensor(random.any_sizes(1, 2), random.floating()).abs().add(1),
                         random.number(1, 4),
                         true,
                         kNone};

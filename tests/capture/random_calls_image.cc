@@ -32,12 +32,13 @@ struct Convolution {
     // The CPU decides which of them oneDNN runs. LibTorch's own kernels run the others.
     constexpr std::array kTypes{at::kFloat, at::kBFloat16, at::kHalf, at::kDouble};
     const at::ScalarType dtype = kTypes[static_cast<std::size_t>(random.number(0, 3))];
-    const std::int64_t in = random.number(1, 3) * groups;
-    const std::int64_t out = random.number(1, 3) * groups;
+    const bool large = random.space().most_elements > 0 && spatial < 3 && random.coin();
+    const std::int64_t in = random.number(1, large ? 64 : 3) * groups;
+    const std::int64_t out = random.number(1, large ? 64 : 3) * groups;
     Sizes input_sizes{random.number(1, 3), in};
     Sizes weight_sizes{transposed ? in : out, (transposed ? out : in) / groups};
     for (std::size_t i = 0; i < spatial; ++i) {
-      input_sizes.push_back(random.number(4, 7));
+      input_sizes.push_back(random.number(4, large ? 64 : 7));
       weight_sizes.push_back(random.number(1, 3));
       stride.push_back(random.number(1, 2));
       padding.push_back(random.number(0, 1));

@@ -13,11 +13,20 @@ std::int64_t dimension_of(Random& random, const Sizes& sizes) {
   return random.number(-count, count - 1);
 }
 
+at::Tensor boundaries(Random& random) {
+  return at::arange(4, at::TensorOptions().dtype(at::kFloat).device(random.space().device));
+}
+
+at::Tensor offsets_of_two(Random& random) {
+  return at::arange(2, at::TensorOptions().dtype(at::kLong).device(random.space().device)).mul_(2);
+}
+
 /// weight, indices, offsets and the other arguments of a bag.
 Values bag(Random& random) {
-  const std::int64_t rows = random.number(2, 6);
-  const std::int64_t count = random.number(1, 8);
-  const std::int64_t bags = random.number(1, 4);
+  const bool large = random.space().most_elements > 0 && random.coin();
+  const std::int64_t rows = random.number(2, large ? 100'000 : 6);
+  const std::int64_t count = random.number(1, large ? 50'000 : 8);
+  const std::int64_t bags = random.number(1, large ? 5'000 : 4);
   const std::int64_t mode = random.number(0, 2);
   const bool last = random.coin();
   const at::ScalarType dtype = random.floating();
@@ -27,7 +36,7 @@ Values bag(Random& random) {
   offsets[0].fill_(0);
   if (last) offsets[bags].fill_(count);
   const bool weighted = mode == 0 && random.coin();
-  return {random.tensor({rows, random.number(1, 5)}, dtype),
+  return {random.tensor({rows, random.number(1, large ? 64 : 5)}, dtype),
           random.indices({count}, rows, index),
           offsets,
           false,
@@ -123,17 +132,17 @@ RandomCalls random_indexing_calls() {
       {"aten::bucketize.Tensor",
        [](Random& random) {
          return Values{random.tensor(random.any_sizes(0, 4), random.any_dtype()),
-                       at::arange(4, at::kFloat),
+                       boundaries(random),
                        random.coin(),
                        random.coin()};
        }},
       {"aten::bucketize.Scalar",
        [](Random& random) {
-         return Values{1.5, at::arange(4, at::kFloat), random.coin(), false};
+         return Values{1.5, boundaries(random), random.coin(), false};
        }},
       {"aten::searchsorted.Tensor",
        [](Random& random) {
-         return Values{at::arange(4, at::kFloat),
+         return Values{boundaries(random),
                        random.tensor(random.any_sizes(0, 4), at::kFloat),
                        random.coin(),
                        random.coin(),
@@ -142,7 +151,7 @@ RandomCalls random_indexing_calls() {
        }},
       {"aten::searchsorted.Scalar",
        [](Random& random) {
-         return Values{at::arange(4, at::kFloat), 1.5, random.coin(), random.coin(), kNone, kNone};
+         return Values{boundaries(random), 1.5, random.coin(), random.coin(), kNone, kNone};
        }},
       {"aten::unfold_backward",
        [](Random& random) {
@@ -174,7 +183,7 @@ RandomCalls random_indexing_calls() {
          const at::ScalarType dtype = random.floating();
          return Values{random.tensor({2, 3}, dtype),
                        random.indices({4}, 5),
-                       at::arange(2).mul_(2),
+                       offsets_of_two(random),
                        random.indices({4}, 2),
                        random.indices({2}, 2).add_(1),
                        random.indices({2, 3}, 5),
@@ -191,7 +200,7 @@ RandomCalls random_indexing_calls() {
          return Values{random.tensor({2, 3}, dtype),
                        random.tensor({5, 3}, dtype),
                        random.indices({4}, 5),
-                       at::arange(2).mul_(2),
+                       offsets_of_two(random),
                        random.indices({4}, 2),
                        0,
                        -1};

@@ -7,6 +7,10 @@
 namespace elixir::capture {
 namespace {
 
+/// The kernel of multilabel_margin_loss takes time by the square of the number of classes, in one
+/// thread block per sample.
+constexpr std::int64_t kFewClasses = 64;
+
 std::int64_t dimension_or_zero(Random& random, const Sizes& sizes) {
   const auto count = static_cast<std::int64_t>(sizes.size());
   return count == 0 ? 0 : random.number(-count, count - 1);
@@ -188,14 +192,14 @@ RandomCalls random_loss_calls() {
         }},
        {"aten::multilabel_margin_loss_forward",
         [](Random& random) {
-          const Sizes sizes = random.any_sizes(1, 2);
+          const Sizes sizes = random.any_sizes(1, 2, kFewClasses);
           return Values{random.tensor(sizes, random.floating()),
                         random.indices(sizes, sizes.back()),
                         random.number(0, 2)};
         }},
        {"aten::multilabel_margin_loss_backward",
         [](Random& random) {
-          const Sizes sizes = random.sizes(2);
+          const Sizes sizes = random.sizes(2, kFewClasses);
           const at::ScalarType dtype = random.floating();
           const std::int64_t reduction = random.number(0, 2);
           return Values{

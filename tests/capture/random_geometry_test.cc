@@ -19,7 +19,7 @@
 namespace elixir::capture {
 namespace {
 
-const program::Target kCpu = resolved(*program::Target::parse("cpu"));
+const program::Target kThisCpu = resolved(*program::Target::parse("cpu"));
 
 constexpr int kDraws = 150;
 constexpr int kFewestAccepted = 40;
@@ -121,7 +121,7 @@ TEST_P(RandomGeometry, IsThatOfTheCpuKernel) {
     const std::optional<Values> expected = run_on_cpu(op, arguments);
     if (!expected) continue;
     ++accepted;
-    const Values results = apply(rule, kCpu, Call(op.schema(), meta));
+    const Values results = apply(rule, kThisCpu, Call(op.schema(), meta));
     ASSERT_EQ(geometry(results, meta), geometry(*expected, arguments)) << shown;
   }
   EXPECT_GE(accepted, kFewestAccepted);

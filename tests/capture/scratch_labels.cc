@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "scratch_labels.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -42,6 +43,21 @@ std::set<std::string_view> recorded() {
   return names;
 }
 
+/// Tried, without a rule, and not exact by LibTorch's source.
+std::set<std::string_view> tried() {
+  const auto by_source = operators::names_without_scratch_by_source();
+  const auto is_by_source = [&](std::string_view name) {
+    return std::binary_search(by_source.begin(), by_source.end(), name);
+  };
+  std::set<std::string_view> names;
+  for (const operators::TriedOperator& entry : operators::kTriedOperators) {
+    const std::string_view base = entry.name.substr(0, entry.name.find('.'));
+    if (operators::rule_of(base) || is_by_source(entry.name) || is_by_source(base)) continue;
+    names.insert(entry.name);
+  }
+  return names;
+}
+
 std::string row(std::string_view label, const std::set<std::string_view>& names) {
   return "| " + std::string(label) + " | " + listed(names) + " |\n";
 }
@@ -49,7 +65,10 @@ std::string row(std::string_view label, const std::set<std::string_view>& names)
 }  // namespace
 
 std::string scratch_section() {
-  const auto by_source = operators::names_without_scratch_by_source();
+  std::set<std::string_view> by_source;
+  for (const std::string_view name : operators::names_without_scratch_by_source()) {
+    if (!operators::rule_of(name.substr(0, name.find('.')))) by_source.insert(name);
+  }
   const auto of_library = operators::library_calls();
   return "## Scratch memory\n\n"
          "A call may ask the CUDA allocator for memory beside its results. The table says how that "
@@ -65,8 +84,13 @@ std::string scratch_section() {
          row("exact by rule where the form was recorded, else modelled",
              ruled(ScriptRuleKind::kNeedsRecord)) +
          row("exact: none, by LibTorch's source; views always, others but for complex numbers",
-             {by_source.begin(), by_source.end()}) +
+             by_source) +
          row("exact: none, where the form was recorded, else modelled", recorded()) +
+         (operators::kTriedOperators.empty()
+              ? ""
+              : row("exact: none, by random calls (" + std::string(operators::kTriedOn) +
+                        "), for the dtypes and up to the sizes that were tried",
+                    tried())) +
          row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
          row("measured: calls in `profiles/workspaces`, else modelled",
              {of_library.begin(), of_library.end()}) +

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Source: ATen/native/transformers/cuda/attention{,_backward}.cu, native/cudnn/MHA.cpp, dropout.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/units.h"
+#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -82,13 +85,27 @@ void efficient_attention(ScriptBuilder& script) {
   exact_if_recorded(script);
 }
 
+/// Whether a tensor of (batch, head, row, width) is one block of (batch, row, head, width).
+bool heads_are_inner(program::TensorRef tensor) {
+  if (tensor.sizes.size() != 4) return false;
+  std::swap(tensor.sizes[1], tensor.sizes[2]);
+  std::swap(tensor.strides[1], tensor.strides[2]);
+  return is_contiguous(tensor);
+}
+
+/// A gradient in another order than (batch, row, head, width) is copied first.
 /// The dot products of gradient and output per row (one kernel in half precision, three operators
 /// in fp32), then the sums of the query's gradient in tiles of 64 x 64, with one lock each.
 void efficient_attention_backward(ScriptBuilder& script) {
   constexpr std::int64_t kTile = 64;
   constexpr std::int64_t kLockBytes = 16;
-  script.outputs();
   exact_if_recorded(script);
+  if (const auto* gradient = script.tensor("grad_out_");
+      gradient != nullptr && !heads_are_inner(*gradient)) {
+    script.modelled();  // one such call was recorded
+    script.temporary(gradient->bytes());
+  }
+  script.outputs();
   const auto call = query_and_key(script);
   if (!call) return;
   const auto& [dtype, q, k] = *call;
@@ -144,16 +161,29 @@ void flash_attention_backward(ScriptBuilder& script) {
   }
 }
 
-/// Fully masked rows become zeros: a mask of all elements, a mask of rows, and a zero. SoftMax.cu
-/// copies what is not contiguous; that was never recorded.
+/// Fully masked rows become zeros: a mask of all elements, a mask of rows, which is a reduction of
+/// the first one, and a zero. SoftMax.cu copies what is not contiguous or has another dtype; that
+/// was never recorded.
 void safe_softmax(ScriptBuilder& script) {
   script.outputs();
   const auto* scores = script.tensor("self");
   if (scores == nullptr || scores->sizes.empty()) return;
-  if (!is_contiguous(*scores)) script.modelled();
+  const auto* result = first_output(script.op());
+  const bool converts = result != nullptr && result->dtype != scores->dtype;
+  if (!is_contiguous(*scores) || converts) script.modelled();
   const std::int64_t elements = scores->numel();
-  script.temporary(elements);
-  script.temporary(elements == 0 ? 0 : elements / scores->sizes.back());
+  const auto rank = static_cast<std::int64_t>(scores->sizes.size());
+  std::int64_t dimension = script.integer("dim", -1);
+  if (dimension < 0) dimension += rank;
+  const std::int64_t length = scores->sizes.at(static_cast<std::size_t>(dimension));
+  const program::TensorRef mask = in_row_major_order(scores->sizes, program::DType::kBool);
+  script.temporary(mask.bytes());
+  script.temporary(elements == 0 ? 0 : elements / length);
+  const ReductionScratch scratch =
+      reduction_scratch(mask, {dimension}, accumulator_bytes(mask.dtype), script.traits());
+  const int buffer = script.temporary(scratch.buffer_bytes);
+  script.release(script.temporary(scratch.semaphores_bytes));
+  script.release(buffer);
   script.temporary(program::element_bytes(scores->dtype));
 }
 

@@ -32,6 +32,7 @@ const Rules& rules() {
   static const Rules all = [] {
     Rules rules;
     for (const auto* topic : {&kAttentionScripts,
+                              &kConversionScripts,
                               &kEmbeddingScripts,
                               &kLossScripts,
                               &kNormScripts,
@@ -252,7 +253,7 @@ std::vector<CallScript> call_scripts(const Program& program,
                           program,
                           traits);
     const bool library = is_library_call(op);
-    const auto rule = rules().find(op.name);
+    const auto rule = is_on_host_alone(op, program) ? rules().end() : rules().find(op.name);
     const bool measured = library && write_recorded(table, builder);
     process.before(op, builder);
     if (library && !measured) {

@@ -13,26 +13,45 @@ namespace {
 
 constexpr std::int64_t kCubAlignment = 256;
 constexpr std::int64_t kIndexBytes = 8;
-constexpr std::int64_t kCubTile = 4608;  ///< items per block, with keys of 8 bytes
+constexpr std::int64_t kCubPadding = 32;  ///< tile states in front of the first tile
+/// What CUB adds to the states of its tiles: one aligned counter.
+constexpr std::int64_t kCubCounterBytes = kCubAlignment + (kCubAlignment - 1);
 
 /// Radix sort of pairs of 8 bytes. What one block can sort alone needs nothing, but requests one
 /// byte. One sweep: bins of eight passes, look-back of each tile, the second halves of both double
 /// buffers, counters; each aligned.
 std::int64_t sort_bytes(std::int64_t count) {
   constexpr std::int64_t kOneBlock = 2304;
+  constexpr std::int64_t kTile = 4608;
   constexpr std::int64_t kBinsBytes = std::int64_t{8} * 256 * 8;
   constexpr std::int64_t kLookBackBytes = std::int64_t{256} * 4;
   if (count <= kOneBlock) return 1;
-  return kBinsBytes + ceil_div(count, kCubTile) * kLookBackBytes +
-         2 * round_up(count * kIndexBytes, kCubAlignment) + kCubAlignment + (kCubAlignment - 1);
+  return kBinsBytes + ceil_div(count, kTile) * kLookBackBytes +
+         2 * round_up(count * kIndexBytes, kCubAlignment) + kCubCounterBytes;
 }
 
-/// Tile states of a scan (16 bytes each, 32 in front) and one aligned counter.
-std::int64_t scan_bytes(std::int64_t count) {
+/// Unique keys of 8 bytes: a state of 16 bytes for each tile.
+std::int64_t unique_bytes(std::int64_t count) {
+  constexpr std::int64_t kTile = 4480;
   constexpr std::int64_t kStateBytes = 16;
-  constexpr std::int64_t kPadding = 32;
-  return round_up((kPadding + ceil_div(count, kCubTile)) * kStateBytes, kCubAlignment) +
-         kCubAlignment + (kCubAlignment - 1);
+  return round_up((kCubPadding + ceil_div(count, kTile)) * kStateBytes, kCubAlignment) +
+         kCubCounterBytes;
+}
+
+/// A scan with CUB's default policy: 128 threads with 60 bytes each, at most 30 items. The state of
+/// a tile is one word of twice the sum's size. CUB has no such word for half precision: status,
+/// partial sums and sums are three arrays.
+std::int64_t scan_bytes(std::int64_t count, program::DType dtype) {
+  constexpr std::int64_t kThreads = 128;
+  constexpr std::int64_t kThreadBytes = 60;
+  constexpr std::int64_t kMostItems = 30;
+  constexpr std::int64_t kStatusBytes = 4;
+  const std::int64_t bytes = program::element_bytes(dtype);
+  const std::int64_t items = std::min(kThreadBytes / bytes, kMostItems);
+  const std::int64_t states = kCubPadding + ceil_div(count, kThreads * items);
+  const auto array = [&](std::int64_t each) { return round_up(states * each, kCubAlignment); };
+  const bool three = dtype == program::DType::kFloat16 || dtype == program::DType::kBFloat16;
+  return (three ? array(kStatusBytes) + 2 * array(bytes) : array(2 * bytes)) + kCubCounterBytes;
 }
 
 /// Indices with several dimensions are flattened, which copies expanded ones.
@@ -60,8 +79,11 @@ void sort_indices(ScriptBuilder& script, std::int64_t count) {
 
 /// embedding_backward_cuda_kernel: sums the gradients of equal indices in parts. `width` is that of
 /// a row of the weight, which has `rows` rows.
-void sum_by_index(
-    ScriptBuilder& script, std::int64_t count, std::int64_t rows, std::int64_t width, bool narrow) {
+void sum_by_index(ScriptBuilder& script,
+                  std::int64_t count,
+                  std::int64_t rows,
+                  std::int64_t width,
+                  program::DType dtype) {
   constexpr std::int64_t kRowsOfAPart = 10;
   constexpr std::int64_t kMostThreads = 1024;
   constexpr std::int64_t kWarp = 32;
@@ -70,24 +92,24 @@ void sum_by_index(
   script.temporary(count * kIndexBytes);  // starts of the segments of equal indices
   script.temporary(kIndexBytes);          // number of segments
   const int keys = script.temporary(count * kIndexBytes);
-  script.release(script.temporary(scan_bytes(count)));
+  script.release(script.temporary(unique_bytes(count)));
   script.release(keys);
   const std::int64_t segments = std::min(count, rows);
   const std::int64_t parts = count / kRowsOfAPart + segments;
   script.temporary(segments * kIndexBytes);  // number of parts of each segment
   script.temporary(segments * kIndexBytes);  // starts of the parts
-  script.release(script.temporary(scan_bytes(segments)));
+  script.release(script.temporary(scan_bytes(segments, program::DType::kInt64)));
   script.temporary(kIndexBytes);  // number of parts
   script.temporary(parts * kIndexBytes);
   const std::int64_t warped = round_up(width, kWarp);
   const std::int64_t block = std::min(warped, kMostThreads);
   const std::int64_t grid = ceil_div(segments * warped, block);
   if (grid < script.traits().assumed_multiprocessors() * kBlocksWorthTwoSteps && parts > grid * 4) {
-    // With few segments, parts are added atomically in fp32.
+    // With few segments, parts are added atomically, at least in fp32.
     script.temporary(parts * kIndexBytes);
-    if (narrow) script.temporary(rows * width * kFloatBytes);
+    if (program::element_bytes(dtype) < kFloatBytes) script.temporary(rows * width * kFloatBytes);
   } else {
-    script.temporary(parts * width * kFloatBytes);
+    script.temporary(parts * width * accumulator_bytes(dtype));
   }
 }
 
@@ -101,7 +123,7 @@ void sum_into_table(ScriptBuilder& script,
                indices.numel(),
                script.integer("num_weights", 0),
                gradient.sizes.empty() ? 1 : gradient.sizes.back(),
-               program::element_bytes(gradient.dtype) < kFloatBytes);
+               gradient.dtype);
 }
 
 void embedding_dense_backward(ScriptBuilder& script) {
@@ -136,20 +158,25 @@ void embedding_bag_backward(ScriptBuilder& script) {
   sum_into_table(script, *indices, *gradient);
 }
 
-/// Scans of one row use CUB. What others take depends on the number of rows and their length.
+/// An input of another dtype than the result's is copied. Scans of one row use CUB: random calls in
+/// half precision and one of bools gave the formula; nobody has compared it in other dtypes. What
+/// scans of several rows take depends on their number and length.
 void cumsum(ScriptBuilder& script) {
   script.outputs();
   const auto* input = script.tensor("self");
   if (input == nullptr || input->sizes.empty()) return;
+  const auto* result = first_output(script.op());
+  if (result == nullptr) return;
+  if (!script.was_recorded()) script.modelled();
+  if (result->dtype != input->dtype) script.temporary(converted(*input, result->dtype).bytes());
   const auto rank = static_cast<std::int64_t>(input->sizes.size());
   std::int64_t dimension = script.integer("dim", 0);
   if (dimension < 0) dimension += rank;
   if (dimension >= rank || !is_contiguous(*input) ||
       input->sizes[static_cast<std::size_t>(dimension)] != input->numel()) {
-    if (!script.was_recorded()) script.modelled();
     return;
   }
-  script.temporary(scan_bytes(input->numel()) - kCubAlignment);
+  script.temporary(scan_bytes(input->numel(), result->dtype));
 }
 
 }  // namespace

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <variant>
 
 #include "operators/scratch/call_form.h"
+#include "operators/scratch/call_script.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::operators {
 namespace {
@@ -111,6 +115,25 @@ bool names(const Names& list, std::string_view name) {
   return std::binary_search(list.begin(), list.end(), name);
 }
 
+/// nullptr when no argument has a tensor.
+const TensorRef* first_tensor(const Operator& op) {
+  const TensorRef* first = nullptr;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+    if (first == nullptr) first = &tensor;
+  });
+  return first;
+}
+
+/// Whether `word` is one of the words of `text`.
+bool lists_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 /// What kinds of tensors a call takes and gives.
 struct Places {
   bool any = false;
@@ -118,7 +141,8 @@ struct Places {
   bool on_device = false;      ///< any on the device
   bool array_on_host = false;  ///< any on the host that has dimensions
   bool allocates_on_device = false;
-  bool complex = false;  ///< any of a complex dtype
+  bool complex = false;            ///< any of a complex dtype
+  std::int64_t most_elements = 0;  ///< of the largest one
 };
 
 Places places_of(const Operator& op, const Program& program) {
@@ -131,24 +155,61 @@ Places places_of(const Operator& op, const Program& program) {
     if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
     places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
                      tensor.dtype == program::DType::kComplex128;
+    places.most_elements = std::max(places.most_elements, tensor.numel());
   };
   program::for_each_tensor(op.arguments, look);
   program::for_each_tensor(op.outputs, look);
   return places;
 }
 
+/// Whether the result has another dtype than the first tensor: `clamp` and `pow` with a number
+/// convert their input first (conversion.cc).
+bool converts(const Operator& op) {
+  const TensorRef* input = first_tensor(op);
+  const TensorRef* result = first_output(op);
+  return input != nullptr && result != nullptr && input->dtype != result->dtype;
+}
+
+/// LibTorch converts indices of int32, and turns masks into positions. Both take memory.
+bool indices_are_int64(const Operator& op) {
+  if (op.name.find("index") == std::string::npos) return true;
+  for (const program::Argument& argument : op.arguments) {
+    const auto* indices = std::get_if<program::Tensors>(&argument);
+    if (indices == nullptr) continue;
+    for (const auto& each : *indices) {
+      if (each && each->dtype != program::DType::kInt64) return false;
+    }
+  }
+  return true;
+}
+
+/// Random calls had such dtypes beside that of the first tensor.
+bool dtypes_were_tried(const Operator& op, program::DType first) {
+  bool tried = true;
+  program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
+    tried = tried && (tensor.dtype == first || tensor.dtype == program::DType::kInt64 ||
+                      tensor.dtype == program::DType::kBool);
+  });
+  return tried && indices_are_int64(op);
+}
+
 }  // namespace
+
+bool is_on_host_alone(const Operator& op, const Program& program) {
+  const Places places = places_of(op, program);
+  return places.any && !places.on_device;
+}
 
 bool without_scratch_by_source(const Operator& op, const Program& program) {
   const Places places = places_of(op, program);
-  // A call on the host alone does not know of the GPU.
-  if (places.any && !places.on_device) return true;
+  if (is_on_host_alone(op, program)) return true;
   if (names(kViews, op.name)) return !places.allocates_on_device;
   if (names(kEmpty, op.name)) return true;
   // A conjugated view is written out before most kernels (ConjugateFallback.cpp), and abs makes a
   // complex result first (UnaryOps.cpp).
   if (places.complex) return false;
   if (names(kCopiesAndFills, op.name)) return !places.on_host;
+  if (rule_of(op.name) && converts(op)) return false;
   const std::string full = full_name(op);
   // Kernels take numbers on the host as arguments.
   return !places.array_on_host &&
@@ -159,10 +220,28 @@ bool is_recorded_form(std::string_view form) {
   return names(kRecordedForms, form);
 }
 
+bool was_tried(const Operator& op,
+               const Program& program,
+               const std::vector<TriedOperator>& tried) {
+  const std::string full = full_name(op);
+  const auto found = std::lower_bound(
+      tried.begin(), tried.end(), full, [](const TriedOperator& entry, const std::string& name) {
+        return entry.name < name;
+      });
+  if (found == tried.end() || found->name != full) return false;
+  const Places places = places_of(op, program);
+  if (places.complex || places.array_on_host) return false;
+  if (places.most_elements > found->most_elements) return false;
+  const TensorRef* first = first_tensor(op);
+  return first != nullptr && lists_word(found->dtypes, program::name_of(first->dtype)) &&
+         dtypes_were_tried(op, first->dtype);
+}
+
 WithoutScratch known_without_scratch(const Operator& op, const Program& program) {
   if (without_scratch_by_source(op, program)) return WithoutScratch::kBySource;
-  return is_recorded_form(call_form(op, program)) ? WithoutScratch::kByEvidence
-                                                  : WithoutScratch::kNotKnown;
+  return was_tried(op, program, kTriedOperators) || is_recorded_form(call_form(op, program))
+             ? WithoutScratch::kByEvidence
+             : WithoutScratch::kNotKnown;
 }
 
 std::vector<std::string_view> names_without_scratch_by_source() {

@@ -3,12 +3,14 @@
 #pragma once
 // Calls without a rule that are known to ask the CUDA allocator for nothing beside their results.
 // Either LibTorch's source leaves no room for it, or calls of the same form were recorded and asked
-// for nothing. A call of neither kind is not known: nobody has looked at it.
+// for nothing, or random calls of the operator never did. A call of no such kind is not known:
+// nobody has looked at it.
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "operators/scratch/tried_operators.h"
 #include "program/program.h"
 
 namespace elixir::operators {
@@ -23,8 +25,18 @@ enum class WithoutScratch : std::uint8_t { kNotKnown, kBySource, kByEvidence };
 [[nodiscard]] bool without_scratch_by_source(const program::Operator& op,
                                              const program::Program& program);
 
+/// Whether the call has tensors, and all are on the host: it does not know of the GPU.
+[[nodiscard]] bool is_on_host_alone(const program::Operator& op, const program::Program& program);
+
 /// Whether calls of this form (call_form.h) were recorded, and asked for what was predicted.
 [[nodiscard]] bool is_recorded_form(std::string_view form);
+
+/// Whether `tried` is evidence for the call: it names the operator and the dtype of its first
+/// tensor; the other tensors are of that dtype, indices of int64, or masks; no tensor is an array
+/// on the host, or larger than what was tried.
+[[nodiscard]] bool was_tried(const program::Operator& op,
+                             const program::Program& program,
+                             const std::vector<TriedOperator>& tried);
 
 /// The forms of recorded calls, sorted. Derived from recorded runs by
 /// tests/memory/recorded/recorded_forms_test.cc, which also writes the file.

@@ -3,13 +3,14 @@
 // Source: ATen/native/Loss.cpp (losses that LibTorch composes below autograd), cuda/LossCTC.cu.
 #include <cstdint>
 
+#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
 namespace {
 
-/// log(sigmoid(input)), weighted by the positive class if there are weights; then the losses; then
-/// their reduction. Without reduction the losses are the result.
+/// log(sigmoid(input)), weighted by the positive class if there are weights; then the losses, which
+/// are one block; then their reduction. Without reduction the losses are the result.
 void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   constexpr std::int64_t kNone = 0;
   constexpr std::int64_t kMean = 1;
@@ -26,6 +27,14 @@ void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   }
   const int losses = reduces ? script.temporary(target->bytes()) : -1;
   script.outputs();
+  if (reduces) {
+    const program::TensorRef block = in_row_major_order(target->sizes, target->dtype);
+    const ReductionScratch scratch =
+        reduction_scratch(block, {}, accumulator_bytes(target->dtype), script.traits());
+    const int buffer = script.temporary(scratch.buffer_bytes);
+    script.release(script.temporary(scratch.semaphores_bytes));
+    script.release(buffer);
+  }
   script.release(losses);
   script.release(log_sigmoid);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Source: ATen/native/cuda/Reduce.cuh, ReduceMomentKernel.cu, ReduceSumProdKernel.cu, NLLLoss2d.cu.
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,20 +11,30 @@
 namespace elixir::operators {
 namespace {
 
-/// Sums and means accumulate in fp32, integers in int64, fp64 in fp64.
-std::int64_t accumulator_bytes(program::DType dtype) {
-  constexpr std::int64_t kFloatBytes = 4;
-  constexpr std::int64_t kLongBytes = 8;
-  if (!program::is_floating(dtype)) return kLongBytes;
-  return std::max(kFloatBytes, program::element_bytes(dtype));
+/// The dtype in which the kernel reads the input: the result's, except that sums of half precision
+/// in fp32 need no copy. Source: ReduceOpsUtils.h, make_reduction_from_out_ty.
+program::DType dtype_of_reduction(program::DType input, program::DType result) {
+  const bool half = input == program::DType::kFloat16 || input == program::DType::kBFloat16;
+  return half && result == program::DType::kFloat32 ? input : result;
 }
 
+/// An input of another dtype than the kernel's is copied.
 void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) {
   script.outputs();
   const auto* input = script.tensor("self");
-  if (input == nullptr) return;
+  const auto* result = first_output(script.op());
+  if (input == nullptr || result == nullptr) return;
+  if (is_complex(input->dtype) || is_complex(result->dtype)) script.modelled();  // never recorded
+  program::TensorRef read = *input;
+  if (const program::DType dtype = dtype_of_reduction(input->dtype, result->dtype);
+      dtype != input->dtype) {
+    constexpr std::size_t kImageRank = 4;  // the copy may have its channels last
+    if (!is_one_block(*input) && input->sizes.size() >= kImageRank) script.modelled();
+    read = converted(*input, dtype);
+    script.temporary(read.bytes());
+  }
   const ReductionScratch scratch =
-      reduction_scratch(*input, dimensions, accumulator_bytes(input->dtype), script.traits());
+      reduction_scratch(read, dimensions, accumulator_bytes(read.dtype), script.traits());
   script.temporary(scratch.buffer_bytes);
   script.temporary(scratch.semaphores_bytes);
 }

@@ -19,6 +19,7 @@ struct ScriptRule {
 };
 
 extern const std::vector<ScriptRule> kAttentionScripts;
+extern const std::vector<ScriptRule> kConversionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
 extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;

@@ -27,6 +27,10 @@ std::int64_t ScriptBuilder::output_bytes(std::size_t position) const {
   return program_.storages[static_cast<std::size_t>(fresh_.at(position))].bytes;
 }
 
+bool ScriptBuilder::is_on_host(const TensorRef& tensor) const {
+  return program_.storages.at(static_cast<std::size_t>(tensor.storage)).on_host;
+}
+
 bool ScriptBuilder::was_recorded() const {
   return traits_.recorded && is_recorded_form(call_form(op_, program_));
 }
@@ -84,6 +88,55 @@ bool is_contiguous(const TensorRef& tensor) {
     expected *= tensor.sizes[i];
   }
   return true;
+}
+
+TensorRef in_row_major_order(program::Ints sizes, program::DType dtype) {
+  TensorRef tensor;
+  tensor.dtype = dtype;
+  tensor.sizes = std::move(sizes);
+  tensor.strides.assign(tensor.sizes.size(), 1);
+  for (std::size_t i = tensor.sizes.size(); i-- > 1;) {
+    tensor.strides[i - 1] = tensor.strides[i] * tensor.sizes[i];
+  }
+  return tensor;
+}
+
+bool is_one_block(const TensorRef& tensor) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;  // stride, size
+  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
+    if (tensor.sizes[i] != 1) dimensions.emplace_back(tensor.strides[i], tensor.sizes[i]);
+  }
+  std::sort(dimensions.begin(), dimensions.end());
+  std::int64_t expected = 1;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+TensorRef converted(const TensorRef& tensor, program::DType dtype) {
+  if (!is_one_block(tensor)) return in_row_major_order(tensor.sizes, dtype);
+  TensorRef copy = tensor;
+  copy.dtype = dtype;
+  return copy;
+}
+
+std::int64_t accumulator_bytes(program::DType dtype) {
+  const std::int64_t bytes = program::element_bytes(dtype);
+  return program::is_floating(dtype) ? std::max(kFloatBytes, bytes) : bytes;
+}
+
+bool is_complex(program::DType dtype) {
+  return dtype == program::DType::kComplex64 || dtype == program::DType::kComplex128;
+}
+
+const TensorRef* first_output(const program::Operator& op) {
+  const TensorRef* first = nullptr;
+  program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
+    if (first == nullptr) first = &tensor;
+  });
+  return first;
 }
 
 }  // namespace elixir::operators

@@ -40,6 +40,7 @@ class ScriptBuilder {
   [[nodiscard]] const CudaTraits& traits() const { return traits_; }
   [[nodiscard]] std::size_t output_count() const { return fresh_.size(); }
   [[nodiscard]] std::int64_t output_bytes(std::size_t position) const;
+  [[nodiscard]] bool is_on_host(const program::TensorRef& tensor) const;
   /// Whether calls of this form were recorded on such a device, and asked for what was predicted.
   [[nodiscard]] bool was_recorded() const;
 
@@ -74,5 +75,16 @@ class ScriptBuilder {
 
 /// Whether the elements of a tensor are one block in row-major order.
 [[nodiscard]] bool is_contiguous(const program::TensorRef& tensor);
+/// A tensor without storage whose elements are such a block.
+[[nodiscard]] program::TensorRef in_row_major_order(program::Ints sizes, program::DType dtype);
+/// What LibTorch's `to` makes of a tensor: one block, in the tensor's order if that is one block.
+[[nodiscard]] program::TensorRef converted(const program::TensorRef& tensor, program::DType dtype);
+/// Whether the elements of a tensor are one block, in any order of dimensions.
+[[nodiscard]] bool is_one_block(const program::TensorRef& tensor);
+/// The bytes of one number in which LibTorch's kernels sum up such numbers.
+[[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
+[[nodiscard]] bool is_complex(program::DType dtype);
+/// nullptr when the call gives no tensor.
+[[nodiscard]] const program::TensorRef* first_output(const program::Operator& op);
 
 }  // namespace elixir::operators

@@ -250,7 +250,10 @@ TEST(CallScript, CtcLossCopiesLengthsAndMakesItsTableFirst) {
 TEST(CallScript, EfficientAttentionBackwardDependsOnThePrecision) {
   const auto backward = [](DType dtype) {
     Call call("aten::_scaled_dot_product_efficient_attention_backward");
-    for (int i = 0; i < 4; ++i) call.tensor_argument(tensor({4, 12, 512, 64}, dtype));
+    TensorRef gradient = tensor({4, 12, 512, 64}, dtype);
+    gradient.strides = {512 * 12 * 64, 64, 12 * 64, 1};
+    call.tensor_argument(gradient);
+    for (int i = 0; i < 3; ++i) call.tensor_argument(tensor({4, 12, 512, 64}, dtype));
     return call.output(tensor({4, 12, 512, 64}, dtype)).script();
   };
   EXPECT_EQ(backward(DType::kFloat32),

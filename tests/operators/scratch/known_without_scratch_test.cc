@@ -205,5 +205,77 @@ TEST(CallForm, NamesWhatDecides) {
             "true) -> float32");
 }
 
+TEST(TriedOperators, AreSortedAndSayWhere) {
+  EXPECT_TRUE(std::is_sorted(
+      kTriedOperators.begin(),
+      kTriedOperators.end(),
+      [](const TriedOperator& a, const TriedOperator& b) { return a.name < b.name; }));
+  EXPECT_EQ(kTriedOn.empty(), kTriedOperators.empty());
+}
+
+/// Evidence is for the operator with its overload, and for the dtypes that were tried.
+TEST(TriedOperators, AreEvidenceForCallsLikeThoseThatWereTried) {
+  const std::vector<TriedOperator> tried = {{"aten::roll", 250, 1024, "bfloat16 float32"},
+                                            {"aten::where.self", 250, 1024, "int64"}};
+  const auto is_tried = [&](const Call& call) {
+    const Program program = call.program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4, 4}))));
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4, 4}, DType::kBFloat16))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4, 4}, DType::kFloat16))));
+  EXPECT_FALSE(is_tried(unary("aten::rol", tensor({4, 4}))));
+  EXPECT_FALSE(is_tried(unary("aten::where", tensor({4}, DType::kInt64))));
+  EXPECT_TRUE(is_tried(unary("aten::where", tensor({4}, DType::kInt64), "self")));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4}, DType::kInt64))));
+}
+
+TEST(TriedOperators, AreNoEvidenceForWhatWasNotTried) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 24;
+  const std::vector<TriedOperator> tried = {{"aten::roll", 250, kMany, "complex64 float32"}};
+  const auto is_tried = [&](const Call& call) {
+    const Program program = call.program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({kMany}))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({kMany + 1}))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4}, DType::kComplex64))));
+  EXPECT_FALSE(is_tried(unary("aten::roll", tensor({4})).on_host_argument(tensor({4}))));
+  EXPECT_TRUE(is_tried(unary("aten::roll", tensor({4})).on_host_argument(tensor({}))));
+  EXPECT_FALSE(is_tried(Call("aten::roll").output(tensor({4}))));
+}
+
+/// Masks are turned into positions, and indices of int32 converted. Tensors of other dtypes than
+/// the first one's may be converted, too.
+TEST(TriedOperators, AreNoEvidenceForOtherDtypesBesideTheFirst) {
+  const std::vector<TriedOperator> tried = {{"aten::index.Tensor", 250, 1024, "bool float32"},
+                                            {"aten::masked_fill.Tensor", 250, 1024, "float32"}};
+  const auto index = [&](DType self, DType dtype) {
+    TensorRef indices = tensor({4}, dtype);
+    indices.storage = 0;
+    const Program program = Call("aten::index", "Tensor")
+                                .tensor_argument(tensor({4}, self))
+                                .argument(program::Tensors{std::nullopt, indices})
+                                .output(tensor({4}, self))
+                                .program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  EXPECT_TRUE(index(DType::kFloat32, DType::kInt64));
+  EXPECT_FALSE(index(DType::kFloat32, DType::kBool));
+  EXPECT_FALSE(index(DType::kBool, DType::kBool));
+  EXPECT_FALSE(index(DType::kFloat32, DType::kInt32));
+  const auto masked_fill = [&](DType value) {
+    const Program program = Call("aten::masked_fill", "Tensor")
+                                .tensor_argument(tensor({4}))
+                                .tensor_argument(tensor({4}, DType::kBool))
+                                .tensor_argument(tensor({}, value))
+                                .output(tensor({4}))
+                                .program();
+    return was_tried(program.operators.at(0), program, tried);
+  };
+  EXPECT_TRUE(masked_fill(DType::kFloat32));
+  EXPECT_FALSE(masked_fill(DType::kFloat64));
+}
+
 }  // namespace
 }  // namespace elixir::operators
