@@ -84,7 +84,7 @@ class Meeting {
       // The store's own errors have long texts with backtraces.
       std::string text = error.what();
       text = text.substr(0, text.find('\n'));
-      Error failure = cannot(fmt::format("the ranks' store at {} failed: {}", master(), text));
+      Error failure = cannot(fmt::format("{} at {} failed: {}", store(), master(), text));
       tell(failure);
       throw failure;
     }
@@ -95,8 +95,8 @@ class Meeting {
     return needs_store_ && std::chrono::steady_clock::now() > deadline_ + 2 * kForReaders;
   }
   [[nodiscard]] Error no_answer() const {
-    return cannot(fmt::format("what listens at {} does not answer as the ranks' store", master()))
-        .help("end what uses that port, or choose another MASTER_PORT for all ranks");
+    return cannot(fmt::format("what listens at {} does not answer as {}", master(), store()))
+        .help("if something else uses that port, end it or choose another MASTER_PORT for all ranks");
   }
 
  private:
@@ -116,6 +116,10 @@ class Meeting {
 
   [[nodiscard]] std::string master() const {
     return fmt::format("{}:{}", started_.master_host, started_.master_port);
+  }
+  /// By who has it: if that one has ended or stopped, all that can be seen is its store.
+  [[nodiscard]] std::string store() const {
+    return started_.store_is_there ? "the launcher's store" : "the store of rank 0";
   }
   [[nodiscard]] std::string self() const {
     return fmt::format("rank {} of {} on {}", started_.rank, started_.world, host_name());
