@@ -96,7 +96,8 @@ class Meeting {
   }
   [[nodiscard]] Error no_answer() const {
     return cannot(fmt::format("what listens at {} does not answer as {}", master(), store()))
-        .help("if something else uses that port, end it or choose another MASTER_PORT for all ranks");
+        .help(
+            "if something else uses that port, end it or choose another MASTER_PORT for all ranks");
   }
 
  private:
