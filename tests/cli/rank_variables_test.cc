@@ -11,11 +11,16 @@
 namespace elixir::tools {
 namespace {
 
-std::optional<runtime::StartedRank> started(const std::map<std::string, std::string>& set) {
-  return started_rank([&set](const std::string& name) -> const char* {
+/// `set` must outlive them.
+Variables variables_of(const std::map<std::string, std::string>& set) {
+  return [&set](const std::string& name) -> const char* {
     const auto found = set.find(name);
     return found == set.end() ? nullptr : found->second.c_str();
-  });
+  };
+}
+
+std::optional<runtime::StartedRank> started(const std::map<std::string, std::string>& set) {
+  return started_rank(variables_of(set));
 }
 
 std::map<std::string, std::string> of_torchrun() {
@@ -57,11 +62,7 @@ TEST(RankVariables, TorchrunStartsRanks) {
 
 TEST(RankVariables, TorchrunLeavesOneThreadWhereNobodyChose) {
   const auto too_few = [](const std::map<std::string, std::string>& set, int cores) {
-    const auto variable = [&set](const std::string& name) -> const char* {
-      const auto found = set.find(name);
-      return found == set.end() ? nullptr : found->second.c_str();
-    };
-    return has_too_few_threads(variable, cores);
+    return has_too_few_threads(variables_of(set), cores);
   };
   EXPECT_TRUE(too_few({{"TORCHELASTIC_RUN_ID", "none"}, {"OMP_NUM_THREADS", "1"}}, 16));
   EXPECT_FALSE(too_few({{"TORCHELASTIC_RUN_ID", "none"}, {"OMP_NUM_THREADS", "1"}}, 1));

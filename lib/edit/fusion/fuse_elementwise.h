@@ -4,7 +4,7 @@
 // The edit that fuses norms and elementwise operators. Each group (edit/fusion/fusion_groups.h) becomes one
 // operator, which reads its inputs once and writes its results once; what is between is in
 // registers, in fp32. So results are rounded less often than eager's and differ in the last bits:
-// this is the arithmetic `fused`.
+// this is the arithmetic `fused-elementwise`.
 
 #include "program/program.h"
 

@@ -253,7 +253,8 @@ std::vector<CallScript> call_scripts(const Program& program,
                           program,
                           traits);
     const bool library = is_library_call(op);
-    const auto rule = is_on_host_alone(op, program) ? rules().end() : rules().find(op.name);
+    auto rule = rules().find(op.name);
+    if (rule != rules().end() && is_on_host_alone(op, program)) rule = rules().end();
     const bool measured = library && write_recorded(table, builder);
     process.before(op, builder);
     if (library && !measured) {

@@ -143,6 +143,8 @@ struct Places {
   bool allocates_on_device = false;
   bool complex = false;            ///< any of a complex dtype
   std::int64_t most_elements = 0;  ///< of the largest one
+
+  [[nodiscard]] bool on_host_alone() const { return any && !on_device; }
 };
 
 Places places_of(const Operator& op, const Program& program) {
@@ -196,13 +198,12 @@ bool dtypes_were_tried(const Operator& op, program::DType first) {
 }  // namespace
 
 bool is_on_host_alone(const Operator& op, const Program& program) {
-  const Places places = places_of(op, program);
-  return places.any && !places.on_device;
+  return places_of(op, program).on_host_alone();
 }
 
 bool without_scratch_by_source(const Operator& op, const Program& program) {
   const Places places = places_of(op, program);
-  if (is_on_host_alone(op, program)) return true;
+  if (places.on_host_alone()) return true;
   if (names(kViews, op.name)) return !places.allocates_on_device;
   if (names(kEmpty, op.name)) return true;
   // A conjugated view is written out before most kernels (ConjugateFallback.cpp), and abs makes a

@@ -329,12 +329,13 @@ class SourceWriter {
     }
   }
 
+  /// What reads and writes of a chunk begin with: `data, at + column, left, aligned`.
+  static std::string place(std::size_t t) {
+    return fmt::format("a.data{0}, at{0} + column, left, (a.aligned >> {0}) & 1", t);
+  }
   /// `load_{b}(data, at + column, left, aligned`, as for `store_`.
   [[nodiscard]] std::string access(const char* what, std::size_t t) const {
-    return fmt::format("{0}_{1}(a.data{2}, at{2} + column, left, (a.aligned >> {2}) & 1",
-                       what,
-                       letter_of(tensor(t).dtype),
-                       t);
+    return fmt::format("{}_{}({}", what, letter_of(tensor(t).dtype), place(t));
   }
 
   /// The chunk at `column`, of which the row has `left` columns.
@@ -455,7 +456,7 @@ class SourceWriter {
     for (std::size_t t = 0; t < in_registers_.size(); ++t) {
       if (!in_registers_[t]) continue;
       if (is_16_bits(t)) {
-        line("kept{0}[k] = read_16(a.data{0}, at{0} + column, left, (a.aligned >> {0}) & 1);", t);
+        line("kept{}[k] = read_16({});", t, place(t));
       } else {
         line("{}, kept{}[k]);", access("load", t), t);
       }

@@ -23,8 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
     "every rank reads and writes checkpoints: put the run directory where all hosts have it, at "
-    "the "
-    "same path";
+    "the same path";
 
 /// On rank 0: every other one has written its file here.
 void check_seen(const std::string& directory,
