@@ -76,8 +76,7 @@ if [ -z "$hardware" ]; then
   step "Hardware: what this machine can do"
   hardware=hardware-$device.json
   if [ ! -f "$hardware" ]; then
-    elixir-bench --quick --device "$device" --operators float32.profile.json -o "$hardware"
-    elixir-bench --only operators --device "$device" --operators bfloat16.profile.json --into "$hardware"
+    elixir-bench --quick --device "$device" --operators float32.profile.json --operators bfloat16.profile.json -o "$hardware"
   fi
 fi
 

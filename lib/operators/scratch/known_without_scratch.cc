@@ -71,7 +71,7 @@ constexpr std::array<std::string_view, 6> kEmpty = {"aten::empty",
 /// Elementwise operators that LibTorch writes with those of kElementwise: a number becomes a tensor
 /// on the host (ATen/native/BinaryOps.cpp), relu clamps (Activation.cpp). And kernels of one
 /// TensorIterator that are not structured (UnaryOps.cpp, Fill.cpp).
-constexpr std::array<std::string_view, 17> kWrittenWithElementwise = {"aten::abs",
+constexpr std::array<std::string_view, 16> kWrittenWithElementwise = {"aten::abs",
                                                                       "aten::abs_",
                                                                       "aten::add.Scalar",
                                                                       "aten::add_.Scalar",
@@ -84,7 +84,6 @@ constexpr std::array<std::string_view, 17> kWrittenWithElementwise = {"aten::abs
                                                                       "aten::mul_.Scalar",
                                                                       "aten::relu",
                                                                       "aten::relu_",
-                                                                      "aten::square",
                                                                       "aten::sub.Scalar",
                                                                       "aten::sub_.Scalar",
                                                                       "aten::zero_"};
