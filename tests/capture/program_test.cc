@@ -259,6 +259,22 @@ TEST(CapturedProgram, ReadsNoValues) {
 }
 
 /// LibTorch fills the tensor of lengths without the dispatcher. The program has a constant instead.
+/// A trace keeps them as tensors; on no target may they be taken for data of the step.
+TEST(CapturedProgram, ValuesOfSizesAreComputed) {
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    const Options options =
+        options_of({"shape-values", "float32"}, *program::Target::parse(target));
+    const Program program = capture_model("shape-values", options).program;
+    bool found = false;
+    for (const program::Operator& op : program.operators) {
+      program::for_each_tensor(op.arguments, [&](const program::TensorRef& tensor) {
+        found |= tensor.sizes == std::vector<std::int64_t>{6, 3};
+      });
+    }
+    EXPECT_TRUE(found) << target;
+  }
+}
+
 TEST(CapturedProgram, CtcLossDividesByAConstant) {
   const Captured captured = capture_model("value-dependent", for_cpu());
   const bool found =

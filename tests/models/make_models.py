@@ -188,6 +188,22 @@ def branching():
     return torch.jit.script(Branching()), (torch.randn(BATCH, 8),)
 
 
+class ShapeValues(nn.Module):
+    """What a trace keeps of sizes: tensors with one number, which decide how often something is repeated or sliced."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        hidden = self.linear(x).repeat_interleave(x.size(1) // 4, dim=0)
+        return hidden[:, : int(torch.min(torch.tensor(x.shape)))].sum()
+
+
+def shape_values():
+    return ShapeValues(), (torch.randn(3, 8),)
+
+
 class NoLoss(nn.Module):
     def __init__(self):
         super().__init__()
@@ -257,6 +273,7 @@ MODELS = {
     "lstm": lstm,
     "control-flow": control_flow,
     "branching": branching,
+    "shape-values": shape_values,
     "no-loss": no_loss,
     "frozen": frozen,
     "missing-kernels": missing_kernels,
@@ -265,7 +282,7 @@ MODELS = {
     **network_models.MODELS,
 }
 # Models whose only purpose is one message or one property.
-FLOAT32_ONLY = {"branching", "no-loss", "frozen", "missing-kernels"}
+FLOAT32_ONLY = {"branching", "shape-values", "no-loss", "frozen", "missing-kernels"}
 DTYPES = ["float32", "bfloat16", "float16"]
 
 

@@ -123,6 +123,8 @@ void run_on_meta(Session& session,
       name_device(arguments, c10::kCPU);
       put_back(arguments, *stack);
     }
+    // What the kernel allocates for itself must have data, too.
+    const OutsideCapture outside;
     op.redispatchBoxed(after(keys, kRecordKey), stack);
     return;
   }

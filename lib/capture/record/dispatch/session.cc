@@ -55,6 +55,10 @@ void Session::refuse_data_dependent(const std::string& op) {
   info.help.emplace_back(
       "a program is exact for shapes alone; compute the value outside the model, or replace it by "
       "a constant");
+  if (position_.place().find("experts") != std::string::npos) {
+    info.help.emplace_back(
+        "experts of transformers need not look: export with experts_implementation=\"batched_mm\"");
+  }
   for (const MissingKernel& kernel : findings_.missing()) {
     info.notes.push_back("until there, no kernel for " + kernel.op + " in " + kernel.place);
   }
