@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""A training step of PyTorch without Elixir, to compare with: every decoder block checkpointed, bf16 parameters, fp32 masters
-and moments, AdamW, clipping 1.0, everything on one GPU. Prints one line of JSON for each batch, and stops at the first that
-runs out of memory.
+"""A training step of PyTorch without Elixir, to compare with: every decoder block checkpointed, bf16 parameters, fp32
+masters and moments, AdamW, clipping 1.0, everything on one GPU. Prints one line of JSON for each batch, and stops at
+the first that runs out of memory.
 
   benchmarks/torch_step.py llama-8b --batches 2,4,8 --sequence 1024 --memory-gib 130
 
@@ -31,7 +31,8 @@ def exporter():
 
 def build(name):
     settings = dict(exporter().MODELS[name])
-    config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings, use_cache=False, attn_implementation="sdpa")
+    settings |= {"use_cache": False, "attn_implementation": "sdpa"}
+    config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("cuda"):
         model = transformers.AutoModelForCausalLM.from_config(config)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""A run on two GPUs whose ranks are killed or stopped at random times: the others name the rank within its time and end with
-exit code 4, and the run goes on with the bits of one that nothing happened to, on two GPUs and on one. $ELIXIR_HURTS: so many
-times (5)."""
+"""A run on two GPUs whose ranks are killed or stopped at random times: the others name the rank within its time and end
+with exit code 4, and the run goes on with the bits of one that nothing happened to, on two GPUs and on one.
+$ELIXIR_HURTS: so many times (5)."""
 import os
 import pathlib
 import random
@@ -48,8 +48,8 @@ class HurtRanks(unittest.TestCase):
         cls.model = pathlib.Path(os.environ["ELIXIR_TEST_MODELS"]) / "gpt2-no-dropout-bf16.pt"
         texts = sorted(pathlib.Path(sysconfig.get_path("stdlib")).glob("*.py"))[:40]
         (cls.directory / "text.txt").write_bytes(b"\n".join(text.read_bytes() for text in texts))
-        cls.tool("ELIXIR_PROFILE", cls.model, "--target", f"cuda:sm_{found[0].replace('.', '')}", "--mode", "train", "-o",
-                 "profile.json")
+        target = f"cuda:sm_{found[0].replace('.', '')}"
+        cls.tool("ELIXIR_PROFILE", cls.model, "--target", target, "--mode", "train", "-o", "profile.json")
         search = ["--profile", "profile.json", "--hardware", "h200-x2", "--host-memory", "8GiB", "--gpu-memory", "8GiB"]
         cls.tool("ELIXIR_SEARCH", *search, "--gpus", 2, "-o", "two.json")
         cls.tool("ELIXIR_SEARCH", *search, "--accumulation-steps", 2, "-o", "one.json")
@@ -82,8 +82,8 @@ class HurtRanks(unittest.TestCase):
             self.addCleanup(said.close)
             process = subprocess.Popen(
                 [os.environ["ELIXIR_TRAIN"], *map(str, self.flags("two.json", name))], cwd=self.directory,
-                env=self.environment(RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=2, MASTER_ADDR="localhost",
-                                     MASTER_PORT=port, ELIXIR_CONNECT_SECONDS="10"),
+                env=self.environment(RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=2,
+                                     MASTER_ADDR="localhost", MASTER_PORT=port, ELIXIR_CONNECT_SECONDS="10"),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
             process.said = said
             self.addCleanup(process.wait)
