@@ -199,6 +199,23 @@ TEST_F(Signs, OneThatCannotEndByItselfIsEndedWhenOthersHaveGivenItUp) {
             0U);
 }
 
+/// As where a GPU waits for a rank that is gone, and NCCL with it.
+TEST_F(Signs, OneThatCannotEndByItselfIsEndedWhenItHasGivenUpAnother) {
+  for (int rank = 0; rank < kWorld; ++rank) start(rank);
+  std::promise<std::string> overdue;
+  beats[0]->when_overdue([&](const std::string& loss) { overdue.set_value(loss); },
+                         milliseconds(200));
+  std::future<std::string> loss = overdue.get_future();
+  beats[1].reset();
+  const std::string lost = await_lost(0);
+  EXPECT_EQ(lost.find("rank 0 lost rank 1 of 3: it has ended"), 0U) << lost;
+  EXPECT_EQ(loss.wait_for(milliseconds(500)), std::future_status::timeout)
+      << "nothing waits for it";
+  beats[0]->tell_loss();
+  ASSERT_EQ(loss.wait_for(milliseconds(3000)), std::future_status::ready);
+  EXPECT_EQ(loss.get().find("rank 0 lost rank 1 of 3: it has ended"), 0U);
+}
+
 TEST_F(Signs, WhatARankSaysBeforeItFailsIsTold) {
   for (int rank = 0; rank < kWorld; ++rank) start(rank);
   beats[2]->say_failure("EX0701: no memory");

@@ -28,6 +28,8 @@ class Communicator {
   /// Which rank is gone, as far as it is known without an exchange; nullopt: none. Any thread may
   /// ask.
   [[nodiscard]] virtual std::optional<std::string> lost() const { return std::nullopt; }
+  /// Something waits for that rank: the others are told, and this process has a limited time to end.
+  virtual void tell_loss() const {}
 };
 
 /// Two ways between the same ranks. `steps` is for tasks of the collective stream, `control` for

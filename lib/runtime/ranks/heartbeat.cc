@@ -92,9 +92,11 @@ void Heartbeat::check_overdue() {
   std::string loss;
   {
     const std::scoped_lock lock(mutex_);
-    if (!when_overdue_ || !told_ || Clock::now() - told_at_ < overdue_patience_) return;
+    const std::optional<Loss>& said = told_ ? told_ : tells_;
+    const Clock::time_point said_at = told_ ? told_at_ : tells_at_;
+    if (!when_overdue_ || !said || Clock::now() - said_at < overdue_patience_) return;
     action = std::exchange(when_overdue_, nullptr);
-    loss = text_of_loss(*told_);
+    loss = text_of_loss(*said);
   }
   action(loss);
 }
@@ -220,6 +222,13 @@ std::optional<std::string> Heartbeat::hangs() const {
   return loss ? std::optional(tell(*loss)) : std::nullopt;
 }
 
+void Heartbeat::tell_loss() const {
+  const std::scoped_lock lock(mutex_);
+  if (const std::optional<Loss> loss = first_loss(true)) {
+    static_cast<void>(tell(*loss));
+  }
+}
+
 std::string Heartbeat::loss_of(int peer, const std::string& why) const {
   const Clock::time_point until = Clock::now() + kForWords;
   const auto is_explained = [&] {
@@ -239,6 +248,7 @@ std::string Heartbeat::loss_of(int peer, const std::string& why) const {
 std::string Heartbeat::tell(const Loss& loss) const {
   if (!tells_) {
     tells_ = loss;
+    tells_at_ = Clock::now();
     const std::int32_t rank = loss.rank;
     std::string message(reinterpret_cast<const char*>(&rank), sizeof rank);
     message += loss.why;

@@ -36,11 +36,14 @@ class Heartbeat {
   [[nodiscard]] std::optional<std::string> lost() const;
   /// As lost(), but not one that has only ended: whoever needs it sees that by its connection.
   [[nodiscard]] std::optional<std::string> hangs() const;
+  /// Something waits for the rank that lost() names: the others are told.
+  void tell_loss() const;
   /// The connection to `peer` has failed, because of `why`. Waits a moment for what other ranks say of
   /// it, tells them, and says which rank is lost and why.
   [[nodiscard]] std::string loss_of(int peer, const std::string& why) const;
-  /// Calls `action` once, from a thread of its own, when others have said that a rank is lost and this
-  /// process still lives after `patience`: then it cannot end by itself, and may be the one that hangs.
+  /// Calls `action` once, from a thread of its own, when others or this one have said that a rank is
+  /// lost and this process still lives after `patience`: then it cannot end by itself, and may be the
+  /// one that hangs.
   void when_overdue(std::function<void(const std::string& loss)> action,
                     std::chrono::milliseconds patience);
   /// Lets the other ranks know why this one will end.
@@ -81,6 +84,7 @@ class Heartbeat {
   std::function<void(const std::string& loss)> when_overdue_;
   std::chrono::milliseconds overdue_patience_{0};
   Clock::time_point told_at_;
+  mutable Clock::time_point tells_at_;
   std::optional<Loss> told_;           ///< by another rank
   mutable std::optional<Loss> tells_;  ///< what this rank has told
   std::atomic<bool> ends_{false};

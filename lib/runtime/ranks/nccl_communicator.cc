@@ -251,6 +251,8 @@ class NcclCommunicator final : public DeviceCommunicator {
     while (!ends_) {
       std::this_thread::sleep_for(kBetweenLooks);
       if (const auto lost = host_.lost(); lost && is_pending()) {
+        // NCCL may never come back from being aborted.
+        host_.tell_loss();
         {
           const std::scoped_lock lock(mutex_);
           lost_ = *lost;

@@ -90,6 +90,9 @@ class SocketCommunicator final : public Communicator {
   [[nodiscard]] std::optional<std::string> lost() const override {
     return heartbeat_ == nullptr ? std::nullopt : heartbeat_->lost();
   }
+  void tell_loss() const override {
+    if (heartbeat_ != nullptr) heartbeat_->tell_loss();
+  }
 
  private:
   static char* part(void* all, int rank, std::int64_t bytes) {
