@@ -11,26 +11,17 @@ MODEL is a configuration of examples/export_hf.py. AdamW takes one parameter at 
 exist for one parameter only: with all at once, 8 G parameters would need 30 GiB more.
 """
 import argparse
-import importlib.util
 import json
-import pathlib
 import time
 
 import torch
 import transformers
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-
-
-def exporter():
-    spec = importlib.util.spec_from_file_location("export_hf", ROOT / "examples/export_hf.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from gradient_errors import load_exporter
 
 
 def build(name):
-    settings = dict(exporter().MODELS[name])
+    settings = dict(load_exporter().MODELS[name])
     settings |= {"use_cache": False, "attn_implementation": "sdpa"}
     config = transformers.AutoConfig.for_model(settings.pop("model_type"), **settings)
     torch.set_default_dtype(torch.bfloat16)

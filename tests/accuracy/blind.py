@@ -12,7 +12,6 @@ of transformers, with random batches and sizes of images, in fp32 or bf16. A fam
 again. What is predicted once is not predicted again: later rules are judged by another seed.
 """
 import argparse
-import importlib.util
 import json
 import pathlib
 import random
@@ -30,13 +29,6 @@ NOT_CONVOLUTIONAL = ("vit", "former", "swin", "beit", "eva", "deit", "cait", "tr
                      "naflex", "sam", "tnt", "volo", "pit", "twins", "nest", "coat")
 PARAMETERS = 120_000_000  # at most
 GIB = 24  # predicted, at most
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Drawn:
@@ -112,7 +104,10 @@ def predict(tools, path):
 def draw(arguments):
     import torch
 
-    zoo, exporter = load("tests/accuracy/zoo.py"), load("examples/export_hf.py")
+    import zoo
+    from export_models import load_exporter
+
+    exporter = load_exporter()
     chosen = random.Random(arguments.seed)
     torch.manual_seed(arguments.seed)
     arguments.models.mkdir(parents=True, exist_ok=True)

@@ -258,7 +258,6 @@ TEST(CapturedProgram, ReadsNoValues) {
   EXPECT_EQ(calls_of(program, "aten::scatter_"), 1);
 }
 
-/// LibTorch fills the tensor of lengths without the dispatcher. The program has a constant instead.
 /// A trace keeps them as tensors; on no target may they be taken for data of the step.
 TEST(CapturedProgram, ValuesOfSizesAreComputed) {
   for (const char* target : {"cpu", "cuda:sm_90"}) {
@@ -275,6 +274,7 @@ TEST(CapturedProgram, ValuesOfSizesAreComputed) {
   }
 }
 
+/// LibTorch fills the tensor of lengths without the dispatcher. The program has a constant instead.
 TEST(CapturedProgram, CtcLossDividesByAConstant) {
   const Captured captured = capture_model("value-dependent", for_cpu());
   const bool found =

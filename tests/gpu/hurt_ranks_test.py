@@ -2,7 +2,7 @@
 # Copyright 2026 The Elixir authors
 """A run on two GPUs whose ranks are killed or stopped at random times: the others name the rank within its time and end
 with exit code 4, and the run goes on with the bits of one that nothing happened to, on two GPUs and on one.
-$ELIXIR_HURTS: so many times (5)."""
+$ELIXIR_HURTS: so many times (5). Uses nothing of tests/cli: a GPU machine may lack jsonschema."""
 import os
 import pathlib
 import random
@@ -92,7 +92,7 @@ class HurtRanks(unittest.TestCase):
         return ranks
 
     def hurt_run(self, name, how, victim, after_s):
-        """The exit code of the rank that nothing was done to."""
+        """The rank that nothing was done to ends by itself and names the other, unless it was done before."""
         ranks = self.start_ranks(name)
         time.sleep(after_s)
         ranks[victim].send_signal(how)

@@ -2,7 +2,8 @@
 // Copyright 2026 The Elixir authors
 // Elementwise operators with a number that convert their input before the kernel runs, because the
 // number decides the dtype of the result. Source: the structured `clamp`, `clamp_max`, `clamp_min`
-// (ATen/native/TensorCompare.cpp) and `pow` (Pow.cpp), which `square` calls (UnaryOps.cpp). In place they refuse such inputs.
+// (ATen/native/TensorCompare.cpp) and `pow` (Pow.cpp), which `square` calls (UnaryOps.cpp). In
+// place they refuse such inputs.
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {

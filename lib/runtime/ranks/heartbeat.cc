@@ -224,7 +224,7 @@ std::optional<std::string> Heartbeat::hangs() const {
 
 void Heartbeat::tell_loss() const {
   const std::scoped_lock lock(mutex_);
-  if (const std::optional<Loss> loss = first_loss(true)) {
+  if (const std::optional<Loss> loss = first_loss(/*ended_counts=*/true)) {
     static_cast<void>(tell(*loss));
   }
 }
