@@ -20,6 +20,7 @@ MAY_USE = {
     "operators": PROGRAM,
     "edit": OPERATORS,
     "memory": OPERATORS,
+    "cudnn": OPERATORS,
     "hardware": OPERATORS,
     "plan": PROGRAM,
     "schedule": SCHEDULE,

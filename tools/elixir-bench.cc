@@ -16,11 +16,13 @@
 #include "measure/machine/core_watch.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/document.h"
 #include "replay/replay_call.h"
 #include "schedule/edited_program.h"
 #include "tools/bench/list.h"
 #include "tools/bench/summary.h"
+#include "tools/common/ask_cudnn.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {
@@ -62,6 +64,27 @@ Destination prepare_destination(const Options& options, Context& context) {
     return {*options.into, true};
   }
   return {context.prepare_output("hardware.json"), false};
+}
+
+/// Adds what cuDNN on this machine's GPU says about the convolutions of the programs.
+void ask_for_workspaces(const std::vector<program::Profile>& profiles,
+                        hardware::HardwareProfile& hardware,
+                        Context& context) {
+  if (hardware.device_kind != program::DeviceKind::kCuda) return;
+  for (const program::Profile& profile : profiles) {
+    const CudnnAnswers asked =
+        ask_cudnn(profile.program,
+                  operators::shipped_workspace_table(profile.program.target.sm),
+                  AskAbout::kGpuHere);
+    if (!asked.failure.empty()) {
+      context.warn("cuDNN was not asked for the workspaces of convolutions: " + asked.failure);
+      return;
+    }
+    if (asked.answers == nullptr) continue;
+    hardware.workspaces = hardware.workspaces
+                              ? program::merged(*hardware.workspaces, *asked.answers)
+                              : *asked.answers;
+  }
 }
 
 Answer work(const Options& options, Context& context) {
@@ -121,6 +144,7 @@ Answer work(const Options& options, Context& context) {
   if (options.samples) {
     write_file(*options.samples, measure::json_lines(outcome.samples), overwrite);
   }
+  ask_for_workspaces(profiles, outcome.profile, context);
   outcome.profile.meta = make_meta("elixir-bench", context.argv());
   const Json document = to_json(outcome.profile);
   if (destination.in_place) {

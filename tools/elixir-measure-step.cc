@@ -14,6 +14,7 @@
 #include "operators/scratch/workspace_table.h"
 #include "program/lifetimes.h"
 #include "runtime/step_memory.h"
+#include "tools/common/ask_cudnn.h"
 #include "tools/common/run_tool.h"
 #include "tools/profile/options.h"
 
@@ -28,16 +29,15 @@ struct Prediction {
   std::optional<std::int64_t> overhead_bytes;
 };
 
-Prediction predict(const program::Program& program, const ProfileOptions& options, bool replayed) {
+Prediction predict(const program::Program& program,
+                   const operators::WorkspaceTable& table,
+                   const ProfileOptions& options,
+                   bool replayed) {
   operators::CudaTraits traits = operators::cuda_traits(program.target);
   traits.backward_has_thread = !replayed;
   Prediction prediction;
   prediction.events = memory::training_events(
-      program,
-      options.optimizer,
-      operators::call_scripts(
-          program, traits, operators::shipped_workspace_table(program.target.sm)),
-      kSteps);
+      program, options.optimizer, operators::call_scripts(program, traits, table), kSteps);
   prediction.memory = memory::simulate_training(
       prediction.events, allocator_config(options), memory::unlimited_device());
   prediction.overhead_bytes = traits.process_overhead_bytes();
@@ -67,10 +67,15 @@ Answer work(const ProfileOptions& options, const std::string& how, Context& cont
   if (!options.batches.empty()) wanted.batch = options.batches.front();
   const capture::Model model = capture::Model::load(options.model);
   capture::Captured captured = capture::capture(model, wanted);
+  const operators::WorkspaceTable table =
+      operators::shipped_workspace_table(captured.program.target.sm);
+  if (options.cudnn == "auto") {
+    captured.program.workspaces = ask_cudnn(captured.program, table, AskAbout::kGpuHere).answers;
+  }
   const bool replayed = how == "replay";
   const program::Program program =
       replayed ? program::with_replay_lifetimes(captured.program) : captured.program;
-  const Prediction prediction = predict(program, options, replayed);
+  const Prediction prediction = predict(program, table, options, replayed);
   const runtime::MeasuredMemory measured =
       replayed ? runtime::measure_replay(captured, options.optimizer, kSteps)
                : runtime::measure_autograd(model, wanted, program, options.optimizer, kSteps);

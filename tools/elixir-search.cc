@@ -16,6 +16,7 @@
 #include "hardware/hardware_profile.h"
 #include "program/document.h"
 #include "program/loss_scale.h"
+#include "program/workspace_answers.h"
 #include "report/screen/search_screen.h"
 #include "search/least_gpus.h"
 #include "search/search.h"
@@ -178,6 +179,14 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const bool several = options.gpu_memory.size() > 1;
   Documents documents{elixir::program::load_profile(options.profile),
                       elixir::hardware::load_hardware(options.hardware)};
+  if (documents.hardware.workspaces) {
+    // What a GPU said is better than what was said of its description.
+    std::shared_ptr<const elixir::program::WorkspaceAnswers>& known =
+        documents.profile.program.workspaces;
+    known = std::make_shared<const elixir::program::WorkspaceAnswers>(
+        known == nullptr ? *documents.hardware.workspaces
+                         : elixir::program::merged(*known, *documents.hardware.workspaces));
+  }
   // Checked before the output, so that an invalid profile is reported first.
   const std::string output = several ? "" : context.prepare_output("plan.json");
   // Do not make a plan that no trainer accepts.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Prints where the torch wheel of this Python lies: torch directory, runtime library path, CUDA and NCCL wheels.
+"""Prints where the torch wheel of this Python lies: torch directory, runtime library path, CUDA, NCCL and cuDNN wheels.
 
 Imports nothing of torch itself, so that configuring stays fast.
 """
@@ -34,3 +34,4 @@ print(torch_dir)
 print(":".join(paths))
 print(wheel("cu13"))
 print(wheel("nccl"))
+print(wheel("cudnn"))

@@ -61,6 +61,7 @@ program::Target target_of(const HardwareProfile& profile) {
 std::string fingerprint(const HardwareProfile& profile) {
   Json document = to_json(profile);
   document.erase("meta");
+  document.erase("workspaces");  // memory, not time
   erase_absent(document["machine"], "topology");
   erase_absent(document["machine"], "instruction_set");
   for (const char* key : {"curves", "peers", "pinned_allocation"}) {

@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/name_table.h"
 #include "program/program.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::hardware {
 
@@ -224,8 +225,9 @@ struct HardwareProfile {
   std::vector<Collective> collectives;
   std::optional<Disk> disk;
   std::vector<Contention> contention;
-  std::vector<OperatorTime> operators;         ///< sorted by key
-  std::map<std::string, std::string> waived;   ///< measurement -> reason
+  std::vector<OperatorTime> operators;                  ///< sorted by key
+  std::optional<program::WorkspaceAnswers> workspaces;  ///< of convolutions, as cuDNN said here
+  std::map<std::string, std::string> waived;            ///< measurement -> reason
   std::map<std::string, std::string> noticed;  ///< measurement -> what makes it less certain
   Json meta;
 };
@@ -236,7 +238,7 @@ struct HardwareProfile {
 /// The target that programs for this machine are captured for. A CPU's instruction set may be
 /// unknown.
 [[nodiscard]] program::Target target_of(const HardwareProfile& profile);
-/// SHA-256 over everything except `meta`. Newer parts do not count while they are empty, so reading
+/// SHA-256 over everything except `meta` and `workspaces`. Newer parts do not count while they are empty, so reading
 /// and writing an older document keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);
 /// Names of the profiles shipped with Elixir ("h200", "cpu", …). Searches $ELIXIR_PROFILES, then

@@ -394,7 +394,8 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   root.only_keys({"schema",    "schema_version", "meta",        "name",      "device_kind",
                   "machine",   "gpus",           "links",       "adam",      "compute",
                   "sustained", "device_memory",  "host_memory", "launch_ns", "collectives",
-                  "disk",      "contention",     "operators",   "waived",    "noticed"});
+                  "disk",      "contention",     "operators",   "waived",    "noticed",
+                  "workspaces"});
   HardwareProfile profile;
   profile.meta = root.at("meta").raw();
   profile.name = root.at("name").string();
@@ -431,6 +432,9 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   if (contention) profile.contention = read_list<Contention>(*contention, read_contention);
 
   profile.operators = read_operators(root.at("operators"));
+  if (root.has("workspaces")) {
+    profile.workspaces = program::read_workspace_answers(root.at("workspaces"));
+  }
   profile.waived = read_remarks(root.at("waived"), "reason", "waived");
   const auto noticed = optional_member(root, "noticed");
   if (noticed) profile.noticed = read_remarks(*noticed, "note", "noticed");

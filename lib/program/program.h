@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@
 #include "program/cpu_isa.h"
 
 namespace elixir::program {
+
+struct WorkspaceAnswers;  // workspace_answers.h
 
 using StorageId = std::int32_t;
 using OperatorId = std::int32_t;
@@ -183,6 +186,8 @@ struct Program {
   std::vector<Input> inputs;
   TensorRef loss;
   bool draws_random = false;  ///< an operator uses the random generator
+  /// What cuDNN said about its convolutions; nullptr when nobody asked. Part of no fingerprint.
+  std::shared_ptr<const WorkspaceAnswers> workspaces;
 
   [[nodiscard]] std::int64_t parameter_count() const;  ///< elements; tied ones once
 };

@@ -161,7 +161,7 @@ TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   // A new one that lacks them is damaged.
   EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
   std::string old = text_of(profile_);
-  const std::string version = "\"schema_version\": \"1.1\"";
+  const std::string version = "\"schema_version\": \"1.2\"";
   ASSERT_NE(old.find(version), std::string::npos);
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,11 +67,26 @@ std::string read_all(int from) {
   }
 }
 
+/// A file in memory with `text`, at its start. A pipe would need somebody who writes while we read.
+int file_of(const std::filesystem::path& program, const std::string& text) {
+  const int file = memfd_create("input", MFD_CLOEXEC);
+  if (file < 0) cannot_start(program, errno);
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t written = write(file, text.data() + at, text.size() - at);
+    if (written < 0 && errno != EINTR) cannot_start(program, errno);
+    if (written > 0) at += static_cast<std::size_t>(written);
+  }
+  if (lseek(file, 0, SEEK_SET) != 0) cannot_start(program, errno);
+  return file;
+}
+
 }  // namespace
 
 ProcessResult run_process(const std::filesystem::path& program,
                           const std::vector<std::string>& arguments,
-                          const std::vector<std::pair<std::string, std::string>>& variables) {
+                          const std::vector<std::pair<std::string, std::string>>& variables,
+                          const std::string& input) {
+  const int input_file = file_of(program, input);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(program, errno);
   std::vector<std::string> words{program.string()};
@@ -78,6 +94,7 @@ ProcessResult run_process(const std::filesystem::path& program,
   std::vector<std::string> environment = environment_with(variables);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input_file, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
@@ -89,6 +106,7 @@ ProcessResult run_process(const std::filesystem::path& program,
                                   pointers_to(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
+  close(input_file);
   if (failure != 0) {
     close(ends[0]);
     cannot_start(program, failure);

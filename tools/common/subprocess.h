@@ -15,13 +15,14 @@ struct ProcessResult {
   std::string output;
 };
 
-/// Runs `program` (a path) and returns its stdout. It inherits our stdin. Its stderr is discarded,
-/// because helpers report errors as JSON. `variables` are added to the environment. Throws kIoError
-/// when it cannot be started.
+/// Runs `program` (a path) and returns its stdout. It reads `input` from its stdin. Its stderr is
+/// discarded, because helpers report errors as JSON. `variables` are added to the environment. Throws
+/// kIoError when it cannot be started.
 [[nodiscard]] ProcessResult run_process(
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments,
-    const std::vector<std::pair<std::string, std::string>>& variables);
+    const std::vector<std::pair<std::string, std::string>>& variables,
+    const std::string& input = "");
 
 /// Sends `signal` to the program for which run_process() waits, if any. Async-signal-safe.
 void end_subprocess(int signal) noexcept;

@@ -84,6 +84,11 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
             &options.allocator,
             "configuration of LibTorch's CUDA allocator, the text of PYTORCH_ALLOC_CONF")
       .default_text("LibTorch's defaults; the variable is not read");
+  flags.choice("--cudnn",
+               {"auto", "none"},
+               &options.cudnn,
+               "auto: asks cuDNN, without a GPU, for the workspaces of convolutions that no table "
+               "has; none: estimates them");
 }
 
 std::vector<std::string> step_arguments(const ProfileOptions& options) {
@@ -100,6 +105,7 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
   add("--mode", std::string(name_of(options.mode)));
   if (!options.loss.empty()) add("--loss", options.loss);
   if (options.allocator) add("--allocator", *options.allocator);
+  add("--cudnn", options.cudnn);
   return arguments;
 }
 

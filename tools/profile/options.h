@@ -26,6 +26,7 @@ struct ProfileOptions {
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;
   std::optional<std::string> allocator;  ///< text of PYTORCH_ALLOC_CONF; only for CUDA targets
+  std::string cudnn = "auto";            ///< or "none": cuDNN is not asked about convolutions
   std::int64_t gpus = 1;                 ///< that train together, one process each
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;

@@ -10,19 +10,25 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
+#include "program/workspace_answers.h"
+#include "tools/common/ask_cudnn.h"
 
 namespace elixir::tools {
 namespace {
 
-std::string warning_of_estimates(const program::Certainty& certainty) {
+std::string warning_of_estimates(const program::Program& program,
+                                 const program::Certainty& certainty) {
   constexpr std::size_t kMostNamed = 4;
-  return fmt::format(
-      "the scratch memory of {} is modelled: {}; no such call was recorded, and the peak may be "
-      "more",
-      certainty.modelled_calls == 1
-          ? "one call"
-          : fmt::format("{} calls", format_count(certainty.modelled_calls)),
-      program::list_of(certainty.modelled_operators, kMostNamed));
+  std::string why = "no such call was recorded, and the peak may be more";
+  if (program.workspaces != nullptr) {
+    why += fmt::format("; convolutions as {} says", program.workspaces->source);
+  }
+  return fmt::format("the scratch memory of {} is modelled: {}; {}",
+                     certainty.modelled_calls == 1
+                         ? "one call"
+                         : fmt::format("{} calls", format_count(certainty.modelled_calls)),
+                     program::list_of(certainty.modelled_operators, kMostNamed),
+                     why);
 }
 
 }  // namespace
@@ -47,6 +53,17 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
+  if (options_.cudnn == "auto") {
+    const CudnnAnswers asked =
+        ask_cudnn(profile.program,
+                  workspaces_,
+                  options_.measure ? AskAbout::kGpuHere : AskAbout::kDescribedGpu);
+    profile.program.workspaces = asked.answers;
+    if (!asked.failure.empty()) {
+      step.warnings.push_back(
+          fmt::format("cuDNN was not asked for the workspaces of convolutions: {}", asked.failure));
+    }
+  }
   step.prediction = memory::predict_step(
       profile.program, options_.optimizer, workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
@@ -55,7 +72,7 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
         fmt::format("memory on {} is modelled after LibTorch's sources: recorded on sm_90 only",
                     profile.program.target.text()));
   } else if (profile.memory.certainty && profile.memory.certainty->modelled_calls > 0) {
-    step.warnings.push_back(warning_of_estimates(*profile.memory.certainty));
+    step.warnings.push_back(warning_of_estimates(profile.program, *profile.memory.certainty));
   }
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);

@@ -11,10 +11,12 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "operators/scratch/workspace_table.h"
 #include "program/loss_scale.h"
 #include "program/names/dtype_names.h"
 #include "runtime/machine.h"
 #include "schedule/edited_program.h"
+#include "tools/common/ask_cudnn.h"
 #include "train/weights/weights.h"
 
 namespace elixir::tools {
@@ -108,6 +110,14 @@ void capture_model(const capture::Model& model,
   // Older plans without an instruction set are of programs without one.
   program.target = wanted.target;
   for (const std::string& warning : run.captured.warnings) context.warn(warning);
+  if (program.target.kind == program::Target::Kind::kCuda) {
+    const CudnnAnswers asked = ask_cudnn(
+        program, operators::shipped_workspace_table(program.target.sm), AskAbout::kGpuHere);
+    program.workspaces = asked.answers;
+    if (!asked.failure.empty()) {
+      context.warn("cuDNN was not asked for the workspaces of convolutions: " + asked.failure);
+    }
+  }
   run.fingerprint = program::fingerprint(program);
   check_plan_against(program, run.plan, options.plan);
   // A model's work is counted without what is made again, as everywhere.

@@ -12,11 +12,13 @@
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
+#include "operators/convolution/convolution.h"
 #include "operators/operator_key.h"
 #include "operators/own.h"
 #include "operators/scratch/known_without_scratch.h"
 #include "operators/scratch/rules.h"
 #include "operators/scratch/script_builder.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::operators {
 namespace {
@@ -92,8 +94,22 @@ bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
   return true;
 }
 
-/// Estimate for a cuDNN call that was never recorded: the bytes it reads and writes. Most recorded
-/// calls need less.
+/// What is known of cuDNN's workspaces: from the shipped table, then from the program's own answers.
+AnswerConvolution answers_of(const Program& program, const WorkspaceTable& table) {
+  return [&program, &table](const ConvolutionQuery& query) -> std::optional<ConvolutionWorkspace> {
+    const std::string text = text_of(query);
+    if (const auto found = table.queries.find(text); found != table.queries.end()) {
+      return ConvolutionWorkspace{.bytes = found->second, .measured = true};
+    }
+    if (program.workspaces == nullptr) return std::nullopt;
+    const auto found = program.workspaces->bytes.find(text);
+    if (found == program.workspaces->bytes.end()) return std::nullopt;
+    return ConvolutionWorkspace{.bytes = found->second, .measured = program.workspaces->measured};
+  };
+}
+
+/// Estimate for a call of cuDNN that was never recorded: the bytes that it reads. Most recorded calls
+/// need less.
 void estimate_library_call(ScriptBuilder& script) {
   script.modelled();
   script.outputs();
@@ -245,6 +261,7 @@ std::vector<CallScript> call_scripts(const Program& program,
                                      const WorkspaceTable& table) {
   auto allocated = storages_by_call(program);
   ProcessWorkspaces process(traits);
+  const AnswerConvolution answer = answers_of(program, table);
   std::vector<CallScript> scripts;
   scripts.reserve(program.operators.size());
   for (const Operator& op : program.operators) {
@@ -258,7 +275,11 @@ std::vector<CallScript> call_scripts(const Program& program,
     const bool measured = library && write_recorded(table, builder);
     process.before(op, builder);
     if (library && !measured) {
-      estimate_library_call(builder);
+      if (is_convolution(op)) {
+        write_convolution(builder, answer);
+      } else {
+        estimate_library_call(builder);
+      }
     } else if (!library && rule != rules().end()) {
       write_by_rule(rule->second->write, builder);
     }

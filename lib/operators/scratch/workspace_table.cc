@@ -68,7 +68,7 @@ std::vector<RecordedStep> parse_script(const JsonCursor& value) {
 
 WorkspaceTable parse_workspace_table(const JsonDocument& document) {
   const JsonCursor root = document.root(kSchema, kSchemaMajor);
-  root.only_keys({"schema", "schema_version", "meta", "target", "libraries", "calls"});
+  root.only_keys({"schema", "schema_version", "meta", "target", "libraries", "calls", "queries"});
   WorkspaceTable table;
   table.target = root.at("target").string();
   table.libraries = root.at("libraries").string();
@@ -77,6 +77,14 @@ WorkspaceTable parse_workspace_table(const JsonDocument& document) {
     const JsonCursor key = call.at("key");
     if (!table.calls.emplace(key.string(), parse_script(call.at("script"))).second) {
       throw key.error(ErrorCode::kJsonBadValue, "this call is there twice");
+    }
+  }
+  if (!root.has("queries")) return table;
+  for (const JsonCursor& item : root.at("queries").items()) {
+    item.only_keys({"query", "bytes"});
+    const JsonCursor query = item.at("query");
+    if (!table.queries.emplace(query.string(), item.at("bytes").non_negative()).second) {
+      throw query.error(ErrorCode::kJsonBadValue, "this query is there twice");
     }
   }
   return table;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Scripts of calls whose scratch memory only a library knows (cuDNN's convolutions and recurrent
-// layers), recorded on a GPU: the document `elixir.workspaces`, one for each compute capability,
-// shipped as profiles/workspaces/sm_NN.json.
+// Scratch memory that only a library knows (cuDNN's convolutions and recurrent layers), from a GPU: the
+// document `elixir.workspaces`, one for each compute capability, shipped as
+// profiles/workspaces/sm_NN.json. It has scripts of recorded calls, and answers of cuDNN to queries.
 
 #include <cstdint>
 #include <string>
@@ -25,6 +25,8 @@ struct WorkspaceTable {
   std::string target;     ///< "cuda:sm_90"
   std::string libraries;  ///< versions it was measured with
   std::unordered_map<std::string, std::vector<RecordedStep>> calls;  ///< by operator_key
+  /// What cuDNN said on such a GPU, by query (operators/convolution/convolution_query.h).
+  std::unordered_map<std::string, std::int64_t> queries;
 };
 
 [[nodiscard]] WorkspaceTable parse_workspace_table(const JsonDocument& document);

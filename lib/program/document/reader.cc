@@ -15,6 +15,7 @@
 #include "program/document.h"
 #include "program/document/check.h"
 #include "program/document/schema.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::program {
 namespace {
@@ -358,6 +359,7 @@ Profile load_profile(const std::string& path) {
                   "optimizer",
                   "memory",
                   "unattributed_operators",
+                  "workspaces",
                   "operators",
                   "storages"});
   profile.meta = root.at("meta").raw();
@@ -381,6 +383,10 @@ Profile load_profile(const std::string& path) {
   const bool with_certainty = root.at("schema_version").string() != kVersionWithoutCertainty;
   profile.memory = read_memory(root.at("memory"), with_certainty, read.operators.size());
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
+  if (root.has("workspaces")) {
+    program.workspaces =
+        std::make_shared<const WorkspaceAnswers>(read_workspace_answers(root.at("workspaces")));
+  }
   check_all_read(root.at("operators"), read.operators.size());
   check_all_read(root.at("storages"), program.storages.size());
   resolve_modules(root, read, program);

@@ -18,6 +18,7 @@
 
 #include "program/document.h"
 #include "program/document/schema.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::program {
 namespace {
@@ -255,6 +256,9 @@ void write_profile(const Profile& profile, const Sink& sink) {
       json_string(std::string(name_of(profile.optimizer))));
   print_memory(out, profile.memory);
   out.print("  \"unattributed_operators\": {},\n", profile.unattributed_operators);
+  if (program.workspaces != nullptr) {
+    out.print("  \"workspaces\": {},\n", indented(to_json(*program.workspaces)));
+  }
   print_storages(out, program.storages);
   out.print(",\n");
   print_operators(out, program);

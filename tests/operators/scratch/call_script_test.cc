@@ -144,12 +144,6 @@ TEST(CallScript, CudnnAttentionIsExactOnlyAsRecorded) {
   EXPECT_EQ(cudnn_forward({.mask = true}).source(), ScriptSource::kModelled);
 }
 
-TensorRef channels_last(const Ints& sizes, DType dtype = DType::kBFloat16) {
-  TensorRef ref = tensor(sizes, dtype);
-  ref.strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
-  return ref;
-}
-
 Call batch_norm(const TensorRef& input, bool training) {
   const Ints channels{input.sizes[1]};
   Call call("aten::native_batch_norm");

@@ -33,6 +33,14 @@ inline TensorRef tensor(Ints sizes, DType dtype = DType::kFloat32) {
   return ref;
 }
 
+/// Images whose channels come last.
+inline TensorRef channels_last(Ints sizes, DType dtype = DType::kFloat32) {
+  TensorRef ref = tensor(std::move(sizes), dtype);
+  const Ints& n = ref.sizes;
+  ref.strides = {n[1] * n[2] * n[3], 1, n[1] * n[3], n[1]};
+  return ref;
+}
+
 /// A program of one call.
 class Call {
  public:
