@@ -437,7 +437,8 @@ def trace(model, inputs, on_meta):
                     buffers[(path, name)] = buffer
                     module._buffers[name] = buffer.to("meta")
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
-    traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
+    with repeats_as_numbers():
+        traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
     for (path, name), data in buffers.items():
         setattr(traced.get_submodule(path), name, data)
     if on_meta:
@@ -445,6 +446,33 @@ def trace(model, inputs, on_meta):
             with contextlib.suppress(AttributeError, RuntimeError):
                 rewrite_devices(module.graph)
     return traced
+
+
+def choose_experts_form(model):
+    """transformers' other forms of experts choose sizes by the data, which no trace keeps."""
+    for module in model.modules():
+        if hasattr(module, "set_experts_implementation"):
+            module.set_experts_implementation("batched_mm")
+            return
+
+
+@contextlib.contextmanager
+def repeats_as_numbers():
+    """A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay one, and
+    LibTorch does not run that with the model on a GPU. It becomes a number."""
+    import torch
+    original = torch.Tensor.repeat_interleave
+
+    def repeat(tensor, repeats, *rest, **named):
+        if isinstance(repeats, torch.Tensor) and repeats.dim() == 0:
+            repeats = int(repeats)
+        return original(tensor, repeats, *rest, **named)
+
+    torch.Tensor.repeat_interleave = repeat
+    try:
+        yield
+    finally:
+        torch.Tensor.repeat_interleave = original
 
 
 def rewrite_devices(block):
@@ -488,6 +516,7 @@ def export(arguments):
     recorder = InitRecorder(skip=arguments.meta and not convolutional)
     model, inputs = build(settings, arguments, recorder)
     initialization, unknown = recorder.document(model)
+    choose_experts_form(model)
     count = sum(parameter.numel() for parameter in model.parameters())
     traced = trace(model, inputs, on_meta=arguments.meta and not convolutional)
     if arguments.meta and convolutional:

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "cudnn/convolution_plan.h"
 #include "cudnn/device.h"
 #include "operators/convolution/convolution_query.h"
+#include "operators/convolution/engine_workspace.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {
@@ -45,9 +45,17 @@ std::vector<std::string> read_lines() {
   return lines;
 }
 
-Json answer_to(const cudnn::Library& library,
-               const cudnn::Device& device,
-               const std::string& text) {
+/// The GPU that is asked about.
+struct Gpu {
+  cudnn::Device device;
+  Json description;
+  /// Without a GPU, workspaces are computed for so many.
+  [[nodiscard]] int multiprocessors() const {
+    return description.at("multiProcessorCount").get<int>();
+  }
+};
+
+Json answer_to(const cudnn::Library& library, const Gpu& gpu, const std::string& text) {
   const auto query = operators::parse_convolution_query(text);
   if (!query) {
     throw Error(ErrorCode::kBadFlagValue, "`{}` is no query of a convolution", text)
@@ -55,28 +63,41 @@ Json answer_to(const cudnn::Library& library,
   }
   Json answer = {{"query", text}};
   try {
-    const operators::ConvolutionEngine engine = cudnn::convolution_engine(library, device, *query);
+    const operators::ConvolutionEngine engine =
+        cudnn::convolution_engine(library, gpu.device, *query);
     answer["engine"] = engine.engine;
-    answer["bytes"] = engine.bytes;
     answer["knobs"] = Json::array();
     for (const operators::EngineKnob& knob : engine.knobs) {
       answer["knobs"].push_back(Json::array({knob.type, knob.value}));
     }
-    answer["bytes_by_multiprocessors"] = engine.bytes_by_multiprocessors;
+    answer["bytes"] = gpu.device.is_here()
+                          ? engine.bytes
+                          : operators::workspace_on(*query, engine, gpu.multiprocessors());
   } catch (const cudnn::Failure& failure) {
     answer["failure"] = failure.what();
   }
   return answer;
 }
 
-cudnn::Device device_of(const cudnn::Library& library, const std::string& description) {
+Gpu gpu_here(const cudnn::Library& library) {
   try {
-    return description.empty() ? cudnn::Device::of_this_machine(library)
-                               : cudnn::Device::described(library, read_file(description));
+    cudnn::Device device = cudnn::Device::of_this_machine(library);
+    Json description = Json::parse(device.describe());
+    return {std::move(device), std::move(description)};
   } catch (const cudnn::Failure& failure) {
-    if (description.empty()) throw Error(ErrorCode::kNoGpu, "cuDNN: {}", failure.what());
+    throw Error(ErrorCode::kNoGpu, "cuDNN: {}", failure.what());
+  }
+}
+
+Gpu described_gpu(const cudnn::Library& library, const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    Gpu gpu{cudnn::Device::described(library, text), Json::parse(text)};
+    static_cast<void>(gpu.multiprocessors());
+    return gpu;
+  } catch (const std::exception& failure) {
     throw Error(ErrorCode::kJsonBadValue,
-                SourcePos{.file = description},
+                SourcePos{.file = path},
                 "cuDNN does not accept this description of a GPU: {}",
                 failure.what());
   }
@@ -86,13 +107,12 @@ Answer work(const std::string& description, Context& context) {
   if (!description.empty()) replace_cublaslt();
   const std::vector<std::string> queries = read_lines();
   const cudnn::Library library;
-  const cudnn::Device device = device_of(library, description);
+  const Gpu gpu = description.empty() ? gpu_here(library) : described_gpu(library, description);
   Json answers = Json::array();
-  for (const std::string& query : queries) answers.push_back(answer_to(library, device, query));
-  context.document() = {
-      {"library", "cuDNN " + library.version()},
-      {"description", Json::parse(device.is_here() ? device.describe() : read_file(description))},
-      {"answers", std::move(answers)}};
+  for (const std::string& query : queries) answers.push_back(answer_to(library, gpu, query));
+  context.document() = {{"library", "cuDNN " + library.version()},
+                        {"description", gpu.description},
+                        {"answers", std::move(answers)}};
   return Answer::kYes;
 }
 

@@ -2,7 +2,11 @@
 // Copyright 2026 The Elixir authors
 // elixir-train: runs a plan. See tools/train/.
 #include <torch/version.h>
+#include <unistd.h>
 
+#include <cstdio>
+
+#include "core/error.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
 #include "tools/train/run.h"
@@ -35,7 +39,13 @@ int main(int argc, char** argv) {
   info.versions = [] {
     return std::vector<std::pair<std::string, std::string>>{{"LibTorch", TORCH_VERSION}};
   };
-  return elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
+  const int code = elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
     return elixir::tools::train(options, context);
   });
+  // A thread may still wait for a lost rank inside of NCCL. The end of a process would wait for it.
+  if (code == elixir::exit_code_of(elixir::ErrorCode::kRankLost)) {
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  return code;
 }

@@ -394,11 +394,7 @@ void Trainer::State::share_losses(StepReport& report) const {
 }
 
 bool Trainer::State::agreed(bool here) const {
-  if (plan.world == 1) return here;
-  std::vector<char> all(static_cast<std::size_t>(plan.world));
-  const char own = here ? 1 : 0;
-  options.ranks.control->all_gather(all.data(), &own, 1);
-  return std::all_of(all.begin(), all.end(), [](char yes) { return yes != 0; });
+  return plan.world == 1 ? here : on_all_ranks(*options.ranks.control, here);
 }
 
 void Trainer::State::settle() {

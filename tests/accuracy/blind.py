@@ -88,7 +88,8 @@ def export(drawn, dtype, path, exporter):
     module = drawn.module.train().to(dtype)
     if sum(parameter.numel() for parameter in module.parameters()) > PARAMETERS:
         raise ValueError("it is large")
-    traced = torch.jit.trace(module, inputs, check_trace=False, strict=False)
+    with exporter.repeats_as_numbers():
+        traced = torch.jit.trace(module, inputs, check_trace=False, strict=False)
     exporter.drop_weights(traced)
     traced.save(str(path))
     return [{"name": str(i), "dtype": str(each.dtype).split(".")[-1], "sizes": list(each.shape), "below": below}

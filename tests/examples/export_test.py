@@ -241,6 +241,18 @@ class ExportTest(unittest.TestCase):
         module, _ = self.load(self.export(path))
         self.assertEqual(module(torch.randint(128, (1, 64))).shape, ())
 
+    def test_experts_are_batched_products_and_repeated_by_a_number(self):
+        path = os.path.join(self.directory.name, "experts.json")
+        pathlib.Path(path).write_text(json.dumps({
+            "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": 64, "vocab_size": 128,
+            "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 64,
+            "moe_intermediate_size": 32, "num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 64}))
+        module, _ = self.load(self.export(path, "--batch", "2", "--sequence", "16"))
+        self.assertEqual(module(torch.randint(128, (2, 16))).shape, ())
+        calls = [node.schema() for node in module.inlined_graph.nodes() if node.kind() == "aten::repeat_interleave"]
+        self.assertTrue(calls)  # a tensor of repeats would stay on the CPU
+        self.assertTrue(all("SymInt repeats" in schema for schema in calls), calls)
+
     def test_wrong_usage_exits_2_and_says_what_would_be_right(self):
         existing = os.path.join(self.directory.name, "existing.pt")
         pathlib.Path(existing).write_text("keep me")

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "runtime/rank_training.h"
+#include "runtime/ranks/shared_host_memory.h"
 
 namespace elixir::runtime {
 namespace {
@@ -65,6 +66,20 @@ TEST(Ranks, BuffersThatAStepChangesAreThoseOfTheFirst) {
   two.placement = kAllOnDevice;
   two.placement.world = 2;
   EXPECT_TRUE(train_on_ranks(two) == bits);
+}
+
+TEST(Ranks, OfOneMachineShareHostMemory) {
+  const std::vector<std::string> seen = on_ranks(3, [](const Ranks& ranks) {
+    const auto memory = SharedHostMemory::make(*ranks.control, 3 * sizeof(int));
+    if (memory == nullptr) return std::string("none");
+    auto* numbers = static_cast<int*>(memory->data());
+    std::string text = fmt::format("{} then", numbers[ranks.rank()]);
+    numbers[ranks.rank()] = 10 + ranks.rank();
+    static_cast<void>(on_all_ranks(*ranks.control, true));
+    for (int rank = 0; rank < 3; ++rank) text += fmt::format(" {}", numbers[rank]);
+    return text;
+  });
+  EXPECT_EQ(seen, std::vector<std::string>(3, "0 then 10 11 12"));
 }
 
 TEST(Ranks, EditsChangeNoBits) {

@@ -14,14 +14,11 @@
 #include "core/json.h"
 #include "core/shipped_data.h"
 #include "operators/convolution/convolution.h"
-#include "operators/convolution/engine_workspace.h"
-#include "operators/scratch/cuda_traits.h"
 #include "tools/common/subprocess.h"
 
 namespace elixir::tools {
 namespace {
 
-using operators::ConvolutionEngine;
 using operators::ConvolutionQuery;
 
 std::optional<std::filesystem::path> description_of(const program::Target& target) {
@@ -44,36 +41,18 @@ std::string failure_of(const ProcessResult& result) {
   return fmt::format("asking ended with exit code {}", result.exit_code);
 }
 
-ConvolutionEngine engine_of(const Json& answer) {
-  ConvolutionEngine engine{.engine = answer.at("engine").get<std::int64_t>(),
-                           .bytes = answer.at("bytes").get<std::int64_t>()};
-  for (const Json& knob : answer.at("knobs")) {
-    engine.knobs.push_back({knob.at(0).get<int>(), knob.at(1).get<std::int64_t>()});
-  }
-  engine.bytes_by_multiprocessors =
-      answer.at("bytes_by_multiprocessors").get<std::vector<std::int64_t>>();
-  return engine;
-}
-
-program::WorkspaceAnswers answers_in(const Json& document,
-                                     const std::vector<ConvolutionQuery>& queries,
-                                     const operators::CudaTraits& traits,
-                                     AskAbout about) {
+program::WorkspaceAnswers answers_in(const Json& document, AskAbout about) {
   const bool here = about == AskAbout::kGpuHere;
   program::WorkspaceAnswers answers{.measured = here};
-  const std::string device =
-      document.at("description").value("deviceName", std::string("an unnamed GPU"));
-  answers.source = fmt::format("{} {} {}",
-                               document.at("library").get<std::string>(),
-                               here ? "on" : "with a description of",
-                               device);
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    const Json& answer = document.at("answers").at(i);
+  answers.source =
+      fmt::format("{} {} {}",
+                  document.at("library").get<std::string>(),
+                  here ? "on" : "with a description of",
+                  document.at("description").value("deviceName", std::string("an unnamed GPU")));
+  for (const Json& answer : document.at("answers")) {
     if (answer.contains("failure")) continue;  // no engine: an estimate remains
-    const ConvolutionEngine engine = engine_of(answer);
-    answers.bytes.emplace(
-        text_of(queries[i]),
-        here ? engine.bytes : workspace_on(queries[i], engine, traits.assumed_multiprocessors()));
+    answers.bytes.emplace(answer.at("query").get<std::string>(),
+                          answer.at("bytes").get<std::int64_t>());
   }
   return answers;
 }
@@ -104,9 +83,8 @@ CudnnAnswers ask_cudnn(const program::Program& program,
   try {
     const ProcessResult result = run_process(helper, arguments, {}, input);
     if (result.exit_code != 0) return {.answers = nullptr, .failure = failure_of(result)};
-    const Json document = Json::parse(result.output).at("document");
     return {.answers = std::make_shared<const program::WorkspaceAnswers>(
-                answers_in(document, queries, operators::cuda_traits(program.target), about)),
+                answers_in(Json::parse(result.output).at("document"), about)),
             .failure = ""};
   } catch (const Error& error) {
     return {.answers = nullptr, .failure = error.info().message};

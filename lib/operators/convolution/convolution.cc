@@ -169,15 +169,15 @@ class Writer {
 
   void depthwise_backward(const TensorRef& gradient, const std::array<bool, 3>& wanted) {
     const int gradient_copy = copy_unless_dense(gradient, false);
-    if (wanted[0]) {
-      const int weight_copy = copy_unless_dense(of_.weight, false);
-      next_output();
-      script_.release(weight_copy);
-    }
     if (wanted[1]) {
       const int input_copy = copy_unless_dense(of_.input, false);
-      next_output();
+      script_.output(wanted[0] ? 1 : 0);
       script_.release(input_copy);
+    }
+    if (wanted[0]) {
+      const int weight_copy = copy_unless_dense(of_.weight, false);
+      script_.output(0);
+      script_.release(weight_copy);
     }
     script_.release(gradient_copy);
     if (wanted[2]) bias_gradient(gradient);
@@ -248,7 +248,7 @@ class Writer {
 
   /// Its sum over everything but the channels.
   void bias_gradient(const TensorRef& gradient) {
-    next_output();
+    script_.outputs();
     Sizes dimensions{0};
     for (std::size_t d = 2; d < gradient.sizes.size(); ++d) {
       dimensions.push_back(static_cast<std::int64_t>(d));

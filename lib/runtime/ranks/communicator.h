@@ -32,6 +32,9 @@ class Communicator {
   virtual void tell_loss() const {}
 };
 
+/// Whether `own` is true on every rank: the same answer on all.
+[[nodiscard]] bool on_all_ranks(Communicator& ranks, bool own);
+
 /// Two ways between the same ranks. `steps` is for tasks of the collective stream, `control` for
 /// whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.
 struct Ranks {

@@ -198,6 +198,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   ~NcclCommunicator() override {
     ends_ = true;
     watcher_.join();
+    // Otherwise NCCL would wait for the lost rank to take leave, too.
+    if (host_.lost()) calls_->abort();
     static_cast<void>(cudaEventDestroy(last_));
   }
   NcclCommunicator(const NcclCommunicator&) = delete;

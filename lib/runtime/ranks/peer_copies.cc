@@ -6,9 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "core/error.h"
@@ -29,26 +28,6 @@ struct Offer {
   std::int64_t bytes = 0;
   bool made = false;
 };
-
-/// The same in all processes of a machine that runs.
-std::array<char, 40> boot_id() {
-  std::array<char, 40> id{};
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(id.data(), id.size() - 1);
-  return id;
-}
-
-bool same_on_all(Communicator& host, const std::array<char, 40>& own) {
-  std::vector<std::array<char, 40>> all(static_cast<std::size_t>(host.world()));
-  host.all_gather(all.data(), own.data(), sizeof own);
-  return std::all_of(all.begin(), all.end(), [&](const auto& it) { return it == own; });
-}
-
-bool on_all(Communicator& host, bool own) {
-  std::vector<char> all(static_cast<std::size_t>(host.world()));
-  const char mine = own ? 1 : 0;
-  host.all_gather(all.data(), &mine, 1);
-  return std::all_of(all.begin(), all.end(), [](char it) { return it != 0; });
-}
 
 /// nullptr when the driver does not have it.
 template <class Function>
@@ -84,37 +63,58 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
                       driver_call<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32")};
   const bool wanted = std::getenv(kNoPeerCopiesVariable) == nullptr;
   const bool possible = wanted && driver.write != nullptr && driver.wait != nullptr;
-  const bool together = same_on_all(host, boot_id());
-  if (!on_all(host, possible && together)) return nullptr;
+  if (!on_all_ranks(host, possible)) return nullptr;
   std::unique_ptr<PeerCopies> copies(new PeerCopies(host, driver));
-  const std::int64_t bytes = DeviceCommunicator::kLeastSharedBytes;
-  check_cuda(cudaMalloc(&copies->counters_, static_cast<std::size_t>(bytes)), "sharing memory");
-  check_cuda(cudaMemset(copies->counters_, 0, static_cast<std::size_t>(bytes)), "sharing memory");
-  check_cuda(cudaDeviceSynchronize(), "sharing memory");
-  if (copies->try_share(copies->counters_, bytes)) return copies;
+  if (copies->try_count() && copies->try_reach()) return copies;
   log::info("the GPUs cannot copy to each other's memory: all exchanges go through NCCL");
   return nullptr;
+}
+
+bool PeerCopies::try_count() {
+  const auto world = static_cast<std::size_t>(world_);
+  counters_ = SharedHostMemory::make(host_, world * world * kCounters * sizeof(std::uint32_t));
+  if (counters_ == nullptr) return false;
+  void* address = nullptr;
+  const bool mapped =
+      cudaHostRegister(counters_->data(), counters_->bytes(), cudaHostRegisterMapped) ==
+          cudaSuccess &&
+      cudaHostGetDevicePointer(&address, counters_->data(), 0) == cudaSuccess;
+  static_cast<void>(cudaGetLastError());
+  counters_on_device_ = reinterpret_cast<std::uint64_t>(address);
+  return on_all_ranks(host_, mapped);
+}
+
+bool PeerCopies::try_reach() {
+  void* memory = nullptr;
+  const std::int64_t bytes = DeviceCommunicator::kLeastSharedBytes;
+  check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "sharing memory");
+  const bool reached = try_share(memory, bytes);
+  close(shared_.back());
+  shared_.pop_back();
+  // Nobody may still have it open when it is freed.
+  static_cast<void>(on_all_ranks(host_, true));
+  check_cuda(cudaFree(memory), "sharing memory");
+  return reached;
 }
 
 PeerCopies::PeerCopies(Communicator& host, const Driver& driver)
     : host_(host),
       driver_(std::make_unique<Driver>(driver)),
       rank_(host.rank()),
-      world_(host.world()) {
-  check_cuda(cudaStreamCreateWithFlags(&releasing_, cudaStreamNonBlocking), "sharing memory");
-}
+      world_(host.world()) {}
 
 PeerCopies::~PeerCopies() {
-  for (const Shared& shared : shared_) {
-    for (char* memory : shared.of_rank) {
-      if (memory != nullptr && memory != shared.own) {
-        static_cast<void>(cudaIpcCloseMemHandle(memory));
-      }
+  for (const Shared& shared : shared_) close(shared);
+  if (counters_ != nullptr) static_cast<void>(cudaHostUnregister(counters_->data()));
+  static_cast<void>(cudaGetLastError());
+}
+
+void PeerCopies::close(const Shared& shared) {
+  for (char* memory : shared.of_rank) {
+    if (memory != nullptr && memory != shared.own) {
+      static_cast<void>(cudaIpcCloseMemHandle(memory));
     }
   }
-  static_cast<void>(cudaFree(counters_));
-  static_cast<void>(cudaStreamDestroy(releasing_));
-  static_cast<void>(cudaGetLastError());
 }
 
 void PeerCopies::share(void* memory, std::int64_t bytes) {
@@ -146,7 +146,7 @@ bool PeerCopies::try_share(void* memory, std::int64_t bytes) {
   }
   static_cast<void>(cudaGetLastError());
   shared_.push_back(std::move(shared));
-  return on_all(host_, all && own.made);
+  return on_all_ranks(host_, all && own.made);
 }
 
 const PeerCopies::Shared* PeerCopies::find(const void* memory, std::int64_t bytes) const {
@@ -161,10 +161,9 @@ bool PeerCopies::covers(const void* memory, std::int64_t bytes) const {
   return find(memory, bytes) != nullptr;
 }
 
-std::uint64_t PeerCopies::counter(int of_rank, Counter counter, int written_by) const {
-  const int position = static_cast<int>(counter) * world_ + written_by;
-  char* counters = shared_.front().of_rank[static_cast<std::size_t>(of_rank)];
-  return reinterpret_cast<std::uint64_t>(counters + position * sizeof(std::uint32_t));
+std::size_t PeerCopies::position(int of_rank, Counter counter, int written_by) const {
+  const int of_counters = of_rank * kCounters + static_cast<int>(counter);
+  return static_cast<std::size_t>(of_counters * world_ + written_by);
 }
 
 template <class PartOf>
@@ -174,6 +173,9 @@ void PeerCopies::exchange(void* to, std::int64_t part_bytes, Stream stream, cons
   const std::int64_t place = static_cast<char*>(to) - shared->own + rank_ * part_bytes;
   const auto bytes = static_cast<std::size_t>(part_bytes);
   const std::uint32_t count = ++count_;
+  const auto counter = [&](int of_rank, Counter what, int written_by) {
+    return counters_on_device_ + position(of_rank, what, written_by) * sizeof(std::uint32_t);
+  };
   const auto tell = [&](int peer, Counter what) {
     check_driver(
         driver_->write(stream, counter(peer, what, rank_), count, CU_STREAM_WRITE_VALUE_DEFAULT));
@@ -212,12 +214,10 @@ void PeerCopies::all_to_all(void* to, const void* from, std::int64_t part_bytes,
 }
 
 void PeerCopies::release_waits() {
+  auto* counters = static_cast<std::uint32_t*>(counters_->data());
   for (const Counter what : {Counter::kReady, Counter::kArrived}) {
     for (int peer = 0; peer < world_; ++peer) {
-      static_cast<void>(driver_->write(releasing_,
-                                       counter(rank_, what, peer),
-                                       count_ + kFarAhead,
-                                       CU_STREAM_WRITE_VALUE_DEFAULT));
+      std::atomic_ref(counters[position(rank_, what, peer)]).store(count_ + kFarAhead);
     }
   }
 }

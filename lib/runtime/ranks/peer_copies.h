@@ -3,8 +3,10 @@
 #pragma once
 // Exchanges between the GPUs of one machine as plain copies: each rank writes its part to where the
 // others need it. The copy engines do that, so operators keep all multiprocessors; NCCL's kernels
-// take some, and wait for them. Ranks learn from counters in each other's memory when a place is
-// free and when a part has arrived, and the streams wait for these, not the hosts.
+// take some, and wait for them. Ranks learn from counters when a place is free and when a part has
+// arrived, and the streams wait for these, not the hosts. The counters are in host memory that all
+// ranks see: so a processor can release streams that wait for a rank that is gone, without a call of
+// the driver, which may itself wait for these streams.
 //
 // What is exchanged must lie in shared memory. Every rank must share memory of the same sizes in the
 // same order, and make the same calls with the same offsets into it: ranks run the same schedule.
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "runtime/ranks/communicator.h"
+#include "runtime/ranks/shared_host_memory.h"
 
 struct CUstream_st;
 
@@ -52,14 +55,20 @@ class PeerCopies {
     std::int64_t bytes = 0;
     std::vector<char*> of_rank;  ///< by rank; `own` for its own
   };
-  /// Counters in each rank's memory, by the rank that writes them.
+  /// Counters of each rank, by the rank that writes them.
   enum class Counter : std::uint8_t { kReady, kArrived };
+  static constexpr int kCounters = 2;
   struct Driver;  ///< the driver's calls
 
   PeerCopies(Communicator& host, const Driver& driver);
+  /// The counters. The same answer on all ranks, as of the next two.
+  [[nodiscard]] bool try_count();
+  /// Whether ranks reach each other's memory.
+  [[nodiscard]] bool try_reach();
   [[nodiscard]] bool try_share(void* memory, std::int64_t bytes);
+  static void close(const Shared& shared);
   [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
-  [[nodiscard]] std::uint64_t counter(int of_rank, Counter counter, int written_by) const;
+  [[nodiscard]] std::size_t position(int of_rank, Counter counter, int written_by) const;
   /// `part_of(r)` goes to the place of `to` for this rank's part, in rank r's memory.
   template <class PartOf>
   void exchange(void* to, std::int64_t part_bytes, Stream stream, const PartOf& part_of);
@@ -67,9 +76,9 @@ class PeerCopies {
   Communicator& host_;
   std::unique_ptr<Driver> driver_;
   int rank_, world_;
-  void* counters_ = nullptr;
-  Stream releasing_ = nullptr;
-  std::vector<Shared> shared_;           ///< the first has the counters
+  std::unique_ptr<SharedHostMemory> counters_;
+  std::uint64_t counters_on_device_ = 0;  ///< their address for streams
+  std::vector<Shared> shared_;
   std::atomic<std::uint32_t> count_{0};  ///< exchanges so far
 };
 

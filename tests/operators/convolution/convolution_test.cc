@@ -170,6 +170,18 @@ TEST(Convolution, DepthwiseInRowMajorOrderIsLibtorchsOwn) {
             1U);
 }
 
+TEST(Convolution, DepthwiseBackwardMakesTheGradientOfTheFilterFirst) {
+  const TensorRef images = tensor({2, 32, 16, 16});
+  const Geometry depthwise{.padding = {1, 1}, .groups = 32};
+  EXPECT_THAT(
+      backward(images, images, tensor({32, 1, 3, 3}), {true, true, true}, depthwise).script(),
+      ElementsAre("o4", "o3", "o5"));
+  TensorRef gaps = images;  // every second image
+  gaps.strides[0] *= 2;
+  EXPECT_THAT(backward(gaps, gaps, tensor({32, 1, 3, 3}), {true, true, false}, depthwise).script(),
+              ElementsAre("+65536", "+65536", "o4", "-1", "o3", "-0"));
+}
+
 TEST(Convolution, WithoutAnswersIsModelled) {
   const Call call = forward(tensor({2, 8, 16, 16}), tensor({4, 8, 3, 3}));
   EXPECT_EQ(call.source(), ScriptSource::kModelled);

@@ -119,6 +119,8 @@ Answer follow(TrainOptions options,
 }
 
 void end_when_overdue(const runtime::RankWays& ways) {
+  // With the time until a rank that has ended is missed, less than ten seconds.
+  constexpr std::chrono::seconds kForEnding{8};
   ways.when_overdue(
       [](const std::string& loss) {
         const std::string text = fmt::format("error[{}]: {}; this process did not end by itself\n",
@@ -127,7 +129,7 @@ void end_when_overdue(const runtime::RankWays& ways) {
         static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
         ::_exit(exit_code_of(ErrorCode::kRankLost));
       },
-      std::chrono::seconds(30));
+      kForEnding);
 }
 
 void tell_others(const Error& error, const runtime::RankWays& ways) {
