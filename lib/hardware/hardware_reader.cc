@@ -432,8 +432,8 @@ HardwareProfile parse_hardware(const JsonDocument& document) {
   if (contention) profile.contention = read_list<Contention>(*contention, read_contention);
 
   profile.operators = read_operators(root.at("operators"));
-  if (root.has("workspaces")) {
-    profile.workspaces = program::read_workspace_answers(root.at("workspaces"));
+  if (const auto answers = optional_member(root, "workspaces")) {
+    profile.workspaces = program::read_workspace_answers(*answers);
   }
   profile.waived = read_remarks(root.at("waived"), "reason", "waived");
   const auto noticed = optional_member(root, "noticed");

@@ -254,7 +254,7 @@ Json to_json(const HardwareProfile& profile) {
       {"operators", operators},
       {"waived", remarks_of(profile.waived, "reason")},
       {"noticed", remarks_of(profile.noticed, "note")}};
-  if (profile.workspaces) document["workspaces"] = program::to_json(*profile.workspaces);
+  document["workspaces"] = profile.workspaces ? program::to_json(*profile.workspaces) : Json();
   return document;
 }
 

@@ -5,10 +5,10 @@
 families (1-D, 2-D, 3-D, grouped, depthwise, dilated, transposed), with batches and sizes drawn by a seed; calls that a shipped
 table holds are left out.
 
-  tests/accuracy/asked_workspaces.py list --seed 1 > queries.txt
-  elixir-cudnn --json --quiet --description profiles/gpus/sm_90.json < queries.txt > without.json
-  elixir-cudnn --json --quiet < queries.txt > with.json     # on a GPU machine
-  tests/accuracy/asked_workspaces.py table queries.txt without.json with.json
+  tests/accuracy/asked_workspaces.py list --seed 1 -o queries.tsv
+  cut -f1 queries.tsv | elixir-cudnn --json --quiet --description profiles/gpus/sm_90.json > without.json
+  cut -f1 queries.tsv | elixir-cudnn --json --quiet > with.json     # on a GPU machine
+  tests/accuracy/asked_workspaces.py table queries.tsv without.json with.json
 """
 import argparse
 import collections

@@ -55,6 +55,12 @@ RandomCalls random_elementwise_calls() {
     calls.push_back(unary(op, true));
   }
   calls.push_back(unary("aten::log_sigmoid_forward", false));
+  for (const char* op : {"aten::complex", "aten::polar"}) {
+    calls.push_back({op, [](Random& random) {
+                       const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+                       return pair(random, dtype, dtype);
+                     }});
+  }
   for (const char* op :
        {"aten::logical_and", "aten::logical_or", "aten::logical_xor", "aten::floor_divide"}) {
     calls.push_back(of_two(op));

@@ -85,13 +85,6 @@ RandomCalls structured_linalg_calls() {
   calls.push_back({"aten::mvlgamma_", [](Random& random) {
                      return Values{random.plain(random.any_sizes(0, 4), at::kFloat).add_(2), 2};
                    }});
-  for (const char* op : {"aten::complex", "aten::polar"}) {
-    calls.push_back({op, [](Random& random) {
-                       const Sizes sizes = random.any_sizes(0, 4);
-                       const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
-                       return Values{random.tensor(sizes, dtype), random.tensor(sizes, dtype)};
-                     }});
-  }
   return calls;
 }
 

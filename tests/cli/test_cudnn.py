@@ -98,14 +98,14 @@ class Profiles(ToolTest):
         self.assertRegex(asked["workspaces"]["source"], "cuDNN .* NVIDIA H200")
         self.assertIn("modelled", "".join(warnings))
         unasked, _ = self.profile("--cudnn", "none")
-        self.assertNotIn("workspaces", unasked)
+        self.assertIsNone(unasked["workspaces"])
         self.assertEqual(asked["model"]["fingerprint"], unasked["model"]["fingerprint"])
 
     def test_say_when_cudnn_was_not_asked(self):
         (self.directory / "gpus").mkdir()
         (self.directory / "gpus/sm_90.json").write_text('{"gpu": "H200"}', encoding="utf-8")
         document, warnings = self.profile(env=clean_environment(ELIXIR_PROFILES=str(self.directory)))
-        self.assertNotIn("workspaces", document)
+        self.assertIsNone(document["workspaces"])
         self.assertIn("does not accept this description", "".join(warnings))
         document, warnings = self.profile("--target", "cuda:sm_75")
         self.assertIn("no GPU of cuda:sm_75 is described", "".join(warnings))
@@ -123,7 +123,7 @@ class Profiles(ToolTest):
             helper.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
             helper.chmod(0o755)
             document, warnings = self.profile(env=environment)
-            self.assertNotIn("workspaces", document)
+            self.assertIsNone(document["workspaces"])
             self.assertIn(said, "".join(warnings))
 
 

@@ -155,6 +155,7 @@ TEST(HardwareDocument, OfAnEarlierVersionIsReadAndKeepsItsFingerprint) {
   p.operators[0] = {"aten::mm(b)", measured_figure(20), 512};
   Json json = to_json(p);
   json.erase("noticed");
+  json.erase("workspaces");
   json["machine"].erase("topology");
   json["machine"].erase("instruction_set");
   for (const char* key : {"curves", "peers", "pinned_allocation"}) json["links"].erase(key);
@@ -170,6 +171,33 @@ TEST(HardwareDocument, OfAnEarlierVersionIsReadAndKeepsItsFingerprint) {
   Json without_meta = json;
   without_meta.erase("meta");
   EXPECT_EQ(fingerprint(back), sha256_hex(dump(without_meta)));
+}
+
+TEST(HardwareDocument, KeepsAnswersOfCudnnOutsideOfItsFingerprint) {
+  HardwareProfile asked = sample();
+  const std::string before = fingerprint(asked);
+  asked.workspaces = program::WorkspaceAnswers{
+      .source = "cuDNN 9.19.0 on NVIDIA H200", .measured = true, .bytes = {{"a query", 4096}}};
+  const HardwareProfile back = parse(to_json(asked));
+  EXPECT_EQ(back.workspaces, asked.workspaces);
+  EXPECT_EQ(fingerprint(back), before);
+  Json twice = to_json(asked);
+  twice["workspaces"]["queries"].push_back(twice["workspaces"]["queries"][0]);
+  EXPECT_THROW(parse(twice), Error);
+}
+
+TEST(WorkspaceAnswers, OfTwoSourcesAreTheBetterOnesWhereBothAnswer) {
+  const program::WorkspaceAnswers described{
+      .source = "described", .measured = false, .bytes = {{"a", 1}, {"b", 2}}};
+  const program::WorkspaceAnswers asked{.source = "asked", .measured = true, .bytes = {{"b", 3}}};
+  const program::WorkspaceAnswers both = merged(described, asked);
+  EXPECT_EQ(both.bytes, (std::map<std::string, std::int64_t>{{"a", 1}, {"b", 3}}));
+  EXPECT_FALSE(both.measured);
+  EXPECT_EQ(both.source, "asked, described");
+  EXPECT_EQ(merged(asked, asked), asked);
+  const program::WorkspaceAnswers of_all{
+      .source = "asked", .measured = true, .bytes = {{"a", 1}, {"b", 3}}};
+  EXPECT_EQ(merged(described, of_all), of_all);
 }
 
 TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {

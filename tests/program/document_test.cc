@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include "program/document.h"
+#include "program/workspace_answers.h"
 
 #include <filesystem>
 #include <limits>
@@ -166,6 +167,24 @@ TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());
   EXPECT_EQ(reload(old).memory.certainty, std::nullopt);
+}
+
+TEST_F(ProfileDocument, KeepsAnswersOfCudnnOutsideOfItsFingerprint) {
+  const std::string before = fingerprint(profile_.program);
+  profile_.program.workspaces = std::make_shared<const WorkspaceAnswers>(
+      WorkspaceAnswers{.source = "cuDNN 9.19.0", .measured = false, .bytes = {{"a query", 4096}}});
+  EXPECT_EQ(fingerprint(profile_.program), before);
+  const Profile back = reload(text_of(profile_));
+  ASSERT_NE(back.program.workspaces, nullptr);
+  EXPECT_EQ(*back.program.workspaces, *profile_.program.workspaces);
+  EXPECT_EQ(error_of("\"bytes\": 4096", "\"bytes\": -1").where->pointer,
+            "/workspaces/queries/0/bytes");
+  // Documents of version 1.1 have none.
+  profile_.program.workspaces.reset();
+  std::string old = text_of(profile_);
+  const std::string none = "  \"workspaces\": null,\n";
+  ASSERT_NE(old.find(none), std::string::npos);
+  EXPECT_EQ(reload(old.erase(old.find(none), none.size())).program.workspaces, nullptr);
 }
 
 TEST_F(ProfileDocument, RefusesLabelsThatDoNotAddUp) {

@@ -51,6 +51,23 @@ Values angle(const Target&, const Call& call) {
   return {iterated({input}, at::toRealValueType(floating_dtype_of(input)))};
 }
 
+/// Complex numbers of two real ones each.
+Values complex_of(const at::Tensor& first, const at::Tensor& second) {
+  TORCH_CHECK(first.scalar_type() == second.scalar_type(),
+              "Expected object of scalar type ",
+              first.scalar_type(),
+              " but got scalar type ",
+              second.scalar_type(),
+              " for second argument");
+  return {iterated({first, second}, c10::toComplexType(first.scalar_type()))};
+}
+Values cartesian(const Target&, const Call& call) {
+  return complex_of(call.tensor("real"), call.tensor("imag"));
+}
+Values polar(const Target&, const Call& call) {
+  return complex_of(call.tensor("abs"), call.tensor("angle"));
+}
+
 /// Number first, tensor second.
 Values scalar_and_tensor(const Target&, const Call& call) {
   const at::Tensor tensor = call.tensor("other");
@@ -118,6 +135,7 @@ const Rules kElementwiseRules = {
     {"aten::_prelu_kernel_backward", &prelu_backward},
     {"aten::abs", &real_part},
     {"aten::angle", &angle},
+    {"aten::complex", &cartesian},
     {"aten::equal", &equal},
     {"aten::flip", &preserved_as_self},
     {"aten::floor_divide", &binary},
@@ -139,6 +157,7 @@ const Rules kElementwiseRules = {
     {"aten::nan_to_num", &preserved_as_self},
     {"aten::native_dropout", &native_dropout},
     {"aten::native_dropout_backward", &native_dropout_backward},
+    {"aten::polar", &polar},
     {"aten::relu", &unary},
     {"aten::remainder.Scalar_Tensor", &scalar_and_tensor},
     {"aten::rrelu_with_noise", &contiguous_as_self},

@@ -235,15 +235,7 @@ class Writer {
                                  .groups = of_.groups};
     const auto known = answer_(query);
     if (!known || !known->measured) script_.modelled();
-    script_.release(script_.temporary(known ? known->bytes : bytes_read()));
-  }
-
-  /// The estimate where nobody was asked.
-  [[nodiscard]] std::int64_t bytes_read() const {
-    std::int64_t bytes = 0;
-    program::for_each_tensor(script_.op().arguments,
-                             [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
-    return bytes;
+    script_.release(script_.temporary(known ? known->bytes : bytes_read(script_.op())));
   }
 
   /// Its sum over everything but the channels.
@@ -267,16 +259,6 @@ class Writer {
   std::size_t outputs_ = 0;
 };
 
-/// A convolution that runs in neither cuDNN nor the depthwise kernel for images: never recorded.
-void estimate(ScriptBuilder& script) {
-  script.modelled();
-  script.outputs();
-  std::int64_t bytes = 0;
-  program::for_each_tensor(script.op().arguments,
-                           [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
-  script.temporary(bytes);
-}
-
 }  // namespace
 
 bool is_convolution(const program::Operator& op) {
@@ -287,7 +269,8 @@ bool is_convolution(const program::Operator& op) {
 void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
   const auto of = read(script);
   const Backend backend = of ? backend_of(*of) : Backend::kOther;
-  if (backend == Backend::kOther) return estimate(script);
+  // Neither cuDNN nor the depthwise kernel for images: never recorded.
+  if (backend == Backend::kOther) return estimate_library_call(script);
   if (of->is_empty()) return;
   Writer writer(script, *of, answer);
   const TensorRef* gradient =
@@ -296,9 +279,12 @@ void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
     script.measured();
     return backend == Backend::kCudnn ? writer.forward() : writer.depthwise_forward();
   }
+  if (gradient->sizes.size() != script.tensor("input")->sizes.size()) {
+    return estimate_library_call(script);
+  }
   const program::Bools mask = script.arguments().booleans("output_mask");
   std::array<bool, 3> wanted{};
-  if (mask.size() != wanted.size()) return estimate(script);
+  if (mask.size() != wanted.size()) return estimate_library_call(script);
   std::copy(mask.begin(), mask.end(), wanted.begin());
   script.measured();
   const TensorRef image = as_image(*gradient);
@@ -314,6 +300,7 @@ std::vector<ConvolutionQuery> unknown_convolutions(const program::Program& progr
   std::vector<ConvolutionQuery> queries;
   std::unordered_set<std::string> seen;
   const AnswerConvolution collect = [&](const ConvolutionQuery& query) {
+    if (!is_possible(query)) return std::optional<ConvolutionWorkspace>();
     const std::string text = text_of(query);
     if (table.queries.count(text) == 0 && seen.insert(text).second) queries.push_back(query);
     return std::optional<ConvolutionWorkspace>();

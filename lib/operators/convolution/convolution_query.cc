@@ -54,19 +54,6 @@ bool all_at_least(const Sizes& sizes, std::int64_t least) {
       sizes.begin(), sizes.end(), [least](std::int64_t size) { return size >= least; });
 }
 
-bool is_possible(const ConvolutionQuery& query) {
-  const std::size_t rank = query.input.size();
-  if (rank != kImageRank && rank != kVolumeRank) return false;
-  if (query.filter.size() != rank) return false;
-  for (const Sizes* list : {&query.stride, &query.padding, &query.dilation}) {
-    if (list->size() != rank - 2) return false;
-  }
-  if (!all_at_least(query.input, 1) || !all_at_least(query.filter, 1)) return false;
-  if (!all_at_least(query.stride, 1) || !all_at_least(query.dilation, 1)) return false;
-  if (!all_at_least(query.padding, 0) || query.groups < 1) return false;
-  return query.filter[1] * query.groups == query.input[1] && all_at_least(query.output(), 1);
-}
-
 }  // namespace
 
 std::vector<std::int64_t> ConvolutionQuery::output() const {
@@ -76,6 +63,20 @@ std::vector<std::int64_t> ConvolutionQuery::output() const {
     sizes.push_back((input[i + 2] + 2 * padding[i] - reach) / stride[i] + 1);
   }
   return sizes;
+}
+
+bool is_possible(const ConvolutionQuery& query) {
+  const std::size_t rank = query.input.size();
+  if (kDTypes.name_of(query.dtype).empty()) return false;
+  if (rank != kImageRank && rank != kVolumeRank) return false;
+  if (query.filter.size() != rank) return false;
+  for (const Sizes* list : {&query.stride, &query.padding, &query.dilation}) {
+    if (list->size() != rank - 2) return false;
+  }
+  if (!all_at_least(query.input, 1) || !all_at_least(query.filter, 1)) return false;
+  if (!all_at_least(query.stride, 1) || !all_at_least(query.dilation, 1)) return false;
+  if (!all_at_least(query.padding, 0) || query.groups < 1) return false;
+  return query.filter[1] * query.groups == query.input[1] && all_at_least(query.output(), 1);
 }
 
 std::string text_of(const ConvolutionQuery& query) {

@@ -38,6 +38,10 @@ struct ConvolutionQuery {
   [[nodiscard]] std::vector<std::int64_t> output() const;
 };
 
+/// Whether cuDNN can be asked: ranks and sizes fit, dtypes are those above. False for what a damaged
+/// document may say.
+[[nodiscard]] bool is_possible(const ConvolutionQuery& query);
+
 /// "fwd bf16 nchw x=16,3,224,224 w=96,3,4,4 s=4,4 p=0,0 d=1,1 g=1": the same for equal queries.
 [[nodiscard]] std::string text_of(const ConvolutionQuery& query);
 /// nullopt for what is no such text, or has a size that no convolution has.

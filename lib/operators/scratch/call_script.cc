@@ -38,6 +38,7 @@ const Rules& rules() {
                               &kEmbeddingScripts,
                               &kLossScripts,
                               &kNormScripts,
+                              &kPoolingScripts,
                               &kProductScripts,
                               &kRecurrentScripts,
                               &kReductionScripts}) {
@@ -106,17 +107,6 @@ AnswerConvolution answers_of(const Program& program, const WorkspaceTable& table
     if (found == program.workspaces->bytes.end()) return std::nullopt;
     return ConvolutionWorkspace{.bytes = found->second, .measured = program.workspaces->measured};
   };
-}
-
-/// Estimate for a call of cuDNN that was never recorded: the bytes that it reads. Most recorded calls
-/// need less.
-void estimate_library_call(ScriptBuilder& script) {
-  script.modelled();
-  script.outputs();
-  std::int64_t bytes = 0;
-  program::for_each_tensor(script.op().arguments,
-                           [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
-  script.temporary(bytes);
 }
 
 bool takes_scratch(const CallScript& script) {

@@ -23,6 +23,7 @@ extern const std::vector<ScriptRule> kConversionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
 extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;
+extern const std::vector<ScriptRule> kPoolingScripts;
 extern const std::vector<ScriptRule> kProductScripts;
 extern const std::vector<ScriptRule> kRecurrentScripts;
 extern const std::vector<ScriptRule> kReductionScripts;

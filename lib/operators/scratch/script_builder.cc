@@ -131,6 +131,19 @@ bool is_complex(program::DType dtype) {
   return dtype == program::DType::kComplex64 || dtype == program::DType::kComplex128;
 }
 
+void estimate_library_call(ScriptBuilder& script) {
+  script.modelled();
+  script.outputs();
+  script.temporary(bytes_read(script.op()));
+}
+
+std::int64_t bytes_read(const program::Operator& op) {
+  std::int64_t bytes = 0;
+  program::for_each_tensor(op.arguments,
+                           [&bytes](const TensorRef& tensor) { bytes += tensor.bytes(); });
+  return bytes;
+}
+
 const TensorRef* first_output(const program::Operator& op) {
   const TensorRef* first = nullptr;
   program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {

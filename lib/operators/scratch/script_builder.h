@@ -84,6 +84,10 @@ class ScriptBuilder {
 /// The bytes of one number in which LibTorch's kernels sum up such numbers.
 [[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
 [[nodiscard]] bool is_complex(program::DType dtype);
+/// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the call
+/// reads. Most recorded calls need less.
+void estimate_library_call(ScriptBuilder& script);
+[[nodiscard]] std::int64_t bytes_read(const program::Operator& op);
 /// nullptr when the call gives no tensor.
 [[nodiscard]] const program::TensorRef* first_output(const program::Operator& op);
 

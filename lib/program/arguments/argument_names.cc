@@ -12,7 +12,7 @@ struct Row {
   std::string_view name, overload, arguments;
 };
 
-constexpr std::array<Row, 56> kRows{{
+constexpr std::array<Row, 58> kRows{{
     {"aten::_batch_norm_with_update",
      "",
      "input, weight, bias, running_mean, running_var, momentum, eps"},
@@ -103,6 +103,12 @@ constexpr std::array<Row, 56> kRows{{
     {"aten::embedding_dense_backward",
      "",
      "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq"},
+    {"aten::max_pool2d_with_indices",
+     "",
+     "self, kernel_size, stride, padding, dilation, ceil_mode"},
+    {"aten::max_pool2d_with_indices_backward",
+     "",
+     "grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices"},
     {"aten::mean", "", "self, dtype"},
     {"aten::mean", "dim", "self, dim, keepdim, dtype"},
     {"aten::mean", "out", "self, dim, keepdim, dtype, out"},

@@ -384,8 +384,10 @@ Profile load_profile(const std::string& path) {
   profile.memory = read_memory(root.at("memory"), with_certainty, read.operators.size());
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
   if (root.has("workspaces")) {
-    program.workspaces =
-        std::make_shared<const WorkspaceAnswers>(read_workspace_answers(root.at("workspaces")));
+    if (const auto answers = root.nullable("workspaces")) {
+      program.workspaces =
+          std::make_shared<const WorkspaceAnswers>(read_workspace_answers(*answers));
+    }
   }
   check_all_read(root.at("operators"), read.operators.size());
   check_all_read(root.at("storages"), program.storages.size());

@@ -256,9 +256,8 @@ void write_profile(const Profile& profile, const Sink& sink) {
       json_string(std::string(name_of(profile.optimizer))));
   print_memory(out, profile.memory);
   out.print("  \"unattributed_operators\": {},\n", profile.unattributed_operators);
-  if (program.workspaces != nullptr) {
-    out.print("  \"workspaces\": {},\n", indented(to_json(*program.workspaces)));
-  }
+  out.print("  \"workspaces\": {},\n",
+            program.workspaces ? indented(to_json(*program.workspaces)) : "null");
   print_storages(out, program.storages);
   out.print(",\n");
   print_operators(out, program);

@@ -29,6 +29,7 @@ namespace {
 using replay::check_cuda;
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
+constexpr int kLooksAfterFailure = 10;
 
 void check_nccl(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
@@ -184,7 +185,16 @@ std::shared_ptr<NcclCalls> connect(Communicator& host) {
   while (connected.wait_for(kBetweenLooks) != std::future_status::ready) {
     if (const auto lost = host.lost()) throw Error(ErrorCode::kRankLost, *lost);
   }
-  return connected.get();
+  try {
+    return connected.get();
+  } catch (const Error&) {
+    // NCCL may notice that a rank has ended before the heartbeat does, and does not say which.
+    for (int looks = 0; looks < kLooksAfterFailure; ++looks) {
+      if (const auto lost = host.lost()) throw Error(ErrorCode::kRankLost, *lost);
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    throw;
+  }
 }
 
 class NcclCommunicator final : public DeviceCommunicator {

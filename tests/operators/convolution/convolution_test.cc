@@ -215,6 +215,10 @@ TEST(Convolution, WhatCudnnDoesNotRunIsEstimated) {
   // Documents may hold what LibTorch would refuse.
   EXPECT_TRUE(asked(forward(tensor({8, 4}), tensor({4, 8}))).empty());
   EXPECT_TRUE(asked(forward(input, weight, {.stride = {1, 1, 1}})).empty());
+  EXPECT_TRUE(asked(forward(input, weight, {.stride = {0, 1}})).empty());
+  EXPECT_TRUE(asked(forward(input, tensor({4, 8, 9, 9}))).empty());
+  EXPECT_TRUE(
+      asked(backward(tensor({2, 8}), input, tensor({4, 8, 2, 2}), {true, true, true})).empty());
 }
 
 TEST(Convolution, KnownCallsAndQueriesAreNotAskedAgain) {

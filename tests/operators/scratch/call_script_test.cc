@@ -166,6 +166,32 @@ TEST(CallScript, BatchNormTakesScratchWithChannelsLastInTraining) {
   EXPECT_EQ(batch_norm(channels_last({2, 64, 4, 4}), true).script(), (Words{"o5", "o6", "o7"}));
 }
 
+Call max_pool_backward(const TensorRef& gradient, const TensorRef& input) {
+  return Call("aten::max_pool2d_with_indices_backward")
+      .tensor_argument(gradient)
+      .tensor_argument(input)
+      .argument(Ints{13, 13})
+      .argument(Ints{1, 1})
+      .argument(Ints{6, 6})
+      .argument(Ints{1, 1})
+      .argument(false)
+      .tensor_argument(tensor(input.sizes, DType::kInt64))
+      .output(input);
+}
+
+/// As recorded of a CSPNeXt, where the gradient is a part of a concatenation's.
+TEST(CallScript, MaxPoolBackwardCopiesAGradientWithGaps) {
+  const TensorRef input = tensor({24, 192, 8, 8}, DType::kBFloat16);
+  TensorRef gradient = input;
+  gradient.strides[0] = 49152;
+  EXPECT_EQ(max_pool_backward(gradient, input).script(), (Words{"o3", "+589824", "-0"}));
+  EXPECT_EQ(max_pool_backward(gradient, input).source(), operators::ScriptSource::kModelled);
+  EXPECT_EQ(max_pool_backward(input, input).script(), (Words{"o3"}));
+  EXPECT_EQ(max_pool_backward(input, input).source(), operators::ScriptSource::kExact);
+  EXPECT_EQ(max_pool_backward(input, channels_last(input.sizes, DType::kBFloat16)).script(),
+            (Words{"o3", "+589824", "-0"}));
+}
+
 Call batch_norm_backward(const TensorRef& input, bool training, bool saved, const Bools& mask) {
   const Ints channels{input.sizes[1]};
   Call call("aten::native_batch_norm_backward");
