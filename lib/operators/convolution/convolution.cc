@@ -52,6 +52,12 @@ Sizes of_image(Sizes values, std::size_t dimensions, std::int64_t of_height_one)
   return values;
 }
 
+bool all_are_sizes(const Sizes& values) {
+  return std::all_of(values.begin(), values.end(), [](std::int64_t value) {
+    return value >= 0 && value <= kMostConvolutionSize;
+  });
+}
+
 /// nullopt for a call that LibTorch would refuse.
 std::optional<Convolution> read(const ScriptBuilder& script) {
   const TensorRef* input = script.tensor("input");
@@ -73,9 +79,10 @@ std::optional<Convolution> read(const ScriptBuilder& script) {
   of.transposed = script.flag("transposed");
   if (call.have("cudnn_enabled")) of.cudnn_allowed = script.flag("cudnn_enabled");
   for (const Sizes* list : {&of.stride, &of.padding, &of.dilation, &of.output_padding}) {
-    if (list->size() != of.rank() - 2) return std::nullopt;
+    if (list->size() != of.rank() - 2 || !all_are_sizes(*list)) return std::nullopt;
   }
-  if (of.groups < 1) return std::nullopt;
+  if (!all_are_sizes(of.input.sizes) || !all_are_sizes(of.weight.sizes)) return std::nullopt;
+  if (of.groups < 1 || of.groups > kMostConvolutionSize) return std::nullopt;
   return of;
 }
 

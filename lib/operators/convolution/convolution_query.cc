@@ -49,9 +49,10 @@ Sizes next_sizes(std::string_view& text, char key) {
   }
 }
 
-bool all_at_least(const Sizes& sizes, std::int64_t least) {
-  return std::all_of(
-      sizes.begin(), sizes.end(), [least](std::int64_t size) { return size >= least; });
+bool all_within(const Sizes& sizes, std::int64_t least) {
+  return std::all_of(sizes.begin(), sizes.end(), [least](std::int64_t size) {
+    return size >= least && size <= kMostConvolutionSize;
+  });
 }
 
 }  // namespace
@@ -73,10 +74,11 @@ bool is_possible(const ConvolutionQuery& query) {
   for (const Sizes* list : {&query.stride, &query.padding, &query.dilation}) {
     if (list->size() != rank - 2) return false;
   }
-  if (!all_at_least(query.input, 1) || !all_at_least(query.filter, 1)) return false;
-  if (!all_at_least(query.stride, 1) || !all_at_least(query.dilation, 1)) return false;
-  if (!all_at_least(query.padding, 0) || query.groups < 1) return false;
-  return query.filter[1] * query.groups == query.input[1] && all_at_least(query.output(), 1);
+  if (!all_within(query.input, 1) || !all_within(query.filter, 1)) return false;
+  if (!all_within(query.stride, 1) || !all_within(query.dilation, 1)) return false;
+  if (!all_within(query.padding, 0) || query.groups < 1) return false;
+  if (query.groups > kMostConvolutionSize) return false;
+  return query.filter[1] * query.groups == query.input[1] && all_within(query.output(), 1);
 }
 
 std::string text_of(const ConvolutionQuery& query) {

@@ -38,6 +38,9 @@ struct ConvolutionQuery {
   [[nodiscard]] std::vector<std::int64_t> output() const;
 };
 
+/// Larger sizes are no convolution's, and products of two of them do not overflow.
+inline constexpr std::int64_t kMostConvolutionSize = std::int64_t{1} << 30;
+
 /// Whether cuDNN can be asked: ranks and sizes fit, dtypes are those above. False for what a damaged
 /// document may say.
 [[nodiscard]] bool is_possible(const ConvolutionQuery& query);

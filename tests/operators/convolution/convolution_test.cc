@@ -216,6 +216,9 @@ TEST(Convolution, WhatCudnnDoesNotRunIsEstimated) {
   EXPECT_TRUE(asked(forward(tensor({8, 4}), tensor({4, 8}))).empty());
   EXPECT_TRUE(asked(forward(input, weight, {.stride = {1, 1, 1}})).empty());
   EXPECT_TRUE(asked(forward(input, weight, {.stride = {0, 1}})).empty());
+  const std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_TRUE(asked(forward(input, weight, {.stride = {huge, 1}, .transposed = true})).empty());
+  EXPECT_TRUE(asked(forward(input, weight, {.padding = {huge, 1}})).empty());
   EXPECT_TRUE(asked(forward(input, tensor({4, 8, 9, 9}))).empty());
   EXPECT_TRUE(
       asked(backward(tensor({2, 8}), input, tensor({4, 8, 2, 2}), {true, true, true})).empty());
