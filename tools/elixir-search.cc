@@ -31,7 +31,7 @@ struct Options {
   std::vector<std::int64_t> gpu_memory;  ///< empty: the machine's
   std::string recompute = "auto", offload = "auto";
   bool least_gpus = false;
-  std::optional<std::int64_t> gpus, gpus_per_node, network_bytes_per_s;
+  std::optional<std::int64_t> gpus, gpus_per_node, replicas, network_bytes_per_s;
   elixir::search::Request request;
 };
 
@@ -173,6 +173,7 @@ void set_gpus(Options& options) {
   request.gpus = static_cast<int>(options.gpus.value_or(options.least_gpus ? kMostToTry : 1));
   if (options.gpus_per_node) request.gpus_per_node = static_cast<int>(*options.gpus_per_node);
   if (options.network_bytes_per_s) request.network_bytes_per_s = *options.network_bytes_per_s;
+  if (options.replicas) request.replicas = static_cast<int>(*options.replicas);
 }
 
 elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
@@ -357,6 +358,16 @@ int main(int argc, char** argv) {
                  "GPUs that share a machine, its host memory and its cores; a machine with more "
                  "than the hardware profile's is taken for as much larger")
         .default_text("8, or all of them");
+    flags
+        .integer(
+            "--replicas",
+            "N",
+            &options.replicas,
+            {1, elixir::plan::kMostRanks},
+            "replicas of parameters and optimizer state (hybrid sharding): the GPUs of a replica "
+            "share it among them; as many as GPUs: each has everything")
+        .default_text("1: all GPUs share one");
+    flags.exclusive({"--replicas", "--least-gpus"});
     flags
         .bytes("--network",
                &options.network_bytes_per_s,

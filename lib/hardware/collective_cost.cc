@@ -42,6 +42,11 @@ CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& rank
 }
 
 std::string CollectiveCost::basis() const {
+  if (ranks_.replicas == 1) return basis_of_one_replica();
+  return basis_of_one_replica() + "; replicas have not run on GPUs yet";
+}
+
+std::string CollectiveCost::basis_of_one_replica() const {
   if (copies()) return "modelled from copies between two GPUs, one way at a time";
   const bool local = ranks_.per_node == ranks_.world;
   if (local && measured_gpus_ == ranks_.world) return "measured";
@@ -69,31 +74,41 @@ double CollectiveCost::local_ns(double bytes_in) const {
   return measured_ns(bytes_in * n / (n - 1));
 }
 
-double CollectiveCost::copied_ns(double bytes_in) const {
+double CollectiveCost::copied_ns(double bytes_in, int count) const {
   constexpr double kNsPerSecond = 1e9;
-  return (ranks_.world - 1) * copy_latency_ns_ + bytes_in / copy_bytes_per_s_ * kNsPerSecond;
+  return (count - 1) * copy_latency_ns_ + bytes_in / copy_bytes_per_s_ * kNsPerSecond;
 }
 
 double CollectiveCost::broadcast_ns(std::int64_t bytes) const {
   if (bytes == 0 || ranks_.world < 2) return 0;
-  return gathered_ns(static_cast<double>(bytes));
+  return gathered_ns(static_cast<double>(bytes), {ranks_.world, ranks_.per_node});
 }
 
 double CollectiveCost::all_gather_ns(std::int64_t bytes) const {
-  if (bytes == 0 || ranks_.world < 2) return 0;
-  const double all = static_cast<double>(bytes);
-  if (copies()) return copied_ns(all * (ranks_.world - 1) / ranks_.world);
-  return gathered_ns(all);
+  const int shards = ranks_.world / ranks_.replicas;
+  return all_gather_ns(bytes, {shards, std::min(shards, ranks_.per_node)});
 }
 
-double CollectiveCost::gathered_ns(double all) const {
-  const double world = ranks_.world;
-  const double ns = local_ns(all * (world - 1) / world);
-  if (ranks_.per_node == ranks_.world) return ns;
+double CollectiveCost::share_parts_ns(std::int64_t bytes) const {
+  const int shards = ranks_.world / ranks_.replicas;
+  return all_gather_ns(bytes, {ranks_.replicas, std::max(1, ranks_.per_node / shards)});
+}
+
+double CollectiveCost::all_gather_ns(std::int64_t bytes, const Group& group) const {
+  if (bytes == 0 || group.count < 2) return 0;
+  const double all = static_cast<double>(bytes);
+  if (copies()) return copied_ns(all * (group.count - 1) / group.count, group.count);
+  return gathered_ns(all, group);
+}
+
+double CollectiveCost::gathered_ns(double all, const Group& group) const {
+  const double count = group.count;
+  const double ns = local_ns(all * (count - 1) / count);
+  if (group.per_node == group.count) return ns;
   // What other machines have comes in once per machine, over the ways of all of its GPUs.
-  const double from_outside = all * (world - ranks_.per_node) / world;
-  return std::max(
-      ns, from_outside / ranks_.per_node / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
+  const double from_outside = all * (count - group.per_node) / count;
+  return std::max(ns,
+                  from_outside / group.per_node / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
 }
 
 double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {
@@ -101,7 +116,7 @@ double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {
   const double all = static_cast<double>(bytes);
   const double world = ranks_.world;
   const double inside = all * (ranks_.per_node - 1) / world;
-  if (copies()) return copied_ns(inside);
+  if (copies()) return copied_ns(inside, ranks_.world);
   const double ns = ranks_.per_node > 1 ? local_ns(inside) : measured_ns(0);
   // To every GPU of another machine goes something else.
   const double outside = all * (world - ranks_.per_node) / world;

@@ -17,10 +17,12 @@ namespace elixir::hardware {
 /// Nobody has measured a network. 400 Gbit/s for each GPU is common.
 inline constexpr std::int64_t kAssumedNetworkBytesPerS = 50'000'000'000;
 
-/// GPUs that train together, and how many of them share a machine.
+/// GPUs that train together, how many of them share a machine, and how many replicas of everything they
+/// hold (plan/rank_grid.h).
 struct Ranks {
   int world = 1;
   int per_node = 1;
+  int replicas = 1;
   /// Of each GPU to other machines, in one direction.
   double network_bytes_per_s = static_cast<double>(kAssumedNetworkBytesPerS);
 };
@@ -36,8 +38,10 @@ class CollectiveCost {
   /// How the times are known: "measured", or what they are modelled from.
   [[nodiscard]] std::string basis() const;
 
-  /// Every rank ends with `bytes`, of which each had one part of the world's.
+  /// Every rank ends with `bytes`, of which each of those that hold a replica together had one part.
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
+  /// Likewise for those that hold the same shard.
+  [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
   /// Every rank has `bytes`, and sends each other rank one part of the world's. Taken from the
   /// all-gather: in a machine a GPU sends and receives as much.
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
@@ -45,16 +49,22 @@ class CollectiveCost {
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
 
  private:
+  [[nodiscard]] std::string basis_of_one_replica() const;
   struct Point {
     double bytes = 0, ns = 0;
   };
   /// Of the GPUs that were measured.
   [[nodiscard]] double measured_ns(double bytes) const;
+  /// Ranks that exchange something among themselves.
+  struct Group {
+    int count, per_node;
+  };
+  [[nodiscard]] double all_gather_ns(std::int64_t bytes, const Group& group) const;
   /// Over a network, from NCCL's all-gathers in a machine.
-  [[nodiscard]] double gathered_ns(double bytes) const;
+  [[nodiscard]] double gathered_ns(double bytes, const Group& group) const;
   /// In a machine, for what comes in at one GPU: through NCCL, and by copies.
   [[nodiscard]] double local_ns(double bytes_in) const;
-  [[nodiscard]] double copied_ns(double bytes_in) const;
+  [[nodiscard]] double copied_ns(double bytes_in, int count) const;
 
   Ranks ranks_;
   double copy_bytes_per_s_ = 0, copy_latency_ns_ = 0;

@@ -364,6 +364,11 @@ double CostModel::all_to_all_ns(std::int64_t bytes) const {
   need_collectives();
   return collectives_.all_to_all_ns(bytes);
 }
+double CostModel::share_parts_ns(std::int64_t bytes) const {
+  if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
+  need_collectives();
+  return collectives_.share_parts_ns(bytes);
+}
 double CostModel::broadcast_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
   need_collectives();

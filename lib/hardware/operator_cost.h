@@ -90,6 +90,7 @@ class CostModel {
   /// adds up its part; `bytes` from one rank to all.
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
+  [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
   [[nodiscard]] const CollectiveCost& collectives() const { return collectives_; }
   [[nodiscard]] const GpuContention& gpu_contention() const { return gpu_contention_; }

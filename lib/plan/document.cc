@@ -278,7 +278,7 @@ program::CpuIsa read_instruction_set(const JsonCursor& hardware, program::Device
   return *isa;
 }
 
-/// Older plans name the world alone, and are for one rank.
+/// Older plans name the world alone, or no replicas.
 void read_ranks_into(Plan& plan, const JsonCursor& root) {
   plan.world = read_int(root.at("world"), 1, kMostRanks);
   plan.ranks_per_node = plan.world;
@@ -289,6 +289,19 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
       throw ranks.error(
           ErrorCode::kJsonBadValue,
           fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
+    }
+  }
+  if (root.has("replicas")) {
+    const JsonCursor replicas = root.at("replicas");
+    plan.replicas = read_int(replicas, 1, plan.world);
+    if (!replicas_fit(plan.world, plan.ranks_per_node, plan.replicas)) {
+      throw replicas
+          .error(ErrorCode::kJsonBadValue,
+                 fmt::format("{} ranks in machines of {} cannot hold {} replicas",
+                             plan.world,
+                             plan.ranks_per_node,
+                             plan.replicas))
+          .help("a replica is in one machine, or in all of several");
     }
   }
   const auto reduce =
@@ -337,6 +350,7 @@ Json to_json(const Plan& plan) {
   document["strategy"] = plan.strategy;
   document["world"] = plan.world;
   document["ranks_per_node"] = plan.ranks_per_node;
+  document["replicas"] = plan.replicas;
   document["reduce_dtype"] = text_or_null(
       plan.world > 1 ? std::string(kReduceDTypes.name_of(plan.reduce_dtype)) : std::string());
   document["budgets"] = {
@@ -375,6 +389,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "strategy",
                   "world",
                   "ranks_per_node",
+                  "replicas",
                   "reduce_dtype",
                   "budgets",
                   "precision",

@@ -20,6 +20,15 @@ using program::DType;
       .help("make the plan again with elixir-search from this program's profile");
 }
 
+std::string no_such_replicas(const Plan& plan) {
+  return fmt::format(
+      "{} ranks in machines of {} cannot hold {} replicas, each in one machine or in all of "
+      "several",
+      plan.world,
+      plan.ranks_per_node,
+      plan.replicas);
+}
+
 std::unordered_map<std::string, std::int32_t> positions_of(const program::Program& program) {
   std::unordered_map<std::string, std::int32_t> positions;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
@@ -171,8 +180,14 @@ DType summed_dtype(const Plan& plan, DType dtype) {
   return plan.accumulation_steps == 1 && rounds ? dtype : DType::kFloat32;
 }
 
+bool replicas_fit(int world, int ranks_per_node, int replicas) {
+  if (replicas < 1 || world % replicas != 0) return false;
+  const int ranks_per_replica = world / replicas;
+  return ranks_per_node % ranks_per_replica == 0 || ranks_per_replica % ranks_per_node == 0;
+}
+
 std::int64_t shard_elements(const Plan& plan, const Chunk& chunk) {
-  return chunk.bytes / program::element_bytes(chunk.dtype) / plan.world;
+  return chunk.bytes / program::element_bytes(chunk.dtype) / grid_of(plan).shards();
 }
 
 std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
@@ -180,7 +195,7 @@ std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
 }
 
 bool needs_block(const Plan& plan, const Chunk& chunk) {
-  return plan.world > 1 || chunk.parameter_home == Home::kHost;
+  return grid_of(plan).shards() > 1 || chunk.parameter_home == Home::kHost;
 }
 
 std::vector<Place> locate_parameters(const Plan& plan, const program::Program& program) {
@@ -226,6 +241,9 @@ void check_against(const Plan& plan, const program::Program& program) {
   if (plan.ranks_per_node < 1 || plan.world % plan.ranks_per_node != 0) {
     inconsistent(
         fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
+  }
+  if (!replicas_fit(plan.world, plan.ranks_per_node, plan.replicas)) {
+    inconsistent(no_such_replicas(plan));
   }
   const auto positions = positions_of(program);
   std::vector<bool> seen(program.parameters.size(), false);

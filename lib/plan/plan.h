@@ -9,8 +9,9 @@
 // with zeros. The gradient, master and moment buffers of a chunk have the same *element* layout in
 // their own dtype.
 //
-// A plan is for one rank. With several (`world`), a chunk is cut into as many equal shards, and rank
-// r holds the r-th of everything that the chunk keeps between uses; homes are those of the shard.
+// A plan is for one rank. With several (`world`), a chunk is cut into equal shards, and each rank holds
+// one of everything that the chunk keeps between uses; homes are those of the shard. With several
+// replicas (rank_grid.h) there are as many shards as ranks to a replica; else as many as ranks.
 // Shards are multiples of kPieceUnitElements, and no block of so many elements of a parameter,
 // counted from its start, lies in two shards: so the sums of squares for the gradient norm are the
 // same under every plan (docs/design/arithmetic.md).
@@ -22,6 +23,7 @@
 
 #include "core/json.h"
 #include "core/name_table.h"
+#include "plan/rank_grid.h"
 #include "program/program.h"
 
 namespace elixir::plan {
@@ -177,6 +179,7 @@ struct Plan {
   std::string strategy;
   int world = 1;           ///< ranks that train together, each with a GPU
   int ranks_per_node = 1;  ///< ranks that share a machine's memory and links; divides `world`
+  int replicas = 1;        ///< of parameters and their state among all ranks; divides `world`
   ReduceDType reduce_dtype = ReduceDType::kFloat32;
   Budgets budgets;
   program::Precision precision = program::Precision::kAsSaved;
@@ -206,7 +209,13 @@ struct Plan {
 /// The dtype in which a chunk of `dtype` keeps its gradients: its own where one gradient is all
 /// there is, fp32 where several micro-batches or ranks add up, unless the plan rounds their sum.
 [[nodiscard]] program::DType summed_dtype(const Plan& plan, program::DType dtype);
-/// What a rank holds of a chunk. All of it where there is one rank.
+/// Which of the plan's ranks hold what.
+[[nodiscard]] inline RankGrid grid_of(const Plan& plan) {
+  return {.world = plan.world, .replicas = plan.replicas};
+}
+/// Whether so many replicas can be divided among the ranks: each in one machine, or filling several.
+[[nodiscard]] bool replicas_fit(int world, int ranks_per_node, int replicas);
+/// What a rank holds of a chunk. All of it where every rank has a replica of its own.
 [[nodiscard]] std::int64_t shard_elements(const Plan& plan, const Chunk& chunk);
 /// Its bytes in a dtype (parameters, gradients, fp32 master and moments).
 [[nodiscard]] std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, program::DType dtype);

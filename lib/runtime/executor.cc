@@ -67,6 +67,7 @@ at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
 
 Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
     : parts_(parts),
+      grid_(plan::grid_of(parts.plan)),
       program_(parts.replay.program()),
       schedule_(std::move(schedule)),
       ends_(schedule::ends_that_matter(schedule_)),
@@ -357,12 +358,12 @@ void Executor::issue(const Task& task) {
       return issue_compute(task);
     case TaskKind::kFetch:
       ++under_way_.back().traffic.fetches;
-      issue_copy(
-          task,
-          advance(parts_.buffers.at(task.destination), parts_.ranks.rank() * shard_bytes(task)),
-          homes_[task.chunk].parameters,
-          shard_bytes(task));
-      if (parts_.plan.world > 1) return;  // the other shards come by kGather
+      issue_copy(task,
+                 advance(parts_.buffers.at(task.destination),
+                         grid_.shard_of(parts_.ranks.rank()) * shard_bytes(task)),
+                 homes_[task.chunk].parameters,
+                 shard_bytes(task));
+      if (grid_.shards() > 1) return;  // the others come by kGather
       return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
     case TaskKind::kGather:
       return issue_gather(task);

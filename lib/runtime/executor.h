@@ -156,6 +156,7 @@ class Executor {
   void fail_if_rank_lost() const;
 
   ExecutorParts parts_;
+  plan::RankGrid grid_;
   const program::Program& program_;
   schedule::Schedule schedule_;
   std::vector<bool> ends_;  ///< by task id: schedule::ends_that_matter()

@@ -72,39 +72,55 @@ std::int64_t Executor::shard_bytes(const Task& task) const {
 }
 
 void Executor::issue_gather(const Task& task) {
+  const int rank = parts_.ranks.rank();
+  const plan::RankGroup group = grid_.same_replica(rank);
   void* block = parts_.buffers.at(task.destination);
   const std::int64_t bytes = shard_bytes(task);
   const void* own = task.source >= 0 ? parts_.buffers.at(task.source)
-                                     : advance(block, parts_.ranks.rank() * bytes);
+                                     : advance(block, group.position(rank) * bytes);
   under_way_.back().traffic.collective_bytes += task.bytes;
-  run(task, [block, own, bytes](StreamOperations& operations) {
-    operations.all_gather(block, own, bytes);
+  run(task, [group, block, own, bytes](StreamOperations& operations) {
+    operations.all_gather(group, block, own, bytes);
   });
   bind_chunk(task.chunk, block);
 }
 
 void Executor::issue_reduce(const Task& task) {
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
-  const std::int64_t bytes = shard_bytes(task);
+  const int rank = parts_.ranks.rank();
+  const std::int64_t elements = plan::shard_elements(parts_.plan, chunk) / grid_.replicas;
+  const std::int64_t bytes = elements * program::element_bytes(chunk.dtype);
+  const std::int64_t sum_bytes = elements * program::element_bytes(chunk.gradient_dtype);
   const void* block = parts_.buffers.at(task.source);
+  void* shard = parts_.buffers.at(task.destination);
   void* exchange = parts_.buffers.find(BufferRole::kExchange, -1);
   // On its way to the host a micro-batch's sum is alone.
   const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
-  const SumParts sum{.to = parts_.buffers.at(task.destination),
+  const SumParts sum{.to = advance(shard, grid_.replica_of(rank) * sum_bytes),
                      .to_type = element_of(chunk.gradient_dtype),
                      .from = exchange,
                      .type = element_of(chunk.dtype),
-                     .parts = static_cast<std::size_t>(parts_.plan.world),
-                     .n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk)),
+                     .parts = static_cast<std::size_t>(grid_.world),
+                     .n = static_cast<std::size_t>(elements),
                      .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};
   std::vector<OptimizerPass::Part> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
   under_way_.back().traffic.collective_bytes += task.bytes;
   run(task,
-      [exchange, block, bytes, sum, squares = std::move(squares)](StreamOperations& operations) {
-        operations.all_to_all(exchange, block, bytes);
+      [grid = grid_,
+       group = grid_.same_shard(rank),
+       exchange,
+       block,
+       bytes,
+       sum,
+       shard,
+       sum_bytes,
+       squares = std::move(squares)](StreamOperations& operations) {
+        operations.all_to_all(grid, exchange, block, bytes);
         operations.sum_parts(sum);
-        sum_squares(operations, sum.to, sum.to_type, squares);
+        // Ranks that hold the same shard have each added up a part of it.
+        if (group.count > 1) operations.all_gather(group, shard, sum.to, sum_bytes);
+        sum_squares(operations, shard, sum.to_type, squares);
       });
 }
 

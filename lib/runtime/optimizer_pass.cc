@@ -19,8 +19,8 @@ OptimizerPass::OptimizerPass(const program::Program& program,
                              const std::vector<ParameterLayout>& layouts,
                              int rank)
     : options_(options),
+      grid_(plan::grid_of(plan)),
       rank_(rank),
-      world_(plan.world),
       ranges_(plan.chunks.size()),
       held_(plan.chunks.size()) {
   note_sums(plan, program, layouts);
@@ -63,7 +63,7 @@ void OptimizerPass::note_ranges(const plan::Plan& plan,
       return layouts[a].first_element < layouts[b].first_element;
     });
     const std::int64_t shard = plan::shard_elements(plan, plan.chunks[c]);
-    const std::int64_t shard_begin = rank_ * shard;
+    const std::int64_t shard_begin = grid_.shard_of(rank_) * shard;
     // Neighbours with the same scalars become one range. The padding between them is zero and not
     // read. Of gradients that several ranks have added up the padding is anything.
     std::vector<Range>& ranges = ranges_[c];
@@ -84,7 +84,7 @@ void OptimizerPass::note_ranges(const plan::Plan& plan,
                           .first_block = static_cast<std::size_t>(begin - layout.first_element) /
                                          kernels::kNormBlockElements});
       const bool adjoins =
-          world_ == 1 ||
+          grid_.world == 1 ||
           (joins && ranges.back().first_element + ranges.back().elements == begin - shard_begin);
       if (joins && adjoins && ranges.back().decays == layout.decays) {
         ranges.back().elements = end - shard_begin - ranges.back().first_element;
@@ -141,11 +141,12 @@ void OptimizerPass::move_sums(StreamOperations& operations) const {
 
 void OptimizerPass::gather_sums(StreamOperations& operations) const {
   move_sums(operations);
-  operations.gather_disjoint(device_sums(), memory_.rank_sums, sum_count_);
+  operations.gather_disjoint(
+      grid_.same_replica(rank_), device_sums(), memory_.rank_sums, sum_count_);
 }
 
 void OptimizerPass::clip(StreamOperations& operations) const {
-  if (world_ == 1) move_sums(operations);
+  if (grid_.world == 1) move_sums(operations);
   operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
   operations.copy(memory_.host_clip, device_clip(), sizeof(kernels::Clip));
 }

@@ -49,7 +49,7 @@ class OptimizerPass {
   /// Memory that the passes share. Every stream can use that on the host. That on the device is
   /// for the device's streams: the schedule's buffers of roles kGradientSums and kRankSums.
   struct Memory {
-    void* device_sums;  ///< sums() floats of all ranks, then a kernels::Clip
+    void* device_sums;  ///< sums() floats of a whole replica, then a kernels::Clip
     float* rank_sums;   ///< sums() floats that passes of this rank make; the same with one rank
     float* host_sums;   ///< sums()
     kernels::Clip* host_clip;
@@ -69,7 +69,7 @@ class OptimizerPass {
     kernels::BlockSums sums;
   };
   [[nodiscard]] std::vector<Part> parts_of(std::int32_t chunk) const;
-  /// Several ranks: their sums to the device memory of all.
+  /// Several ranks: the sums of those that hold a replica together, to the device memory of all these.
   void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.
   void clip(StreamOperations& operations) const;
@@ -118,7 +118,8 @@ class OptimizerPass {
   };
 
   OptimizerOptions options_;
-  int rank_ = 0, world_ = 1;
+  plan::RankGrid grid_;
+  int rank_ = 0;
   std::vector<std::vector<Range>> ranges_;  ///< by chunk
   std::vector<std::vector<Held>> held_;     ///< by chunk
   std::vector<std::size_t> first_sum_;      ///< by parameter

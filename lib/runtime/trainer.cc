@@ -119,6 +119,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   wanted.cpu_order = options.cpu_order;
   wanted.before_task = options.before_task;
   wanted.ranks = options.ranks.steps;
+  wanted.grid = plan::grid_of(plan);
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 
@@ -507,6 +508,10 @@ void Trainer::set_steps_done(std::int64_t steps) {
 
 HeldElements Trainer::held(const std::string& parameter, int rank) const {
   return state_->parameters->held(parameter, rank);
+}
+
+HeldElements Trainer::saved(const std::string& parameter, int rank) const {
+  return state_->parameters->saved(parameter, rank);
 }
 at::Tensor Trainer::own_state(const std::string& parameter, StatePart part) const {
   state_->settle();

@@ -148,12 +148,14 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);
     case TaskKind::kReduce: {
-      // The pass that adds up reads a shard from every rank, and writes one.
+      // The pass that adds up reads a part from every rank, and writes one.
       const plan::Chunk& chunk = plan.chunks[task.chunk];
-      const std::int64_t sum_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
+      const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
+      const std::int64_t sum_bytes = shard_bytes / plan.replicas;
       const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
       return cost.all_to_all_ns(task.bytes) +
-             cost.device_copy_ns((task.bytes + (adds ? 2 : 1) * sum_bytes) / 2);
+             cost.device_copy_ns((task.bytes + (adds ? 2 : 1) * sum_bytes) / 2) +
+             cost.share_parts_ns(shard_bytes);
     }
     case TaskKind::kStoreShard:
       return cost.device_to_host_ns(task.bytes);

@@ -77,7 +77,11 @@ Footprint::Footprint(const Packing& packing,
                      std::int32_t gradient_blocks,
                      const std::vector<ChunkBytes>& chunks,
                      const std::vector<std::vector<std::int32_t>>& use_sets)
-    : resident_(1), streamed_optimizer_(1), rest_(1), several_ranks_(blank.world > 1) {
+    : resident_(1),
+      streamed_optimizer_(1),
+      rest_(1),
+      several_ranks_(blank.world > 1),
+      is_sharded_(plan::grid_of(blank).shards() > 1) {
   const auto add = [](std::vector<ArenaBytes>& sums, const ChunkBytes& chunk, State state) {
     sums.push_back(sum(sums.back(), chunk.own[static_cast<std::size_t>(state)]));
   };
@@ -127,7 +131,7 @@ void Footprint::add_reductions(const Packing& packing,
 }
 
 const Footprint::Tail& Footprint::cached(const Placement& placement) const {
-  return tails_[several_ranks_ ? 0 : held(placement)];
+  return tails_[is_sharded_ ? 0 : held(placement)];
 }
 
 void Footprint::add_tails(const Packing& packing,

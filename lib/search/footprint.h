@@ -96,7 +96,7 @@ class Footprint {
   void add_reductions(const Packing& packing,
                       const plan::Plan& blank,
                       std::int32_t gradient_blocks);
-  /// The chunks that need blocks: with several ranks all.
+  /// The chunks that need blocks: all, where a rank has only shards.
   [[nodiscard]] const Tail& cached(const Placement& placement) const;
   /// Number of chunks with parameters kept on the device by choice.
   [[nodiscard]] std::size_t held(const Placement& placement) const;
@@ -106,7 +106,7 @@ class Footprint {
   std::vector<std::int64_t> staging_;  ///< by chunk
   std::int64_t piece_elements_ = 0, pieces_bytes_ = 0;
   // With several ranks: where gradients are collected and added up, and pass on their way to the host.
-  bool several_ranks_ = false;
+  bool several_ranks_ = false, is_sharded_ = false;
   std::int64_t reduction_bytes_ = 0, reduced_staging_bytes_ = 0;
   std::size_t trained_end_ = 0;  ///< chunks from here on are not trained
   std::vector<Tail> tails_;      ///< by position of the first chunk

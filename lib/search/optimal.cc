@@ -164,11 +164,11 @@ Placement fill(const PlacementSpace& space,
   return placement;
 }
 
-/// With several ranks a chunk that keeps its block is gathered once in a step instead of twice.
-std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most, bool several_ranks) {
+/// Where ranks have shards, a chunk that keeps its block is gathered once in a step instead of twice.
+std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most, bool is_sharded) {
   std::set<std::int64_t> counts;
   for (const std::int64_t more : {0, 1, 4, 12}) counts.insert(std::min(fewest + more, most));
-  if (several_ranks) counts.insert({most / 2 > fewest ? most / 2 : fewest, most});
+  if (is_sharded) counts.insert({most / 2 > fewest ? most / 2 : fewest, most});
   return {counts.begin(), counts.end()};
 }
 
@@ -230,7 +230,7 @@ std::vector<Placement> filled_packings(const Problem& problem,
     Placement base{.packing = p, .gradient_window_bytes = window_bytes};
     const auto chunks = static_cast<std::int64_t>(space.packings()[p].chunks.size());
     for (const std::int64_t blocks :
-         block_counts(space.blocks(base), chunks, problem.ranks().world > 1)) {
+         block_counts(space.blocks(base), chunks, problem.is_sharded())) {
       base.blocks = blocks;
       add_filled(placements, problem, space, base, dynamic_bytes);
     }

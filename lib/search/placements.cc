@@ -172,8 +172,8 @@ void PlacementSpace::find_outliers(std::size_t index) {
     return Footprint(packing, blank, gradient_blocks, bytes, problem_.use_sets());
   };
   footprints_.push_back(footprint());
-  // With several ranks a chunk that no block has room for could not be used.
-  if (blank.world > 1) return;
+  // Where a rank has only a shard, a chunk that no block has room for could not be used.
+  if (plan::grid_of(blank).shards() > 1) return;
   std::vector<bool> best = packing.outlier;
   const std::size_t most = std::min<std::size_t>(by_size.size(), kMostOutliers);
   for (std::size_t count = 0; count < most; ++count) {

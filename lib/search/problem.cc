@@ -19,14 +19,6 @@
 namespace elixir::search {
 namespace {
 
-hardware::Ranks ranks_of(const Request& request) {
-  constexpr int kMostInOne = 8;  // a common machine
-  return {.world = request.gpus,
-          .per_node = request.gpus_per_node.value_or(request.gpus % kMostInOne == 0 ? kMostInOne
-                                                                                    : request.gpus),
-          .network_bytes_per_s = static_cast<double>(request.network_bytes_per_s)};
-}
-
 /// Of a machine's host memory, for one of the ranks in it.
 std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
                             const Request& request,
@@ -37,7 +29,26 @@ std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
   return hardware.machine.host_memory_bytes / std::min(gpus, ranks.per_node);
 }
 
+/// NCCL's own memory: what all ranks need to reach each other, and, where they hold several replicas
+/// together, what each group does.
+std::int64_t nccl_bytes(const hardware::Ranks& ranks) {
+  if (ranks.world == 1) return 0;
+  constexpr int kGroups =
+      2;  // of those that hold a replica together, and of those with the same shard
+  const bool groups = ranks.replicas > 1 && ranks.replicas < ranks.world;
+  return kNcclBytes * (groups ? 1 + kGroups : 1);
+}
+
 }  // namespace
+
+hardware::Ranks ranks_of(const Request& request) {
+  constexpr int kMostInOne = 8;  // a common machine
+  return {.world = request.gpus,
+          .per_node = request.gpus_per_node.value_or(request.gpus % kMostInOne == 0 ? kMostInOne
+                                                                                    : request.gpus),
+          .replicas = request.replicas,
+          .network_bytes_per_s = static_cast<double>(request.network_bytes_per_s)};
+}
 
 Problem::Problem(const program::Program& program,
                  const Edits& edits,
@@ -79,7 +90,7 @@ Problem::Problem(const program::Program& program,
   host_budget_bytes_ = host_memory_of(hardware, request, ranks_);
   if (on_cuda()) {
     const hardware::Gpu& gpu = hardware.gpus.front();
-    context_bytes_ = gpu.context_bytes + (ranks_.world > 1 ? kNcclBytes : 0);
+    context_bytes_ = gpu.context_bytes + nccl_bytes(ranks_);
     gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
   } else {
     gpu_budget_bytes_ =
@@ -100,6 +111,7 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.strategy = strategy;
   plan.world = ranks_.world;
   plan.ranks_per_node = ranks_.per_node;
+  plan.replicas = ranks_.replicas;
   plan.reduce_dtype = request_.reduce_dtype;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,

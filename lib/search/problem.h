@@ -51,6 +51,9 @@ struct Edits {
   std::vector<plan::Edit> edits;
 };
 
+/// The GPUs that are asked for. Up to 8 are in one machine, unless the request says otherwise.
+[[nodiscard]] hardware::Ranks ranks_of(const Request& request);
+
 class Problem {
  public:
   /// `program` is the edited one. Throws kProfileTargetMismatch when it was captured for another
@@ -71,6 +74,8 @@ class Problem {
   /// Of one rank.
   [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
   [[nodiscard]] const hardware::Ranks& ranks() const { return ranks_; }
+  /// Whether a rank has only a part of each chunk.
+  [[nodiscard]] bool is_sharded() const { return ranks_.world > ranks_.replicas; }
   /// Empty with one rank.
   [[nodiscard]] std::string basis_of_collectives() const {
     return ranks_.world > 1 && on_cuda() ? cost_.collectives().basis() : "";

@@ -19,6 +19,7 @@
 #include "hardware/operator_cost.h"
 #include "schedule/edited_program.h"
 #include "schedule/simulate.h"
+#include "search/problem.h"
 #include "search/search_edited.h"
 
 namespace elixir::search {
@@ -38,6 +39,16 @@ void check_request(const Request& request) {
                 request.gpus,
                 *request.gpus_per_node)
         .help("a number that divides {}", request.gpus);
+  }
+  const hardware::Ranks ranks = ranks_of(request);
+  if (!plan::replicas_fit(ranks.world, ranks.per_node, ranks.replicas)) {
+    throw Error(ErrorCode::kBadFlagValue,
+                "{} GPUs in machines of {} cannot hold {} replicas",
+                ranks.world,
+                ranks.per_node,
+                ranks.replicas)
+        .help("a replica is in one machine, or in all of several: --replicas {}, for one in each",
+              ranks.world / ranks.per_node);
   }
   if (request.gpus > 1 && request.strategy == "elixir") {
     throw Error(ErrorCode::kBadFlagValue,

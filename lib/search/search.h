@@ -47,8 +47,10 @@ struct Request {
   /// machine with more GPUs than the hardware document's is taken for as much larger in all.
   std::optional<std::int64_t> gpu_memory_bytes, host_memory_bytes;
   int gpus = 1;
-  /// GPUs of one machine; divides `gpus`. nullopt: up to 8 of them are in one.
+  /// GPUs of one machine; divides `gpus`. nullopt: as ranks_of() says.
   std::optional<int> gpus_per_node;
+  /// Of parameters and their state among all GPUs (plan/rank_grid.h).
+  int replicas = 1;
   plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< of several GPUs' gradients
   /// Of each GPU to other machines, in one direction; 400 Gb/s.
   std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;

@@ -190,6 +190,18 @@ class SeveralGpus(SearchTest):
         alone = self.gpus()
         self.assertEqual((alone["world"], alone["ranks_per_node"], alone["reduce_dtype"]), (1, 1, None))
 
+    def test_several_replicas_need_more_memory_each(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        one = self.envelope(*inputs, "--gpus", "4")["document"]
+        two = self.envelope(*inputs, "--gpus", "4", "--replicas", "2", "--force")["document"]
+        self.assertGreater(two["predicted"]["peak_allocated_bytes"], one["predicted"]["peak_allocated_bytes"])
+        done = self.succeeds(*inputs, "--gpus", "4", "--replicas", "4", "--force")
+        self.assertIn("4 GPUs, 4 to a machine, each with every chunk", done.out)
+        self.fails(2, "EX0102", *inputs, "--gpus", "4", "--replicas", "3", "--force", mentions="cannot hold 3 replicas")
+        self.fails(2, "EX0102", *inputs, "--gpus", "12", "--gpus-per-node", "4", "--replicas", "2", "--force",
+                   mentions="--replicas 3")
+        self.fails(2, "EX0104", *inputs, "--least-gpus", "--replicas", "2", "--force", mentions="exclude each other")
+
     def test_the_screen_says_how_the_times_of_collectives_are_known(self):
         inputs = self.inputs("cuda", "cuda-pair")
         done = self.succeeds(*inputs, "--gpus", "2")

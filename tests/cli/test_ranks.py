@@ -18,7 +18,8 @@ from training import TrainTest, shared_directory, tool
 
 @functools.lru_cache(maxsize=None)
 def plans():
-    """roomy-N.json and tight-N.json for N ranks, and alone-N.json for one with N micro-batches."""
+    """roomy-N.json and tight-N.json for N ranks, replicas-N.json for N that hold two replicas of everything, and alone-N.json
+    for one with N micro-batches."""
     shared = shared_directory()
     search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "4GiB", "--arithmetic",
               "as-eager"]
@@ -30,6 +31,10 @@ def plans():
         tool("ELIXIR_SEARCH", *several, "--gpu-memory", least, "-o", f"tight-{ranks}.json", cwd=shared)
         alone = [*search, "--accumulation-steps", ranks, "--gpu-memory", "256MiB"]
         tool("ELIXIR_SEARCH", *alone, "-o", f"alone-{ranks}.json", cwd=shared)
+    for ranks in (2, 4):
+        several = [*search, "--gpus", ranks, "--gpu-memory", "256MiB"]
+        tool("ELIXIR_SEARCH", *several, "--replicas", 2, "-o", f"replicas-{ranks}.json", cwd=shared)
+    tool("ELIXIR_SEARCH", *several, "-o", "roomy-4.json", cwd=shared)
 
 
 def parameters(exported):
@@ -93,6 +98,20 @@ class Bits(RanksTest):
             losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("alone", "roomy", "tight")]
             self.assertEqual(losses[0], losses[1])
             self.assertEqual(losses[0], losses[2])
+
+    def test_are_the_same_with_several_replicas(self):
+        for ranks in (2, 4):
+            one = self.exported(*self.flags(f"roomy-{ranks}", output=f"one{ranks}"), name=f"o{ranks}.safetensors")
+            two = self.exported(*self.flags(f"replicas-{ranks}", output=f"two{ranks}"), name=f"t{ranks}.safetensors")
+            self.assertEqual(one, two)
+            losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("one", "two")]
+            self.assertEqual(losses[0], losses[1])
+
+    def test_replicas_resume_with_the_bits_of_an_uninterrupted_run(self):
+        whole = self.exported(*self.flags("replicas-4", steps=7, output="whole"), name="whole.safetensors")
+        self.succeeds(*self.flags("replicas-4", steps=4, output="parts"))
+        parts = self.exported("--resume", "parts", "--steps", 7, name="parts.safetensors")
+        self.assertEqual(whole, parts)
 
     def test_held_out_data_is_evaluated_on_all(self):
         held_out = {"eval_data": self.shared / "held-out.txt", "eval_every": 2}

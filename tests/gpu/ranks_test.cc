@@ -88,7 +88,7 @@ TEST_F(RanksOnGpus, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
   }
 }
 
-TEST_F(RanksOnGpus, HaveTheSameBitsWithCopiesAndThroughNccl) {
+TEST_F(RanksOnGpus, HaveTheSameBitsByPeerCopiesAndThroughNccl) {
   for (const std::size_t i : {0, 3}) {
     SCOPED_TRACE(i);
     const RankTraining training{.placement = placements(3)[i]};
@@ -97,6 +97,21 @@ TEST_F(RanksOnGpus, HaveTheSameBitsWithCopiesAndThroughNccl) {
     const std::string by_nccl = bits_of_ranks(training);
     ::unsetenv(kNoPeerCopiesVariable);
     EXPECT_TRUE(copied == by_nccl);
+  }
+}
+
+TEST_F(RanksOnGpus, ReplicasChangeNoBits) {
+  for (const auto& [world, replicas] : {std::pair(2, 2), std::pair(4, 2), std::pair(4, 4)}) {
+    for (const std::size_t i : {0, 3}) {
+      SCOPED_TRACE(testing::Message() << world << " ranks, " << replicas << " replicas, " << i);
+      RankTraining training{.placement = placements(world)[i]};
+      const std::string expected = bits_of_ranks(training);
+      training.placement.replicas = replicas;
+      EXPECT_TRUE(bits_of_ranks(training) == expected);
+      ::setenv(kNoPeerCopiesVariable, "1", 1);
+      EXPECT_TRUE(bits_of_ranks(training) == expected) << "through NCCL";
+      ::unsetenv(kNoPeerCopiesVariable);
+    }
   }
 }
 

@@ -45,6 +45,26 @@ TEST(CollectiveCost, OverANetworkTheSlowerWayCounts) {
       CollectiveCost(fakes::machine_of(2), fast).all_gather_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
 }
 
+TEST(CollectiveCost, OfSeveralReplicasStaysAmongTheirGpus) {
+  // Two machines of four: a replica in each.
+  const Ranks ranks{.world = 8, .per_node = 4, .replicas = 2, .network_bytes_per_s = 10e9};
+  const CollectiveCost cost(fakes::machine_of(2), ranks);
+  EXPECT_NEAR(cost.all_gather_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
+  EXPECT_NE(cost.basis().find("; replicas have not run on GPUs yet"), std::string::npos);
+  // Half of a shard comes from the other machine.
+  EXPECT_NEAR(cost.share_parts_ns(1_GiB), 0.5 * 0x1p30 / 10, 1);
+  // Gradients go to everybody.
+  EXPECT_NEAR(cost.all_to_all_ns(1_GiB), 0.5 * 0x1p30 / 10, 1);
+  // Each GPU has all: nothing is gathered, and half of what it lacks is in its machine.
+  Ranks everything = ranks;
+  everything.replicas = 8;
+  EXPECT_EQ(CollectiveCost(fakes::machine_of(2), everything).all_gather_ns(1_GiB), 0);
+  EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), everything).share_parts_ns(1_GiB),
+              0.5 * 0x1p30 / 4 / 10,
+              1);
+  EXPECT_EQ(CollectiveCost(fakes::machine_of(2), {.world = 8, .per_node = 8}).share_parts_ns(1), 0);
+}
+
 TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
   HardwareProfile machine = fakes::machine_of(2);
   const auto peer = [](int from, int to, double bytes_per_s) {

@@ -109,6 +109,7 @@ TEST(Plan, SaysWhoSharesIt) {
   check_against(plan, program);
   plan.world = 6;
   plan.ranks_per_node = 3;
+  plan.replicas = 2;
   plan.reduce_dtype = ReduceDType::kParameters;
   plan.predicted.traffic.collective_bytes = 77;
   Json document = to_json(plan);
@@ -116,17 +117,49 @@ TEST(Plan, SaysWhoSharesIt) {
   EXPECT_EQ(dump(to_json(again)), dump(document));
   EXPECT_EQ(again.world, 6);
   EXPECT_EQ(again.ranks_per_node, 3);
+  EXPECT_EQ(again.replicas, 2);
   EXPECT_EQ(again.reduce_dtype, ReduceDType::kParameters);
   EXPECT_EQ(again.predicted.traffic.collective_bytes, 77);
   document["ranks_per_node"] = 4;
   expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
+  document["ranks_per_node"] = 3;
+  document["replicas"] = 4;
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
   // As in older plans.
   document.erase("ranks_per_node");
+  document.erase("replicas");
   document.erase("reduce_dtype");
   document["predicted"]["traffic"].erase("collective_bytes");
   document["world"] = 1;
   again = parsed(dump(document));
   EXPECT_EQ(again.ranks_per_node, 1);
+  EXPECT_EQ(again.replicas, 1);
+}
+
+TEST(Plan, ReplicasAreInOneMachineOrInAllOfSeveral) {
+  EXPECT_TRUE(replicas_fit(8, 4, 1));
+  EXPECT_TRUE(replicas_fit(8, 4, 2));
+  EXPECT_TRUE(replicas_fit(8, 4, 4));
+  EXPECT_TRUE(replicas_fit(8, 4, 8));
+  EXPECT_FALSE(replicas_fit(8, 4, 3));
+  EXPECT_FALSE(replicas_fit(8, 4, 0));
+  EXPECT_FALSE(replicas_fit(12, 4, 2));
+}
+
+TEST(Plan, SaysWhichRanksHoldWhat) {
+  const RankGrid grid{.world = 8, .replicas = 2};
+  EXPECT_EQ(grid.shards(), 4);
+  std::vector<int> parts;
+  for (int rank = 0; rank < grid.world; ++rank) {
+    parts.push_back(grid.part_of(rank));
+    EXPECT_EQ(grid.part_of(rank) / grid.replicas, grid.shard_of(rank));
+    for (const RankGroup& group : {grid.all(), grid.same_replica(rank), grid.same_shard(rank)}) {
+      EXPECT_EQ(group.rank(group.position(rank)), rank);
+    }
+    EXPECT_EQ(grid.same_replica(rank).position(rank), grid.shard_of(rank));
+    EXPECT_EQ(grid.same_shard(rank).position(rank), grid.replica_of(rank));
+  }
+  EXPECT_EQ(parts, (std::vector<int>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
 TEST(Plan, SumsOfSeveralAreKeptInFp32UnlessItSaysOtherwise) {

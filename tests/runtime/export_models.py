@@ -11,6 +11,8 @@ SEQUENCES = {"gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny"}
 
 # 12 layers and few tokens: the state is large beside everything that must be on the device.
 DEEP = {"model_type": "gpt2", "n_embd": 128, "n_layer": 12, "n_head": 4, "vocab_size": 512, "n_positions": 64}
+# Each of four ranks gets some of the elements: shards are multiples of 65,536.
+WIDE = {"model_type": "gpt2", "n_embd": 128, "n_layer": 2, "n_head": 4, "vocab_size": 2048, "n_positions": 64}
 # A vocabulary that is no multiple of 8, and a last layer with bias.
 ODD = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 256,
        "vocab_size": 1029, "max_position_embeddings": 256}
@@ -88,6 +90,7 @@ for name in MODELS:
             sys.exit(1)
 for name, model, flags in (("gpt2-smallest", SMALLEST, ["--batch", "1", "--sequence", "8"]),
                            ("gpt2-deep", DEEP, ["--batch", "1", "--sequence", "16"]),
+                           ("gpt2-wide-bf16", WIDE, ["--batch", "1", "--sequence", "16", "--dtype", "bfloat16"]),
                            ("bert-odd-bf16", ODD, ["--batch", "2", "--sequence", "32", "--dtype", "bfloat16"]),
                            ("gpt2-no-dropout", SMALL, NO_DROPOUT),
                            ("gpt2-no-dropout-bf16", SMALL, [*NO_DROPOUT, "--dtype", "bfloat16"]),

@@ -195,6 +195,7 @@ std::vector<Placement> placements(int world) {
   for (Placement& placement : all) {
     placement.world = world;
     placement.clips = true;
+    placement.chunks = 1;
   }
   return all;
 }

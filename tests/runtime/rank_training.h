@@ -17,7 +17,7 @@ namespace elixir::runtime {
 std::vector<std::string> on_ranks(int world, const std::function<std::string(const Ranks&)>& body);
 
 struct RankTraining {
-  std::string model = "gpt2-tiny-bf16";
+  std::string model = "gpt2-wide-bf16";  ///< of which each of four ranks holds some elements
   Placement placement;
   std::size_t offload_nth = 0;
   bool recomputes = false;
@@ -38,7 +38,7 @@ std::string train_on_ranks(const RankTraining& training);
 /// As one rank.
 std::string train_alone(RankTraining training);
 
-/// Six of them, with clipping.
+/// Six of them, with clipping. A large chunk and a private one, of which every rank has a part.
 std::vector<Placement> placements(int world);
 
 }  // namespace elixir::runtime

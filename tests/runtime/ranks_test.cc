@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -44,7 +45,72 @@ TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
   }
 }
 
+// Else the tests of this file would try little.
+TEST_P(Worlds, DivideTheParametersAmongAllRanks) {
+  RankTraining training{.placement = placements(GetParam()).front(), .last_step = 1};
+  training.begins = [](Trainer& trainer, const Ranks& ranks) {
+    std::int64_t held = 0;
+    for (const program::Parameter& parameter : trainer.program().parameters) {
+      held += trainer.held(parameter.name, ranks.rank()).count;
+    }
+    if (held == 0) throw Error(ErrorCode::kInternal, "rank {} holds nothing", ranks.rank());
+  };
+  EXPECT_EQ(train_on_ranks(training).find("error"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, Worlds, testing::Values(2, 3, 4));
+
+/// Ranks, and how many replicas of everything they hold.
+class Replicas : public testing::TestWithParam<std::pair<int, int>> {
+ protected:
+  static Placement in_replicas(Placement placement) {
+    placement.replicas = GetParam().second;
+    return placement;
+  }
+};
+
+TEST_P(Replicas, HaveTheBitsOfOneProcessWithAsManyMicroBatches) {
+  RankTraining alone{.placement = kAllOnDevice};
+  alone.placement.clips = true;
+  alone.placement.accumulation_steps = GetParam().first;
+  const std::string expected = train_alone(alone);
+  for (const Placement& placement : placements(GetParam().first)) {
+    EXPECT_TRUE(train_on_ranks({.placement = in_replicas(placement)}) == expected);
+  }
+}
+
+TEST_P(Replicas, HaveTheBitsOfASingleOneWithSeveralMicroBatches) {
+  std::string expected;
+  for (const bool clips : {true, false}) {
+    for (Placement placement : placements(GetParam().first)) {
+      placement.accumulation_steps = 2;
+      placement.clips = clips;
+      if (expected.empty()) expected = train_on_ranks({.placement = placement});
+      EXPECT_TRUE(train_on_ranks({.placement = in_replicas(placement)}) == expected);
+    }
+    expected.clear();
+  }
+}
+
+TEST_P(Replicas, ChangeNoBitsInOtherOrdersAndWithEdits) {
+  RankTraining training{.placement = kAllOnHost};
+  training.placement.world = GetParam().first;
+  training.placement.clips = true;
+  const std::string expected = train_on_ranks(training);
+  training.placement = in_replicas(training.placement);
+  training.recomputes = true;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.order = {CpuOrder::Kind::kLanes};
+  training.late_ms = 50;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.late_ms = 0;
+  training.order = {CpuOrder::Kind::kShuffled, 5};
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks,
+                         Replicas,
+                         testing::Values(std::pair(2, 2), std::pair(4, 2), std::pair(4, 4)));
 
 TEST(Ranks, EveryModelHasTheBitsOfOneProcess) {
   for (const std::string model : {"opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny", "vit-tiny"}) {
@@ -52,10 +118,13 @@ TEST(Ranks, EveryModelHasTheBitsOfOneProcess) {
     RankTraining alone{.model = model};
     alone.placement.accumulation_steps = 2;
     alone.placement.clips = true;
+    const std::string expected = train_alone(alone);
     RankTraining two{.model = model, .placement = kAllOnHost};
     two.placement.world = 2;
     two.placement.clips = true;
-    EXPECT_TRUE(train_on_ranks(two) == train_alone(alone));
+    EXPECT_TRUE(train_on_ranks(two) == expected);
+    two.placement.replicas = 2;
+    EXPECT_TRUE(train_on_ranks(two) == expected);
   }
 }
 
@@ -65,6 +134,8 @@ TEST(Ranks, BuffersThatAStepChangesAreThoseOfTheFirst) {
   const std::string bits = train_on_ranks(two);
   two.placement = kAllOnDevice;
   two.placement.world = 2;
+  EXPECT_TRUE(train_on_ranks(two) == bits);
+  two.placement.replicas = 2;
   EXPECT_TRUE(train_on_ranks(two) == bits);
 }
 

@@ -209,9 +209,11 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   layout.optimizer = placement.optimizer;
   layout.accumulation_steps = placement.accumulation_steps;
   layout.world = placement.world;
+  layout.replicas = placement.replicas;
   layout.reduce = placement.reduce;
   const bool cuda = program().target.kind == program::Target::Kind::kCuda;
-  const bool needs_blocks = placement.parameters == plan::Home::kHost || placement.world > 1;
+  const bool needs_blocks =
+      placement.parameters == plan::Home::kHost || placement.world > placement.replicas;
   for (layout.blocks = needs_blocks ? 1 : 0;; ++layout.blocks) {
     plan::Plan plan = fakes::lay_out(program(), layout);
     plan.programs = {{"train", program::fingerprint(captured_.program)}};

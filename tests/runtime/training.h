@@ -30,7 +30,7 @@ struct Placement {
   bool streams_updates = false;
   plan::Master master = plan::Master::kSplit;
   program::DType moments = program::DType::kFloat32;
-  int world = 1;
+  int world = 1, replicas = 1;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
   int chunks = 8;  ///< about so many, if there are as many parameters
 };

@@ -45,6 +45,7 @@ Case random_case(std::uint64_t seed) {
       random() % 2 == 0 ? 0 : static_cast<std::int64_t>(random() % 200'000);
   options.blocks = 1;
   if (seed % 2 == 1) options.world = static_cast<int>(2 + random() % 3);
+  if (seed % 4 == 3) options.replicas = options.world == 4 && random() % 2 == 0 ? 2 : options.world;
   result.plan = fakes::lay_out(result.program, options);
   for (plan::Chunk& chunk : result.plan.chunks) {
     const auto home = [&] { return random() % 2 == 0 ? Home::kDevice : Home::kHost; };

@@ -21,7 +21,7 @@ struct LayoutOptions {
   std::int64_t blocks = 0;
   std::int64_t gradient_window_bytes = 0;
   int accumulation_steps = 1;
-  int world = 1;
+  int world = 1, replicas = 1;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
 };
 
@@ -31,6 +31,7 @@ inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& 
   plan::Plan result;
   result.accumulation_steps = options.accumulation_steps;
   result.world = result.ranks_per_node = options.world;
+  result.replicas = options.replicas;
   result.reduce_dtype = options.reduce;
   struct Open {
     std::int64_t chunk = -1;

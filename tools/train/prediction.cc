@@ -15,7 +15,8 @@ namespace {
 
 /// Of one of the plan's ranks: its part of the links, cores and collectives.
 hardware::CostModel cost_model(const hardware::HardwareProfile& profile, const plan::Plan& plan) {
-  return hardware::CostModel(profile, {.world = plan.world, .per_node = plan.ranks_per_node});
+  return hardware::CostModel(
+      profile, {.world = plan.world, .per_node = plan.ranks_per_node, .replicas = plan.replicas});
 }
 
 /// The hardware document of the machine for which the plan was made: --hardware, or a shipped one.

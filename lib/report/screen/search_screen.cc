@@ -107,11 +107,11 @@ std::string layout_text(const Plan& plan) {
                                  plan.chunks.size(),
                                  format_bytes(largest_bytes));
   if (plan.world > 1) {
-    text +=
-        fmt::format("{} GPUs, {} to a machine, each with 1/{} of every chunk; figures are one's\n",
-                    plan.world,
-                    plan.ranks_per_node,
-                    plan.world);
+    const int shards = plan::grid_of(plan).shards();
+    text += fmt::format("{} GPUs, {} to a machine, each with {} chunk; figures are one's\n",
+                        plan.world,
+                        plan.ranks_per_node,
+                        shards == 1 ? "every" : fmt::format("1/{} of every", shards));
   }
   text += homes_of(plan);
   if (plan.cache.blocks > 0) {

@@ -90,17 +90,26 @@ class CudaOperations final : public StreamOperations {
     kernels::clip_cuda(sums, count, max_norm, clip, stream_);
   }
 
-  void all_gather(void* all, const void* own, std::int64_t part_bytes) override {
-    ranks().all_gather(all, own, part_bytes, stream_);
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes) override {
+    ranks().all_gather(group, all, own, part_bytes, stream_);
   }
-  void all_to_all(void* to, const void* from, std::int64_t part_bytes) override {
-    ranks().all_to_all(to, from, part_bytes, stream_);
+  void all_to_all(const plan::RankGrid& grid,
+                  void* to,
+                  const void* from,
+                  std::int64_t part_bytes) override {
+    ranks().all_to_all(grid, to, from, part_bytes, stream_);
   }
   void broadcast(int root, void* data, std::int64_t bytes) override {
     ranks().broadcast(root, data, bytes, stream_);
   }
-  void gather_disjoint(float* to, const float* from, std::size_t count) override {
-    ranks().all_reduce(to, from, count, stream_);  // with zeros, any order gives the same
+  void gather_disjoint(const plan::RankGroup& group,
+                       float* to,
+                       const float* from,
+                       std::size_t count) override {
+    ranks().all_reduce(group, to, from, count, stream_);  // with zeros, any order gives the same
   }
   void sum_parts(const SumParts& sum) override {
     kernels::sum_parts_cuda(
@@ -332,7 +341,7 @@ class CudaDevice final : public Device {
       const DeviceOptions& options) {
     if (options.ranks == nullptr || options.ranks->world() == 1) return nullptr;
     check_cuda(cudaSetDevice(kDevice), "choosing the GPU");
-    return make_device_communicator(*options.ranks);
+    return make_device_communicator(*options.ranks, options.grid);
   }
   /// Memory that other ranks can write to.
   void* allocate_shared(std::int64_t bytes) {

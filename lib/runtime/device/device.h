@@ -34,6 +34,7 @@ struct DeviceOptions {
   CpuOrder cpu_order;             ///< CPU: when tasks run
   TaskHook before_task;           ///< may be empty; CPU: only with lanes
   Communicator* ranks = nullptr;  ///< for tasks of the collective stream; nullptr: one rank
+  plan::RankGrid grid;            ///< of all these ranks
 };
 
 /// What a device has to know about the tasks of a step before they come.

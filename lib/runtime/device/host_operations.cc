@@ -63,25 +63,35 @@ class HostOperations final : public StreamOperations {
     *clip = kernels::clip_cpu({sums, count}, max_norm);
   }
 
-  void all_gather(void* all, const void* own, std::int64_t part_bytes) override {
-    ranks().all_gather(all, own, part_bytes);
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes) override {
+    ranks().all_gather(group, all, own, part_bytes);
   }
-  void all_to_all(void* to, const void* from, std::int64_t part_bytes) override {
-    ranks().all_to_all(to, from, part_bytes);
+  void all_to_all(const plan::RankGrid& grid,
+                  void* to,
+                  const void* from,
+                  std::int64_t part_bytes) override {
+    ranks().all_to_all(grid, to, from, part_bytes);
   }
   void broadcast(int root, void* data, std::int64_t bytes) override {
     ranks().broadcast(root, data, bytes);
   }
-  void gather_disjoint(float* to, const float* from, std::size_t count) override {
-    const auto world = static_cast<std::size_t>(ranks().world());
-    gathered_.resize(world * count);
-    ranks().all_gather(gathered_.data(), from, static_cast<std::int64_t>(count * sizeof(float)));
+  void gather_disjoint(const plan::RankGroup& group,
+                       float* to,
+                       const float* from,
+                       std::size_t count) override {
+    const auto parts = static_cast<std::size_t>(group.count);
+    gathered_.resize(parts * count);
+    ranks().all_gather(
+        group, gathered_.data(), from, static_cast<std::int64_t>(count * sizeof(float)));
     // All but one are zeros, so that the order does not matter.
     sum_parts({.to = to,
                .to_type = kernels::Element::kFloat32,
                .from = gathered_.data(),
                .type = kernels::Element::kFloat32,
-               .parts = world,
+               .parts = parts,
                .n = count,
                .how = kernels::Accumulate::kFirst});
   }

@@ -59,15 +59,25 @@ class StreamOperations {
   virtual void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) = 0;
 
   // With several ranks (ranks/communicator.h), on the collective stream alone.
-  virtual void all_gather(void* /*all*/, const void* /*own*/, std::int64_t /*part_bytes*/) {
+  virtual void all_gather(const plan::RankGroup& /*group*/,
+                          void* /*all*/,
+                          const void* /*own*/,
+                          std::int64_t /*part_bytes*/) {
     no_ranks();
   }
-  virtual void all_to_all(void* /*to*/, const void* /*from*/, std::int64_t /*part_bytes*/) {
+  virtual void all_to_all(const plan::RankGrid& /*grid*/,
+                          void* /*to*/,
+                          const void* /*from*/,
+                          std::int64_t /*part_bytes*/) {
     no_ranks();
   }
   virtual void broadcast(int /*root*/, void* /*data*/, std::int64_t /*bytes*/) { no_ranks(); }
-  /// `count` floats, each of which is not zero on one rank at most: every rank gets all of them.
-  virtual void gather_disjoint(float* /*to*/, const float* /*from*/, std::size_t /*count*/) {
+  /// `count` floats, each of which is not zero on one rank of the group at most: every rank of the
+  /// group gets all of them.
+  virtual void gather_disjoint(const plan::RankGroup& /*group*/,
+                               float* /*to*/,
+                               const float* /*from*/,
+                               std::size_t /*count*/) {
     no_ranks();
   }
   /// As kernels::sum_parts_cpu().

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "plan/rank_grid.h"
+
 namespace elixir::runtime {
 
 class TaskRecorder;
@@ -19,10 +21,21 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int world() const = 0;
 
-  /// Rank r's `own` to every rank's `all`, at r * part_bytes. `own` may be its place in `all`.
-  virtual void all_gather(void* all, const void* own, std::int64_t part_bytes) = 0;
-  /// Part r of `from` goes to rank r, part r of `to` comes from rank r.
-  virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes) = 0;
+  /// In `group`, to which this rank belongs: the `own` of its p-th rank to every rank's `all`, at
+  /// p * part_bytes. `own` may be its place in `all`.
+  virtual void all_gather(const plan::RankGroup& group,
+                          void* all,
+                          const void* own,
+                          std::int64_t part_bytes) = 0;
+  /// Among all ranks.
+  void all_gather(void* all, const void* own, std::int64_t part_bytes) {
+    all_gather(plan::RankGroup{.count = world()}, all, own, part_bytes);
+  }
+  /// Part `grid.part_of(r)` of `from` goes to rank r, part r of `to` comes from rank r.
+  virtual void all_to_all(const plan::RankGrid& grid,
+                          void* to,
+                          const void* from,
+                          std::int64_t part_bytes) = 0;
   /// `data` of rank `root` to that of every rank.
   virtual void broadcast(int root, void* data, std::int64_t bytes) = 0;
   /// Which rank is gone, as far as it is known without an exchange; nullopt: none. Any thread may

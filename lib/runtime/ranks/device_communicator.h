@@ -30,20 +30,33 @@ class DeviceCommunicator {
   /// What one cudaMalloc returned, at least kLeastSharedBytes: copies may exchange what lies in it.
   /// All ranks share memory of the same sizes in the same order, before the first step.
   virtual void share(void* memory, std::int64_t bytes) = 0;
-  /// As Communicator's, with device memory.
-  virtual void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) = 0;
-  virtual void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) = 0;
+  /// As Communicator's, with device memory. A group is one of the grid's, and `grid` is the grid.
+  virtual void all_gather(const plan::RankGroup& group,
+                          void* all,
+                          const void* own,
+                          std::int64_t part_bytes,
+                          Stream stream) = 0;
+  virtual void all_to_all(const plan::RankGrid& grid,
+                          void* to,
+                          const void* from,
+                          std::int64_t part_bytes,
+                          Stream stream) = 0;
   virtual void broadcast(int root, void* data, std::int64_t bytes, Stream stream) = 0;
-  /// Sums of all ranks, in an order that NCCL chooses.
-  virtual void all_reduce(float* to, const float* from, std::size_t count, Stream stream) = 0;
+  /// Sums over the group, in an order that NCCL chooses.
+  virtual void all_reduce(const plan::RankGroup& group,
+                          float* to,
+                          const float* from,
+                          std::size_t count,
+                          Stream stream) = 0;
   /// Throws kRankLost when something was ended before it was done: its results are garbage then.
   virtual void check() const = 0;
 };
 
 /// Between the current GPUs of all ranks of `host`, which it uses only here, and to ask who is
-/// lost. Throws kMachineTooSmall when two ranks have the same GPU (but see kShareGpusVariable),
+/// lost. `grid` is of the same ranks. Throws kMachineTooSmall when two ranks have the same GPU (but see kShareGpusVariable),
 /// kRankLost, kDeviceFailure, and kMissingFeature in a build without NCCL.
-[[nodiscard]] std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& host);
+[[nodiscard]] std::unique_ptr<DeviceCommunicator> make_device_communicator(
+    Communicator& host, const plan::RankGrid& grid);
 
 /// An environment variable, for tests alone: ranks may have the same GPU. They then exchange
 /// everything through the network, as ranks of several machines do.

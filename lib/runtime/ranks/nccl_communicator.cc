@@ -84,51 +84,71 @@ void check_seats(Communicator& host) {
 /// Enqueues the collectives. Not thread-safe, except that another thread may abort them.
 class NcclCalls {
  public:
-  NcclCalls(const ncclUniqueId& id, int rank, int world) : rank_(rank), world_(world) {
-    check_nccl(ncclCommInitRank(&communicator_, world, id, rank), "connecting the GPUs");
+  NcclCalls(const ncclUniqueId& id, int rank, const plan::RankGrid& grid)
+      : rank_(rank), grid_(grid) {
+    check_nccl(ncclCommInitRank(&all_, grid.world, id, rank), "connecting the GPUs");
+    if (grid.replicas == 1 || grid.shards() == 1) return;  // groups are of all ranks or of one
+    check_nccl(ncclCommSplit(all_, grid.replica_of(rank), rank, &same_replica_, nullptr),
+               "connecting the GPUs of a replica");
+    check_nccl(ncclCommSplit(all_, grid.shard_of(rank), rank, &same_shard_, nullptr),
+               "connecting the GPUs of a shard");
   }
   ~NcclCalls() {
-    if (!aborted_) static_cast<void>(ncclCommDestroy(communicator_));
+    if (aborted_) return;
+    for (const ncclComm_t communicator : communicators()) {
+      static_cast<void>(ncclCommDestroy(communicator));
+    }
   }
   NcclCalls(const NcclCalls&) = delete;
   NcclCalls& operator=(const NcclCalls&) = delete;
 
   void abort() {
-    if (!aborted_.exchange(true)) static_cast<void>(ncclCommAbort(communicator_));
+    if (aborted_.exchange(true)) return;
+    for (const ncclComm_t communicator : communicators()) {
+      static_cast<void>(ncclCommAbort(communicator));
+    }
   }
   [[nodiscard]] bool aborted() const { return aborted_; }
 
-  void all_gather(void* all, const void* own, std::int64_t part_bytes, cudaStream_t stream) {
-    check_nccl(ncclAllGather(
-                   own, all, static_cast<std::size_t>(part_bytes), ncclInt8, communicator_, stream),
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes,
+                  cudaStream_t stream) {
+    const auto bytes = static_cast<std::size_t>(part_bytes);
+    if (group.count == 1) return copy(all, own, bytes, stream);
+    check_nccl(ncclAllGather(own, all, bytes, ncclInt8, communicator_of(group), stream),
                "gathering from other ranks");
   }
   void all_to_all(void* to, const void* from, std::int64_t part_bytes, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(part_bytes);
     check_nccl(ncclGroupStart(), "exchanging with other ranks");
-    for (int peer = 0; peer < world_; ++peer) {
-      const char* part = static_cast<const char*>(from) + peer * part_bytes;
+    for (int peer = 0; peer < grid_.world; ++peer) {
+      const char* part = static_cast<const char*>(from) + grid_.part_of(peer) * part_bytes;
       char* place = static_cast<char*>(to) + peer * part_bytes;
       if (peer == rank_) {
-        check_cuda(cudaMemcpyAsync(place, part, bytes, cudaMemcpyDeviceToDevice, stream),
-                   "copying a part");
+        copy(place, part, bytes, stream);
         continue;
       }
-      check_nccl(ncclSend(part, bytes, ncclInt8, peer, communicator_, stream),
+      check_nccl(ncclSend(part, bytes, ncclInt8, peer, all_, stream),
                  "exchanging with other ranks");
-      check_nccl(ncclRecv(place, bytes, ncclInt8, peer, communicator_, stream),
+      check_nccl(ncclRecv(place, bytes, ncclInt8, peer, all_, stream),
                  "exchanging with other ranks");
     }
     check_nccl(ncclGroupEnd(), "exchanging with other ranks");
   }
   void broadcast(int root, void* data, std::int64_t bytes, cudaStream_t stream) {
     check_nccl(
-        ncclBroadcast(
-            data, data, static_cast<std::size_t>(bytes), ncclInt8, root, communicator_, stream),
+        ncclBroadcast(data, data, static_cast<std::size_t>(bytes), ncclInt8, root, all_, stream),
         "sharing with other ranks");
   }
-  void all_reduce(float* to, const float* from, std::size_t count, cudaStream_t stream) {
-    check_nccl(ncclAllReduce(from, to, count, ncclFloat, ncclSum, communicator_, stream),
+  void all_reduce(const plan::RankGroup& group,
+                  float* to,
+                  const float* from,
+                  std::size_t count,
+                  cudaStream_t stream) {
+    if (group.count == 1) return copy(to, from, count * sizeof(float), stream);
+    check_nccl(ncclAllReduce(from, to, count, ncclFloat, ncclSum, communicator_of(group), stream),
                "adding up over ranks");
   }
 
@@ -137,29 +157,51 @@ class NcclCalls {
     constexpr std::int64_t kPartBytes = 1 << 20;
     cudaStream_t stream = nullptr;
     void* memory = nullptr;
-    const auto bytes = static_cast<std::size_t>(2 * world_ * kPartBytes);
+    const int world = grid_.world;
+    const auto bytes = static_cast<std::size_t>(2 * world * kPartBytes);
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "connecting the GPUs");
     check_cuda(cudaMalloc(&memory, bytes), "connecting the GPUs");
     check_cuda(cudaMemsetAsync(memory, 0, bytes, stream), "connecting the GPUs");
-    char* half = static_cast<char*>(memory) + world_ * kPartBytes;
-    all_gather(memory, static_cast<char*>(memory) + rank_ * kPartBytes, kPartBytes, stream);
+    char* half = static_cast<char*>(memory) + world * kPartBytes;
+    for (const plan::RankGroup& group :
+         {grid_.all(), grid_.same_replica(rank_), grid_.same_shard(rank_)}) {
+      char* own = static_cast<char*>(memory) + group.position(rank_) * kPartBytes;
+      all_gather(group, memory, own, kPartBytes, stream);
+      all_reduce(group, reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
+    }
     all_to_all(half, memory, kPartBytes, stream);
     broadcast(0, memory, kPartBytes, stream);
-    all_reduce(reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
     check_cuda(cudaStreamSynchronize(stream), "connecting the GPUs");
     check_cuda(cudaFree(memory), "connecting the GPUs");
     check_cuda(cudaStreamDestroy(stream), "connecting the GPUs");
   }
 
  private:
-  int rank_, world_;
-  ncclComm_t communicator_ = nullptr;
+  /// The last one to end is the one that the others came from.
+  [[nodiscard]] std::vector<ncclComm_t> communicators() const {
+    if (same_replica_ == nullptr) return {all_};
+    return {same_shard_, same_replica_, all_};
+  }
+  /// Of a group of several ranks.
+  [[nodiscard]] ncclComm_t communicator_of(const plan::RankGroup& group) const {
+    if (group.count == grid_.world) return all_;
+    return group.stride == 1 ? same_replica_ : same_shard_;
+  }
+  static void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    if (to == from) return;
+    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
+               "copying a part");
+  }
+
+  int rank_;
+  plan::RankGrid grid_;
+  ncclComm_t all_ = nullptr, same_replica_ = nullptr, same_shard_ = nullptr;
   std::atomic<bool> aborted_{false};
 };
 
 /// Connected and warm. NCCL waits for other ranks without a limit, so a thread of its own does; when
 /// a rank is lost meanwhile, that thread is left behind: this process ends.
-std::shared_ptr<NcclCalls> connect(Communicator& host) {
+std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& grid) {
   check_seats(host);
   ncclUniqueId id{};
   if (host.rank() == 0) check_nccl(ncclGetUniqueId(&id), "connecting the GPUs");
@@ -168,14 +210,10 @@ std::shared_ptr<NcclCalls> connect(Communicator& host) {
   check_cuda(cudaGetDevice(&device), "asking for the GPU");
   std::promise<std::shared_ptr<NcclCalls>> promise;
   std::future<std::shared_ptr<NcclCalls>> connected = promise.get_future();
-  std::thread([id,
-               device,
-               rank = host.rank(),
-               world = host.world(),
-               promise = std::move(promise)]() mutable {
+  std::thread([id, device, rank = host.rank(), grid, promise = std::move(promise)]() mutable {
     try {
       check_cuda(cudaSetDevice(device), "choosing the GPU");
-      auto calls = std::make_shared<NcclCalls>(id, rank, world);
+      auto calls = std::make_shared<NcclCalls>(id, rank, grid);
       calls->warm_up();
       promise.set_value(std::move(calls));
     } catch (...) {
@@ -199,8 +237,8 @@ std::shared_ptr<NcclCalls> connect(Communicator& host) {
 
 class NcclCommunicator final : public DeviceCommunicator {
  public:
-  explicit NcclCommunicator(Communicator& host)
-      : host_(host), calls_(connect(host)), copies_(PeerCopies::make(host)) {
+  NcclCommunicator(Communicator& host, const plan::RankGrid& grid)
+      : host_(host), calls_(connect(host, grid)), copies_(PeerCopies::make(host)) {
     check_cuda(cudaGetDevice(&device_), "asking for the GPU");
     check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
     watcher_ = std::thread([this] { watch(); });
@@ -218,25 +256,37 @@ class NcclCommunicator final : public DeviceCommunicator {
   void share(void* memory, std::int64_t bytes) override {
     if (copies_) copies_->share(memory, bytes);
   }
-  void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) override {
-    const bool copies = can_copy(all, part_bytes);
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes,
+                  Stream stream) override {
+    const bool copies = can_copy(all, group.count * part_bytes);
     enqueue(stream, [&] {
-      copies ? copies_->all_gather(all, own, part_bytes, stream)
-             : calls_->all_gather(all, own, part_bytes, stream);
+      copies ? copies_->all_gather(group, all, own, part_bytes, stream)
+             : calls_->all_gather(group, all, own, part_bytes, stream);
     });
   }
-  void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) override {
-    const bool copies = can_copy(to, part_bytes);
+  void all_to_all(const plan::RankGrid& grid,
+                  void* to,
+                  const void* from,
+                  std::int64_t part_bytes,
+                  Stream stream) override {
+    const bool copies = can_copy(to, grid.world * part_bytes);
     enqueue(stream, [&] {
-      copies ? copies_->all_to_all(to, from, part_bytes, stream)
+      copies ? copies_->all_to_all(grid, to, from, part_bytes, stream)
              : calls_->all_to_all(to, from, part_bytes, stream);
     });
   }
   void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
     enqueue(stream, [&] { calls_->broadcast(root, data, bytes, stream); });
   }
-  void all_reduce(float* to, const float* from, std::size_t count, Stream stream) override {
-    enqueue(stream, [&] { calls_->all_reduce(to, from, count, stream); });
+  void all_reduce(const plan::RankGroup& group,
+                  float* to,
+                  const float* from,
+                  std::size_t count,
+                  Stream stream) override {
+    enqueue(stream, [&] { calls_->all_reduce(group, to, from, count, stream); });
   }
   void check() const override {
     if (!calls_->aborted()) return;
@@ -246,8 +296,8 @@ class NcclCommunicator final : public DeviceCommunicator {
 
  private:
   /// The same on every rank, because all have shared the same and run the same schedule.
-  [[nodiscard]] bool can_copy(const void* all, std::int64_t part_bytes) const {
-    return copies_ != nullptr && copies_->covers(all, host_.world() * part_bytes);
+  [[nodiscard]] bool can_copy(const void* to, std::int64_t bytes) const {
+    return copies_ != nullptr && copies_->covers(to, bytes);
   }
   template <class Call>
   void enqueue(Stream stream, const Call& call) {
@@ -306,8 +356,9 @@ class NcclCommunicator final : public DeviceCommunicator {
 
 }  // namespace
 
-std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& host) {
-  return std::make_unique<NcclCommunicator>(host);
+std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& host,
+                                                             const plan::RankGrid& grid) {
+  return std::make_unique<NcclCommunicator>(host, grid);
 }
 
 }  // namespace elixir::runtime

@@ -5,7 +5,8 @@
 
 namespace elixir::runtime {
 
-std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& /*host*/) {
+std::unique_ptr<DeviceCommunicator> make_device_communicator(Communicator& /*host*/,
+                                                             const plan::RankGrid& /*grid*/) {
   throw Error(ErrorCode::kMissingFeature, "this build of Elixir has no NCCL")
       .help("build it beside a LibTorch for CUDA, which brings NCCL");
 }

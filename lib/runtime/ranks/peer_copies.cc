@@ -166,11 +166,16 @@ std::size_t PeerCopies::position(int of_rank, Counter counter, int written_by) c
   return static_cast<std::size_t>(of_counters * world_ + written_by);
 }
 
-template <class PartOf>
-void PeerCopies::exchange(void* to, std::int64_t part_bytes, Stream stream, const PartOf& part_of) {
-  const Shared* shared = find(to, world_ * part_bytes);
+template <class PartFor>
+void PeerCopies::exchange(const plan::RankGroup& group,
+                          void* to,
+                          std::int64_t part_bytes,
+                          Stream stream,
+                          const PartFor& part_for) {
+  const Shared* shared = find(to, group.count * part_bytes);
   require(shared != nullptr, "an exchange outside of shared memory");
-  const std::int64_t place = static_cast<char*>(to) - shared->own + rank_ * part_bytes;
+  const int own_place = group.position(rank_);
+  const std::int64_t place = static_cast<char*>(to) - shared->own + own_place * part_bytes;
   const auto bytes = static_cast<std::size_t>(part_bytes);
   const std::uint32_t count = ++count_;
   const auto counter = [&](int of_rank, Counter what, int written_by) {
@@ -186,30 +191,38 @@ void PeerCopies::exchange(void* to, std::int64_t part_bytes, Stream stream, cons
   };
   // Each begins with the rank after it, so that not all write to the same one.
   const auto for_each_peer = [&](const auto& visit) {
-    for (int i = 1; i < world_; ++i) visit((rank_ + i) % world_);
+    for (int i = 1; i < group.count; ++i) visit(group.rank((own_place + i) % group.count));
   };
   for_each_peer([&](int peer) { tell(peer, Counter::kReady); });
-  if (const char* own = part_of(rank_); own != shared->own + place) {
+  if (const char* own = part_for(rank_); own != shared->own + place) {
     check_cuda(cudaMemcpyAsync(shared->own + place, own, bytes, cudaMemcpyDeviceToDevice, stream),
                "copying a part");
   }
   for_each_peer([&](int peer) {
     await(peer, Counter::kReady);
     char* there = shared->of_rank[static_cast<std::size_t>(peer)] + place;
-    check_cuda(cudaMemcpyAsync(there, part_of(peer), bytes, cudaMemcpyDefault, stream),
+    check_cuda(cudaMemcpyAsync(there, part_for(peer), bytes, cudaMemcpyDefault, stream),
                "copying to another rank");
     tell(peer, Counter::kArrived);
   });
   for_each_peer([&](int peer) { await(peer, Counter::kArrived); });
 }
 
-void PeerCopies::all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream) {
-  exchange(all, part_bytes, stream, [&](int) { return static_cast<const char*>(own); });
+void PeerCopies::all_gather(const plan::RankGroup& group,
+                            void* all,
+                            const void* own,
+                            std::int64_t part_bytes,
+                            Stream stream) {
+  exchange(group, all, part_bytes, stream, [&](int) { return static_cast<const char*>(own); });
 }
 
-void PeerCopies::all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream) {
-  exchange(to, part_bytes, stream, [&](int peer) {
-    return static_cast<const char*>(from) + peer * part_bytes;
+void PeerCopies::all_to_all(const plan::RankGrid& grid,
+                            void* to,
+                            const void* from,
+                            std::int64_t part_bytes,
+                            Stream stream) {
+  exchange(grid.all(), to, part_bytes, stream, [&](int peer) {
+    return static_cast<const char*>(from) + grid.part_of(peer) * part_bytes;
   });
 }
 

@@ -41,8 +41,16 @@ class PeerCopies {
   [[nodiscard]] bool covers(const void* memory, std::int64_t bytes) const;
 
   /// As DeviceCommunicator's. covers(all) or covers(to) must hold.
-  void all_gather(void* all, const void* own, std::int64_t part_bytes, Stream stream);
-  void all_to_all(void* to, const void* from, std::int64_t part_bytes, Stream stream);
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes,
+                  Stream stream);
+  void all_to_all(const plan::RankGrid& grid,
+                  void* to,
+                  const void* from,
+                  std::int64_t part_bytes,
+                  Stream stream);
 
   /// Whatever waits for other ranks goes on, with garbage. Call it again while something is under
   /// way: a rank that lives may still count. Any thread.
@@ -69,9 +77,13 @@ class PeerCopies {
   static void close(const Shared& shared);
   [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
   [[nodiscard]] std::size_t position(int of_rank, Counter counter, int written_by) const;
-  /// `part_of(r)` goes to the place of `to` for this rank's part, in rank r's memory.
-  template <class PartOf>
-  void exchange(void* to, std::int64_t part_bytes, Stream stream, const PartOf& part_of);
+  /// `part_for(r)` goes to rank r of the group, to the place in its `to` that is this rank's.
+  template <class PartFor>
+  void exchange(const plan::RankGroup& group,
+                void* to,
+                std::int64_t part_bytes,
+                Stream stream,
+                const PartFor& part_for);
 
   Communicator& host_;
   std::unique_ptr<Driver> driver_;

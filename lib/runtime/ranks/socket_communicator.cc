@@ -54,25 +54,36 @@ class SocketCommunicator final : public Communicator {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int world() const override { return static_cast<int>(sockets_.size()); }
 
-  void all_gather(void* all, const void* own, std::int64_t part_bytes) override {
+  using Communicator::all_gather;
+  void all_gather(const plan::RankGroup& group,
+                  void* all,
+                  const void* own,
+                  std::int64_t part_bytes) override {
     const auto bytes = static_cast<std::size_t>(part_bytes);
-    char* mine = part(all, rank_, part_bytes);
+    char* mine = part(all, group.position(rank_), part_bytes);
     if (mine != own) std::memcpy(mine, own, bytes);
     std::vector<Transfer> transfers;
-    for (int peer = 0; peer < world(); ++peer) {
+    for (int position = 0; position < group.count; ++position) {
+      const int peer = group.rank(position);
       if (peer == rank_) continue;
-      transfers.push_back({peer, mine, bytes, part(all, peer, part_bytes), bytes});
+      transfers.push_back({peer, mine, bytes, part(all, position, part_bytes), bytes});
     }
     exchange(std::move(transfers));
   }
-  void all_to_all(void* to, const void* from, std::int64_t part_bytes) override {
+  void all_to_all(const plan::RankGrid& grid,
+                  void* to,
+                  const void* from,
+                  std::int64_t part_bytes) override {
     const auto bytes = static_cast<std::size_t>(part_bytes);
-    std::memcpy(part(to, rank_, part_bytes), part(from, rank_, part_bytes), bytes);
+    std::memcpy(part(to, rank_, part_bytes), part(from, grid.part_of(rank_), part_bytes), bytes);
     std::vector<Transfer> transfers;
     for (int peer = 0; peer < world(); ++peer) {
       if (peer == rank_) continue;
-      transfers.push_back(
-          {peer, part(from, peer, part_bytes), bytes, part(to, peer, part_bytes), bytes});
+      transfers.push_back({peer,
+                           part(from, grid.part_of(peer), part_bytes),
+                           bytes,
+                           part(to, peer, part_bytes),
+                           bytes});
     }
     exchange(std::move(transfers));
   }
@@ -95,11 +106,11 @@ class SocketCommunicator final : public Communicator {
   }
 
  private:
-  static char* part(void* all, int rank, std::int64_t bytes) {
-    return static_cast<char*>(all) + rank * bytes;
+  static char* part(void* all, int position, std::int64_t bytes) {
+    return static_cast<char*>(all) + position * bytes;
   }
-  static const char* part(const void* all, int rank, std::int64_t bytes) {
-    return static_cast<const char*>(all) + rank * bytes;
+  static const char* part(const void* all, int position, std::int64_t bytes) {
+    return static_cast<const char*>(all) + position * bytes;
   }
 
   /// All at once: if each rank first sent everything and then received, all of them could wait for

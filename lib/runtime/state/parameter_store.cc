@@ -34,6 +34,7 @@ ParameterStore::ParameterStore(Device& device,
       buffers_(buffers),
       layouts_(layouts),
       ranks_(ranks),
+      grid_(plan::grid_of(plan)),
       pool_(at::get_num_threads()) {}
 
 std::size_t ParameterStore::position(const std::string& parameter) const {
@@ -65,6 +66,14 @@ BufferRole role_of(StatePart part, const plan::Chunk& chunk) {
   return BufferRole::kParameters;
 }
 
+/// What lies in the `index`-th of a chunk's pieces of `piece` elements, counted in the parameter.
+HeldElements of_piece(int index, std::int64_t piece, const ParameterLayout& layout) {
+  const std::int64_t begin = std::max<std::int64_t>(index * piece - layout.first_element, 0);
+  const std::int64_t end = std::min((index + 1) * piece - layout.first_element, layout.elements);
+  if (end <= begin) return {};
+  return {begin, end - begin};
+}
+
 }  // namespace
 
 ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part) const {
@@ -91,21 +100,25 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part
   const std::int64_t width =
       part == StatePart::kMaster ? plan::master_bytes(plan_, chunk) : program::element_bytes(dtype);
   const HeldElements held = held_by(ranks_.rank(), layout);
-  const std::int64_t shard_begin = ranks_.rank() * plan::shard_elements(plan_, chunk);
+  const std::int64_t shard_begin =
+      grid_.shard_of(ranks_.rank()) * plan::shard_elements(plan_, chunk);
   const std::int64_t at = layout.first_element + held.first - shard_begin;
   return {static_cast<char*>(memory) + (held.count > 0 ? at * width : 0), dtype, width, held.count};
 }
 
 HeldElements ParameterStore::held_by(int rank, const ParameterLayout& layout) const {
   const std::int64_t shard = plan::shard_elements(plan_, plan_.chunks[layout.chunk]);
-  const std::int64_t begin = std::max<std::int64_t>(rank * shard - layout.first_element, 0);
-  const std::int64_t end = std::min((rank + 1) * shard - layout.first_element, layout.elements);
-  if (end <= begin) return {};
-  return {begin, end - begin};
+  return of_piece(grid_.shard_of(rank), shard, layout);
 }
 
 HeldElements ParameterStore::held(const std::string& parameter, int rank) const {
   return held_by(rank, layouts_[position(parameter)]);
+}
+
+HeldElements ParameterStore::saved(const std::string& parameter, int rank) const {
+  const ParameterLayout& layout = layouts_[position(parameter)];
+  const std::int64_t shard = plan::shard_elements(plan_, plan_.chunks[layout.chunk]);
+  return of_piece(grid_.part_of(rank), shard / grid_.replicas, layout);
 }
 
 bool ParameterStore::splits(std::size_t parameter) const {
@@ -158,7 +171,8 @@ at::Tensor ParameterStore::get(const std::string& parameter, StatePart part) con
   char* all = static_cast<char*>(whole.mutable_data_ptr());
   const HeldElements here = held_by(ranks_.rank(), layouts_[p]);
   if (own.numel() > 0) std::memcpy(all + here.first * width, own.const_data_ptr(), own.nbytes());
-  for (int rank = 0; rank < ranks_.world() && ranks_.world() > 1; ++rank) {
+  // The first ranks hold a replica together.
+  for (int rank = 0; rank < grid_.shards() && grid_.shards() > 1; ++rank) {
     const HeldElements held = held_by(rank, layouts_[p]);
     ranks_.control->broadcast(rank, all + held.first * width, held.count * width);
   }

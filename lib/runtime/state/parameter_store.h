@@ -35,8 +35,9 @@ class ParameterStore {
   /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
-  /// As Trainer::held(), own_state() and set_own_state().
+  /// As Trainer::held(), saved(), own_state() and set_own_state().
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
+  [[nodiscard]] HeldElements saved(const std::string& parameter, int rank) const;
   [[nodiscard]] at::Tensor get_own(const std::string& parameter, StatePart part) const;
   void set_own(const std::string& parameter, StatePart part, const at::Tensor& value);
 
@@ -69,6 +70,7 @@ class ParameterStore {
   const BufferStore& buffers_;
   const std::vector<ParameterLayout>& layouts_;
   const Ranks ranks_;
+  const plan::RankGrid grid_;
   mutable kernels::ThreadPool pool_;
   std::vector<float> wide_;  ///< one piece of a master
 };

@@ -154,6 +154,8 @@ class Checker {
 
   // --- What several ranks share ------------------------------------------------------------------
   [[nodiscard]] bool several_ranks() const { return plan_.world > 1; }
+  /// Whether a rank has only a part of each chunk.
+  [[nodiscard]] bool is_sharded() const { return plan::grid_of(plan_).shards() > 1; }
   /// Whether operators read the chunk at home.
   [[nodiscard]] bool read_at_home(const plan::Chunk& chunk) const;
   void check_shared_buffers();

@@ -14,7 +14,7 @@ using program::DType;
 
 std::int64_t Checker::elements_of(std::int32_t chunk) const {
   return plan_.chunks[chunk].bytes / program::element_bytes(plan_.chunks[chunk].dtype) /
-         plan_.world;
+         plan::grid_of(plan_).shards();
 }
 
 std::int64_t Checker::state_bytes(const Chunk& chunk) const {

@@ -13,7 +13,7 @@ using plan::Chunk;
 using plan::Home;
 
 bool Checker::read_at_home(const Chunk& chunk) const {
-  return chunk.parameter_home == Home::kDevice && !several_ranks();
+  return chunk.parameter_home == Home::kDevice && !is_sharded();
 }
 
 void Checker::check_shared_buffers() {
@@ -21,7 +21,7 @@ void Checker::check_shared_buffers() {
     const Chunk& chunk = plan_.chunks[c];
     const std::int64_t unit_bytes =
         plan::kPieceUnitElements * program::element_bytes(chunk.dtype) * plan_.world;
-    if (chunk.bytes % unit_bytes != 0) problem("chunk {} has no {} equal shards", c, plan_.world);
+    if (chunk.bytes % unit_bytes != 0) problem("chunk {} has no {} equal parts", c, plan_.world);
     if (trained_in_[c].empty()) continue;
     const bool has_room =
         std::any_of(schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
@@ -38,7 +38,7 @@ void Checker::gather(const Task& task) {
   const Chunk& chunk = plan_.chunks[task.chunk];
   const BufferId home = find(BufferRole::kParameters, task.chunk);
   const bool from_host = chunk.parameter_home == Home::kHost;
-  if (!several_ranks() || task.destination < 0 || task.source != (from_host ? -1 : home)) {
+  if (!is_sharded() || task.destination < 0 || task.source != (from_host ? -1 : home)) {
     problem_at(task, "does not bring the shards of chunk {} to a block", task.chunk);
     return;
   }

@@ -254,7 +254,7 @@ void Checker::fetch(const Task& task) {
   touch_buffer(task, task.source, false);
   touch_buffer(task, task.destination, true);
   content_[task.destination] = {
-      task.chunk, several_ranks() ? Content::What::kOwnShard : Content::What::kParameters};
+      task.chunk, is_sharded() ? Content::What::kOwnShard : Content::What::kParameters};
 }
 
 bool Checker::is_block_for(const Task& task, BufferId buffer) {

@@ -300,7 +300,7 @@ class Lowering {
                                           .bytes = plan::shard_bytes(plan_, chunk, chunk.dtype)},
                                          {evicted});
     }
-    if (plan_.world > 1) {
+    if (plan::grid_of(plan_).shards() > 1) {
       load.loaded = tasks_.add({.kind = TaskKind::kGather,
                                 .stream = Stream::kCollective,
                                 .micro_batch = now_.index,

@@ -70,11 +70,15 @@ void add_parameter(StateShard& shard,
                    runtime::Trainer& trainer,
                    int rank) {
   for (int other = 0; other < trainer.plan().world; ++other) {
-    shard.saved.push_back(trainer.held(tensor.parameter->name, other));
+    shard.saved.push_back(trainer.saved(tensor.parameter->name, other));
   }
-  shard.needed = shard.saved[static_cast<std::size_t>(rank)];
-  shard.read = [&trainer, name = tensor.parameter->name, part = tensor.part] {
-    return trainer.own_state(name, part);
+  shard.needed = trainer.held(tensor.parameter->name, rank);
+  shard.read = [&trainer,
+                name = tensor.parameter->name,
+                part = tensor.part,
+                first = shard.needed.first,
+                saved = shard.saved[static_cast<std::size_t>(rank)]] {
+    return trainer.own_state(name, part).narrow(0, saved.first - first, saved.count);
   };
   shard.write = [&trainer, name = tensor.parameter->name, part = tensor.part](
                     const at::Tensor& value) { trainer.set_own_state(name, part, value); };

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -82,12 +85,13 @@ std::string bits_of(RankTraining training) {
                                        : train_on_ranks(training);
 }
 
-class SavingWorlds : public testing::TestWithParam<int> {};
+/// Ranks, and how many replicas of everything they hold.
+class SavingWorlds : public testing::TestWithParam<std::pair<int, int>> {};
 
 TEST_P(SavingWorlds, AreRestoredWithTheSameBits) {
   const TemporaryDirectory directory;
   RankTraining written{.placement = runtime::kAllOnHost};
-  written.placement.world = GetParam();
+  std::tie(written.placement.world, written.placement.replicas) = GetParam();
   written.placement.clips = true;
   const std::string saved = bits_of(saving(written, directory.path()));
   for (int world = 1; world <= 4; ++world) {
@@ -95,6 +99,7 @@ TEST_P(SavingWorlds, AreRestoredWithTheSameBits) {
     placements.resize(2);
     placements[1].master = plan::Master::kSeparate;
     placements[1].chunks = 3;
+    if (world % 2 == 0) placements[1].replicas = 2;
     for (const Placement& placement : placements) {
       const std::string restored = bits_of(resuming({.placement = placement}, directory.path()));
       EXPECT_GT(restored.size(), 100'000U);
@@ -106,7 +111,7 @@ TEST_P(SavingWorlds, AreRestoredWithTheSameBits) {
 TEST_P(SavingWorlds, GoOnAsIfTheyHadNotBeenInterrupted) {
   const TemporaryDirectory directory;
   RankTraining training{.placement = runtime::kStreamedUpdates};
-  training.placement.world = GetParam();
+  std::tie(training.placement.world, training.placement.replicas) = GetParam();
   const std::string whole = bits_of(training);
   static_cast<void>(bits_of(saving(training, directory.path())));
   const std::string resumed = bits_of(resuming(training, directory.path(), 3));
@@ -114,7 +119,13 @@ TEST_P(SavingWorlds, GoOnAsIfTheyHadNotBeenInterrupted) {
   EXPECT_TRUE(whole.ends_with(resumed)) << resumed.substr(0, 200);
 }
 
-INSTANTIATE_TEST_SUITE_P(RankCheckpoints, SavingWorlds, testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(RankCheckpoints,
+                         SavingWorlds,
+                         testing::Values(std::pair(2, 1),
+                                         std::pair(3, 1),
+                                         std::pair(4, 1),
+                                         std::pair(2, 2),
+                                         std::pair(4, 2)));
 
 TEST(RankCheckpoints, HaveBuffersThatAStepChanges) {
   const TemporaryDirectory directory;
@@ -134,10 +145,16 @@ TEST(RankCheckpoints, AreWrittenByAllRanks) {
   RankTraining training{.placement = runtime::kAllOnDevice};
   training.placement.world = 2;
   training.placement.chunks = 1;
-  static_cast<void>(bits_of(saving(training, directory.path())));
-  for (int rank = 0; rank < 2; ++rank) {
-    const auto file = Safetensors::open(path_of(directory.path()) + "/" + rank_file_name(rank, 2));
-    EXPECT_GT(file->entries().size(), 3U) << rank;
+  for (const int replicas : {1, 2}) {
+    training.placement.replicas = replicas;
+    const std::string replicas_directory = directory.path() + "/" + std::to_string(replicas);
+    std::filesystem::create_directory(replicas_directory);
+    static_cast<void>(bits_of(saving(training, replicas_directory)));
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto file =
+          Safetensors::open(path_of(replicas_directory) + "/" + rank_file_name(rank, 2));
+      EXPECT_GT(file->entries().size(), 3U) << rank << " of " << replicas;
+    }
   }
 }
 

@@ -114,11 +114,21 @@ int ranks_of_files(const std::vector<std::string>& names) {
 Json index_of(const std::vector<StateShard>& shards) {
   Json tensors = Json::array();
   for (const StateShard& shard : shards) {
-    Json pieces = Json::array();
+    std::vector<StoredPiece> in_order;
     for (std::size_t rank = 0; rank < shard.saved.size(); ++rank) {
-      const runtime::HeldElements& held = shard.saved[rank];
-      if (held.count == 0) continue;
-      pieces.push_back({{"rank", rank}, {"first", held.first}, {"elements", held.count}});
+      if (shard.saved[rank].count > 0) {
+        in_order.push_back({static_cast<int>(rank), shard.saved[rank]});
+      }
+    }
+    // With several replicas, a rank's piece may be before that of the rank before it.
+    std::sort(in_order.begin(), in_order.end(), [](const StoredPiece& a, const StoredPiece& b) {
+      return a.elements.first < b.elements.first;
+    });
+    Json pieces = Json::array();
+    for (const StoredPiece& piece : in_order) {
+      pieces.push_back({{"rank", piece.rank},
+                        {"first", piece.elements.first},
+                        {"elements", piece.elements.count}});
     }
     tensors.push_back({{"name", shard.name},
                        {"dtype", program::name_of(shard.dtype)},
