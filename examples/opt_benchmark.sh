@@ -91,9 +91,11 @@ train() {
 }
 
 for n in $gpus; do
-  # What fits is on the device, as with DDP. But parameters and optimizer state of several GPUs are always in shards, so that
-  # one plan corresponds to DDP in half precision and to ZeRO.
-  train ddp float32 "$n" "${roomy[@]}" "${host[@]}"
+  # What fits is on the device, as with DDP. Replicas have run on CPUs only; on GPUs parameters and optimizer state are in
+  # shards, so that one plan corresponds to DDP in half precision and to ZeRO.
+  replicas=()
+  [ "$device" = cuda ] || replicas=(--replicas "$n")
+  train ddp float32 "$n" "${roomy[@]}" "${host[@]}" "${replicas[@]}"
   train zero bfloat16 "$n" "${roomy[@]}" "${host[@]}"
   # As little device memory as it takes, and some more.
   status=0

@@ -301,7 +301,7 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
                              plan.world,
                              plan.ranks_per_node,
                              plan.replicas))
-          .help("a replica is in one machine, or in all of several");
+          .help("a replica is in one machine, or fills several");
     }
   }
   const auto reduce =

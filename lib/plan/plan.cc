@@ -20,15 +20,6 @@ using program::DType;
       .help("make the plan again with elixir-search from this program's profile");
 }
 
-std::string no_such_replicas(const Plan& plan) {
-  return fmt::format(
-      "{} ranks in machines of {} cannot hold {} replicas, each in one machine or in all of "
-      "several",
-      plan.world,
-      plan.ranks_per_node,
-      plan.replicas);
-}
-
 std::unordered_map<std::string, std::int32_t> positions_of(const program::Program& program) {
   std::unordered_map<std::string, std::int32_t> positions;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
@@ -243,7 +234,12 @@ void check_against(const Plan& plan, const program::Program& program) {
         fmt::format("{} ranks cannot fill machines of {} each", plan.world, plan.ranks_per_node));
   }
   if (!replicas_fit(plan.world, plan.ranks_per_node, plan.replicas)) {
-    inconsistent(no_such_replicas(plan));
+    inconsistent(
+        fmt::format("{} ranks in machines of {} cannot hold {} replicas, each in one machine or "
+                    "filling several",
+                    plan.world,
+                    plan.ranks_per_node,
+                    plan.replicas));
   }
   const auto positions = positions_of(program);
   std::vector<bool> seen(program.parameters.size(), false);

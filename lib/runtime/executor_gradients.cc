@@ -109,6 +109,7 @@ void Executor::issue_reduce(const Task& task) {
   run(task,
       [grid = grid_,
        group = grid_.same_shard(rank),
+       shares = schedule::shares_parts(task, parts_.plan),
        exchange,
        block,
        bytes,
@@ -119,7 +120,7 @@ void Executor::issue_reduce(const Task& task) {
         operations.all_to_all(grid, exchange, block, bytes);
         operations.sum_parts(sum);
         // Ranks that hold the same shard have each added up a part of it.
-        if (group.count > 1) operations.all_gather(group, shard, sum.to, sum_bytes);
+        if (shares) operations.all_gather(group, shard, sum.to, sum_bytes);
         sum_squares(operations, shard, sum.to_type, squares);
       });
 }

@@ -99,4 +99,10 @@ std::vector<bool> ends_that_matter(const Schedule& schedule) {
   return matter;
 }
 
+bool shares_parts(const Task& reduce, const plan::Plan& plan) {
+  if (plan.replicas == 1) return false;
+  return reduce.micro_batch + 1 == plan.accumulation_steps ||
+         plan.chunks[reduce.chunk].gradient_home == plan::Home::kHost;
+}
+
 }  // namespace elixir::schedule

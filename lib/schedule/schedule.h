@@ -182,6 +182,11 @@ struct Schedule {
 /// that others wait for, those that read a loss, and the last one of each stream.
 [[nodiscard]] std::vector<bool> ends_that_matter(const Schedule& schedule);
 
+/// Whether ranks that hold the same shard exchange the parts of it that `reduce`, a kReduce, has added
+/// up. On the device that is enough once, after the last micro-batch. What goes to the host is a whole
+/// shard each time.
+[[nodiscard]] bool shares_parts(const Task& reduce, const plan::Plan& plan);
+
 struct LoweringOptions {
   bool clip_gradients = false;  ///< updates wait for the global gradient norm
   bool training = true;         ///< false: only operators of the forward phase

@@ -155,7 +155,7 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
       const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
       return cost.all_to_all_ns(task.bytes) +
              cost.device_copy_ns((task.bytes + (adds ? 2 : 1) * sum_bytes) / 2) +
-             cost.share_parts_ns(shard_bytes);
+             (shares_parts(task, plan) ? cost.share_parts_ns(shard_bytes) : 0);
     }
     case TaskKind::kStoreShard:
       return cost.device_to_host_ns(task.bytes);

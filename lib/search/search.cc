@@ -47,7 +47,7 @@ void check_request(const Request& request) {
                 ranks.world,
                 ranks.per_node,
                 ranks.replicas)
-        .help("a replica is in one machine, or in all of several: --replicas {}, for one in each",
+        .help("a replica is in one machine, or fills several: --replicas {}, for one in each",
               ranks.world / ranks.per_node);
   }
   if (request.gpus > 1 && request.strategy == "elixir") {

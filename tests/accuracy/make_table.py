@@ -101,6 +101,8 @@ from these same runs (`profiles/workspaces`, see [design/memory.md](design/memor
 says what the convolution takes, and the prediction shows that everything around it is right. All other models use no
 table.
 
+The test `exported-accuracy` exports all of these models anew, and compares each prediction with what was measured.
+
 {COMMANDS}
 | model, batch, dtype | allocated, measured | predicted | difference | reserved, measured | predicted | difference |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |

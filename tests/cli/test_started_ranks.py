@@ -273,6 +273,7 @@ class TwoHosts(OnTwoHosts):
     def start_run(self):
         self.start_all(steps=1_000_000, checkpoint_every=10)
         self.await_steps(15)
+        time.sleep(0.5)  # these steps take less than the time from one sign of life to the next
 
     def assert_failed(self, victim, why, others, within_s):
         """Every rank of `others` says so, within this time; the checkpoint is whole and the last tasks are written down."""
@@ -300,6 +301,15 @@ class TwoHosts(OnTwoHosts):
         self.start_all(export="met.safetensors")
         self.all_end(0)
         self.assertEqual(parameters((self.directory / "met.safetensors").read_bytes()), parameters(alone))
+
+    def test_a_replica_on_each_host_has_the_bits_of_one_on_both(self):
+        one = self.exported(*self.flags("roomy-4", output="one"), name="one.safetensors")
+        for rank in range(4):
+            variables = self.torchrun(rank, 4, LOCAL_RANK=rank % 2, LOCAL_WORLD_SIZE=2, MASTER_ADDR=Hosts.addresses["a"])
+            self.start_rank(variables, *self.flags("replicas-4", export="two.safetensors"),
+                            command=self.hosts.enter("ab"[rank // 2]))
+        self.all_end(0)
+        self.assertEqual((self.directory / "two.safetensors").read_bytes(), one)
 
     def test_a_link_that_breaks_is_named_on_both_sides(self):
         self.start_run()
