@@ -72,6 +72,13 @@ class InstallTest(unittest.TestCase):
             with self.subTest(header=header.name):
                 subprocess.run([CXX, "-std=c++20", "-fsyntax-only", "-x", "c++", *flags, header], check=True)
 
+    def test_what_installed_headers_include_is_installed(self):
+        headers = self.prefix / "include/elixir"
+        for header in sorted(headers.rglob("*.h")):
+            for included in re.findall(r'^#include "(.+)"', header.read_text(), re.MULTILINE):
+                self.assertTrue((headers / included).is_file(),
+                                f"{header.relative_to(headers)} includes {included}: build-aux/install/meson.build lacks it")
+
     def test_every_library_has_a_pkg_config_file(self):
         for library in self.prefix.rglob("libelixir*.so"):
             module = library.name[len("lib"):-len(".so")]
