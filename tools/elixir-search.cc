@@ -378,6 +378,11 @@ int main(int argc, char** argv) {
                  &request.reduce_dtype,
                  "how gradients are kept once those of all GPUs are added up, in fp32; "
                  "parameters: rounded to the parameters' dtype, half the memory");
+    flags.choice("--reduce-per",
+                 elixir::plan::kReducePers,
+                 &request.reduce_per,
+                 "when the GPUs add up gradients; step: each GPU first adds up its micro-batches, "
+                 "which takes 4 bytes of its memory for each parameter of the model");
   };
   return elixir::tools::run_tool(
       info, argc, argv, [&](elixir::tools::Context& context) { return work(options, context); });

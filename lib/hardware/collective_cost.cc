@@ -52,7 +52,7 @@ std::string CollectiveCost::basis_of_one_replica() const {
   if (local && measured_gpus_ == ranks_.world) return "measured";
   std::string from = fmt::format("modelled from all-gathers of {} GPUs", measured_gpus_);
   if (local) return from;
-  return fmt::format("{} and {:.0f} GB/s of network for each GPU",
+  return fmt::format("{} and {:.3g} GB/s of network for each GPU",
                      from,
                      ranks_.network_bytes_per_s / kNetworkGigabyte);
 }

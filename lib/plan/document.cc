@@ -307,6 +307,9 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
   const auto reduce =
       root.has("reduce_dtype") ? root.nullable("reduce_dtype") : std::optional<JsonCursor>();
   if (reduce) plan.reduce_dtype = reduce->choice(kReduceDTypes);
+  const auto per =
+      root.has("reduce_per") ? root.nullable("reduce_per") : std::optional<JsonCursor>();
+  if (per) plan.reduce_per = per->choice(kReducePers);
 }
 
 }  // namespace
@@ -353,6 +356,8 @@ Json to_json(const Plan& plan) {
   document["replicas"] = plan.replicas;
   document["reduce_dtype"] = text_or_null(
       plan.world > 1 ? std::string(kReduceDTypes.name_of(plan.reduce_dtype)) : std::string());
+  document["reduce_per"] = text_or_null(
+      plan.world > 1 ? std::string(kReducePers.name_of(plan.reduce_per)) : std::string());
   document["budgets"] = {
       {"gpu_memory_bytes", plan.budgets.gpu_memory_bytes},
       {"host_memory_bytes", plan.budgets.host_memory_bytes},
@@ -391,6 +396,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "ranks_per_node",
                   "replicas",
                   "reduce_dtype",
+                  "reduce_per",
                   "budgets",
                   "precision",
                   "optimizer",

@@ -171,6 +171,23 @@ DType summed_dtype(const Plan& plan, DType dtype) {
   return plan.accumulation_steps == 1 && rounds ? dtype : DType::kFloat32;
 }
 
+int gradient_parts(const Plan& plan) {
+  return reduces_once(plan) ? 1 : plan.accumulation_steps;
+}
+
+bool reduces_once(const Plan& plan) {
+  return plan.world > 1 && plan.accumulation_steps > 1 && plan.reduce_per == ReducePer::kStep;
+}
+
+DType exchanged_dtype(const Plan& plan, DType dtype) {
+  return reduces_once(plan) ? DType::kFloat32 : dtype;
+}
+
+std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk) {
+  return chunk.bytes / program::element_bytes(chunk.dtype) *
+         program::element_bytes(exchanged_dtype(plan, chunk.dtype));
+}
+
 bool replicas_fit(int world, int ranks_per_node, int replicas) {
   if (replicas < 1 || world % replicas != 0) return false;
   const int ranks_per_replica = world / replicas;

@@ -120,6 +120,13 @@ enum class ReduceDType : std::uint8_t { kFloat32, kParameters };
 inline constexpr NameTable<ReduceDType, 2> kReduceDTypes{
     {{ReduceDType::kFloat32, "fp32"}, {ReduceDType::kParameters, "parameters"}}};
 
+/// When the ranks add up gradients: after each micro-batch, or once a step. Then each rank first adds
+/// up its own micro-batches, in fp32 and in all of a chunk's elements, not its shard alone. With one
+/// micro-batch it is the same.
+enum class ReducePer : std::uint8_t { kMicroBatch, kStep };
+inline constexpr NameTable<ReducePer, 2> kReducePers{
+    {{ReducePer::kMicroBatch, "micro-batch"}, {ReducePer::kStep, "step"}}};
+
 struct ProgramOfPlan {
   std::string role;         ///< "train" (later "evaluate")
   std::string fingerprint;  ///< before any edit
@@ -181,6 +188,7 @@ struct Plan {
   int ranks_per_node = 1;  ///< ranks that share a machine's memory and links; divides `world`
   int replicas = 1;        ///< of parameters and their state among all ranks; divides `world`
   ReduceDType reduce_dtype = ReduceDType::kFloat32;
+  ReducePer reduce_per = ReducePer::kMicroBatch;
   Budgets budgets;
   program::Precision precision = program::Precision::kAsSaved;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
@@ -209,6 +217,15 @@ struct Plan {
 /// The dtype in which a chunk of `dtype` keeps its gradients: its own where one gradient is all
 /// there is, fp32 where several micro-batches or ranks add up, unless the plan rounds their sum.
 [[nodiscard]] program::DType summed_dtype(const Plan& plan, program::DType dtype);
+/// How many parts of a chunk's gradient come to its home in a step, and are added up there: those of
+/// micro-batches, unless each rank has added up its own.
+[[nodiscard]] int gradient_parts(const Plan& plan);
+/// With several ranks: whether each adds up its micro-batches before all add up theirs.
+[[nodiscard]] bool reduces_once(const Plan& plan);
+/// With several ranks: the dtype in which they exchange gradients of a chunk of `dtype`.
+[[nodiscard]] program::DType exchanged_dtype(const Plan& plan, program::DType dtype);
+/// With several ranks: a rank's gradients of a whole chunk, as they are exchanged.
+[[nodiscard]] std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk);
 /// Which of the plan's ranks hold what.
 [[nodiscard]] inline RankGrid grid_of(const Plan& plan) {
   return {.world = plan.world, .replicas = plan.replicas};

@@ -49,6 +49,7 @@ void Executor::issue_store_gradient(const Task& task) {
   const ParameterLayout& layout = parts_.layouts[task.parameter];
   const void* from = made_gradient(task);
   const auto n = static_cast<std::size_t>(layout.elements);
+  if (plan::reduces_once(parts_.plan)) return issue_accumulate(task, from, {}, {});
   if (parts_.plan.world > 1) {
     void* block = advance(parts_.buffers.at(task.destination), layout.offset_bytes);
     return issue_copy(task, block, from, gradient.bytes());
@@ -89,17 +90,17 @@ void Executor::issue_reduce(const Task& task) {
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
   const int rank = parts_.ranks.rank();
   const std::int64_t elements = plan::shard_elements(parts_.plan, chunk) / grid_.replicas;
-  const std::int64_t bytes = elements * program::element_bytes(chunk.dtype);
+  const program::DType exchanged = plan::exchanged_dtype(parts_.plan, chunk.dtype);
+  const std::int64_t bytes = elements * program::element_bytes(exchanged);
   const std::int64_t sum_bytes = elements * program::element_bytes(chunk.gradient_dtype);
   const void* block = parts_.buffers.at(task.source);
   void* shard = parts_.buffers.at(task.destination);
   void* exchange = parts_.buffers.find(BufferRole::kExchange, -1);
-  // On its way to the host a micro-batch's sum is alone.
-  const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
+  const bool adds = schedule::adds_to_sum(task, parts_.plan);
   const SumParts sum{.to = advance(shard, grid_.replica_of(rank) * sum_bytes),
                      .to_type = element_of(chunk.gradient_dtype),
                      .from = exchange,
-                     .type = element_of(chunk.dtype),
+                     .type = element_of(exchanged),
                      .parts = static_cast<std::size_t>(grid_.world),
                      .n = static_cast<std::size_t>(elements),
                      .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};

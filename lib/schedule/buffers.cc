@@ -127,7 +127,8 @@ class ChunkBufferMaker {
     ChunkBuffers& mine = buffers_.of_chunk[c];
     const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
-    if (chunk.gradient_home == Home::kHost && micro_batches_ > 1) {
+    const bool is_whole = micro_batches_ == 1 || plan::reduces_once(plan_);
+    if (chunk.gradient_home == Home::kHost && !is_whole) {
       // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
       const std::int64_t bytes = plan_.world > 1 ? gradient_bytes : chunk.bytes;
       largest_landing_ = std::max(largest_landing_, bytes);
@@ -159,13 +160,14 @@ class ChunkBufferMaker {
   /// Where the chunk's gradients are collected, and which sizes their sums over the ranks have.
   void add_collecting(std::int32_t c, std::int64_t reduced_bytes) {
     const Chunk& chunk = plan_.chunks[c];
-    if (chunk.kind == Chunk::Kind::kPrivate) {
+    const std::int64_t collected_bytes = plan::exchanged_bytes(plan_, chunk);
+    if (chunk.kind == Chunk::Kind::kPrivate || plan::reduces_once(plan_)) {
       buffers_.of_chunk[c].gradient_block =
-          add(Arena::kDevice, BufferRole::kGradientBlock, c, chunk.bytes);
+          add(Arena::kDevice, BufferRole::kGradientBlock, c, collected_bytes);
     } else {
-      largest_public_collected_ = std::max(largest_public_collected_, chunk.bytes);
+      largest_public_collected_ = std::max(largest_public_collected_, collected_bytes);
     }
-    largest_collected_ = std::max(largest_collected_, chunk.bytes);
+    largest_collected_ = std::max(largest_collected_, collected_bytes);
     largest_reduced_ = std::max(largest_reduced_, reduced_bytes);
     reduces_to_host_ = reduces_to_host_ || chunk.gradient_home == Home::kHost;
   }

@@ -11,7 +11,7 @@ GradientBlocks gradient_blocks(const plan::Plan& plan,
                                const ProgramNeeds& needs,
                                const std::vector<bool>& trained) {
   GradientBlocks blocks{.of_chunk = std::vector<std::int32_t>(plan.chunks.size(), -1)};
-  if (plan.world == 1) return blocks;
+  if (plan.world == 1 || plan::reduces_once(plan)) return blocks;
   const auto shares = [&](std::int32_t chunk) {
     return trained[chunk] && plan.chunks[chunk].kind == plan::Chunk::Kind::kPublic;
   };

@@ -18,7 +18,8 @@ struct GradientBlocks {
       of_chunk;  ///< -1: none; a private chunk has one of its own, not counted
 };
 
-/// None with one rank. Else as many as are in use at once, and one more, so that the ranks add up
+/// None with one rank, or where every chunk has one of its own because a rank's micro-batches are
+/// added up in it (plan::reduces_once()). Else as many as are in use at once, and one more, so that the ranks add up
 /// one chunk's gradients while the next chunk's are made. `trained` is by chunk.
 [[nodiscard]] GradientBlocks gradient_blocks(const plan::Plan& plan,
                                              const std::vector<plan::Place>& places,

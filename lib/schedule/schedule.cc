@@ -99,6 +99,11 @@ std::vector<bool> ends_that_matter(const Schedule& schedule) {
   return matter;
 }
 
+bool adds_to_sum(const Task& reduce, const plan::Plan& plan) {
+  return reduce.micro_batch > 0 && plan::gradient_parts(plan) > 1 &&
+         plan.chunks[reduce.chunk].gradient_home == plan::Home::kDevice;
+}
+
 bool shares_parts(const Task& reduce, const plan::Plan& plan) {
   if (plan.replicas == 1) return false;
   return reduce.micro_batch + 1 == plan.accumulation_steps ||

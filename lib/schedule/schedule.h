@@ -82,9 +82,10 @@ enum class BufferRole : std::uint8_t {
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
   // With several ranks:
-  kGradientBlock,  ///< device: a chunk's gradients before the ranks add them up, in the parameters'
-                   ///< dtype; `chunk` is -1, or a private chunk
-  kExchange,       ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
+  kGradientBlock,  ///< device: a chunk's gradients before the ranks add them up, in
+  ///< plan::exchanged_dtype(); `chunk` is -1, or the one whose own it is: a private
+  ///< chunk, or any where ranks add up once a step
+  kExchange,        ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
                     ///< turns
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum
@@ -140,9 +141,10 @@ enum class TaskKind : std::uint8_t {
   kGather,  ///< all shards of a chunk's parameters to the block `destination` of every rank. A
             ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
   kReduce,  ///< the gradients of a chunk in block `source` of every rank: each rank gets its
-            ///< shard from all of them, and adds them up in fp32, in rank order, into (micro-batch
-            ///< 0) or on top of `destination`: the gradients at home, or staging for the host
-  kStoreShard,   ///< d2h: from staging `source` into the gradients (one micro-batch) or the landing
+            ///< shard from all of them, and adds them up in fp32, in rank order, into (the first of
+  ///< plan::gradient_parts()) or on top of `destination`: the gradients at home, or staging
+  ///< for the host
+  kStoreShard,   ///< d2h: from staging `source` into the gradients (one part) or the landing
                  ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
   kGatherSums,   ///< `source` of all ranks -> `destination`: every sum of squares is one rank's
   kShareBuffers  ///< the module's buffers that the step changed: every rank gets those of rank 0
@@ -182,6 +184,9 @@ struct Schedule {
 /// that others wait for, those that read a loss, and the last one of each stream.
 [[nodiscard]] std::vector<bool> ends_that_matter(const Schedule& schedule);
 
+/// Whether the sum of `reduce`, a kReduce, goes on top of what is in `destination`: of micro-batches
+/// before, on the device. What goes to the host is added up there.
+[[nodiscard]] bool adds_to_sum(const Task& reduce, const plan::Plan& plan);
 /// Whether ranks that hold the same shard exchange the parts of it that `reduce`, a kReduce, has added
 /// up. On the device that is enough once, after the last micro-batch. What goes to the host is a whole
 /// shard each time.

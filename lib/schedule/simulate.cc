@@ -152,9 +152,8 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
       const plan::Chunk& chunk = plan.chunks[task.chunk];
       const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
       const std::int64_t sum_bytes = shard_bytes / plan.replicas;
-      const bool adds = task.micro_batch > 0 && chunk.gradient_home == plan::Home::kDevice;
       return cost.all_to_all_ns(task.bytes) +
-             cost.device_copy_ns((task.bytes + (adds ? 2 : 1) * sum_bytes) / 2) +
+             cost.device_copy_ns((task.bytes + (adds_to_sum(task, plan) ? 2 : 1) * sum_bytes) / 2) +
              (shares_parts(task, plan) ? cost.share_parts_ns(shard_bytes) : 0);
     }
     case TaskKind::kStoreShard:

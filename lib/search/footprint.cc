@@ -120,8 +120,9 @@ void Footprint::add_reductions(const Packing& packing,
     const Chunk& chunk = packing.chunks[c];
     if (!packing.trained[c]) continue;
     trained_end_ = c + 1;
-    largest = std::max(largest, chunk.bytes);
-    if (chunk.kind == Chunk::Kind::kPublic) largest_public = std::max(largest_public, chunk.bytes);
+    const std::int64_t exchanged = plan::exchanged_bytes(blank, chunk);
+    largest = std::max(largest, exchanged);
+    if (chunk.kind == Chunk::Kind::kPublic) largest_public = std::max(largest_public, exchanged);
     largest_reduced =
         std::max(largest_reduced, plan::shard_bytes(blank, chunk, chunk.gradient_dtype));
   }

@@ -113,6 +113,7 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.ranks_per_node = ranks_.per_node;
   plan.replicas = ranks_.replicas;
   plan.reduce_dtype = request_.reduce_dtype;
+  plan.reduce_per = request_.reduce_per;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,
                   .host_memory_bytes = host_budget_bytes_,
                   .gpu_context_bytes = context_bytes_};

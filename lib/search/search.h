@@ -52,6 +52,7 @@ struct Request {
   /// Of parameters and their state among all GPUs (plan/rank_grid.h).
   int replicas = 1;
   plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< of several GPUs' gradients
+  plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;     ///< likewise
   /// Of each GPU to other machines, in one direction; 400 Gb/s.
   std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;
   int accumulation_steps = 1;

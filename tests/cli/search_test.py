@@ -190,6 +190,18 @@ class SeveralGpus(SearchTest):
         alone = self.gpus()
         self.assertEqual((alone["world"], alone["ranks_per_node"], alone["reduce_dtype"]), (1, 1, None))
 
+    def test_gradients_may_be_exchanged_once_a_step(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        flags = ["--gpus", "2", "--accumulation-steps", "8", "--force"]
+        each = self.gpus(*flags)
+        once = self.gpus(*flags, "--reduce-per", "step")
+        self.assertEqual((each["reduce_per"], once["reduce_per"]), ("micro-batch", "step"))
+        traffic = [document["predicted"]["traffic"]["collective_bytes"] for document in (each, once)]
+        self.assertLess(traffic[1], traffic[0])
+        self.assertGreater(once["predicted"]["peak_allocated_bytes"], each["predicted"]["peak_allocated_bytes"])
+        self.assertIn("gradients once a step", self.succeeds(*inputs, *flags, "--reduce-per", "step").out)
+        self.fails(2, "EX0102", *inputs, *flags, "--reduce-per", "epoch", mentions="micro-batch")
+
     def test_several_replicas_need_more_memory_each(self):
         inputs = self.inputs("cuda", "cuda-pair")
         one = self.envelope(*inputs, "--gpus", "4")["document"]

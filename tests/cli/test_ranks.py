@@ -18,8 +18,8 @@ from training import TrainTest, shared_directory, tool
 
 @functools.lru_cache(maxsize=None)
 def plans():
-    """roomy-N.json and tight-N.json for N ranks, replicas-N.json for N that hold two replicas of everything, and alone-N.json
-    for one with N micro-batches."""
+    """roomy-N.json and tight-N.json for N ranks, replicas-N.json for N that hold two replicas of everything, alone-N.json
+    for one with N micro-batches, and once-roomy.json and once-tight.json for two that add up gradients once a step."""
     shared = shared_directory()
     search = ["--profile", "profile.json", "--hardware", "hardware.json", "--host-memory", "4GiB", "--arithmetic",
               "as-eager"]
@@ -31,6 +31,10 @@ def plans():
         tool("ELIXIR_SEARCH", *several, "--gpu-memory", least, "-o", f"tight-{ranks}.json", cwd=shared)
         alone = [*search, "--accumulation-steps", ranks, "--gpu-memory", "256MiB"]
         tool("ELIXIR_SEARCH", *alone, "-o", f"alone-{ranks}.json", cwd=shared)
+    once = [*search, "--gpus", 2, "--accumulation-steps", 3, "--reduce-per", "step"]
+    tool("ELIXIR_SEARCH", *once, "--gpu-memory", "256MiB", "-o", "once-roomy.json", cwd=shared)
+    no = tool("ELIXIR_SEARCH", *once, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
+    tool("ELIXIR_SEARCH", *once, "--gpu-memory", f"{no['minimum_gpu_memory_bytes']}B", "-o", "once-tight.json", cwd=shared)
     for ranks in (2, 4):
         several = [*search, "--gpus", ranks, "--gpu-memory", "256MiB"]
         tool("ELIXIR_SEARCH", *several, "--replicas", 2, "-o", f"replicas-{ranks}.json", cwd=shared)
@@ -106,6 +110,11 @@ class Bits(RanksTest):
             self.assertEqual(one, two)
             losses = [[line["loss"] for line in self.metrics(f"{kind}{ranks}")] for kind in ("one", "two")]
             self.assertEqual(losses[0], losses[1])
+
+    def test_are_the_same_when_gradients_are_added_up_once_a_step(self):
+        roomy = self.exported(*self.flags("once-roomy", output="roomy"), name="roomy.safetensors")
+        tight = self.exported(*self.flags("once-tight", output="tight"), name="tight.safetensors")
+        self.assertEqual(roomy, tight)
 
     def test_replicas_resume_with_the_bits_of_an_uninterrupted_run(self):
         whole = self.exported(*self.flags("replicas-4", steps=7, output="whole"), name="whole.safetensors")

@@ -111,6 +111,7 @@ TEST(Plan, SaysWhoSharesIt) {
   plan.ranks_per_node = 3;
   plan.replicas = 2;
   plan.reduce_dtype = ReduceDType::kParameters;
+  plan.reduce_per = ReducePer::kStep;
   plan.predicted.traffic.collective_bytes = 77;
   Json document = to_json(plan);
   Plan again = parsed(dump(document));
@@ -119,6 +120,7 @@ TEST(Plan, SaysWhoSharesIt) {
   EXPECT_EQ(again.ranks_per_node, 3);
   EXPECT_EQ(again.replicas, 2);
   EXPECT_EQ(again.reduce_dtype, ReduceDType::kParameters);
+  EXPECT_EQ(again.reduce_per, ReducePer::kStep);
   EXPECT_EQ(again.predicted.traffic.collective_bytes, 77);
   document["ranks_per_node"] = 4;
   expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(document)); });
@@ -129,11 +131,36 @@ TEST(Plan, SaysWhoSharesIt) {
   document.erase("ranks_per_node");
   document.erase("replicas");
   document.erase("reduce_dtype");
+  document.erase("reduce_per");
   document["predicted"]["traffic"].erase("collective_bytes");
   document["world"] = 1;
   again = parsed(dump(document));
   EXPECT_EQ(again.ranks_per_node, 1);
   EXPECT_EQ(again.replicas, 1);
+  EXPECT_EQ(again.reduce_per, ReducePer::kMicroBatch);
+}
+
+TEST(Plan, SaysWhenRanksExchangeTheirGradients) {
+  const program::DType bf16 = program::DType::kBFloat16;
+  Plan plan;
+  plan.reduce_per = ReducePer::kStep;
+  plan.accumulation_steps = 3;
+  const Chunk chunk{.bytes = 1000, .dtype = bf16};
+  EXPECT_FALSE(reduces_once(plan)) << "there is nobody else";
+  EXPECT_EQ(gradient_parts(plan), 3);
+  plan.world = 2;
+  EXPECT_TRUE(reduces_once(plan));
+  EXPECT_EQ(gradient_parts(plan), 1);
+  EXPECT_EQ(exchanged_dtype(plan, bf16), program::DType::kFloat32);
+  EXPECT_EQ(exchanged_bytes(plan, chunk), 2000);
+  plan.reduce_per = ReducePer::kMicroBatch;
+  EXPECT_FALSE(reduces_once(plan));
+  EXPECT_EQ(gradient_parts(plan), 3);
+  EXPECT_EQ(exchanged_dtype(plan, bf16), bf16);
+  EXPECT_EQ(exchanged_bytes(plan, chunk), 1000);
+  plan.reduce_per = ReducePer::kStep;
+  plan.accumulation_steps = 1;
+  EXPECT_FALSE(reduces_once(plan)) << "each rank has one gradient alone";
 }
 
 TEST(Plan, ReplicasAreInOneMachineOrInAllOfSeveral) {

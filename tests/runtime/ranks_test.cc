@@ -45,6 +45,20 @@ TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWithSeveralMicroBatches) {
   }
 }
 
+TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWhenTheyReduceOnceAStep) {
+  std::string expected;
+  std::string after_each_micro_batch;
+  for (Placement placement : placements(GetParam())) {
+    placement.accumulation_steps = 3;
+    if (expected.empty()) after_each_micro_batch = train_on_ranks({.placement = placement});
+    placement.reduce_per = plan::ReducePer::kStep;
+    const std::string bits = train_on_ranks({.placement = placement});
+    if (expected.empty()) expected = bits;
+    EXPECT_TRUE(bits == expected);
+  }
+  EXPECT_FALSE(after_each_micro_batch == expected) << "sums have another order";
+}
+
 // Else the tests of this file would try little.
 TEST_P(Worlds, DivideTheParametersAmongAllRanks) {
   RankTraining training{.placement = placements(GetParam()).front(), .last_step = 1};
@@ -89,6 +103,15 @@ TEST_P(Replicas, HaveTheBitsOfASingleOneWithSeveralMicroBatches) {
       EXPECT_TRUE(train_on_ranks({.placement = in_replicas(placement)}) == expected);
     }
     expected.clear();
+  }
+}
+
+TEST_P(Replicas, HaveTheBitsOfASingleOneWhenTheyReduceOnceAStep) {
+  for (Placement placement : placements(GetParam().first)) {
+    placement.accumulation_steps = 2;
+    placement.reduce_per = plan::ReducePer::kStep;
+    EXPECT_TRUE(train_on_ranks({.placement = in_replicas(placement)}) ==
+                train_on_ranks({.placement = placement}));
   }
 }
 
@@ -164,6 +187,34 @@ TEST(Ranks, EditsChangeNoBits) {
   training.recomputes = false;
   training.offload_nth = 2;
   EXPECT_TRUE(train_on_ranks(training) == expected);
+}
+
+TEST(Ranks, OrdersAndEditsChangeNoBitsWhenTheyReduceOnceAStep) {
+  RankTraining training{.placement = kAllOnHost};
+  training.placement.world = 2;
+  training.placement.accumulation_steps = 2;
+  training.placement.clips = true;
+  training.placement.reduce_per = plan::ReducePer::kStep;
+  const std::string expected = train_on_ranks(training);
+  training.recomputes = true;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.order = {CpuOrder::Kind::kLanes};
+  training.late_ms = 50;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.late_ms = 0;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    training.order = {CpuOrder::Kind::kShuffled, seed};
+    EXPECT_TRUE(train_on_ranks(training) == expected) << seed;
+  }
+}
+
+// Each rank's sum over its micro-batches is made first: with one rank, that is all there is.
+TEST(Ranks, ThatReduceOnceAStepAddUpTheirMicroBatchesFirst) {
+  RankTraining alone{.placement = kAllOnDevice};
+  alone.placement.accumulation_steps = 2;
+  const std::string expected = train_alone(alone);
+  alone.placement.reduce_per = plan::ReducePer::kStep;
+  EXPECT_TRUE(train_alone(alone) == expected);
 }
 
 TEST(Ranks, SumsMayBeRoundedToTheParametersDtype) {

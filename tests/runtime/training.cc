@@ -211,6 +211,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   layout.world = placement.world;
   layout.replicas = placement.replicas;
   layout.reduce = placement.reduce;
+  layout.reduce_per = placement.reduce_per;
   const bool cuda = program().target.kind == program::Target::Kind::kCuda;
   const bool needs_blocks =
       placement.parameters == plan::Home::kHost || placement.world > placement.replicas;

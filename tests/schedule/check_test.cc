@@ -46,6 +46,7 @@ Case random_case(std::uint64_t seed) {
   options.blocks = 1;
   if (seed % 2 == 1) options.world = static_cast<int>(2 + random() % 3);
   if (seed % 4 == 3) options.replicas = options.world == 4 && random() % 2 == 0 ? 2 : options.world;
+  if (seed % 3 == 0) options.reduce_per = plan::ReducePer::kStep;
   result.plan = fakes::lay_out(result.program, options);
   for (plan::Chunk& chunk : result.plan.chunks) {
     const auto home = [&] { return random() % 2 == 0 ? Home::kDevice : Home::kHost; };
@@ -88,10 +89,12 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int gathers = 0;
   int reductions = 0;
   int shares = 0;
+  int reduced_once = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
     EXPECT_THAT(check(schedule, c.program, c.plan), IsEmpty()) << "seed " << seed;
+    reduced_once += c.lowering.training && plan::reduces_once(c.plan) ? 1 : 0;
     for (const Task& task : schedule.tasks) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
@@ -109,6 +112,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   EXPECT_GT(gathers, 1000);
   EXPECT_GT(reductions, 1000);
   EXPECT_GT(shares, 20);
+  EXPECT_GT(reduced_once, 20);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.

@@ -297,6 +297,41 @@ TEST(Lower, SeveralRanksGatherWhatTheyUseAndReduceWhatTheyMake) {
   }
 }
 
+TEST(Lower, RanksThatReduceOnceAStepAddUpTheirMicroBatchesFirst) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 4, program::DType::kBFloat16);
+  for (const Home home : {Home::kDevice, Home::kHost}) {
+    LayoutOptions options{.parameters = home, .gradients = home, .optimizer = home};
+    options.blocks = 4;
+    options.accumulation_steps = 3;
+    options.world = 2;
+    options.reduce_per = plan::ReducePer::kStep;
+    const plan::Plan plan = lay_out(program, options);
+    const Schedule schedule = lower_plan(program, plan, {.clip_gradients = true});
+    const auto chunks = static_cast<std::int64_t>(plan.chunks.size());
+    EXPECT_EQ(count(schedule, TaskKind::kStoreGradient), 3 * 4);
+    EXPECT_EQ(count(schedule, TaskKind::kReduce), chunks);
+    EXPECT_EQ(count(schedule, TaskKind::kStoreShard), home == Home::kHost ? chunks : 0);
+    EXPECT_EQ(count(schedule, TaskKind::kAccumulate), 0);
+    std::map<std::int32_t, BufferId> block_of;  // by chunk
+    for (const Task& task : schedule.tasks) {
+      if (task.kind == TaskKind::kReduce) {
+        EXPECT_EQ(task.micro_batch, 2);
+        EXPECT_TRUE(task.sums_squares);
+        EXPECT_FALSE(adds_to_sum(task, plan));
+        EXPECT_EQ(task.bytes, 2 * plan.chunks[task.chunk].bytes) << "fp32";
+      }
+      if (task.kind == TaskKind::kStoreGradient) {
+        EXPECT_EQ(block_of.try_emplace(task.chunk, task.destination).first->second,
+                  task.destination);
+      }
+    }
+    for (const auto& [chunk, block] : block_of) {
+      EXPECT_EQ(schedule.buffers[block].chunk, chunk);
+      EXPECT_EQ(schedule.buffers[block].bytes, 2 * plan.chunks[chunk].bytes);
+    }
+  }
+}
+
 TEST(Lower, OneChunksGradientsAreAddedUpWhileTheNextOnesAreMade) {
   const program::Program program = fakes::mlp({8, 8, 8, 8, 8}, 4);
   LayoutOptions options;

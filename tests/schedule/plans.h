@@ -23,6 +23,7 @@ struct LayoutOptions {
   int accumulation_steps = 1;
   int world = 1, replicas = 1;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
+  plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;
 };
 
 /// Parameters in order of first use. Frozen and tied ones are separate.
@@ -33,6 +34,7 @@ inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& 
   result.world = result.ranks_per_node = options.world;
   result.replicas = options.replicas;
   result.reduce_dtype = options.reduce;
+  result.reduce_per = options.reduce_per;
   struct Open {
     std::int64_t chunk = -1;
     std::int64_t capacity_bytes = 0;

@@ -39,11 +39,11 @@ void Checker::check_end() {
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
     if (trained_in_[c].empty()) continue;
     for (const std::int32_t parameter : trained_in_[c]) {
-      if (summed_[parameter] != schedule_.micro_batches) {
-        problem("the gradient of {} has {} of {} micro-batches",
+      if (summed_[parameter] != parts_) {
+        problem("the gradient of {} has {} of {} parts",
                 program_.parameters[parameter].name,
                 summed_[parameter],
-                schedule_.micro_batches);
+                parts_);
       }
     }
     if (!updated_[c]) {

@@ -158,6 +158,8 @@ class Checker {
   [[nodiscard]] bool is_sharded() const { return plan::grid_of(plan_).shards() > 1; }
   /// Whether operators read the chunk at home.
   [[nodiscard]] bool read_at_home(const plan::Chunk& chunk) const;
+  /// Of a rank's gradients of the chunk, as the ranks exchange them.
+  [[nodiscard]] std::int64_t exchanged_bytes(const plan::Chunk& chunk) const;
   void check_shared_buffers();
   /// A block that the chunk may be loaded into.
   bool is_block_for(const Task& task, BufferId buffer);
@@ -198,6 +200,10 @@ class Checker {
   const Schedule& schedule_;
   const program::Program& program_;
   const plan::Plan& plan_;
+  /// Each rank adds up its micro-batches before all add up theirs, once.
+  const bool reduces_once_ =
+      plan_.world > 1 && schedule_.micro_batches > 1 && plan_.reduce_per == plan::ReducePer::kStep;
+  const int parts_ = reduces_once_ ? 1 : schedule_.micro_batches;  ///< of a gradient, at its home
   std::vector<std::string> problems_;
 
   // By task, as now() counts: the latest finished task of each stream.
@@ -216,9 +222,9 @@ class Checker {
   std::vector<bool> executed_;                         // by operator
   std::vector<std::int32_t> chunk_of_;                 // by parameter
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
-  std::vector<int> stored_, summed_;                   // by parameter: micro-batches so far
-  std::vector<BufferId> landed_in_;                    // by parameter; -1: has not landed
-  std::vector<bool> collected_;                        // by parameter: in its chunk's block
+  std::vector<int> stored_, summed_;  // by parameter: micro-batches, parts at home, so far
+  std::vector<BufferId> landed_in_;   // by parameter; -1: has not landed
+  std::vector<bool> collected_;       // by parameter: in its chunk's block
   bool sums_gathered_ = false;
   int shared_buffers_ = 0;
   std::vector<TaskId> summed_squares_;      // by parameter

@@ -26,10 +26,16 @@ void Checker::check_shared_buffers() {
     const bool has_room =
         std::any_of(schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
           return buffer.role == BufferRole::kExchange && buffer.arena == Arena::kDevice &&
-                 buffer.bytes >= chunk.bytes;
+                 buffer.bytes >= exchanged_bytes(chunk);
         });
     if (!has_room) problem("no buffer has room for the shards of chunk {} of all ranks", c);
   }
+}
+
+std::int64_t Checker::exchanged_bytes(const Chunk& chunk) const {
+  constexpr std::int64_t kFloat32Bytes = 4;
+  return reduces_once_ ? chunk.bytes / program::element_bytes(chunk.dtype) * kFloat32Bytes
+                       : chunk.bytes;
 }
 
 void Checker::gather(const Task& task) {
@@ -63,12 +69,13 @@ void Checker::collect_gradient(const Task& task) {
     problem_at(task, "stores a gradient that is not there or not complete");
     return;
   }
-  const bool is_private = plan_.chunks[chunk].kind == Chunk::Kind::kPrivate;
-  const bool fits = task.chunk == chunk && task.destination >= 0 &&
-                    schedule_.buffers[task.destination].role == BufferRole::kGradientBlock &&
-                    schedule_.buffers[task.destination].arena == Arena::kDevice &&
-                    schedule_.buffers[task.destination].chunk == (is_private ? chunk : -1) &&
-                    schedule_.buffers[task.destination].bytes >= plan_.chunks[chunk].bytes;
+  const bool has_own = reduces_once_ || plan_.chunks[chunk].kind == Chunk::Kind::kPrivate;
+  const bool fits =
+      task.chunk == chunk && task.destination >= 0 &&
+      schedule_.buffers[task.destination].role == BufferRole::kGradientBlock &&
+      schedule_.buffers[task.destination].arena == Arena::kDevice &&
+      schedule_.buffers[task.destination].chunk == (has_own ? chunk : -1) &&
+      schedule_.buffers[task.destination].bytes >= exchanged_bytes(plan_.chunks[chunk]);
   if (!fits) {
     problem_at(task, "does not store into a block for the gradients of chunk {}", chunk);
     return;
@@ -80,7 +87,11 @@ void Checker::collect_gradient(const Task& task) {
   touch_storage(task, gradient.storage, false);
   touch_buffer(task, task.destination, true);
   block = {chunk, Content::What::kGradients};
-  if (collected_[task.parameter]) problem_at(task, "overwrites a gradient not yet added up");
+  const bool adds = reduces_once_ && task.micro_batch > 0;
+  if (adds && !collected_[task.parameter]) problem_at(task, "adds to a gradient that is not there");
+  if (!adds && collected_[task.parameter]) {
+    problem_at(task, "overwrites a gradient not yet added up");
+  }
   collected_[task.parameter] = true;
   if (++stored_[task.parameter] != task.micro_batch + 1) {
     problem_at(task, "is store {} in micro-batch {}", stored_[task.parameter], task.micro_batch);
@@ -108,12 +119,13 @@ void Checker::reduce(const Task& task) {
     return;
   }
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    if (!collected_[parameter]) {
+    const bool complete = !reduces_once_ || stored_[parameter] == schedule_.micro_batches;
+    if (!collected_[parameter] || !complete) {
       problem_at(task, "lacks the gradient of {}", program_.parameters[parameter].name);
     }
     collected_[parameter] = false;
   }
-  if (task.bytes != chunk.bytes) problem_at(task, "reduces {} bytes", task.bytes);
+  if (task.bytes != exchanged_bytes(chunk)) problem_at(task, "reduces {} bytes", task.bytes);
   touch_buffer(task, task.source, false);
   content_[task.source] = {};
   for (const Buffer& buffer : schedule_.buffers) {
@@ -141,7 +153,7 @@ void Checker::reduce(const Task& task) {
     content_[task.destination] = {task.chunk, Content::What::kReduced};
   }
   if (!task.sums_squares) return;
-  if (chunk.gradient_home == Home::kHost && schedule_.micro_batches > 1) {
+  if (chunk.gradient_home == Home::kHost && parts_ > 1) {
     problem_at(task, "sums the squares of a part of the gradient");
   }
   sum_squares_of_chunk(task);
@@ -150,7 +162,7 @@ void Checker::reduce(const Task& task) {
 void Checker::add_reduced(const Task& task, BufferId buffer) {
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
     touch_gradient(task, buffer, parameter, true);
-    if (summed_[parameter]++ != task.micro_batch) {
+    if (summed_[parameter]++ != (reduces_once_ ? 0 : task.micro_batch)) {
       problem_at(task, "adds up micro-batch {} out of order", task.micro_batch);
     }
   }
@@ -168,7 +180,7 @@ void Checker::store_shard(const Task& task) {
   on_stream(task, Stream::kDeviceToHost);
   if (!is_of_trained_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
-  const bool lands = schedule_.micro_batches > 1;
+  const bool lands = parts_ > 1;
   const bool has_sum = task.source >= 0 && content_[task.source].chunk == task.chunk &&
                        content_[task.source].what == Content::What::kReduced;
   const BufferId gradients = find(BufferRole::kGradients, task.chunk);

@@ -116,12 +116,12 @@ void Checker::accumulate(const Task& task) {
 
 void Checker::read_gradients(const Task& task, BufferId buffer) {
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    if (summed_[parameter] != schedule_.micro_batches) {
+    if (summed_[parameter] != parts_) {
       problem_at(task,
-                 "the gradient of {} has {} of {} micro-batches",
+                 "the gradient of {} has {} of {} parts",
                  program_.parameters[parameter].name,
                  summed_[parameter],
-                 schedule_.micro_batches);
+                 parts_);
     }
     touch_gradient(task, buffer, parameter, false);
   }

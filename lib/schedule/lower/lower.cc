@@ -466,16 +466,20 @@ class Lowering {
 
   void collect_gradient(std::int32_t parameter) {
     const std::int32_t chunk = places_[parameter].chunk;
-    const std::int64_t bytes = program_needs_.gradient_elements[parameter] *
-                               program::element_bytes(plan_.chunks[chunk].dtype);
+    const program::DType dtype = plan_.chunks[chunk].dtype;
+    const std::int64_t elements = program_needs_.gradient_elements[parameter];
+    const bool once = plan::reduces_once(plan_);
+    const std::int64_t kept_bytes =
+        elements * program::element_bytes(plan::exchanged_dtype(plan_, dtype));
     reductions_.collect({.kind = TaskKind::kStoreGradient,
                          .stream = Stream::kCompute,
                          .micro_batch = now_.index,
                          .chunk = chunk,
                          .parameter = parameter,
-                         .bytes = 2 * bytes},
+                         .bytes = elements * program::element_bytes(dtype) +
+                                  kept_bytes * (once && now_.index > 0 ? 2 : 1)},
                         last_compute_);
-    if (--now_.gradients_left[chunk] > 0) return;
+    if (--now_.gradients_left[chunk] > 0 || (once && !last_micro_batch())) return;
     const TaskId on_host =
         reductions_.reduce(chunk, now_.index, options_.clip_gradients && last_micro_batch());
     if (on_host >= 0) updates_.sums_on_host(on_host);

@@ -46,7 +46,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
                                      .chunk = chunk,
                                      .source = mine.gradient_block,
                                      .destination = to_host ? slot.buffer : mine.gradients,
-                                     .bytes = it.bytes,
+                                     .bytes = plan::exchanged_bytes(plan_, it),
                                      .sums_squares = sums_squares && !lands},
                                     {collected_[chunk], slot.free_after});
   block_uses_[mine.gradient_block].last_reduce = reduced;

@@ -2,7 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // With several ranks: a chunk's gradients are collected in a block on the device. Once those of a
-// micro-batch are all there, the ranks add them up, and each keeps its shard of the sum.
+// micro-batch are all there, or those of all micro-batches (plan::reduces_once()), the ranks add them
+// up, and each keeps its shard of the sum.
 
 #include <map>
 #include <vector>
@@ -28,7 +29,7 @@ class Reductions {
   /// `store` is a kStoreGradient without destination: it gets the chunk's block. It comes after
   /// `made_by`.
   void collect(Task store, TaskId made_by);
-  /// All gradients of the chunk and micro-batch are collected. Returns the task of the cpu stream
+  /// All gradients that the ranks add up at once are collected. Returns the task of the cpu stream
   /// that adds them up and sums their squares; -1 where there is none.
   TaskId reduce(std::int32_t chunk, int micro_batch, bool sums_squares);
   void link_steps() const;
