@@ -440,7 +440,7 @@ Plan parse_plan(const JsonDocument& document) {
       .gpu_context_bytes = read_bytes(budgets.at("gpu_context_bytes")),
   };
   plan.precision = root.at("precision").choice(program::kPrecisions);
-  plan.optimizer = root.at("optimizer").choice(program::kOptimizers);
+  plan.optimizer = root.at("optimizer").choice(program::kTrainedOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
   plan.master = root.at("master").choice(kMasters);
   plan.moment_dtype = read_moment_dtype(root);

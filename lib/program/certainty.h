@@ -28,7 +28,7 @@ struct ModelledOperator {
 };
 
 struct Certainty {
-  /// Each call of the step is one of these.
+  /// Each call of the step is one of these, and so is an update of torch.optim.
   std::int64_t exact_calls = 0, measured_calls = 0, modelled_calls = 0;
   std::vector<ModelledOperator> modelled_operators;  ///< most calls first, then by name
   /// Scratch memory of modelled calls that is part of the allocated peak. What they take beyond

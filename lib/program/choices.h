@@ -4,20 +4,60 @@
 // What whoever trains chooses about a step, and the words for it in documents and flags.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/name_table.h"
 
 namespace elixir::program {
 
-enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kNone };
-inline constexpr NameTable<Optimizer, 4> kOptimizers{{{Optimizer::kAdamW, "adamw"},
+/// Momentum is predicted, Elixir does not train with it.
+enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kSgdMomentum, kNone };
+inline constexpr NameTable<Optimizer, 5> kOptimizers{{{Optimizer::kAdamW, "adamw"},
                                                       {Optimizer::kAdam, "adam"},
                                                       {Optimizer::kSgd, "sgd"},
+                                                      {Optimizer::kSgdMomentum, "sgd-momentum"},
                                                       {Optimizer::kNone, "none"}}};
+/// Those of plans.
+inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW, "adamw"},
+                                                             {Optimizer::kAdam, "adam"},
+                                                             {Optimizer::kSgd, "sgd"},
+                                                             {Optimizer::kNone, "none"}}};
 [[nodiscard]] constexpr std::string_view name_of(Optimizer optimizer) {
   return kOptimizers.name_of(optimizer);
 }
+
+/// Who updates parameters. elixir: Elixir's kernels, with fp32 masters and moments. The others are
+/// torch.optim: many tensors at a time (foreach, its default on GPUs), all of it in one kernel (fused),
+/// or tensor by tensor (loop).
+enum class OptimizerForm : std::uint8_t { kElixir, kTorchForeach, kTorchFused, kTorchLoop };
+inline constexpr NameTable<OptimizerForm, 4> kOptimizerForms{
+    {{OptimizerForm::kElixir, "elixir"},
+     {OptimizerForm::kTorchForeach, "torch-foreach"},
+     {OptimizerForm::kTorchFused, "torch-fused"},
+     {OptimizerForm::kTorchLoop, "torch-loop"}}};
+[[nodiscard]] constexpr std::string_view name_of(OptimizerForm form) {
+  return kOptimizerForms.name_of(form);
+}
+
+struct OptimizerUse {
+  Optimizer optimizer;
+  OptimizerForm form;
+  /// An optimizer of which nothing else is said is Elixir's.
+  constexpr OptimizerUse(  // NOLINT(google-explicit-constructor)
+      Optimizer which,
+      OptimizerForm how = OptimizerForm::kElixir)
+      : optimizer(which), form(how) {}
+  /// Whether torch.optim updates anything.
+  [[nodiscard]] constexpr bool is_torch() const {
+    return form != OptimizerForm::kElixir && optimizer != Optimizer::kNone;
+  }
+  /// "adamw", "adamw (torch-foreach)"
+  [[nodiscard]] std::string text() const {
+    const std::string name(name_of(optimizer));
+    return is_torch() ? name + " (" + std::string(name_of(form)) + ")" : name;
+  }
+};
 
 /// What capture was asked to make of parameters, activations and gradients.
 enum class Precision : std::uint8_t { kAsSaved, kBFloat16, kFloat16 };

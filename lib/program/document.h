@@ -31,6 +31,8 @@ struct Profile {
   std::string model_path;
   Program program;
   Optimizer optimizer = Optimizer::kAdamW;
+  OptimizerForm optimizer_form = OptimizerForm::kElixir;
+  [[nodiscard]] OptimizerUse optimizer_use() const { return {optimizer, optimizer_form}; }
   MemorySummary memory;
   std::int64_t unattributed_operators = 0;
   Json meta;

@@ -133,8 +133,8 @@ class OptimizerMemory {
  private:
   void make(bool masters) {
     for (const OptimizerTensor& tensor : state_) {
-      if ((tensor.part == memory::OptimizerPart::kMaster) == masters && tensor.bytes > 0) {
-        held_.push_back(at::empty({tensor.bytes}, kBytesOnGpu));
+      if ((tensor.part == memory::OptimizerPart::kMaster) == masters && tensor.elements > 0) {
+        held_.push_back(at::empty({tensor.bytes()}, kBytesOnGpu));
       }
     }
   }

@@ -293,6 +293,46 @@ class Labels(ProfileTest):
         self.assertIn("exact but for one modelled call: 0 known at the peak, may be more", screen)
 
 
+class OptimizerForms(ProfileTest):
+    def test_a_form_is_in_the_document_and_on_the_screen(self):
+        result = self.succeeds(self.model, "--optimizer-form", "torch-fused", "-o", "x")
+        self.assertIn("optimizer adamw (torch-fused)", result.out)
+        profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
+        schema("profile").validate(profile)
+        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.3", "torch-fused"))
+        self.assertIn({"name": "torch.optim's update", "calls": 1, "known_bytes": 0},
+                      profile["memory"]["certainty"]["modelled_operators"])
+        self.assertIn("torch.optim's update", result.err)
+
+    def test_the_peak_may_be_in_the_update(self):
+        import torch
+
+        layers = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
+
+        class Loss(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = layers
+
+            def forward(self, x):
+                return self.layers(x).sum()
+
+        wide = self.directory / "wide.pt"
+        torch.jit.trace(Loss(), (torch.randn(1, 512),)).save(str(wide))
+        result = self.succeeds(wide, "--optimizer-form", "torch-foreach", "--html", "page.html")
+        self.assertIn("reached while the optimizer updates parameters", result.out)
+        self.assertIn("the optimizer's update", result.out)
+        self.assertIn("while the optimizer updates parameters", (self.directory / "page.html").read_text(encoding="utf-8"))
+
+    def test_momentum_is_predicted_but_not_planned(self):
+        self.fails(2, "EX0104", self.model, "--optimizer", "sgd-momentum", mentions="--optimizer-form torch-foreach")
+        plain, momentum = (
+            self.envelope(self.model, "--optimizer", name, "--optimizer-form", "torch-foreach", "-o", "x", "--force")
+            ["document"]["memory"]["optimizer_bytes"] for name in ("sgd", "sgd-momentum"))
+        self.assertEqual(plain, 0)
+        self.assertGreater(momentum, 0)
+
+
 class Reserved(ProfileTest):
     def memory(self, *arguments):
         return self.envelope(self.model, "--target", "cuda:sm_90", *arguments, "--force")["document"]["memory"]
@@ -346,6 +386,9 @@ class Measured(ProfileTest):
     def test_what_contradicts_itself(self):
         self.fails(2, "EX0104", self.model, "--measure", "--target", "cpu", mentions="--measure")
         self.fails(2, "EX0104", self.model, "--measure", "--batch", "1,2", mentions="--batch")
+
+    def test_an_update_of_torch_is_predicted_alone(self):
+        self.fails(2, "EX0104", self.model, "--measure", "--optimizer-form", "torch-foreach", mentions="--optimizer-form")
 
     def test_a_helper_that_is_not_there(self):
         alone = self.directory / "bin"

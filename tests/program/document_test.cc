@@ -162,11 +162,24 @@ TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   // A new one that lacks them is damaged.
   EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
   std::string old = text_of(profile_);
-  const std::string version = "\"schema_version\": \"1.2\"";
+  const std::string version = "\"schema_version\": \"1.3\"";
   ASSERT_NE(old.find(version), std::string::npos);
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());
   EXPECT_EQ(reload(old).memory.certainty, std::nullopt);
+}
+
+TEST_F(ProfileDocument, SaysWhoUpdatesParameters) {
+  profile_.optimizer = Optimizer::kSgdMomentum;
+  profile_.optimizer_form = OptimizerForm::kTorchLoop;
+  const Profile back = reload(text_of(profile_));
+  EXPECT_EQ(back.optimizer_use().text(), "sgd-momentum (torch-loop)");
+  EXPECT_EQ(error_of("torch-loop", "torch-slow").where->pointer, "/optimizer_form");
+  // Documents of version 1.2 do not say it.
+  std::string old = text_of(profile_);
+  const std::string form = "  \"optimizer_form\": \"torch-loop\",\n";
+  ASSERT_NE(old.find(form), std::string::npos);
+  EXPECT_EQ(reload(old.erase(old.find(form), form.size())).optimizer_form, OptimizerForm::kElixir);
 }
 
 TEST_F(ProfileDocument, KeepsAnswersOfCudnnOutsideOfItsFingerprint) {

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 memory::TrainingStep step_of(const Profile& profile) {
-  return memory::predict_step(profile.program, profile.optimizer, {}, {});
+  return memory::predict_step(profile.program, profile.optimizer_use(), {}, {});
 }
 
 /// With modelled times, which take most lines.
@@ -123,6 +123,19 @@ TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
   EXPECT_THAT(screen_of(profile),
               HasSubstr("reached at operator " + std::to_string(op.id) + ", " + op.name + " in " +
                         (module.empty() ? "(model)" : module)));
+}
+
+TEST(ProfileScreen, SaysThatTheOptimizersUpdateMakesThePeak) {
+  program::Program program = fakes::mlp({512, 512, 512, 512}, 1);
+  program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
+  Profile profile = profile_of(program);
+  profile.optimizer_form = program::OptimizerForm::kTorchForeach;
+  const std::string screen = screen_of(profile);
+  EXPECT_THAT(screen, HasSubstr("optimizer adamw (torch-foreach)"));
+  EXPECT_THAT(screen, HasSubstr("reached while the optimizer updates parameters\n"));
+  EXPECT_THAT(line_with(screen, "the optimizer's update"), HasSubstr("3 × "));
+  EXPECT_THAT(line_with(screen, "allocated "),
+              HasSubstr("exact but for 2 modelled calls: about 3.01 MiB"));
 }
 
 TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {

@@ -63,6 +63,12 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
       .default_text(options.target.text())
       .brief();
   flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "whose state is counted");
+  flags.choice(
+      "--optimizer-form",
+      program::kOptimizerForms,
+      &options.optimizer_form,
+      "who updates: Elixir, with fp32 state, or torch.optim, with state in the parameters' "
+      "dtype and temporaries (torch-foreach is its default on GPUs)");
   flags.choice("--precision",
                program::kPrecisions,
                &options.precision,
@@ -101,6 +107,7 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
   for (const std::int64_t batch : options.batches) add("--batch", std::to_string(batch));
   add("--target", options.target.text());
   add("--optimizer", std::string(name_of(options.optimizer)));
+  add("--optimizer-form", std::string(name_of(options.optimizer_form)));
   add("--precision", std::string(name_of(options.precision)));
   add("--mode", std::string(name_of(options.mode)));
   if (!options.loss.empty()) add("--loss", options.loss);
@@ -168,6 +175,17 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     }
   }
   if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
+  if (options.optimizer == program::Optimizer::kSgdMomentum &&
+      options.optimizer_form == program::OptimizerForm::kElixir) {
+    throw Error(ErrorCode::kConflictingFlags, "Elixir does not train with --optimizer sgd-momentum")
+        .help("for torch.optim.SGD: --optimizer-form torch-foreach");
+  }
+  if (options.measure && options.optimizer_form != program::OptimizerForm::kElixir) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "--measure runs no update of torch.optim, --optimizer-form is {}",
+                name_of(options.optimizer_form))
+        .help("leave one of them out");
+  }
   if (options.gpus > 1) require_cuda("--gpus", options.target, "a target");
   if (options.measure && options.gpus > 1) {
     throw Error(

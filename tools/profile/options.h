@@ -22,6 +22,8 @@ struct ProfileOptions {
   std::vector<std::int64_t> batches;  ///< empty: from the inputs
   program::Target target;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
+  program::OptimizerForm optimizer_form = program::OptimizerForm::kElixir;
+  [[nodiscard]] program::OptimizerUse optimizer_use() const { return {optimizer, optimizer_form}; }
   program::Precision precision = program::Precision::kAsSaved;
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;

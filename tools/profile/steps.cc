@@ -57,6 +57,7 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.model_path = options_.model;
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
+  profile.optimizer_form = options_.optimizer_form;
   if (options_.cudnn == "auto") {
     const CudnnAnswers asked =
         ask_cudnn(profile.program,
@@ -69,7 +70,7 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
     }
   }
   step.prediction = memory::predict_step(
-      profile.program, options_.optimizer, workspaces_, allocator_, options_.gpus);
+      profile.program, options_.optimizer_use(), workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
   if (!step.prediction.recorded) {
     step.warnings.push_back(
@@ -92,7 +93,7 @@ search::RecomputationSavings Steps::savings(const Step& step) const {
       hardware ? &*hardware : nullptr,
       [this](const program::Program& edited) {
         return memory::predict_step(
-                   edited, options_.optimizer, workspaces_, allocator_, options_.gpus)
+                   edited, options_.optimizer_use(), workspaces_, allocator_, options_.gpus)
             .memory.peak_allocated_bytes;
       });
 }

@@ -256,7 +256,8 @@ void declare_capture(Flags& flags, TrainOptions& options) {
 
 void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
-  flags.choice("--optimizer", program::kOptimizers, &options.optimizer, "must be the plan's");
+  flags.choice(
+      "--optimizer", program::kTrainedOptimizers, &options.optimizer, "must be the plan's");
   flags.choice("--precision", program::kPrecisions, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");

@@ -63,7 +63,7 @@ class Attributor {
     result.model_path = profile_.model_path;
     result.fingerprint = fingerprint(program_);
     result.target = program_.target.text();
-    result.optimizer = name_of(profile_.optimizer);
+    result.optimizer = profile_.optimizer_use().text();
     for (const program::Input& input : program_.inputs) {
       result.inputs.push_back(fmt::format("{} {}[{}]",
                                           input.name,
@@ -134,8 +134,8 @@ class Attributor {
       module_of(parameter).parameters += parameter.tensor.numel();
     }
     std::int64_t rest_bytes = profile_.memory.optimizer_bytes;
-    for (const OptimizerTensor& tensor : optimizer_state(program_, profile_.optimizer)) {
-      const std::int64_t bytes = rounded_allocation(tensor.bytes);
+    for (const OptimizerTensor& tensor : optimizer_state(program_, profile_.optimizer_use())) {
+      const std::int64_t bytes = rounded_allocation(tensor.bytes());
       module_of(program_.parameters[position(tensor.parameter)]).at_peak_bytes += bytes;
       rest_bytes -= bytes;
     }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "memory/step/optimizer_update.h"
 #include "operators/scratch/call_form.h"
 
 namespace elixir::memory {
@@ -33,10 +34,26 @@ std::int64_t most_temporary_bytes(const operators::CallScript& script) {
   return most;
 }
 
+std::int64_t most_temporary_bytes(const std::vector<UpdateRequest>& update) {
+  std::vector<std::int64_t> asked;  // by temporary
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const UpdateRequest& request : update) {
+    if (!request.releases) asked.push_back(request.bytes);
+    now += request.releases ? -asked[static_cast<std::size_t>(request.temporary)] : request.bytes;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// Its name among modelled operators.
+constexpr const char* kTorchUpdate = "torch.optim's update";
+
 }  // namespace
 
 program::Certainty certainty_of(const program::Program& program,
                                 const std::vector<operators::CallScript>& scripts,
+                                program::OptimizerUse use,
                                 const Timeline& timeline) {
   program::Certainty certainty;
   std::map<std::string, program::ModelledOperator> modelled;  // by name
@@ -59,13 +76,23 @@ program::Certainty certainty_of(const program::Program& program,
       }
     }
   }
+  if (use.is_torch()) {
+    ++certainty.modelled_calls;
+    modelled[kTorchUpdate] = {
+        .name = kTorchUpdate,
+        .calls = 1,
+        .known_bytes = most_temporary_bytes(optimizer_update(program, use)),
+    };
+  }
   for (auto& entry : modelled) certainty.modelled_operators.push_back(std::move(entry.second));
   std::stable_sort(certainty.modelled_operators.begin(),
                    certainty.modelled_operators.end(),
                    [](const auto& a, const auto& b) { return a.calls > b.calls; });
   for (const LiveScratch& live : timeline.scratch_at_peak) {
-    if (live.kept || live.made_at < 0) continue;
-    if (scripts[static_cast<std::size_t>(live.made_at)].source == ScriptSource::kModelled) {
+    if (live.kept) continue;
+    const bool is_update = live.made_at < 0;
+    if (is_update ||
+        scripts[static_cast<std::size_t>(live.made_at)].source == ScriptSource::kModelled) {
       certainty.modelled_bytes_at_peak += live.bytes;
     }
   }

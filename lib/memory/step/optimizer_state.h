@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The tensors that LibTorch's optimizers keep for each parameter with a gradient, from the second
-// step on. adamw and adam keep two moments. For parameters narrower than fp32, the moments are fp32
-// and there is an fp32 master. sgd (without momentum) and none keep nothing.
+// The tensors that an optimizer keeps for each parameter with a gradient, from the second step on. adamw
+// and adam keep two moments, sgd-momentum its momentum; sgd and none keep nothing.
+//
+// Elixir's moments of parameters narrower than fp32 are fp32, and there is an fp32 master. Those of
+// torch.optim have the parameters' dtype, without masters. Its count of steps is on the device for the
+// fused form alone (torch/optim/adam.py, PyTorch 2.11).
 
 #include <cstdint>
 #include <string>
@@ -16,11 +19,13 @@
 namespace elixir::memory {
 
 /// The words are PyTorch's.
-enum class OptimizerPart : std::uint8_t { kMaster, kMoment1, kMoment2 };
-inline constexpr NameTable<OptimizerPart, 3> kOptimizerParts{
+enum class OptimizerPart : std::uint8_t { kMaster, kStep, kMoment1, kMoment2, kMomentum };
+inline constexpr NameTable<OptimizerPart, 5> kOptimizerParts{
     {{OptimizerPart::kMaster, "master"},
+     {OptimizerPart::kStep, "step"},
      {OptimizerPart::kMoment1, "exp_avg"},
-     {OptimizerPart::kMoment2, "exp_avg_sq"}}};
+     {OptimizerPart::kMoment2, "exp_avg_sq"},
+     {OptimizerPart::kMomentum, "momentum_buffer"}}};
 [[nodiscard]] constexpr std::string_view name_of(OptimizerPart part) {
   return kOptimizerParts.name_of(part);
 }
@@ -28,11 +33,13 @@ inline constexpr NameTable<OptimizerPart, 3> kOptimizerParts{
 struct OptimizerTensor {
   std::int32_t parameter = -1;  ///< position in Program::parameters
   OptimizerPart part = OptimizerPart::kMaster;
-  std::int64_t bytes = 0;  ///< as requested, not rounded
+  program::DType dtype = program::DType::kFloat32;
+  std::int64_t elements = 0;
+  [[nodiscard]] std::int64_t bytes() const { return elements * program::element_bytes(dtype); }
 };
 
-/// In order of allocation: by parameter, master first.
+/// In order of allocation: by parameter, in the order of OptimizerPart.
 [[nodiscard]] std::vector<OptimizerTensor> optimizer_state(const program::Program& program,
-                                                           program::Optimizer optimizer);
+                                                           program::OptimizerUse use);
 
 }  // namespace elixir::memory

@@ -87,15 +87,15 @@ Timeline make_timeline(const Program& program, std::int64_t optimizer_bytes) {
   return timeline;
 }
 
-std::int64_t optimizer_state_bytes(const Program& program, program::Optimizer optimizer) {
+std::int64_t optimizer_state_bytes(const Program& program, program::OptimizerUse use) {
   std::int64_t bytes = 0;
-  for (const OptimizerTensor& tensor : optimizer_state(program, optimizer)) {
-    bytes += rounded_allocation(tensor.bytes);
+  for (const OptimizerTensor& tensor : optimizer_state(program, use)) {
+    bytes += rounded_allocation(tensor.bytes());
   }
   return bytes;
 }
 
-program::MemorySummary summarise(const Program& program, program::Optimizer optimizer) {
+program::MemorySummary summarise(const Program& program, program::OptimizerUse use) {
   program::MemorySummary summary;
   for (const Storage& storage : program.storages) {
     if (!on_device(storage)) continue;
@@ -113,7 +113,7 @@ program::MemorySummary summarise(const Program& program, program::Optimizer opti
         break;
     }
   }
-  summary.optimizer_bytes = optimizer_state_bytes(program, optimizer);
+  summary.optimizer_bytes = optimizer_state_bytes(program, use);
   const Timeline timeline = make_timeline(program, summary.optimizer_bytes);
   summary.activations_peak_bytes = timeline.activations_peak_bytes;
   summary.peak_allocated_bytes = timeline.peak_bytes;

@@ -33,7 +33,7 @@ struct LiveStorage {
 
 /// Scratch memory of a kernel or a library. It is not a tensor of the program.
 struct LiveScratch {
-  program::OperatorId made_at = -1;  ///< the call that requested it
+  program::OperatorId made_at = -1;  ///< the call that requested it; -1: the optimizer's update
   bool kept = false;                 ///< it stays, like a library's workspace
   std::int64_t bytes = 0;
 };
@@ -41,7 +41,8 @@ struct LiveScratch {
 struct LiveOptimizerTensor {
   std::int32_t parameter = -1;
   OptimizerPart part = OptimizerPart::kMaster;
-  std::int64_t bytes = 0;
+  program::DType dtype = program::DType::kFloat32;
+  std::int64_t bytes = 0;  ///< of its block, rounded
 };
 
 struct Timeline {
@@ -50,7 +51,8 @@ struct Timeline {
   std::vector<ByCategory> by_category_bytes;  ///< the same bytes by category; by operator id
   std::vector<std::int64_t> scratch_bytes;    ///< the part of them in no category; by operator id
   std::int64_t peak_bytes = 0;
-  program::OperatorId peak_operator = -1;  ///< the first that reaches the peak
+  /// The first that reaches the peak. -1: no operator does, but the optimizer's update, or there is none.
+  program::OperatorId peak_operator = -1;
   ByCategory peak_by_category_bytes{};
   std::int64_t peak_scratch_bytes = 0;
   std::vector<LiveStorage> live_at_peak;                     ///< largest first, ties by id
@@ -65,9 +67,9 @@ struct Timeline {
 
 /// Bytes of the optimizer's tensors (`optimizer_state.h`), each rounded up.
 [[nodiscard]] std::int64_t optimizer_state_bytes(const program::Program& program,
-                                                 program::Optimizer optimizer);
+                                                 program::OptimizerUse use);
 
 [[nodiscard]] program::MemorySummary summarise(const program::Program& program,
-                                               program::Optimizer optimizer);
+                                               program::OptimizerUse use);
 
 }  // namespace elixir::memory

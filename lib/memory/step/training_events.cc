@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "memory/step/optimizer_state.h"
+#include "memory/step/optimizer_update.h"
 
 namespace elixir::memory {
 namespace {
@@ -50,7 +51,9 @@ class Recording {
     }
   }
 
-  void step(int number, const std::vector<OptimizerTensor>& state) {
+  void step(int number,
+            const std::vector<OptimizerTensor>& state,
+            const std::vector<UpdateRequest>& update) {
     step_ = number;
     for (OperatorId op = 0; op < after_; ++op) {
       run(op);
@@ -61,6 +64,7 @@ class Recording {
         if (tensor.part != OptimizerPart::kMaster) optimizer_state(tensor, after_);
       }
     }
+    run(update);
     for (const StorageId id : ends_with_step_) free(id, after_);
     result_.step_ends.push_back(result_.events.size());
   }
@@ -83,12 +87,25 @@ class Recording {
     result_.events.push_back({true, position, at});
   }
   void optimizer_state(const OptimizerTensor& tensor, OperatorId at) {
-    if (tensor.bytes > 0) {
-      allocate({.bytes = tensor.bytes,
+    if (tensor.elements > 0) {
+      allocate({.bytes = tensor.bytes(),
                 .category = Category::kOptimizerState,
                 .parameter = tensor.parameter,
-                .part = tensor.part},
+                .part = tensor.part,
+                .dtype = tensor.dtype},
                at);
+    }
+  }
+
+  void run(const std::vector<UpdateRequest>& update) {
+    std::vector<std::int32_t> temporaries;
+    for (const UpdateRequest& request : update) {
+      if (request.releases) {
+        result_.events.push_back(
+            {true, temporaries.at(static_cast<std::size_t>(request.temporary)), after_});
+      } else {
+        temporaries.push_back(allocate({.bytes = request.bytes, .scratch = true}, after_));
+      }
     }
   }
 
@@ -133,13 +150,14 @@ class Recording {
 }  // namespace
 
 TrainingEvents training_events(const Program& program,
-                               program::Optimizer optimizer,
+                               program::OptimizerUse use,
                                const std::vector<operators::CallScript>& scripts,
                                int steps) {
-  const std::vector<OptimizerTensor> state = optimizer_state(program, optimizer);
+  const std::vector<OptimizerTensor> state = optimizer_state(program, use);
+  const std::vector<UpdateRequest> update = optimizer_update(program, use);
   Recording recording(program, scripts);
   recording.before_training(state);
-  for (int step = 1; step <= steps; ++step) recording.step(step, state);
+  for (int step = 1; step <= steps; ++step) recording.step(step, state, update);
   return recording.take();
 }
 

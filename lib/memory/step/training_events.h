@@ -5,8 +5,8 @@
 // steps. This is the input for a simulated allocator.
 //
 // First come parameters, buffers, inputs and fp32 masters. Each step then has its calls' outputs
-// and scratch memory (`call_script.h`), the optimizer's moments after the first backward pass, and
-// the release of loss and gradients (set to none). The first step allocates what stays, so all
+// and scratch memory (`call_script.h`), the optimizer's moments after the first backward pass, the
+// temporaries of its update (`optimizer_update.h`), and the release of loss and gradients (set to none). The first step allocates what stays, so all
 // steps from the second on are alike.
 
 #include <cstddef>
@@ -24,12 +24,14 @@ namespace elixir::memory {
 struct TrainingAllocation {
   std::int64_t bytes = 0;  ///< as requested, > 0
   program::Category category = program::Category::kTemporary;
-  bool scratch = false;             ///< of a kernel or library, not a tensor of the program
+  bool scratch =
+      false;  ///< of a kernel, a library or the optimizer's update, not a tensor of the program
   program::StorageId storage = -1;  ///< -1 for scratch and optimizer state
   std::int32_t parameter = -1;      ///< for optimizer state: its parameter; otherwise -1
-  OptimizerPart part = OptimizerPart::kMaster;  ///< of the optimizer state
-  program::OperatorId at = -1;                  ///< the call that requests it; -1 outside of calls
-  int step = 0;                                 ///< from 1; 0 before the first
+  OptimizerPart part = OptimizerPart::kMaster;      ///< of the optimizer state
+  program::DType dtype = program::DType::kFloat32;  ///< likewise
+  program::OperatorId at = -1;  ///< as TrainingEvent::at; -1 before the first step
+  int step = 0;                 ///< from 1; 0 before the first
 };
 
 struct TrainingEvent {
@@ -44,10 +46,9 @@ struct TrainingEvents {
   std::vector<std::size_t> step_ends;  ///< number of events up to the end of each step
 };
 
-/// `scripts` has one entry per operator. The optimizer update itself requests nothing, like
-/// Elixir's kernels.
+/// `scripts` has one entry per operator.
 [[nodiscard]] TrainingEvents training_events(const program::Program& program,
-                                             program::Optimizer optimizer,
+                                             program::OptimizerUse use,
                                              const std::vector<operators::CallScript>& scripts,
                                              int steps);
 

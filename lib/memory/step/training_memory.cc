@@ -126,7 +126,7 @@ TrainingMemory simulate_training(const TrainingEvents& events,
 }
 
 TrainingMemory predict_training(const program::Program& program,
-                                program::Optimizer optimizer,
+                                program::OptimizerUse use,
                                 const operators::WorkspaceTable& table,
                                 const AllocatorConfig& config,
                                 const DeviceLimits& limits) {
@@ -134,8 +134,7 @@ TrainingMemory predict_training(const program::Program& program,
   constexpr int kDifferentSteps = 2;
   const auto scripts =
       operators::call_scripts(program, operators::cuda_traits(program.target), table);
-  return simulate_training(
-      training_events(program, optimizer, scripts, kDifferentSteps), config, limits);
+  return simulate_training(training_events(program, use, scripts, kDifferentSteps), config, limits);
 }
 
 DeviceLimits unlimited_device() {

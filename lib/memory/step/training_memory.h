@@ -62,7 +62,7 @@ struct TrainingWatch {
 
 /// Same for a program with a CUDA target; makes the scripts of its calls.
 [[nodiscard]] TrainingMemory predict_training(const program::Program& program,
-                                              program::Optimizer optimizer,
+                                              program::OptimizerUse use,
                                               const operators::WorkspaceTable& table,
                                               const AllocatorConfig& config,
                                               const DeviceLimits& limits);

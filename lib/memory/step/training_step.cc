@@ -37,6 +37,7 @@ class TimelineBuilder {
       advance_to(event.at, i);
       count(event, event.action == Action::kAllocate ? event.bytes : -event.bytes);
       if (event.at >= 0 && event.at < operators_) note(event.at, i + 1);
+      if (event.at == operators_) note_update(i + 1);
     }
     advance_to(operators_ - 1, placed_.size());
     find_peak();
@@ -75,15 +76,27 @@ class TimelineBuilder {
     moment_[at] = position;
   }
 
+  /// The same after the last operator.
+  void note_update(std::size_t position) {
+    if (total_ <= update_.bytes) return;
+    update_ = {
+        .bytes = total_, .by_category = live_, .scratch_bytes = scratch_, .moment = position};
+  }
+
   void find_peak() {
     const auto& allocated = timeline_.allocated_bytes;
     std::size_t end = placed_.size();
+    const auto highest = std::max_element(allocated.begin(), allocated.end());
     if (allocated.empty()) {
       timeline_.peak_bytes = total_;
       timeline_.peak_by_category_bytes = live_;
       timeline_.peak_scratch_bytes = scratch_;
+    } else if (update_.bytes > *highest) {
+      timeline_.peak_bytes = update_.bytes;
+      timeline_.peak_by_category_bytes = update_.by_category;
+      timeline_.peak_scratch_bytes = update_.scratch_bytes;
+      end = update_.moment;
     } else {
-      const auto highest = std::max_element(allocated.begin(), allocated.end());
       const auto at = static_cast<std::size_t>(highest - allocated.begin());
       timeline_.peak_operator = static_cast<OperatorId>(at);
       timeline_.peak_bytes = *highest;
@@ -114,12 +127,13 @@ class TimelineBuilder {
       const PlacedEvent& event = *entry.second;
       const TrainingAllocation& allocation = allocation_of(event);
       if (allocation.scratch) {
-        timeline_.scratch_at_peak.push_back({allocation.at, event.at < 0, event.bytes});
+        const OperatorId call = allocation.at < operators_ ? allocation.at : -1;
+        timeline_.scratch_at_peak.push_back({call, event.at < 0, event.bytes});
       } else if (allocation.storage >= 0) {
         timeline_.live_at_peak.push_back({allocation.storage, event.bytes});
       } else {
         timeline_.optimizer_state_at_peak.push_back(
-            {allocation.parameter, allocation.part, event.bytes});
+            {allocation.parameter, allocation.part, allocation.dtype, event.bytes});
       }
     }
     std::sort(timeline_.live_at_peak.begin(),
@@ -140,6 +154,12 @@ class TimelineBuilder {
   ByCategory live_{};
   std::int64_t scratch_ = 0, total_ = 0;
   std::vector<std::size_t> moment_;  ///< by operator: number of events before its highest state
+  struct Highest {
+    std::int64_t bytes = 0;
+    ByCategory by_category{};
+    std::int64_t scratch_bytes = 0;
+    std::size_t moment = 0;
+  } update_;  ///< after the last operator
   Timeline timeline_;
 };
 
@@ -152,18 +172,17 @@ Timeline timeline_of(const Program& program,
 }
 
 TrainingStep predict_step(const Program& program,
-                          program::Optimizer optimizer,
+                          program::OptimizerUse use,
                           const operators::WorkspaceTable& table,
                           const AllocatorConfig& config,
                           std::int64_t gpus) {
   // The first step allocates what stays. The second one is like all later steps.
   constexpr int kDifferentSteps = 2;
   TrainingStep step;
-  step.memory = summarise(program, optimizer);
+  step.memory = summarise(program, use);
   step.with_scratch = program.target.kind == program::Target::Kind::kCuda;
   if (!step.with_scratch) {
-    step.events =
-        training_events(program, optimizer, operators::plain_scripts(program), kDifferentSteps);
+    step.events = training_events(program, use, operators::plain_scripts(program), kDifferentSteps);
     step.placed = place_in_one_segment(step.events);
     step.timeline = timeline_of(program, step.events, step.placed);
     return step;
@@ -172,11 +191,11 @@ TrainingStep predict_step(const Program& program,
   const std::vector<operators::CallScript> scripts =
       operators::call_scripts(program, traits, table);
   step.recorded = traits.recorded;
-  step.events = training_events(program, optimizer, scripts, kDifferentSteps);
+  step.events = training_events(program, use, scripts, kDifferentSteps);
   SimulatedStep simulated = place_in_caching_allocator(step.events, config);
   step.placed = std::move(simulated.placed);
   step.timeline = timeline_of(program, step.events, step.placed);
-  step.memory.certainty = certainty_of(program, scripts, step.timeline);
+  step.memory.certainty = certainty_of(program, scripts, use, step.timeline);
   step.memory.peak_allocated_bytes = simulated.training.peak_allocated_bytes;
   step.memory.peak_reserved_bytes = simulated.training.peak_reserved_bytes;
   step.gpus = gpus;

@@ -37,7 +37,7 @@ struct TrainingStep {
 /// per GPU, and NCCL's memory is part of process memory. Where NCCL's memory is unknown, so is
 /// process memory.
 [[nodiscard]] TrainingStep predict_step(const program::Program& program,
-                                        program::Optimizer optimizer,
+                                        program::OptimizerUse use,
                                         const operators::WorkspaceTable& table,
                                         const AllocatorConfig& config,
                                         std::int64_t gpus = 1);

@@ -357,6 +357,7 @@ Profile load_profile(const std::string& path) {
                   "precision",
                   "mode",
                   "optimizer",
+                  "optimizer_form",
                   "memory",
                   "unattributed_operators",
                   "workspaces",
@@ -380,8 +381,14 @@ Profile load_profile(const std::string& path) {
   program.precision = root.at("precision").choice(kPrecisions);
   program.mode = root.at("mode").choice(kModes);
   profile.optimizer = root.at("optimizer").choice(kOptimizers);
+  if (root.has("optimizer_form")) {
+    profile.optimizer_form = root.at("optimizer_form").choice(kOptimizerForms);
+  }
   const bool with_certainty = root.at("schema_version").string() != kVersionWithoutCertainty;
-  profile.memory = read_memory(root.at("memory"), with_certainty, read.operators.size());
+  profile.memory =
+      read_memory(root.at("memory"),
+                  with_certainty,
+                  read.operators.size() + (profile.optimizer_use().is_torch() ? 1 : 0));
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
   if (root.has("workspaces")) {
     if (const auto answers = root.nullable("workspaces")) {

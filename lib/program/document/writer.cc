@@ -249,11 +249,13 @@ void write_profile(const Profile& profile, const Sink& sink) {
         R"({{"name":{},"tensor":{}}})", json_string(input.name), tensor_json(input.tensor));
   });
   out.print(
-      ",\n  \"target\": \"{}\",\n  \"precision\": {},\n  \"mode\": {},\n  \"optimizer\": {},\n",
+      ",\n  \"target\": \"{}\",\n  \"precision\": {},\n  \"mode\": {},\n  \"optimizer\": {},\n  "
+      "\"optimizer_form\": {},\n",
       program.target.text(),
       json_string(std::string(name_of(program.precision))),
       json_string(std::string(name_of(program.mode))),
-      json_string(std::string(name_of(profile.optimizer))));
+      json_string(std::string(name_of(profile.optimizer))),
+      json_string(std::string(name_of(profile.optimizer_form))));
   print_memory(out, profile.memory);
   out.print("  \"unattributed_operators\": {},\n", profile.unattributed_operators);
   out.print("  \"workspaces\": {},\n",

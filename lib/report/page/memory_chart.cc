@@ -185,8 +185,10 @@ std::string MemoryChart::peak() const {
   const auto at = std::find_if(buckets_.begin(), buckets_.end(), [&](const TimelineBucket& bucket) {
     return bucket.shown == timeline_.peak_operator;
   });
-  require(at != buckets_.end(), "the peak is in no bucket");
-  const double x = (x_of(at->first) + x_of(at->end)) / 2;
+  // That of the optimizer's update comes after the last operator.
+  const bool in_update = timeline_.peak_operator < 0;
+  require(in_update || at != buckets_.end(), "the peak is in no bucket");
+  const double x = in_update ? kLeft + kPlotWidth : (x_of(at->first) + x_of(at->end)) / 2;
   const double y = y_of(timeline_.peak_bytes);
   const bool right_half = x > kLeft + kPlotWidth / 2;
   return fmt::format(

@@ -98,7 +98,7 @@ class Page {
         name(file),
         kPageStyle,
         program_.target.text(),
-        name(std::string(name_of(profile_.optimizer))),
+        name(profile_.optimizer_use().text()),
         inputs);
   }
 
@@ -157,23 +157,29 @@ class Page {
     text_ += "</section>\n";
   }
 
+  [[nodiscard]] std::string place_of_peak() const {
+    if (timeline_.peak_operator < 0) {
+      return "while the optimizer updates parameters, after the last operator";
+    }
+    const program::Operator& op =
+        program_.operators[static_cast<std::size_t>(timeline_.peak_operator)];
+    return fmt::format("at operator {}, <code>{}</code> in <code>{}</code> ({})",
+                       format_count(op.id),
+                       name(op.name),
+                       name(program::module_label(program_, op)),
+                       program::label_of(op.phase));
+  }
+
   void chart() {
     text_ += "<section><h2>Allocated memory over the step</h2>\n";
     if (program_.operators.empty()) {
       text_ += "<p>The program has no operators.</p></section>\n";
       return;
     }
-    const program::Operator& op =
-        program_.operators[static_cast<std::size_t>(timeline_.peak_operator)];
-    text_ += fmt::format(
-        "<p>The peak of <strong>{} {}</strong> is reached at operator {}, <code>{}</code> in "
-        "<code>{}</code> ({}).</p>\n",
-        figure(timeline_.peak_bytes),
-        unit_.name,
-        format_count(op.id),
-        name(op.name),
-        name(program::module_label(program_, op)),
-        program::label_of(op.phase));
+    text_ += fmt::format("<p>The peak of <strong>{} {}</strong> is reached {}.</p>\n",
+                         figure(timeline_.peak_bytes),
+                         unit_.name,
+                         place_of_peak());
     const MemoryChart chart(program_, timeline_, unit_);
     text_ += "<div class=\"legend\" id=\"legend\">";
     for (const Layer layer : chart.layers()) {

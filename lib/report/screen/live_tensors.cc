@@ -73,7 +73,8 @@ std::vector<LiveTensors> live_tensors(const program::Program& program,
     const program::Parameter& parameter =
         program.parameters[static_cast<std::size_t>(state.parameter)];
     program::TensorRef tensor = parameter.tensor;
-    if (program::element_bytes(tensor.dtype) < 4) tensor.dtype = program::DType::kFloat32;
+    tensor.dtype = state.dtype;
+    if (state.part == memory::OptimizerPart::kStep) tensor.sizes = tensor.strides = {};
     collector.add(state.bytes,
                   Category::kOptimizerState,
                   program::geometry_of(tensor),
@@ -81,6 +82,14 @@ std::vector<LiveTensors> live_tensors(const program::Program& program,
                   fmt::format("{} of {}", name_of(state.part), parameter.name));
   }
   for (const memory::LiveScratch& scratch : timeline.scratch_at_peak) {
+    if (scratch.made_at < 0) {
+      collector.add(scratch.bytes,
+                    std::nullopt,
+                    "",
+                    fmt::format("update {}", scratch.bytes),
+                    "the optimizer's update");
+      continue;
+    }
     const program::Operator& op = program.operators[static_cast<std::size_t>(scratch.made_at)];
     collector.add(scratch.bytes,
                   std::nullopt,

@@ -113,7 +113,7 @@ std::string heading(const program::Profile& profile) {
       format_count(static_cast<std::int64_t>(program.operators.size()) - forward),
       work_text(flops),
       program.target.text(),
-      name_of(profile.optimizer),
+      profile.optimizer_use().text(),
       fmt::join(inputs, ", "));
 }
 
@@ -135,7 +135,9 @@ std::string peaks(const program::MemorySummary& memory,
 }
 
 std::string peak_operator(const Program& program, const memory::Timeline& timeline) {
-  if (timeline.peak_operator < 0) return "";
+  if (timeline.peak_operator < 0) {
+    return program.operators.empty() ? "" : "reached while the optimizer updates parameters\n";
+  }
   const Operator& op = program.operators[static_cast<std::size_t>(timeline.peak_operator)];
   return fmt::format("reached at operator {}, {} in {} ({})\n",
                      op.id,

@@ -159,7 +159,9 @@ class SnapshotWriter {
   void write_frames(const TrainingAllocation& allocation) {
     const std::string layer = layer_label(layer_of(allocation));
     pickle_.begin_list();
-    if (allocation.scratch) {
+    if (allocation.scratch && !is_operator(allocation.at)) {
+      frame("the optimizer's update", 0, layer);
+    } else if (allocation.scratch) {
       operator_frame(allocation.at);
       frame("scratch memory", 0, layer);
     } else if (allocation.storage < 0) {

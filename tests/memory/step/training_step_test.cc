@@ -64,8 +64,9 @@ TEST(TrainingStep, OnCudaIsWhatTheAllocatorSays) {
 
 TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const auto form = program::kOptimizerForms.entries[seed % 4].value;
     const TrainingStep step =
-        predict_step(cuda(fakes::random_program(seed)), program::Optimizer::kAdamW, {}, {});
+        predict_step(cuda(fakes::random_program(seed)), {program::Optimizer::kAdamW, form}, {}, {});
     std::int64_t tensors = 0;
     for (const LiveStorage& live : step.timeline.live_at_peak) tensors += live.bytes;
     std::int64_t state = 0;
@@ -75,6 +76,35 @@ TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
     EXPECT_EQ(tensors + state + scratch, step.timeline.peak_bytes) << seed;
     EXPECT_EQ(scratch, step.timeline.peak_scratch_bytes) << seed;
   }
+}
+
+// AdamW's square roots are the largest thing here: as much as all parameters with gradients.
+TEST(TrainingStep, OfTorchMayHaveItsPeakInTheUpdate) {
+  using program::Optimizer;
+  using program::OptimizerForm;
+  const program::Program program = cuda(fakes::mlp({512, 512, 512, 512}, 1));
+  const auto step_of = [&](OptimizerForm form) {
+    return predict_step(program, {Optimizer::kAdamW, form}, {}, {});
+  };
+  const TrainingStep elixir = step_of(OptimizerForm::kElixir);
+  const TrainingStep foreach = step_of(OptimizerForm::kTorchForeach);
+  const TrainingStep loop = step_of(OptimizerForm::kTorchLoop);
+  const TrainingStep fused = step_of(OptimizerForm::kTorchFused);
+  EXPECT_GE(elixir.timeline.peak_operator, 0);
+  EXPECT_EQ(foreach.timeline.peak_operator, -1);
+  EXPECT_GT(foreach.memory.peak_allocated_bytes, loop.memory.peak_allocated_bytes);
+  // All parameters have gradients, and their blocks are those of the square roots.
+  const std::int64_t kept = 2 * 32_MiB + 1_MiB;  // of cuBLAS and cuBLASLt
+  EXPECT_EQ(foreach.timeline.peak_scratch_bytes - kept, foreach.memory.parameters_bytes);
+  EXPECT_EQ(foreach.memory.certainty->modelled_bytes_at_peak, foreach.memory.parameters_bytes);
+  EXPECT_EQ(fused.memory.optimizer_bytes,
+            elixir.memory.optimizer_bytes + 512 * std::ssize(program.parameters));
+  for (const TrainingStep& torch : {foreach, loop, fused}) {
+    EXPECT_EQ(torch.memory.certainty->basis(), program::Basis::kModelled);
+    EXPECT_EQ(torch.memory.certainty->modelled_operators.back().name, "torch.optim's update");
+    EXPECT_EQ(torch.timeline.peak_bytes, torch.memory.peak_allocated_bytes);
+  }
+  EXPECT_EQ(foreach.memory.certainty->modelled_calls, elixir.memory.certainty->modelled_calls + 1);
 }
 
 TEST(TrainingStep, CountsWorkspacesThatLibrariesKeep) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// What an optimizer's update asks of the allocator besides its state: temporaries of AdamW and Adam in
+// torch.optim. Elixir's kernels and the fused ones ask for nothing, and neither does SGD.
+//
+// Source: torch/optim/adam.py and sgd.py of PyTorch 2.11, for their default arguments (no amsgrad, not
+// capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these requests with those of
+// torch.optim on the CPU. None has been recorded on a GPU.
+
+#include <cstdint>
+#include <vector>
+
+#include "program/program.h"
+
+namespace elixir::memory {
+
+struct UpdateRequest {
+  std::int32_t temporary = -1;  ///< counted from 0
+  bool releases = false;
+  std::int64_t bytes = 0;  ///< of a request, as it is made; 0 of a release
+};
+
+/// In order, of one step: every temporary is released.
+[[nodiscard]] std::vector<UpdateRequest> optimizer_update(const program::Program& program,
+                                                          program::OptimizerUse use);
+
+}  // namespace elixir::memory

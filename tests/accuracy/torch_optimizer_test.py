@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The Elixir authors
+"""State and temporaries of torch.optim, as `elixir-profile --optimizer-form torch-…` predicts them, compared with what the
+optimizers of the installed PyTorch ask the CPU's allocator for. On a GPU the same calls of torch/optim/adam.py make the same
+tensors; that is read in the sources, not recorded."""
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import tempfile
+import unittest
+
+MISSING = not importlib.util.find_spec("torch")
+if not MISSING:
+    import torch
+
+BLOCK_BYTES = 512
+SMALLEST_BYTES = 64  # below are scalars, which the CPU's form wraps in tensors
+FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True}, "torch-loop": {"foreach": False}}
+
+
+def model(*dtypes):
+    """Layers of several sizes; a layer has each of `dtypes` in turn. The last bias is frozen."""
+    class Layers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            widths = [24, 40, 56, 32, 48]
+            self.layers = torch.nn.ModuleList(
+                torch.nn.Linear(a, b, dtype=dtype)
+                for (a, b), dtype in zip(itertools.pairwise(widths), itertools.cycle(dtypes)))
+            self.layers[-1].bias.requires_grad_(False)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x.to(layer.weight.dtype)).relu()
+            return x.float().mean()
+
+    return torch.jit.trace(Layers(), torch.ones(4, 24))
+
+
+def optimizer_of(parameters, name, form):
+    kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}), "sgd": (torch.optim.SGD, {}),
+             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9})}
+    kind, options = kinds[name]
+    return kind(parameters, lr=1e-3, **options, **FORMS[form])
+
+
+def requests_of_update(optimizer):
+    """The second step's requests in order, in bytes; negative where a temporary is released."""
+    optimizer.step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        optimizer.step()
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
+    story = [event.nbytes() for event in sorted(events, key=lambda e: e.start_ns())]
+    return [size for size in story if abs(size) >= SMALLEST_BYTES]
+
+
+def predicted_update(snapshot):
+    """The same of a snapshot that elixir-profile wrote: signed bytes in order."""
+    story, live = [], set()
+    for event in snapshot["device_traces"][0]:
+        of_update = any(frame["filename"] == "the optimizer's update" for frame in event["frames"])
+        if event["action"] == "alloc" and of_update:
+            live.add(event["addr"])
+            story.append(event["size"])
+        elif event["action"] == "free_completed" and event["addr"] in live:
+            live.remove(event["addr"])
+            story.append(-event["size"])
+    assert not live, live
+    return story
+
+
+@unittest.skipIf(MISSING, "torch is missing")
+class TorchOptimizer(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def predict(self, module, name, form):
+        """(the profile's document, signed bytes of the update's requests)"""
+        torch.jit.save(module, self.directory / "model.pt")
+        done = subprocess.run(
+            [os.environ["ELIXIR_PROFILE"], "-q", "--target", "cuda:sm_90", "--cudnn", "none", "--optimizer", name,
+             "--optimizer-form", form, "model.pt", "--snapshot", "snapshot.pickle", "-o", "profile.json", "--force"],
+            capture_output=True, text=True, cwd=self.directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.directory / "snapshot.pickle", "rb") as file:
+            snapshot = pickle.load(file)
+        return json.loads((self.directory / "profile.json").read_text(encoding="utf-8")), predicted_update(snapshot)
+
+    def trained(self, module):
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        return parameters
+
+    def test_state_and_temporaries_are_those_of_pytorch(self):
+        for name, form, dtypes in itertools.product(
+                ("adamw", "adam", "sgd", "sgd-momentum"), FORMS, ([torch.float32], [torch.bfloat16])):
+            with self.subTest(optimizer=name, form=form, dtypes=dtypes):
+                module = model(*dtypes)
+                document, predicted = self.predict(module, name, form)
+                optimizer = optimizer_of(self.trained(module), name, form)
+                self.assertEqual(predicted, requests_of_update(optimizer))
+                self.assertEqual(bool(predicted), name.startswith("adam") and form != "torch-fused")
+                # The count of steps is on the host, unless the update is fused.
+                kept = [
+                    tensor for state in optimizer.state.values() for key, tensor in state.items()
+                    if tensor is not None and (key != "step" or form == "torch-fused")
+                ]
+                blocks = sum(-(-t.numel() * t.element_size() // BLOCK_BYTES) * BLOCK_BYTES for t in kept)
+                self.assertEqual(document["memory"]["optimizer_bytes"], blocks)
+                self.assertEqual((document["optimizer"], document["optimizer_form"]), (name, form))
+
+    def test_dtypes_are_updated_one_after_the_other(self):
+        # In which order is that of a hash table in PyTorch. So only what is held is compared.
+        module = model(torch.float32, torch.bfloat16)
+        _, predicted = self.predict(module, "adamw", "torch-foreach")
+        made = requests_of_update(optimizer_of(self.trained(module), "adamw", "torch-foreach"))
+        self.assertEqual(sorted(predicted), sorted(made))
+
+        def most(story):
+            return max(itertools.accumulate(story))
+
+        self.assertEqual(most(predicted), most(made))
+        self.assertEqual(most(predicted), sum(bytes_ for bytes_ in predicted if bytes_ > 0), "the first list waits for the second")
+
+
+if __name__ == "__main__":
+    unittest.main()
