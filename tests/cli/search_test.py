@@ -178,6 +178,15 @@ class Found(SearchTest):
             schema("plan").validate(json.loads(path.read_text(encoding="utf-8")))
 
 
+class OtherOptimizers(SearchTest):
+    def test_a_step_that_elixir_does_not_train_is_not_planned(self):
+        document = json.loads(self.fake("cpu.profile.json").read_text(encoding="utf-8"))
+        document.update(optimizer="sgd-momentum", optimizer_form="torch-foreach")
+        (self.directory / "momentum.json").write_text(json.dumps(document), encoding="utf-8")
+        self.fails(2, "EX0209", "--profile", "momentum.json", "--hardware", self.fake("cpu.json"),
+                   mentions=["sgd-momentum", "--optimizer adamw"])
+
+
 class SeveralGpus(SearchTest):
     def gpus(self, *arguments, **expected):
         return self.plan(*arguments, kind="cuda", machine="cuda-pair", **expected)

@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 
-from training import TrainTest, shared_directory, tool
+from training import TrainTest, lines_in, shared_directory, tool
 
 
 @functools.lru_cache(maxsize=None)
@@ -77,7 +77,7 @@ class RanksTest(TrainTest):
         process = self.start(*self.flags(plan, steps=steps, checkpoint_every=10, **extra))
         metrics = self.directory / "run/metrics.jsonl"
         deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 15) and time.monotonic() < deadline:
+        while lines_in(metrics) < 15 and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "the run ended by itself")
             time.sleep(0.005)
         others = ranks_of(process)

@@ -17,7 +17,7 @@ import unittest
 import test_ranks
 from harness import clean_environment, schema
 from test_ranks import is_alive, parameters
-from training import TrainTest
+from training import TrainTest, lines_in
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_", "TORCHELASTIC_")
 
@@ -119,7 +119,7 @@ class StartedTest(TrainTest):
     def await_steps(self, count, run="run"):
         metrics = self.directory / run / "metrics.jsonl"
         deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= count) and time.monotonic() < deadline:
+        while lines_in(metrics) < count and time.monotonic() < deadline:
             for process in self.ranks:
                 self.assertIsNone(process.poll(), "a rank ended by itself")
             time.sleep(0.005)

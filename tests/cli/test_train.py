@@ -13,7 +13,7 @@ import time
 import unittest
 
 from harness import ROOT, CommonBehaviour, schema
-from training import ROWS, TOKENS, TrainTest, save_traced, tiny_model, tool
+from training import ROWS, TOKENS, TrainTest, lines_in, save_traced, tiny_model, tool
 
 
 class Runs(CommonBehaviour, TrainTest):
@@ -182,7 +182,7 @@ class Numbers(TrainTest):
         process = self.start(*self.flags(steps=3000))
         metrics = self.directory / "run/metrics.jsonl"
         deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 5) and time.monotonic() < deadline:
+        while lines_in(metrics) < 5 and time.monotonic() < deadline:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -660,7 +660,7 @@ class LiveRun(TrainTest):
         process = self.start(*self.flags(**{"steps": 1_000_000, **flags}))
         metrics = self.directory / "run/metrics.jsonl"
         deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 5) and time.monotonic() < deadline:
+        while lines_in(metrics) < 5 and time.monotonic() < deadline:
             self.assertIsNone(process.poll(), "the run ended by itself")
             time.sleep(0.005)
         return process
