@@ -82,9 +82,9 @@ enum class BufferRole : std::uint8_t {
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
   // With several ranks:
-  kGradientBlock,  ///< device: a chunk's gradients before the ranks add them up, in
-  ///< plan::exchanged_dtype(); `chunk` is -1, or the one whose own it is: a private
-  ///< chunk, or any where ranks add up once a step
+  /// Device: a chunk's gradients before the ranks add them up, in plan::exchanged_dtype(). `chunk` is -1,
+  /// or the one whose own it is: a private chunk, or any where ranks add up once a step.
+  kGradientBlock,
   kExchange,        ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
                     ///< turns
@@ -140,10 +140,10 @@ enum class TaskKind : std::uint8_t {
   // chunk's block by kStoreGradient.
   kGather,  ///< all shards of a chunk's parameters to the block `destination` of every rank. A
             ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
-  kReduce,  ///< the gradients of a chunk in block `source` of every rank: each rank gets its
-            ///< shard from all of them, and adds them up in fp32, in rank order, into (the first of
-  ///< plan::gradient_parts()) or on top of `destination`: the gradients at home, or staging
-  ///< for the host
+  /// The gradients of a chunk in block `source` of every rank: each rank gets its shard from all of them,
+  /// and adds them up in fp32, in rank order, into (the first of plan::gradient_parts()) or on top of
+  /// `destination`: the gradients at home, or staging for the host.
+  kReduce,
   kStoreShard,   ///< d2h: from staging `source` into the gradients (one part) or the landing
                  ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
   kGatherSums,   ///< `source` of all ranks -> `destination`: every sum of squares is one rank's

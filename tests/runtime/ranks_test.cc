@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,22 @@
 
 namespace elixir::runtime {
 namespace {
+
+/// Recomputes, lets a rank come late, and shuffles tasks by each of `seeds`: the bits are `expected`.
+void expect_in_other_orders(RankTraining training,
+                            const std::string& expected,
+                            const std::vector<std::uint64_t>& seeds) {
+  training.recomputes = true;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.order = {CpuOrder::Kind::kLanes};
+  training.late_ms = 50;
+  EXPECT_TRUE(train_on_ranks(training) == expected);
+  training.late_ms = 0;
+  for (const std::uint64_t seed : seeds) {
+    training.order = {CpuOrder::Kind::kShuffled, seed};
+    EXPECT_TRUE(train_on_ranks(training) == expected) << seed;
+  }
+}
 
 class Worlds : public testing::TestWithParam<int> {};
 
@@ -121,14 +138,7 @@ TEST_P(Replicas, ChangeNoBitsInOtherOrdersAndWithEdits) {
   training.placement.clips = true;
   const std::string expected = train_on_ranks(training);
   training.placement = in_replicas(training.placement);
-  training.recomputes = true;
-  EXPECT_TRUE(train_on_ranks(training) == expected);
-  training.order = {CpuOrder::Kind::kLanes};
-  training.late_ms = 50;
-  EXPECT_TRUE(train_on_ranks(training) == expected);
-  training.late_ms = 0;
-  training.order = {CpuOrder::Kind::kShuffled, 5};
-  EXPECT_TRUE(train_on_ranks(training) == expected);
+  expect_in_other_orders(training, expected, {5});
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks,
@@ -196,16 +206,7 @@ TEST(Ranks, OrdersAndEditsChangeNoBitsWhenTheyReduceOnceAStep) {
   training.placement.clips = true;
   training.placement.reduce_per = plan::ReducePer::kStep;
   const std::string expected = train_on_ranks(training);
-  training.recomputes = true;
-  EXPECT_TRUE(train_on_ranks(training) == expected);
-  training.order = {CpuOrder::Kind::kLanes};
-  training.late_ms = 50;
-  EXPECT_TRUE(train_on_ranks(training) == expected);
-  training.late_ms = 0;
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    training.order = {CpuOrder::Kind::kShuffled, seed};
-    EXPECT_TRUE(train_on_ranks(training) == expected) << seed;
-  }
+  expect_in_other_orders(training, expected, {0, 1, 2});
 }
 
 // Each rank's sum over its micro-batches is made first: with one rank, that is all there is.

@@ -34,18 +34,6 @@ std::int64_t most_temporary_bytes(const operators::CallScript& script) {
   return most;
 }
 
-std::int64_t most_temporary_bytes(const std::vector<UpdateRequest>& update) {
-  std::vector<std::int64_t> asked;  // by temporary
-  std::int64_t now = 0;
-  std::int64_t most = 0;
-  for (const UpdateRequest& request : update) {
-    if (!request.releases) asked.push_back(request.bytes);
-    now += request.releases ? -asked[static_cast<std::size_t>(request.temporary)] : request.bytes;
-    most = std::max(most, now);
-  }
-  return most;
-}
-
 /// Its name among modelled operators.
 constexpr const char* kTorchUpdate = "torch.optim's update";
 

@@ -3,11 +3,14 @@
 #include "memory/step/optimizer_update.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace elixir::memory {
 namespace {
 
+using operators::ScriptStep;
 using program::DType;
 using program::Optimizer;
 using program::OptimizerForm;
@@ -15,18 +18,19 @@ using program::Program;
 
 class Requests {
  public:
-  std::int32_t ask(std::int64_t bytes) {
-    list_.push_back({.temporary = count_, .bytes = bytes});
+  int ask(std::int64_t bytes) {
+    script_.steps.push_back(
+        {.kind = ScriptStep::Kind::kTemporary, .bytes = bytes, .temporary = count_});
     return count_++;
   }
-  void release(std::int32_t temporary) {
-    list_.push_back({.temporary = temporary, .releases = true});
+  void release(int temporary) {
+    script_.steps.push_back({.kind = ScriptStep::Kind::kRelease, .temporary = temporary});
   }
-  std::vector<UpdateRequest> take() { return std::move(list_); }
+  operators::CallScript take() { return std::move(script_); }
 
  private:
-  std::vector<UpdateRequest> list_;
-  std::int32_t count_ = 0;
+  operators::CallScript script_{.steps = {}, .source = operators::ScriptSource::kModelled};
+  int count_ = 0;
 };
 
 /// Parameters of which something is updated, in order.
@@ -46,12 +50,12 @@ void foreach_square_roots(const Program& program, Requests& requests) {
     const DType dtype = parameter->tensor.dtype;
     if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) dtypes.push_back(dtype);
   }
-  std::vector<std::int32_t> held;
+  std::vector<int> held;
   const auto release_all = [&] {
     for (auto root = held.rbegin(); root != held.rend(); ++root) requests.release(*root);
   };
   for (const DType dtype : dtypes) {
-    std::vector<std::int32_t> roots;
+    std::vector<int> roots;
     for (const program::Parameter* parameter : updated(program)) {
       if (parameter->tensor.dtype == dtype)
         roots.push_back(requests.ask(parameter->tensor.bytes()));
@@ -65,10 +69,10 @@ void foreach_square_roots(const Program& program, Requests& requests) {
 /// `denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)`: the denominator stays until that of
 /// the next parameter is there.
 void denominators(const Program& program, Requests& requests) {
-  std::int32_t held = -1;
+  int held = -1;
   for (const program::Parameter* parameter : updated(program)) {
-    const std::int32_t root = requests.ask(parameter->tensor.bytes());
-    const std::int32_t denominator = requests.ask(parameter->tensor.bytes());
+    const int root = requests.ask(parameter->tensor.bytes());
+    const int denominator = requests.ask(parameter->tensor.bytes());
     requests.release(root);
     if (held >= 0) requests.release(held);
     held = denominator;
@@ -78,7 +82,7 @@ void denominators(const Program& program, Requests& requests) {
 
 }  // namespace
 
-std::vector<UpdateRequest> optimizer_update(const Program& program, program::OptimizerUse use) {
+operators::CallScript optimizer_update(const Program& program, program::OptimizerUse use) {
   Requests requests;
   if (use.optimizer == Optimizer::kAdamW || use.optimizer == Optimizer::kAdam) {
     if (use.form == OptimizerForm::kTorchForeach) foreach_square_roots(program, requests);

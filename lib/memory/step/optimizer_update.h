@@ -8,21 +8,13 @@
 // capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these requests with those of
 // torch.optim on the CPU. None has been recorded on a GPU.
 
-#include <cstdint>
-#include <vector>
-
+#include "operators/scratch/call_script.h"
 #include "program/program.h"
 
 namespace elixir::memory {
 
-struct UpdateRequest {
-  std::int32_t temporary = -1;  ///< counted from 0
-  bool releases = false;
-  std::int64_t bytes = 0;  ///< of a request, as it is made; 0 of a release
-};
-
-/// In order, of one step: every temporary is released.
-[[nodiscard]] std::vector<UpdateRequest> optimizer_update(const program::Program& program,
-                                                          program::OptimizerUse use);
+/// Of one step. It has temporaries alone, and releases all of them.
+[[nodiscard]] operators::CallScript optimizer_update(const program::Program& program,
+                                                     program::OptimizerUse use);
 
 }  // namespace elixir::memory

@@ -53,10 +53,10 @@ class Recording {
 
   void step(int number,
             const std::vector<OptimizerTensor>& state,
-            const std::vector<UpdateRequest>& update) {
+            const operators::CallScript& update) {
     step_ = number;
     for (OperatorId op = 0; op < after_; ++op) {
-      run(op);
+      run(scripts_[static_cast<std::size_t>(op)], op);
       for (const StorageId id : dies_[static_cast<std::size_t>(op)]) free(id, op);
     }
     if (number == 1) {
@@ -64,7 +64,7 @@ class Recording {
         if (tensor.part != OptimizerPart::kMaster) optimizer_state(tensor, after_);
       }
     }
-    run(update);
+    run(update, after_);
     for (const StorageId id : ends_with_step_) free(id, after_);
     result_.step_ends.push_back(result_.events.size());
   }
@@ -97,21 +97,9 @@ class Recording {
     }
   }
 
-  void run(const std::vector<UpdateRequest>& update) {
+  void run(const operators::CallScript& script, OperatorId op) {
     std::vector<std::int32_t> temporaries;
-    for (const UpdateRequest& request : update) {
-      if (request.releases) {
-        result_.events.push_back(
-            {true, temporaries.at(static_cast<std::size_t>(request.temporary)), after_});
-      } else {
-        temporaries.push_back(allocate({.bytes = request.bytes, .scratch = true}, after_));
-      }
-    }
-  }
-
-  void run(OperatorId op) {
-    std::vector<std::int32_t> temporaries;
-    for (const operators::ScriptStep& now : scripts_[static_cast<std::size_t>(op)].steps) {
+    for (const operators::ScriptStep& now : script.steps) {
       if (now.once && step_ != 1) {
         if (now.kind == operators::ScriptStep::Kind::kTemporary) temporaries.push_back(-1);
         continue;
@@ -154,7 +142,7 @@ TrainingEvents training_events(const Program& program,
                                const std::vector<operators::CallScript>& scripts,
                                int steps) {
   const std::vector<OptimizerTensor> state = optimizer_state(program, use);
-  const std::vector<UpdateRequest> update = optimizer_update(program, use);
+  const operators::CallScript update = optimizer_update(program, use);
   Recording recording(program, scripts);
   recording.before_training(state);
   for (int step = 1; step <= steps; ++step) recording.step(step, state, update);
