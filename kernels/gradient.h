@@ -67,6 +67,12 @@ struct BlockSums {
   float divisor = 1.0F;
 };
 
+/// A part of an array of gradients, with sums of squares of its own.
+struct SummedPart {
+  std::size_t first_element = 0, elements = 0;
+  BlockSums squares;
+};
+
 /// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).
 enum class Accumulate : std::uint8_t { kFirst, kAdd };
 void accumulate_cpu(float* sum,

@@ -98,14 +98,15 @@ __device__ void add_whole_block(const SumLaunch& launch, std::size_t begin, floa
   }
 }
 
-// The sum of squares of one block of 65,536 elements per CUDA block (gradient.h), and what is
+// The sum of squares of a block of 65,536 elements by a CUDA block (gradient.h), and what is
 // stored. A thread has the four lanes from 4 * threadIdx.x on. If the sum is not finite and `found`
 // is given, the block's elements are checked: squares do not cancel, but they may overflow.
 template <Element kType, Store kStore>
-__global__ void __launch_bounds__(kSumThreads)
-    sum_squares_kernel(const SumLaunch launch, bool aligned) {
+__device__ __forceinline__ void sum_block(const SumLaunch& launch,
+                                          std::size_t block,
+                                          bool aligned) {
   __shared__ float lanes[kNormLanes];
-  const std::size_t begin = blockIdx.x * kNormBlockElements;
+  const std::size_t begin = block * kNormBlockElements;
   const std::size_t left = launch.n - begin;
   const std::size_t end = begin + (left < kNormBlockElements ? left : kNormBlockElements);
   float sum[4] = {};
@@ -131,13 +132,47 @@ __global__ void __launch_bounds__(kSumThreads)
     }
   }
   __syncthreads();
-  if (threadIdx.x == 0) launch.sums[blockIdx.x] = lanes[0];
+  if (threadIdx.x == 0) launch.sums[block] = lanes[0];
   if (launch.found == nullptr || isfinite(lanes[0])) return;
   bool finite = true;
   for (std::size_t i = begin + threadIdx.x; i < end; i += kSumThreads) {
     finite = finite && isfinite(cuda::load<kType>(launch.gradient, i));
   }
   if (!finite) atomicOr(launch.found, 1U);
+}
+
+// One CUDA block for each block of norm_blocks(n).
+template <Element kType, Store kStore>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_squares_kernel(const SumLaunch launch, bool aligned) {
+  sum_block<kType, kStore>(launch, blockIdx.x, aligned);
+}
+
+// Parts of `gradients` for one launch. What a kernel takes as arguments is at most 4 KiB.
+struct PartsLaunch {
+  static constexpr int kMost = 96;
+  const void* gradients;
+  int count;
+  unsigned first_block[kMost];  // of each part, among those of the launch
+  SummedPart parts[kMost];
+};
+static_assert(sizeof(PartsLaunch) <= 4096);
+
+// One CUDA block for each block of each part.
+template <Element kType>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_squares_of_parts_kernel(const __grid_constant__ PartsLaunch launch) {
+  int part = 0;
+  while (part + 1 < launch.count && blockIdx.x >= launch.first_block[part + 1]) ++part;
+  const SummedPart& of = launch.parts[part];
+  using Type = typename cuda::Stored<kType>::Type;
+  const Type* const gradient = static_cast<const Type*>(launch.gradients) + of.first_element;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(gradient) % sizeof(typename cuda::Stored<kType>::Four) == 0;
+  sum_block<kType, Store::kNothing>(
+      {gradient, nullptr, of.elements, of.squares.divisor, of.squares.sums, nullptr},
+      blockIdx.x - launch.first_block[part],
+      aligned);
 }
 
 // values (n). Sets found to 1 when a value is not finite. Memory bound: reads 2 or 4 B per element.
@@ -209,6 +244,24 @@ void launch_sum(const SumLaunch& launch, Element type, CudaStream stream, const 
 }
 
 template <Element kType>
+void launch_parts(const void* gradients, std::span<const SummedPart> parts, CudaStream stream) {
+  for (std::size_t begin = 0; begin < parts.size();) {
+    PartsLaunch launch{};
+    launch.gradients = gradients;
+    unsigned blocks = 0;
+    for (; begin < parts.size() && launch.count < PartsLaunch::kMost; ++begin) {
+      if (parts[begin].elements == 0) continue;
+      launch.first_block[launch.count] = blocks;
+      launch.parts[launch.count++] = parts[begin];
+      blocks += static_cast<unsigned>(norm_blocks(parts[begin].elements));
+    }
+    if (blocks == 0) continue;
+    sum_squares_of_parts_kernel<kType><<<blocks, kSumThreads, 0, stream>>>(launch);
+    cuda::check_launch("sum_squares_of_parts_cuda");
+  }
+}
+
+template <Element kType>
 void launch_check(const void* values, std::size_t n, std::uint32_t* found, CudaStream stream) {
   const bool aligned = cuda::aligned_for_four(values, kType);
   check_finite_kernel<kType><<<cuda::blocks_for(aligned ? n / 4 : n), cuda::kThreads, 0, stream>>>(
@@ -227,6 +280,20 @@ void sum_squares_cuda(const void* gradient,
                       std::uint32_t* found_infinity) {
   launch_sum<Store::kNothing>(
       {gradient, nullptr, n, divisor, sums, found_infinity}, type, stream, "sum_squares_cuda");
+}
+
+void sum_squares_of_parts_cuda(const void* gradients,
+                               Element type,
+                               std::span<const SummedPart> parts,
+                               CudaStream stream) {
+  switch (type) {
+    case Element::kFloat32:
+      return launch_parts<Element::kFloat32>(gradients, parts, stream);
+    case Element::kBFloat16:
+      return launch_parts<Element::kBFloat16>(gradients, parts, stream);
+    case Element::kFloat16:
+      return launch_parts<Element::kFloat16>(gradients, parts, stream);
+  }
 }
 
 void copy_and_sum_squares_cuda(void* to,

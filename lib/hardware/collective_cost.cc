@@ -43,7 +43,7 @@ CollectiveCost::CollectiveCost(const HardwareProfile& profile, const Ranks& rank
 
 std::string CollectiveCost::basis() const {
   if (ranks_.replicas == 1) return basis_of_one_replica();
-  return basis_of_one_replica() + "; replicas have not run on GPUs yet";
+  return basis_of_one_replica() + "; nobody has timed replicas on GPUs";
 }
 
 std::string CollectiveCost::basis_of_one_replica() const {

@@ -157,10 +157,11 @@ struct Disk {
   Figure write_bytes_per_s;
 };
 
-/// Slowdown of `work` while `beside` runs: rate alone / rate beside.
+/// Slowdown of `work` while `beside` runs: rate alone / rate beside. On `gpus` GPUs at once.
 struct Contention {
   std::string work;
   std::string beside;
+  int gpus = 1;
   Figure slowdown;
 };
 

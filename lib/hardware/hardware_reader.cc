@@ -309,10 +309,11 @@ Disk read_disk(const JsonCursor& at) {
 }
 
 Contention read_contention(const JsonCursor& at) {
-  at.only_keys({"work", "beside", "slowdown"});
+  at.only_keys({"work", "beside", "gpus", "slowdown"});
   Contention contention;
   contention.work = at.at("work").string();
   contention.beside = at.at("beside").string();
+  if (const auto gpus = optional_member(at, "gpus")) contention.gpus = read_count(*gpus, 1);
   contention.slowdown = read_rate(at.at("slowdown"));
   return contention;
 }

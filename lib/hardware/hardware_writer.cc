@@ -156,8 +156,10 @@ Json json_of(const std::vector<Contention>& contention) {
   if (contention.empty()) return nullptr;
   Json list = Json::array();
   for (const Contention& cell : contention) {
-    list.push_back(
-        {{"work", cell.work}, {"beside", cell.beside}, {"slowdown", json_of(cell.slowdown)}});
+    Json json = {{"work", cell.work}, {"beside", cell.beside}};
+    if (cell.gpus > 1) json["gpus"] = cell.gpus;  // older documents keep their fingerprint
+    json["slowdown"] = json_of(cell.slowdown);
+    list.push_back(std::move(json));
   }
   return list;
 }

@@ -185,27 +185,39 @@ double adam_bytes(const AdamForm& form) {
                              gradient);
 }
 
+/// Of as many GPUs as were measured at once, no more than `gpus`.
 double slowdown(const HardwareProfile& profile,
                 const std::string& work,
-                const std::string& beside) {
+                const std::string& beside,
+                int gpus = 1) {
+  const Contention* best = nullptr;
   for (const Contention& cell : profile.contention) {
-    if (cell.work == work && cell.beside == beside) return std::max(1.0, cell.slowdown.median);
+    if (cell.work != work || cell.beside != beside || cell.gpus > gpus) continue;
+    if (best == nullptr || cell.gpus > best->gpus) best = &cell;
   }
-  return 1;
+  return best == nullptr ? 1 : std::max(1.0, best->slowdown.median);
 }
 
-HostContention contention_of(const HardwareProfile& profile) {
+HostContention host_contention_of(const HardwareProfile& profile, int gpus) {
   const auto beside = [&](const char* work, const char* first, const char* second) {
-    HostContention::Beside found{.first = slowdown(profile, work, first),
-                                 .second = slowdown(profile, work, second)};
+    HostContention::Beside found{.first = slowdown(profile, work, first, gpus),
+                                 .second = slowdown(profile, work, second, gpus)};
     const std::string both = fmt::format("{}+{}", first, second);
     // Older documents lack it.
-    found.both = std::max({slowdown(profile, work, both), found.first, found.second});
+    found.both = std::max({slowdown(profile, work, both, gpus), found.first, found.second});
     return found;
   };
   return {.to_device = beside("host_to_device", "device_to_host", "adam_cpu"),
           .to_host = beside("device_to_host", "host_to_device", "adam_cpu"),
           .cpu = beside("adam_cpu", "host_to_device", "device_to_host")};
+}
+
+GpuContention gpu_contention_of(const HardwareProfile& profile, bool copies) {
+  const auto pair = [&](const char* other) {
+    return GpuContention::Pair{.compute = slowdown(profile, "matmul", other),
+                               .other = slowdown(profile, other, "matmul")};
+  };
+  return {.collective = pair(copies ? "peer_copy" : "all_gather"), .sums = pair("rank_sum")};
 }
 
 /// Of a machine's cores and memory, for one of the ranks in it.
@@ -234,11 +246,8 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     }
     return line;
   };
-  host_contention_ = contention_of(profile);
-  if (!collectives_.copies()) {
-    gpu_contention_ = {.compute = slowdown(profile, "matmul", "all_gather"),
-                       .collective = slowdown(profile, "all_gather", "matmul")};
-  }
+  host_contention_ = host_contention_of(profile, ranks.per_node);
+  gpu_contention_ = gpu_contention_of(profile, collectives_.copies());
   sustained_clock_ = SustainedClock(profile.sustained);
   host_to_device_ = link(profile.links.host_to_device);
   device_to_host_ = link(profile.links.device_to_host);

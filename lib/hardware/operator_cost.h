@@ -53,11 +53,14 @@ struct HostContention {
   Beside cpu;        ///< AdamW beside copies to the device, and to the host
 };
 
-/// How much longer work on the GPU takes beside work of the other kind; 1: not at all, or not
-/// measured.
+/// How much longer compute takes beside what ranks exchange, and that beside compute; 1: not at all, or
+/// not measured.
 struct GpuContention {
-  double compute = 1;     ///< beside a collective
-  double collective = 1;  ///< beside compute
+  struct Pair {
+    double compute = 1, other = 1;
+  };
+  Pair collective;  ///< NCCL's, or copies between GPUs
+  Pair sums;        ///< kernels that add up what ranks have sent
 };
 
 /// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the

@@ -16,20 +16,6 @@ namespace {
 using schedule::BufferRole;
 using schedule::Task;
 
-/// Of gradients in `gradients`, a shard.
-void sum_squares(StreamOperations& operations,
-                 const void* gradients,
-                 kernels::Element type,
-                 const std::vector<OptimizerPass::Part>& parts) {
-  for (const OptimizerPass::Part& part : parts) {
-    operations.sum_squares(
-        kernels::element_at(gradients, type, static_cast<std::size_t>(part.first_element)),
-        type,
-        static_cast<std::size_t>(part.elements),
-        part.sums);
-  }
-}
-
 }  // namespace
 
 const void* Executor::made_gradient(const Task& task) const {
@@ -104,7 +90,7 @@ void Executor::issue_reduce(const Task& task) {
                      .parts = static_cast<std::size_t>(grid_.world),
                      .n = static_cast<std::size_t>(elements),
                      .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};
-  std::vector<OptimizerPass::Part> squares;
+  std::vector<kernels::SummedPart> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
   under_way_.back().traffic.collective_bytes += task.bytes;
   run(task,
@@ -122,7 +108,7 @@ void Executor::issue_reduce(const Task& task) {
         operations.sum_parts(sum);
         // Ranks that hold the same shard have each added up a part of it.
         if (shares) operations.all_gather(group, shard, sum.to, sum_bytes);
-        sum_squares(operations, shard, sum.to_type, squares);
+        operations.sum_squares_of_parts(shard, sum.to_type, squares);
       });
 }
 
@@ -133,13 +119,13 @@ void Executor::issue_accumulate_shard(const Task& task) {
   const auto n = static_cast<std::size_t>(plan::shard_elements(parts_.plan, chunk));
   const auto how = task.micro_batch == 0 ? kernels::Accumulate::kFirst : kernels::Accumulate::kAdd;
   const SpentMemory read = given_up(task.source, static_cast<std::int64_t>(n * sizeof(float)));
-  std::vector<OptimizerPass::Part> squares;
+  std::vector<kernels::SummedPart> squares;
   if (task.sums_squares) squares = parts_.optimizer->parts_of(task.chunk);
   run(task,
       [sum, landed, n, how, read, squares = std::move(squares)](StreamOperations& operations) {
         operations.accumulate(sum, landed, kernels::Element::kFloat32, n, how, {});
         if (read.bytes > 0) operations.poison(read.memory, read.bytes);
-        sum_squares(operations, sum, kernels::Element::kFloat32, squares);
+        operations.sum_squares_of_parts(sum, kernels::Element::kFloat32, squares);
       });
 }
 

@@ -96,12 +96,14 @@ void OptimizerPass::note_ranges(const plan::Plan& plan,
   }
 }
 
-std::vector<OptimizerPass::Part> OptimizerPass::parts_of(std::int32_t chunk) const {
-  std::vector<Part> parts;
+std::vector<kernels::SummedPart> OptimizerPass::parts_of(std::int32_t chunk) const {
+  std::vector<kernels::SummedPart> parts;
   for (const Held& held : held_[static_cast<std::size_t>(chunk)]) {
     kernels::BlockSums sums = sums_of(held.parameter);
     sums.sums += held.first_block;
-    parts.push_back({held.first_element, held.elements, sums});
+    parts.push_back({static_cast<std::size_t>(held.first_element),
+                     static_cast<std::size_t>(held.elements),
+                     sums});
   }
   return parts;
 }

@@ -64,11 +64,7 @@ class OptimizerPass {
   [[nodiscard]] kernels::BlockSums sums_of(std::int32_t parameter) const;
   /// The parts of a chunk's trained parameters that this rank holds, each with its place for sums
   /// of squares.
-  struct Part {
-    std::int64_t first_element, elements;  ///< in the shard
-    kernels::BlockSums sums;
-  };
-  [[nodiscard]] std::vector<Part> parts_of(std::int32_t chunk) const;
+  [[nodiscard]] std::vector<kernels::SummedPart> parts_of(std::int32_t chunk) const;
   /// Several ranks: the sums of those that hold a replica together, to the device memory of all these.
   void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.

@@ -147,13 +147,10 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     }
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);
-    case TaskKind::kReduce: {
-      // The pass that adds up reads a part from every rank, and writes one.
+    case TaskKind::kReduce: {  // sums_ns() has the rest
       const plan::Chunk& chunk = plan.chunks[task.chunk];
       const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
-      const std::int64_t sum_bytes = shard_bytes / plan.replicas;
       return cost.all_to_all_ns(task.bytes) +
-             cost.device_copy_ns((task.bytes + (adds_to_sum(task, plan) ? 2 : 1) * sum_bytes) / 2) +
              (shares_parts(task, plan) ? cost.share_parts_ns(shard_bytes) : 0);
     }
     case TaskKind::kStoreShard:
@@ -167,6 +164,17 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
       break;
   }
   return 0;
+}
+
+/// The kernels of a reduction: one adds up, which reads a part from every rank and writes one, another
+/// reads the sums for the norm.
+double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
+  const plan::Chunk& chunk = plan.chunks[task.chunk];
+  const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
+  const std::int64_t sum_bytes = shard_bytes / plan.replicas;
+  const int passes = adds_to_sum(task, plan) ? 2 : 1;
+  const std::int64_t squared = task.sums_squares ? shard_bytes : 0;
+  return cost.device_copy_ns((task.bytes + passes * sum_bytes + squared) / 2);
 }
 
 Timeline::Use use_of(const Task& task) {
@@ -221,6 +229,9 @@ class Simulator : public TaskSink {
       timeline_.add(task.stream, use_of(task), ns.all, after, ns.products);
     } else {
       timeline_.add(task.stream, use_of(task), task_ns(task, plan_, cost_), after);
+    }
+    if (task.kind == TaskKind::kReduce) {
+      timeline_.then(Timeline::Use::kSums, sums_ns(task, plan_, cost_));
     }
     const bool to_device = task.stream == Stream::kHostToDevice ||
                            (task.stream == Stream::kDeviceUpdate && task.kind != TaskKind::kUpdate);

@@ -68,6 +68,7 @@ class SteadyRun {
     std::size_t step = 0, position = 0;
     std::size_t waits_for = 0;  ///< of the task's dependencies: the first that may not have ended
     bool runs = false;
+    bool does_then = false;  ///< the second part of its task
     double remaining_ns = 0;
   };
 
@@ -80,7 +81,7 @@ class SteadyRun {
         Step& step = steps_[lane.step];
         step.times[task].start_ns = now_ns_;
         lane.remaining_ns = timeline_.tasks_[task].duration_ns;
-        lane.runs = lane.remaining_ns > 0;
+        lane.runs = lane.remaining_ns > 0 || goes_on(lane);
         if (lane.runs) break;
         end(lane);
         ended = true;
@@ -109,11 +110,20 @@ class SteadyRun {
     return true;
   }
 
+  /// Whether a task whose first part has ended has a second one.
+  [[nodiscard]] bool goes_on(Lane& lane) const {
+    const double then_ns = timeline_.tasks_[lane.tasks[lane.position]].then_ns;
+    if (lane.does_then || then_ns <= 0) return false;
+    lane.does_then = true;
+    lane.remaining_ns = then_ns;
+    return true;
+  }
+
   void end(Lane& lane) {
     Step& step = steps_[lane.step];
     step.times[lane.tasks[lane.position]].end_ns = now_ns_;
     if (++step.ended == timeline_.tasks_.size()) finish_ns_.push_back(now_ns_);
-    lane.runs = false;
+    lane.runs = lane.does_then = false;
     lane.waits_for = 0;
     if (++lane.position == lane.tasks.size()) {
       lane.position = 0;
@@ -143,16 +153,21 @@ class SteadyRun {
         return to_host * beside(contention.to_host, to_device, cpu);
       case Timeline::Use::kHostMemory:
         return beside(contention.cpu, to_device, to_host);
-      case Timeline::Use::kCompute:
-        return count(Timeline::Use::kCollective) > 0 ? timeline_.gpu_contention_.compute : 1;
+      case Timeline::Use::kCompute:  // one task at a time is on the collective stream
+        if (count(Timeline::Use::kSums) > 0) return timeline_.gpu_contention_.sums.compute;
+        return count(Timeline::Use::kCollective) > 0 ? timeline_.gpu_contention_.collective.compute
+                                                     : 1;
       case Timeline::Use::kCollective:
-        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.collective : 1;
+        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.collective.other : 1;
+      case Timeline::Use::kSums:
+        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.sums.other : 1;
     }
     return 1;
   }
 
   [[nodiscard]] Timeline::Use use_of(const Lane& lane) const {
-    return timeline_.tasks_[lane.tasks[lane.position]].use;
+    const auto& task = timeline_.tasks_[lane.tasks[lane.position]];
+    return lane.does_then ? task.then_use : task.use;
   }
 
   /// To the next end of a task.
@@ -174,7 +189,7 @@ class SteadyRun {
       Lane& lane = lanes_[i];
       if (!lane.runs) continue;
       if (left_ns[i] == soonest_ns) {
-        end(lane);
+        if (!goes_on(lane)) end(lane);
       } else {
         lane.remaining_ns *= 1 - soonest_ns / left_ns[i];
       }
@@ -201,10 +216,15 @@ void Timeline::add(
   after_.insert(after_.end(), after.begin(), after.end());
 }
 
+void Timeline::then(Use use, double duration_ns) {
+  tasks_.back().then_use = use;
+  tasks_.back().then_ns = duration_ns;
+}
+
 double Timeline::serial_step_ns() {
   double end_ns = 0;
   for (const Entry& task : tasks_) {
-    times_.push_back({end_ns, end_ns + task.duration_ns});
+    times_.push_back({end_ns, end_ns + task.duration_ns + task.then_ns});
     end_ns = times_.back().end_ns;
   }
   return end_ns;

@@ -29,9 +29,10 @@ class Timeline {
     kToHost,
     kHostMemory,
     kCompute,
-    kCollective
+    kCollective,
+    kSums  ///< kernels on the collective stream
   };
-  static constexpr std::size_t kUses = 6;
+  static constexpr std::size_t kUses = 7;
 
   /// `serial`: only one task runs at a time, in issue order.
   Timeline(bool serial,
@@ -50,6 +51,8 @@ class Timeline {
            double duration_ns,
            std::span<const TaskId> after,
            double product_ns = 0);
+  /// What the task that was added last does afterwards.
+  void then(Use use, double duration_ns);
 
   /// The time from the end of one step to the end of the next, in a long run. `links` ascend by task.
   double steady_step_ns(std::span<const StepLink> links);
@@ -65,6 +68,8 @@ class Timeline {
     double duration_ns;
     double product_ns;
     std::uint32_t after_begin;  ///< in after_
+    Use then_use = Use::kNothing;
+    double then_ns = 0;
   };
   double run_ns(std::span<const StepLink> links);
   double serial_step_ns();

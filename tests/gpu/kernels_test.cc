@@ -224,6 +224,47 @@ TEST_F(CudaKernels, SumSquaresGivesTheBitsOfTheCpu) {
   }
 }
 
+/// More parts than one launch takes, aligned and not, some of them empty.
+TEST_F(CudaKernels, SumsOfSquaresOfPartsAreThoseOfEachPart) {
+  for (const Element type : kTypes) {
+    std::vector<SummedPart> parts;
+    std::size_t elements = 0, blocks = 0;
+    for (int i = 0; i < 230; ++i) {
+      const std::size_t n = i % 7 == 3    ? 0
+                            : i % 50 == 0 ? 3 * kNormBlockElements + static_cast<std::size_t>(i)
+                                          : 1 + static_cast<std::size_t>(i) * 37 % 5000;
+      parts.push_back({elements, n, {nullptr, i % 2 == 0 ? 1.0F : 3.0F}});
+      elements += n + static_cast<std::size_t>(i % 5);
+      blocks += norm_blocks(n);
+    }
+    const bool wide = type == Element::kFloat32;
+    const std::vector<float> g32 = values(elements, 1e-2F);
+    const std::vector<std::uint16_t> g16 =
+        wide ? std::vector<std::uint16_t>(1) : bits16(elements, type, 1e-2F);
+    const DeviceArray<float> d32(g32, 0), sums(std::vector<float>(blocks, -2.0F), 0);
+    const DeviceArray<std::uint16_t> d16(g16, 0);
+    std::vector<float> expected(blocks, -1.0F);
+    std::size_t block = 0;
+    for (SummedPart& part : parts) {
+      part.squares.sums = sums.get() + block;
+      const void* host = wide ? static_cast<const void*>(g32.data()) : g16.data();
+      sum_squares_cpu(element_at(host, type, part.first_element),
+                      type,
+                      part.elements,
+                      part.squares.divisor,
+                      expected.data() + block,
+                      best_isa(),
+                      pool_);
+      block += norm_blocks(part.elements);
+    }
+    sum_squares_of_parts_cuda(
+        wide ? static_cast<const void*>(d32.get()) : d16.get(), type, parts, nullptr);
+    check(cudaDeviceSynchronize());
+    const auto got = sums.host();
+    for (std::size_t i = 0; i < blocks; ++i) ASSERT_TRUE(same(got[i], expected[i])) << i;
+  }
+}
+
 /// Any bits, NaN and infinities among them, at aligned and other addresses.
 TEST_F(CudaKernels, PassesThatStoreAndSumGiveTheBitsOfTheCpu) {
   for (const Element type : kTypes) {

@@ -138,12 +138,17 @@ TEST_F(GpuMeasure, EverythingQuicklyIsAWholeProfile) {
   const hardware::HardwareProfile p = measure(request).profile;
   EXPECT_EQ(static_cast<int>(p.gpus.size()), gpu_count());
   EXPECT_EQ(p.links.curves.size(), 5U);
-  const std::size_t works = p.collectives.empty() ? 4 : 5;
-  // Every pair, and each of the three users of the host's memory beside the other two.
-  EXPECT_EQ(p.contention.size(), works * (works - 1) + 3);
+  // Every pair of both directions of the link, AdamW and products; each of the three users of the host's
+  // memory beside the other two; sums over ranks beside products, and the reverse.
+  std::size_t cells = 12 + 3 + 2;
+  // Copies between GPUs beside products, and the users of the host's memory again.
+  if (gpu_count() > 1) cells += 2 + 6 + 3;
+  if (!p.collectives.empty()) cells += 8;
+  EXPECT_EQ(p.contention.size(), cells);
   ASSERT_EQ(p.sustained.size(), 3U);  // products half, three quarters and all of the time
   for (const hardware::SustainedRate& rate : p.sustained) {
-    EXPECT_GT(rate.slowdown.median, 0.97) << rate.duty;
+    // Below 1, because the reference, calls in a row, is not at the full clock either (H100: 0.94).
+    EXPECT_GT(rate.slowdown.median, 0.9) << rate.duty;
     EXPECT_LT(rate.slowdown.median, 2) << rate.duty;
   }
   for (const auto& [name, reason] : p.waived) {

@@ -115,6 +115,22 @@ TEST_F(RanksOnGpus, ReplicasChangeNoBits) {
   }
 }
 
+TEST_F(RanksOnGpus, ReducingOnceAStepGivesTheSameBitsUnderEveryPlacement) {
+  for (const auto& [world, replicas] : {std::pair(2, 1), std::pair(3, 1), std::pair(4, 2)}) {
+    std::string expected;
+    for (const std::size_t i : {0, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << world << " ranks, " << replicas << " replicas, " << i);
+      RankTraining training{.placement = placements(world)[i]};
+      training.placement.accumulation_steps = 2;
+      training.placement.replicas = replicas;
+      training.placement.reduce_per = plan::ReducePer::kStep;
+      const std::string bits = bits_of_ranks(training);
+      if (expected.empty()) expected = bits;
+      EXPECT_TRUE(bits == expected);
+    }
+  }
+}
+
 TEST_F(RanksOnGpus, EditsAndALateRankChangeNoBits) {
   RankTraining training{.placement = kAllOnHost};
   training.placement.world = 2;

@@ -50,7 +50,7 @@ TEST(CollectiveCost, OfSeveralReplicasStaysAmongTheirGpus) {
   const Ranks ranks{.world = 8, .per_node = 4, .replicas = 2, .network_bytes_per_s = 10e9};
   const CollectiveCost cost(fakes::machine_of(2), ranks);
   EXPECT_NEAR(cost.all_gather_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
-  EXPECT_NE(cost.basis().find("; replicas have not run on GPUs yet"), std::string::npos);
+  EXPECT_NE(cost.basis().find("; nobody has timed replicas on GPUs"), std::string::npos);
   // Half of a shard comes from the other machine.
   EXPECT_NEAR(cost.share_parts_ns(1_GiB), 0.5 * 0x1p30 / 10, 1);
   // Gradients go to everybody.
@@ -81,8 +81,14 @@ TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
   EXPECT_NEAR(cost.all_to_all_ns(1_GiB), 3 * 5000 + 0.75 * 0x1p30 / 200, 1);
   // NCCL shares buffers.
   EXPECT_NEAR(cost.broadcast_ns(1_GiB), 0.75 * 0x1p30 / 100, 1);
-  // Copies leave the multiprocessors to operators.
-  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().compute, 1);
+  // Copies leave the multiprocessors to operators; what they take is measured.
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().collective.compute, 1);
+  machine.contention.push_back(
+      {.work = "matmul", .beside = "peer_copy", .slowdown = fakes::figure(1.1)});
+  machine.contention.push_back(
+      {.work = "rank_sum", .beside = "matmul", .slowdown = fakes::figure(5)});
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().collective.compute, 1.1);
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().sums.other, 5);
 
   machine.links.peers[0].direct = false;
   EXPECT_FALSE(CollectiveCost(machine, ranks).copies());
@@ -100,6 +106,24 @@ TEST(CollectiveCost, ThatNobodyMeasuredIsAnErrorThatNamesTheMeasurement) {
     EXPECT_EQ(error.info().code, ErrorCode::kJsonMissingKey);
     EXPECT_NE(error.info().message.find("collectives"), std::string::npos);
   }
+}
+
+TEST(CostModel, RanksOfAMachineContendAsThatManyGpusDid) {
+  HardwareProfile machine = fakes::machine_of(2);
+  for (const auto& [gpus, slowdown] : {std::pair(2, 3.0), std::pair(1, 1.5), std::pair(8, 9.0)}) {
+    machine.contention.push_back({.work = "host_to_device",
+                                  .beside = "adam_cpu",
+                                  .gpus = gpus,
+                                  .slowdown = fakes::figure(slowdown)});
+  }
+  const auto slowdown = [&](int per_node) {
+    return CostModel(machine, {.world = 4, .per_node = per_node})
+        .host_contention()
+        .to_device.second;
+  };
+  EXPECT_EQ(slowdown(1), 1.5);
+  EXPECT_EQ(slowdown(2), 3);
+  EXPECT_EQ(slowdown(4), 3) << "the most that were measured";
 }
 
 TEST(CostModel, RanksOfAMachineShareItsCores) {

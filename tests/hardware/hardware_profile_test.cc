@@ -61,7 +61,8 @@ HardwareProfile sample() {
       {"all_gather", 2, measured_figure(2e4), {{4096, measured_figure(2e4), 2e8, 1e8}}}};
   p.disk =
       Disk{"/data", "io_uring", 2 << 20, 1 << 20, 32, measured_figure(1.8e9), measured_figure(1e9)};
-  p.contention = {{"host_to_device", "adam_cpu", measured_figure(1.2)}};
+  p.contention = {{"host_to_device", "adam_cpu", 1, measured_figure(1.2)},
+                  {"host_to_device", "adam_cpu", 2, measured_figure(1.7)}};
   p.sustained = {{"bf16", 0.8, measured_figure(1.01)}, {"bf16", 1, measured_figure(1.07)}};
   p.operators[0].host_ns = measured_figure(3000);
   p.operators[0].persistent_bytes = 0;
@@ -255,6 +256,9 @@ TEST(HardwareDocument, RefusesDamagedDocumentsAtTheRightPlace) {
       {[](Json& j) { j["contention"][0]["slowdown"]["median"] = 0; },
        ErrorCode::kJsonBadValue,
        "/contention/0/slowdown/median"},
+      {[](Json& j) { j["contention"][1]["gpus"] = 0; },
+       ErrorCode::kJsonBadValue,
+       "/contention/1/gpus"},
       {[](Json& j) { j["operators"][1]["flops"] = -1; },
        ErrorCode::kJsonBadValue,
        "/operators/1/flops"},

@@ -38,6 +38,9 @@ class NoOperations final : public StreamOperations {
             std::uint32_t*) override {}
   void sum_squares(const void*, kernels::Element, std::size_t, const kernels::BlockSums&) override {
   }
+  void sum_squares_of_parts(const void*,
+                            kernels::Element,
+                            const std::vector<kernels::SummedPart>&) override {}
   void copy_and_sum_squares(
       void*, const void*, kernels::Element, std::size_t, const kernels::BlockSums&) override {}
   void accumulate(float*,

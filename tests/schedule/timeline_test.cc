@@ -62,8 +62,28 @@ TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
   EXPECT_EQ(timeline.times()[0].end_ns, 13);
 }
 
+TEST(Timeline, TheSecondPartOfATaskIsSlowedDownAsItsKind) {
+  Timeline timeline(false,
+                    kNone,
+                    {},
+                    {.collective = {.compute = 1, .other = 1}, .sums = {.compute = 2, .other = 4}});
+  timeline.add(Stream::kCompute, Use::kCompute, 8, {});
+  timeline.add(Stream::kCollective, Use::kCollective, 3, {});
+  timeline.then(Use::kSums, 2);
+  timeline.add(Stream::kCompute, Use::kCompute, 1, std::vector<TaskId>{1});
+  const std::vector<StepLink> links = {{.task = 1, .previous = 2}};
+  // Compute gets 3 of 8 done beside the first part, and 4 more beside the second, which takes 8.
+  EXPECT_EQ(timeline.steady_step_ns(links), 13);
+  EXPECT_EQ(timeline.times()[1].end_ns, 11);
+  EXPECT_EQ(timeline.times()[0].end_ns, 12);
+  Timeline serial(true, kNone);
+  serial.add(Stream::kCollective, Use::kCollective, 3, {});
+  serial.then(Use::kSums, 2);
+  EXPECT_EQ(serial.steady_step_ns({}), 5);
+}
+
 TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
-  Timeline timeline(false, kNone, {}, {.compute = 1.25, .collective = 2});
+  Timeline timeline(false, kNone, {}, {.collective = {.compute = 1.25, .other = 2}, .sums = {}});
   timeline.add(Stream::kCompute, Use::kCompute, 8, {});
   timeline.add(Stream::kCollective, Use::kCollective, 10, {});
   timeline.add(Stream::kCompute, Use::kCompute, 1, std::vector<TaskId>{1});

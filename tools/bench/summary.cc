@@ -121,8 +121,10 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
   }
   results.add("launch", profile.launch_ns, kMicroseconds);
   for (const hardware::Contention& cell : profile.contention) {
-    results.add(
-        fmt::format("contention, {} beside {}", cell.work, cell.beside), cell.slowdown, kFactor);
+    const std::string gpus = cell.gpus > 1 ? fmt::format(", {} GPUs", cell.gpus) : "";
+    results.add(fmt::format("contention, {} beside {}{}", cell.work, cell.beside, gpus),
+                cell.slowdown,
+                kFactor);
   }
 }
 

@@ -35,12 +35,21 @@ class ContendingWork {
 [[nodiscard]] std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
                                                                  int threads);
 
-/// On the first GPU. Throws kMissingFeature in a build without CUDA. The copies of `bytes` go round
-/// `host_bytes` of host memory, a multiple of them: if that fits a cache, they do not reach memory.
+/// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
+/// round `host_bytes` of host memory, a multiple of them: if that fits a cache, they do not reach memory.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes,
-                                                             std::size_t host_bytes);
+                                                             std::size_t host_bytes,
+                                                             int gpu = 0);
+/// Copies of `bytes` from one GPU to another, by the first.
+[[nodiscard]] std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t bytes,
+                                                                  int from,
+                                                                  int to);
+/// On the first GPU.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
+/// The runtime's sum over ranks: two bf16 parts of `elements` each to one in fp32, and the squares of
+/// these for the norm.
+[[nodiscard]] std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t elements);
 
 /// Seconds of each unit of `work`. A thread for each of `others` runs its units from before the first
 /// to after the last sample. All are warmed up first.

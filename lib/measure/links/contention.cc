@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,10 +19,14 @@
 namespace elixir::measure {
 namespace {
 
-using Works = std::vector<std::unique_ptr<ContendingWork>>;
+/// One work, on each GPU that does it at once. The first is measured.
+using Group = std::vector<std::unique_ptr<ContendingWork>>;
+using Groups = std::vector<Group>;
 
 // Of its arrays. All of them together are larger than any cache.
 constexpr std::int64_t kAdamBytesPerParameter = 16;
+// As many as a large chunk has.
+constexpr std::size_t kSummedElements = 64_MiB;
 
 std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
   return static_cast<std::size_t>(
@@ -32,68 +37,132 @@ std::size_t copied_bytes(const Bench& bench) {
   return at_most_a_share(bench, bench.by_effort<std::int64_t>(128_MiB, 64_MiB));
 }
 
-Works works_for(const Bench& bench) {
-  Works works;
-  const auto at_most = [&](std::int64_t wanted) { return at_most_a_share(bench, wanted); };
-  const int threads = bench.pool->threads();
-  const std::size_t parameters =
-      at_most(std::max(bench.by_effort<std::int64_t>(2_GiB, 1_GiB), 8 * last_level_cache_bytes())) /
-      kAdamBytesPerParameter;
-  if (!bench.on_cuda()) {
-    // The works share out the cores, so they contend only for memory.
-    const int half = std::max(1, threads / 2);
-    works.push_back(make_adam_cpu_work(parameters, half));
-    works.push_back(make_host_copy_work(at_most(bench.by_effort<std::int64_t>(256_MiB, 128_MiB)),
-                                        std::max(1, threads - half)));
-    return works;
-  }
-  const std::size_t bytes = copied_bytes(bench);
-  const std::size_t host_bytes = at_most(2 * last_level_cache_bytes());
-  for (const auto direction :
-       {hardware::Direction::kHostToDevice, hardware::Direction::kDeviceToHost}) {
-    works.push_back(make_link_work(direction, bytes, host_bytes));
-  }
-  works.push_back(make_adam_cpu_work(parameters, threads));
-  works.push_back(make_matmul_work(bench.by_effort(8192, 4096)));
-  if (!collectives_unavailable(bench.gpus)) {
-    works.push_back(
-        make_collective_work(bench.gpus, bench.by_effort<std::size_t>(128_MiB, 32_MiB)));
-  }
-  return works;
+std::size_t adam_parameters(const Bench& bench) {
+  const std::int64_t bytes =
+      std::max(bench.by_effort<std::int64_t>(2_GiB, 1_GiB), 8 * last_level_cache_bytes());
+  return at_most_a_share(bench, bytes) / kAdamBytesPerParameter;
 }
 
-hardware::Contention slowdown_of(ContendingWork& work,
-                                 const std::vector<ContendingWork*>& others,
-                                 double alone_s,
-                                 const Sampling& sampling) {
-  std::vector<double> ratios = unit_seconds(work, others, sampling);
-  for (double& ratio : ratios) ratio /= alone_s;
-  std::vector<std::string> names;
-  names.reserve(others.size());
-  for (const ContendingWork* other : others) names.push_back(other->name());
-  const std::string beside = fmt::format("{}", fmt::join(names, "+"));
-  return {work.name(),
-          beside,
-          summarise(ratios,
-                    fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock",
-                                work.name(),
-                                beside,
-                                alone_s * 1e3))};
+Group alone(std::unique_ptr<ContendingWork> work) {
+  Group group;
+  group.push_back(std::move(work));
+  return group;
+}
+
+Group peer_copies(const Bench& bench) {
+  Group copies;
+  for (int gpu = 0; gpu < bench.gpus; ++gpu) {
+    copies.push_back(make_peer_copy_work(copied_bytes(bench), gpu, (gpu + 1) % bench.gpus));
+  }
+  return copies;
+}
+
+/// What a step of as many ranks does on the host's memory.
+Groups users_of_host_memory(const Bench& bench, int gpus) {
+  Groups groups;
+  const std::size_t host_bytes = at_most_a_share(bench, 2 * last_level_cache_bytes());
+  for (const auto direction :
+       {hardware::Direction::kHostToDevice, hardware::Direction::kDeviceToHost}) {
+    Group copies;
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      copies.push_back(make_link_work(direction, copied_bytes(bench), host_bytes, gpu));
+    }
+    groups.push_back(std::move(copies));
+  }
+  // All ranks together have the cores.
+  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads())));
+  return groups;
+}
+
+Groups works_on_the_cpu(const Bench& bench) {
+  // They share out the cores, so they contend only for memory.
+  const int threads = bench.pool->threads(), half = std::max(1, threads / 2);
+  const std::size_t bytes = at_most_a_share(bench, bench.by_effort<std::int64_t>(256_MiB, 128_MiB));
+  Groups groups;
+  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), half)));
+  groups.push_back(alone(make_host_copy_work(bytes, std::max(1, threads - half))));
+  return groups;
+}
+
+Groups works_on_the_gpu(const Bench& bench) {
+  Groups groups = users_of_host_memory(bench, 1);
+  groups.push_back(alone(make_matmul_work(bench.by_effort(8192, 4096))));
+  groups.push_back(alone(make_rank_sum_work(kSummedElements)));
+  if (bench.gpus > 1) groups.push_back(peer_copies(bench));
+  if (!collectives_unavailable(bench.gpus)) {
+    const auto bytes = bench.by_effort<std::size_t>(128_MiB, 32_MiB);
+    groups.push_back(alone(make_collective_work(bench.gpus, bytes)));
+  }
+  return groups;
+}
+
+std::string name_of(const Group& group) {
+  return group.front()->name();
 }
 
 /// Whether a training step does this work on the host's memory.
-bool uses_host_memory(const ContendingWork& work) {
-  return work.name() == "host_to_device" || work.name() == "device_to_host" ||
-         work.name() == "adam_cpu";
+bool uses_host_memory(const Group& group) {
+  const std::string name = name_of(group);
+  return name == "host_to_device" || name == "device_to_host" || name == "adam_cpu";
 }
 
-/// The others of those three works, in the order of `works`.
-std::vector<ContendingWork*> other_users(const Works& works, const ContendingWork& work) {
-  std::vector<ContendingWork*> others;
-  for (const auto& other : works) {
-    if (other.get() != &work && uses_host_memory(*other)) others.push_back(other.get());
+/// Whether a training step does both at once. What ranks exchange shares a GPU with products.
+bool meet(const Group& group, const Group& other) {
+  const auto exchanges = [](const Group& it) {
+    const std::string name = name_of(it);
+    return name == "rank_sum" || name == "peer_copy";
+  };
+  if (!exchanges(group) && !exchanges(other)) return true;
+  return name_of(group) == "matmul" || name_of(other) == "matmul";
+}
+
+std::vector<double> seconds_beside(const Group& group,
+                                   const std::vector<const Group*>& others,
+                                   const Sampling& sampling) {
+  std::vector<ContendingWork*> beside;
+  for (std::size_t i = 1; i < group.size(); ++i) beside.push_back(group[i].get());
+  for (const Group* other : others) {
+    for (const auto& work : *other) beside.push_back(work.get());
   }
-  return others;
+  return unit_seconds(*group.front(), beside, sampling);
+}
+
+hardware::Contention slowdown_of(const Group& group,
+                                 const std::vector<const Group*>& others,
+                                 double alone_s,
+                                 int gpus,
+                                 const Sampling& sampling) {
+  std::vector<double> ratios = seconds_beside(group, others, sampling);
+  for (double& ratio : ratios) ratio /= alone_s;
+  std::vector<std::string> names;
+  names.reserve(others.size());
+  for (const Group* other : others) names.push_back(name_of(*other));
+  const std::string beside = fmt::format("{}", fmt::join(names, "+"));
+  const std::string method = fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock{}",
+                                         name_of(group),
+                                         beside,
+                                         alone_s * 1e3,
+                                         gpus > 1 ? fmt::format(", on {} GPUs", gpus) : "");
+  return {name_of(group), beside, gpus, summarise(ratios, method)};
+}
+
+void measure_among(const Groups& groups,
+                   int gpus,
+                   const Sampling& sampling,
+                   std::vector<hardware::Contention>& found) {
+  for (const Group& group : groups) {
+    const double alone_s = quantile(seconds_beside(group, {}, sampling), 0.5);
+    std::vector<const Group*> users;
+    for (const Group& other : groups) {
+      if (&other == &group || !meet(group, other)) continue;
+      found.push_back(slowdown_of(group, {&other}, alone_s, gpus, sampling));
+      if (uses_host_memory(other)) users.push_back(&other);
+    }
+    // A step does all three at once.
+    if (uses_host_memory(group) && users.size() > 1) {
+      found.push_back(slowdown_of(group, users, alone_s, gpus, sampling));
+    }
+  }
 }
 
 const Registration kContention({
@@ -103,8 +172,8 @@ const Registration kContention({
     "cores",
     "units of one work timed by the wall clock while a second thread keeps the other going; on the "
     "CPU device AdamW and a memory copy, each by half the threads",
-    10.0,
-    2.0,
+    14.0,
+    3.0,
     [](const Bench& bench) -> std::optional<std::string> {
       if (!bench.on_cuda() && bench.pool != nullptr && bench.pool->threads() < 2) {
         return "one thread does nothing beside itself";
@@ -112,19 +181,12 @@ const Registration kContention({
       return std::nullopt;
     },
     [](const Bench& bench, hardware::HardwareProfile& profile) {
-      const Sampling sampling = bench.by_effort(Sampling{2, 7, 40, 0.3}, Sampling{1, 3, 10, 0.03});
-      const Works works = works_for(bench);
+      const Sampling sampling = bench.by_effort(Sampling{2, 7, 40, 0.3}, Sampling{1, 5, 10, 0.05});
       std::vector<hardware::Contention> found;
-      for (const auto& work : works) {
-        const double alone = quantile(unit_seconds(*work, {}, sampling), 0.5);
-        for (const auto& other : works) {
-          if (other != work) found.push_back(slowdown_of(*work, {other.get()}, alone, sampling));
-        }
-        // A step does all three at once.
-        const std::vector<ContendingWork*> others = other_users(works, *work);
-        if (uses_host_memory(*work) && others.size() > 1) {
-          found.push_back(slowdown_of(*work, others, alone, sampling));
-        }
+      measure_among(
+          bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, sampling, found);
+      if (bench.on_cuda() && bench.gpus > 1) {
+        measure_among(users_of_host_memory(bench, bench.gpus), bench.gpus, sampling, found);
       }
       profile.contention = std::move(found);
     },

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -8,7 +12,10 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "kernels/cuda_kernels.h"
+#include "kernels/gradient.h"
 #include "measure/links/contending_work.h"
+#include "measure/links/gpu_links.h"
 #include "measure/machine/cuda_resources.h"
 #include "measure/machine/topology.h"
 #include "replay/cuda_status.h"
@@ -20,50 +27,69 @@ using replay::check_cuda;
 
 constexpr int kCopiesPerUnit = 4;
 constexpr int kProductsPerUnit = 4;
+constexpr int kPeerCopiesPerUnit = 8;
 
 /// Pinned memory on the NUMA node of the GPU.
-CudaMemory near_pinned_memory(std::size_t bytes) {
+CudaMemory near_pinned_memory(int gpu, std::size_t bytes) {
+  const DeviceScope here(gpu);
   const NodeScope node(numa_node_of_device());
   return pinned_memory(bytes, 0x5A);
 }
 
-/// Queues a unit, then waits for the previous one. The wait does not use a core, because the other
-/// work may need it.
+/// Keeps kUnitsAhead units queued. The wait does not use a core, because the other work may need it.
 class GpuWork : public ContendingWork {
  public:
+  explicit GpuWork(int gpu = 0) : gpu_(gpu) {
+    const DeviceScope here(gpu);
+    lane_ = std::make_unique<Lane>();
+  }
   void run_unit() override {
-    const DeviceScope first(0);
-    queue(stream_.get());
-    CudaEvent& mine = done_[turn_];
-    mine.record(stream_.get());
-    turn_ = 1 - turn_;
-    if (queued_) done_[turn_].wait();
-    queued_ = true;
+    const DeviceScope here(gpu_);
+    queue(lane_->stream.get());
+    lane_->done[next_].record(lane_->stream.get());
+    next_ = (next_ + 1) % kEvents;
+    if (++queued_ > kUnitsAhead) {
+      lane_->done[next_].wait();
+      --queued_;
+    }
   }
   void finish() override {
-    check_cuda(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
-    queued_ = false;
+    check_cuda(cudaStreamSynchronize(lane_->stream.get()), "cudaStreamSynchronize");
+    queued_ = 0;
   }
 
  protected:
+  /// Its GPU is current.
   virtual void queue(cudaStream_t stream) = 0;
 
  private:
-  CudaStreamOwner stream_;
-  CudaEvent done_[2] = {CudaEvent(cudaEventBlockingSync | cudaEventDisableTiming),
-                        CudaEvent(cudaEventBlockingSync | cudaEventDisableTiming)};
-  int turn_ = 0;
-  bool queued_ = false;
+  // More than one, because the thread that is to queue the next may have to wait for a core.
+  static constexpr int kUnitsAhead = 2, kEvents = kUnitsAhead + 1;
+  struct Lane {
+    static constexpr unsigned kFlags = cudaEventBlockingSync | cudaEventDisableTiming;
+    CudaStreamOwner stream;
+    CudaEvent done[kEvents] = {CudaEvent(kFlags), CudaEvent(kFlags), CudaEvent(kFlags)};
+  };
+  int gpu_;
+  std::unique_ptr<Lane> lane_;
+  int next_ = 0;    // once all events are recorded: the oldest
+  int queued_ = 0;  // units
 };
+
+CudaMemory memory_of(int gpu, std::size_t bytes, int byte) {
+  const DeviceScope there(gpu);
+  return device_memory(bytes, byte);
+}
 
 class LinkWork : public GpuWork {
  public:
-  LinkWork(hardware::Direction direction, std::size_t bytes, std::size_t host_bytes)
-      : direction_(direction),
+  LinkWork(hardware::Direction direction, std::size_t bytes, std::size_t host_bytes, int gpu)
+      : GpuWork(gpu),
+        direction_(direction),
         bytes_(bytes),
         places_(std::max<std::size_t>(1, host_bytes / bytes)),
-        host_(near_pinned_memory(bytes * places_)),
-        gpu_(device_memory(bytes, 0x5A)) {}
+        host_(near_pinned_memory(gpu, bytes * places_)),
+        memory_(memory_of(gpu, bytes, kPattern)) {}
   [[nodiscard]] std::string name() const override { return std::string(name_of(direction_)); }
 
  protected:
@@ -72,9 +98,9 @@ class LinkWork : public GpuWork {
     for (int i = 0; i < kCopiesPerUnit; ++i) {
       char* const host = static_cast<char*>(host_.get()) + place_ * bytes_;
       place_ = (place_ + 1) % places_;
+      void* const gpu = memory_.get();
       check_cuda(
-          cudaMemcpyAsync(
-              up ? gpu_.get() : host, up ? host : gpu_.get(), bytes_, cudaMemcpyDefault, stream),
+          cudaMemcpyAsync(up ? gpu : host, up ? host : gpu, bytes_, cudaMemcpyDefault, stream),
           "cudaMemcpyAsync");
     }
   }
@@ -82,7 +108,62 @@ class LinkWork : public GpuWork {
  private:
   hardware::Direction direction_;
   std::size_t bytes_, places_, place_ = 0;
-  CudaMemory host_, gpu_;
+  CudaMemory host_, memory_;
+};
+
+class PeerCopyWork : public GpuWork {
+ public:
+  PeerCopyWork(std::size_t bytes, int from, int to)
+      : GpuWork(from),
+        bytes_(bytes),
+        from_(from),
+        to_(to),
+        source_(memory_of(from, bytes, kPattern)),
+        target_(memory_of(to, bytes, kOther)) {
+    enable_gpu_peer_access(from, to);
+  }
+  [[nodiscard]] std::string name() const override { return "peer_copy"; }
+
+ protected:
+  void queue(cudaStream_t stream) override {
+    for (int i = 0; i < kPeerCopiesPerUnit; ++i) {
+      check_cuda(cudaMemcpyPeerAsync(target_.get(), to_, source_.get(), from_, bytes_, stream),
+                 "cudaMemcpyPeerAsync");
+    }
+  }
+
+ private:
+  std::size_t bytes_;
+  int from_, to_;
+  CudaMemory source_, target_;
+};
+
+class RankSumWork : public GpuWork {
+ public:
+  explicit RankSumWork(std::size_t elements)
+      : n_(elements),
+        parts_(memory_of(0, kParts * n_ * kPartBytes, 0)),
+        sum_(memory_of(0, n_ * sizeof(float), 0)),
+        squares_(memory_of(0, kernels::norm_blocks(n_) * sizeof(float), 0)) {}
+  [[nodiscard]] std::string name() const override { return "rank_sum"; }
+
+ protected:
+  void queue(cudaStream_t stream) override {
+    auto* const sum = static_cast<float*>(sum_.get());
+    auto* const squares = static_cast<float*>(squares_.get());
+    constexpr auto kFirst = kernels::Accumulate::kFirst;
+    constexpr auto kNarrow = kernels::Element::kBFloat16, kWide = kernels::Element::kFloat32;
+    for (int i = 0; i < kSumsPerUnit; ++i) {
+      kernels::sum_parts_cuda(sum, kWide, parts_.get(), kNarrow, kParts, n_, kFirst, stream);
+      kernels::sum_squares_cuda(sum, kWide, n_, 1, squares, stream);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kParts = 2, kPartBytes = 2;
+  static constexpr int kSumsPerUnit = 2;
+  std::size_t n_;
+  CudaMemory parts_, sum_, squares_;
 };
 
 class MatmulWork : public GpuWork {
@@ -113,8 +194,17 @@ class MatmulWork : public GpuWork {
 
 std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                std::size_t bytes,
-                                               std::size_t host_bytes) {
-  return std::make_unique<LinkWork>(direction, bytes, host_bytes);
+                                               std::size_t host_bytes,
+                                               int gpu) {
+  return std::make_unique<LinkWork>(direction, bytes, host_bytes, gpu);
+}
+
+std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t bytes, int from, int to) {
+  return std::make_unique<PeerCopyWork>(bytes, from, to);
+}
+
+std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t elements) {
+  return std::make_unique<RankSumWork>(elements);
 }
 
 std::unique_ptr<ContendingWork> make_matmul_work(int side) {

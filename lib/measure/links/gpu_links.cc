@@ -139,17 +139,18 @@ bool gpu_peer_access(int from, int to) {
   return possible != 0;
 }
 
+void enable_gpu_peer_access(int at, int other) {
+  if (!gpu_peer_access(at, other)) return;
+  const DeviceScope here(at);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+  (void)cudaGetLastError();
+  if (error != cudaErrorPeerAccessAlreadyEnabled) check_cuda(error, "cudaDeviceEnablePeerAccess");
+}
+
 std::vector<double> gpu_peer_copy_seconds(
     int from, int to, std::size_t bytes, int copies, const Sampling& sampling) {
-  const auto enable = [](int at, int other) {
-    if (!gpu_peer_access(at, other)) return;
-    const DeviceScope here(at);
-    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-    (void)cudaGetLastError();
-    if (error != cudaErrorPeerAccessAlreadyEnabled) check_cuda(error, "cudaDeviceEnablePeerAccess");
-  };
-  enable(from, to);
-  enable(to, from);
+  enable_gpu_peer_access(from, to);
+  enable_gpu_peer_access(to, from);
   CudaMemory target = no_memory();
   {
     const DeviceScope there(to);

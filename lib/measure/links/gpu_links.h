@@ -35,6 +35,8 @@ enum class Traffic { kUp, kDown, kBoth };
 
 /// Whether `from` can access the memory of `to` without passing through the host.
 [[nodiscard]] bool gpu_peer_access(int from, int to);
+/// Lets `at` access the memory of `other`, if it can.
+void enable_gpu_peer_access(int at, int other);
 /// Seconds of a copy of `bytes` between two GPUs, as the mean of `copies` queued together.
 [[nodiscard]] std::vector<double> gpu_peer_copy_seconds(
     int from, int to, std::size_t bytes, int copies, const Sampling& sampling);

@@ -63,10 +63,19 @@ std::vector<std::vector<double>> gpu_copy_seconds_by_size(Direction,
 bool gpu_peer_access(int, int) {
   unavailable();
 }
+void enable_gpu_peer_access(int, int) {
+  unavailable();
+}
 std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
   unavailable();
 }
-std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, std::size_t) {
+std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, std::size_t, int) {
+  unavailable();
+}
+std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t, int, int) {
+  unavailable();
+}
+std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t) {
   unavailable();
 }
 std::unique_ptr<ContendingWork> make_matmul_work(int) {

@@ -71,6 +71,11 @@ class CudaOperations final : public StreamOperations {
                    const kernels::BlockSums& sums) override {
     kernels::sum_squares_cuda(gradient, type, n, sums.divisor, sums.sums, stream_);
   }
+  void sum_squares_of_parts(const void* gradients,
+                            kernels::Element type,
+                            const std::vector<kernels::SummedPart>& parts) override {
+    kernels::sum_squares_of_parts_cuda(gradients, type, parts, stream_);
+  }
   void copy_and_sum_squares(void* to,
                             const void* from,
                             kernels::Element type,

@@ -44,6 +44,16 @@ class HostOperations final : public StreamOperations {
                    const kernels::BlockSums& sums) override {
     kernels::sum_squares_cpu(gradient, type, n, sums.divisor, sums.sums, isa_, pool_for(4 * n));
   }
+  void sum_squares_of_parts(const void* gradients,
+                            kernels::Element type,
+                            const std::vector<kernels::SummedPart>& parts) override {
+    for (const kernels::SummedPart& part : parts) {
+      sum_squares(kernels::element_at(gradients, type, part.first_element),
+                  type,
+                  part.elements,
+                  part.squares);
+    }
+  }
   void copy_and_sum_squares(void* to,
                             const void* from,
                             kernels::Element type,

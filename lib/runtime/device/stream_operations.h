@@ -43,6 +43,9 @@ class StreamOperations {
                            kernels::Element type,
                            std::size_t n,
                            const kernels::BlockSums& sums) = 0;
+  virtual void sum_squares_of_parts(const void* gradients,
+                                    kernels::Element type,
+                                    const std::vector<kernels::SummedPart>& parts) = 0;
   virtual void copy_and_sum_squares(void* to,
                                     const void* from,
                                     kernels::Element type,
