@@ -222,8 +222,9 @@ def export_own(exporter, name, batch, dtype, path):
             for key, (kind, sizes, below) in inputs.items()]
 
 
-def export_published(exporter, name, batch, dtype, path):
-    arguments, _ = FROM_EXPORTER[name]
+def export_published(exporter, arguments, batch, dtype, path):
+    """`arguments`: those of export_hf.py, the model first."""
+    name = arguments[0]
     sys.argv = ["export_hf.py", arguments[0], str(path), *arguments[1:], "--meta", "--force", "--batch", str(batch),
                 "--dtype", "bfloat16" if dtype == torch.bfloat16 else "float32"]
     if exporter.main() != 0:
@@ -257,7 +258,7 @@ def main():
             for label, dtype in DTYPES.items():
                 file = f"{name}-b{batch}-{label}.pt"
                 path = arguments.out_dir / file
-                inputs = (export_published(exporter, name, batch, dtype, path) if name in FROM_EXPORTER
+                inputs = (export_published(exporter, FROM_EXPORTER[name][0], batch, dtype, path) if name in FROM_EXPORTER
                           else export_own(exporter, name, batch, dtype, path))
                 models.append({"model": name, "batch": batch, "dtype": label, "file": file, "inputs": inputs})
                 print(file, flush=True)

@@ -34,10 +34,18 @@ def short(path):
             if run["allocator"] or run["outcome"] != "ok":
                 continue
             ends = [step["end"] for step in run["steps"]]
-            runs.append({"file": run["file"], "device": run["device"], "libtorch": run["torch"],
+            runs.append({"file": run["file"], "device": run["device"], "libtorch": run["torch"], **of_update(run),
                          "peak_allocated_bytes": max(end["allocated_peak_bytes"] for end in ends),
                          "peak_reserved_bytes": max(end["reserved_peak_bytes"] for end in ends)})
-    return sorted(runs, key=lambda run: run["file"])
+    return sorted(runs, key=lambda run: (run["file"], run.get("update", "")))
+
+
+def of_update(run):
+    """What only a run that torch.optim updates has."""
+    if not run.get("update"):
+        return {}
+    return {"update": run["update"],
+            "update_peak_bytes": max(step["update"]["allocated_peak_bytes"] for step in run["steps"])}
 
 
 def difference(predicted, measured):

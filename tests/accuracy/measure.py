@@ -6,11 +6,14 @@
 Shares no code with Elixir. Each run is a process of its own: parameters, buffers and inputs on the GPU, then three
 times forward, backward and an optimizer's state (two fp32 moments a parameter from the first step on; an fp32 master
 before it where parameters are narrower), gradients set to none after each. The update itself is left out: Elixir's
-writes in place. Every event of the caching allocator is recorded.
+writes in place. With --update, that optimizer of torch.optim keeps its state and updates instead. Every event of the
+caching allocator is recorded.
 
-Usage: measure.py MODELS_DIR OUT.jsonl.xz [--allocator CONF]… [--jobs N] [--limits FILE] [--only GLOB] [--seconds N]
+Usage: measure.py MODELS_DIR OUT.jsonl.xz [--allocator CONF]… [--update NAME:FORM]… [--jobs N] [--limits FILE] [--only GLOB]
+                  [--seconds N]
   MODELS_DIR   what export_models.py wrote; one JSON line for each run goes to OUT, sorted by file and configuration
   --allocator  text of PYTORCH_ALLOC_CONF (repeatable; default: LibTorch's defaults)
+  --update     an optimizer and form of elixir-profile, as adamw:torch-foreach (repeatable)
   --limits     JSON record file -> bytes: most that the allocator may reserve, by model file
   --seconds    start no run after that many
 """
@@ -85,6 +88,33 @@ def compact(trace, base):
             for event in trace]
 
 
+FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True}, "torch-loop": {"foreach": False}}
+
+
+def optimizer_of(parameters, update):
+    name, form = update.split(":")
+    kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}), "sgd": (torch.optim.SGD, {}),
+             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9})}
+    kind, options = kinds[name]
+    return kind([p for p in parameters if p.requires_grad], lr=1e-3, **options, **FORMS[form])
+
+
+class ElixirsState:
+    """A master before the first step where parameters are narrow, two moments from it on; the update takes no memory."""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.masters = [torch.empty_like(p, dtype=torch.float32) for p in parameters if p.element_size() < 4]
+        self.moments = []
+
+    def step(self):
+        if self.moments:
+            return
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                self.moments += [torch.empty_like(parameter, dtype=torch.float32) for _ in range(2)]
+
+
 def fraction_for(limit, total):
     """LibTorch multiplies and cuts: the least fraction that leaves the limit whole."""
     fraction = limit / total
@@ -93,14 +123,14 @@ def fraction_for(limit, total):
     return fraction
 
 
-def run(model, directory, configuration, limit):
+def run(model, directory, configuration, limit, update):
     torch.cuda.memory._set_allocator_settings(configuration) if configuration else None
     torch.cuda.init()
     total = torch.cuda.mem_get_info()[1]
     if limit:
         torch.cuda.set_per_process_memory_fraction(fraction_for(limit, total))
     torch._C._jit_set_profiling_mode(False)
-    result = {"file": model["file"], "allocator": configuration, "limit_bytes": limit, "device_bytes": total,
+    result = {"file": model["file"], "allocator": configuration, "update": update, "limit_bytes": limit, "device_bytes": total,
               "device": torch.cuda.get_device_name(), "torch": torch.__version__, "steps": []}
     torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=5_000_000)
     progress = "load"
@@ -117,9 +147,7 @@ def run(model, directory, configuration, limit):
             dtype = getattr(torch, spec["dtype"])
             inputs.append(torch.randint(spec["below"], spec["sizes"]).cuda() if dtype == torch.int64
                           else torch.rand(spec["sizes"]).to(dtype).cuda())
-        narrow = [p for p in parameters if p.element_size() < 4]
-        masters = [torch.empty_like(p, dtype=torch.float32) for p in narrow]
-        moments = []
+        optimizer = optimizer_of(parameters, update) if update else ElixirsState(parameters)
         result["ready"] = marks()
         with torch.jit.optimized_execution(False):
             for step in range(STEPS):
@@ -130,13 +158,12 @@ def run(model, directory, configuration, limit):
                 after_forward = marks()
                 loss.backward()
                 after_backward = marks()
-                if not moments:
-                    for parameter in parameters:
-                        if parameter.grad is not None:
-                            moments.append(torch.empty_like(parameter, dtype=torch.float32))
-                            moments.append(torch.empty_like(parameter, dtype=torch.float32))
+                torch.cuda.reset_peak_memory_stats()
+                optimizer.step()
                 torch.cuda.synchronize()
-                result["steps"].append({"forward": after_forward, "backward": after_backward, "end": marks(),
+                update_marks = marks()
+                end = {key: max(update_marks[key], after_backward[key]) if "peak" in key else update_marks[key] for key in update_marks}
+                result["steps"].append({"forward": after_forward, "backward": after_backward, "update": update_marks, "end": end,
                                         "loss": str(loss.item())})
                 del output, loss
                 for parameter in parameters:
@@ -164,16 +191,16 @@ def run(model, directory, configuration, limit):
 
 
 def child(job, directory, path):
-    model, configuration, limit = job
+    model, configuration, limit, update = job
     if configuration:
         os.environ["PYTORCH_ALLOC_CONF"] = configuration
     code = 1
     try:
-        result = run(model, directory, configuration, limit)
+        result = run(model, directory, configuration, limit, update)
         path.write_text(json.dumps(result, separators=(",", ":")), encoding="utf-8")
         code = 0
     except BaseException as error:  # noqa: B036 the parent sees only the exit code
-        path.write_text(json.dumps({"file": model["file"], "allocator": configuration, "limit_bytes": limit,
+        path.write_text(json.dumps({"file": model["file"], "allocator": configuration, "update": update, "limit_bytes": limit,
                                     "outcome": f"{type(error).__name__}: {str(error)[:300]}"}), encoding="utf-8")
     finally:
         sys.stdout.flush()
@@ -185,6 +212,7 @@ def main():
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--allocator", action="append", default=[])
+    parser.add_argument("--update", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limits", type=pathlib.Path)
     parser.add_argument("--only", default="*")
@@ -192,7 +220,8 @@ def main():
     arguments = parser.parse_args()
     models = [m for m in json.loads((arguments.models / "models.json").read_text()) if fnmatch.fnmatch(m["file"], arguments.only)]
     limits = json.loads(arguments.limits.read_text()) if arguments.limits else {}
-    jobs = [(model, configuration, limits.get(model["file"])) for configuration in arguments.allocator or [""] for model in models]
+    jobs = [(model, configuration, limits.get(model["file"]), update) for configuration in arguments.allocator or [""]
+            for update in arguments.update or [""] for model in models]
     random.Random(1).shuffle(jobs)  # large models are neighbours in the list; together they would fill the GPU
     work = arguments.out.with_suffix(".parts")
     work.mkdir(parents=True, exist_ok=True)
@@ -214,13 +243,13 @@ def main():
         pid, status = os.wait()
         running.pop(pid, None)
     results = [json.loads(part.read_text()) for part in parts if part.exists()]
-    results.sort(key=lambda r: (r["file"], r["allocator"]))
+    results.sort(key=lambda r: (r["file"], r["allocator"], r["update"]))
     with lzma.open(arguments.out, "wt", preset=1) as out:
         for result in results:
             out.write(json.dumps(result, separators=(",", ":")) + "\n")
     for result in results:
         last = result["steps"][-1]["end"] if result.get("steps") else {}
-        print(f"{result['file']:28s} {result['allocator']:32s} allocated {last.get('allocated_peak_bytes', 0):>14,d} "
+        print(f"{result['file']:28s} {result['allocator'] + result['update']:32s} allocated {last.get('allocated_peak_bytes', 0):>14,d} "
               f"reserved {last.get('reserved_peak_bytes', 0):>14,d}  {result['outcome']}")
     return 0
 

@@ -64,13 +64,15 @@ program::Certainty certainty_of(const program::Program& program,
       }
     }
   }
+  bool guesses_update = false;
   if (use.is_torch()) {
-    ++certainty.modelled_calls;
-    modelled[kTorchUpdate] = {
-        .name = kTorchUpdate,
-        .calls = 1,
-        .known_bytes = most_temporary_bytes(optimizer_update(program, use)),
-    };
+    const operators::CallScript update = optimizer_update(program, use);
+    guesses_update = update.source == ScriptSource::kModelled;
+    ++(guesses_update ? certainty.modelled_calls : certainty.exact_calls);
+    if (guesses_update) {
+      modelled[kTorchUpdate] = {
+          .name = kTorchUpdate, .calls = 1, .known_bytes = most_temporary_bytes(update)};
+    }
   }
   for (auto& entry : modelled) certainty.modelled_operators.push_back(std::move(entry.second));
   std::stable_sort(certainty.modelled_operators.begin(),
@@ -78,11 +80,11 @@ program::Certainty certainty_of(const program::Program& program,
                    [](const auto& a, const auto& b) { return a.calls > b.calls; });
   for (const LiveScratch& live : timeline.scratch_at_peak) {
     if (live.kept) continue;
-    const bool is_update = live.made_at < 0;
-    if (is_update ||
-        scripts[static_cast<std::size_t>(live.made_at)].source == ScriptSource::kModelled) {
-      certainty.modelled_bytes_at_peak += live.bytes;
-    }
+    const bool is_guess =
+        live.made_at < 0
+            ? guesses_update
+            : scripts[static_cast<std::size_t>(live.made_at)].source == ScriptSource::kModelled;
+    if (is_guess) certainty.modelled_bytes_at_peak += live.bytes;
   }
   return certainty;
 }

@@ -13,7 +13,7 @@
 namespace elixir::memory {
 
 /// `scripts` are those of the program's calls, in order; `timeline` is that of a step with them. An
-/// update of torch.optim counts as one more call, which is modelled.
+/// update of torch.optim counts as one more call.
 [[nodiscard]] program::Certainty certainty_of(const program::Program& program,
                                               const std::vector<operators::CallScript>& scripts,
                                               program::OptimizerUse use,

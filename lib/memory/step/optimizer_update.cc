@@ -26,10 +26,12 @@ class Requests {
   void release(int temporary) {
     script_.steps.push_back({.kind = ScriptStep::Kind::kRelease, .temporary = temporary});
   }
+  /// From here on nobody knows whether PyTorch does it in this order.
+  void guess() { script_.source = operators::ScriptSource::kModelled; }
   operators::CallScript take() { return std::move(script_); }
 
  private:
-  operators::CallScript script_{.steps = {}, .source = operators::ScriptSource::kModelled};
+  operators::CallScript script_{.steps = {}, .source = operators::ScriptSource::kExact};
   int count_ = 0;
 };
 
@@ -50,6 +52,7 @@ void foreach_square_roots(const Program& program, Requests& requests) {
     const DType dtype = parameter->tensor.dtype;
     if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) dtypes.push_back(dtype);
   }
+  if (dtypes.size() > 1) requests.guess();
   std::vector<int> held;
   const auto release_all = [&] {
     for (auto root = held.rbegin(); root != held.rend(); ++root) requests.release(*root);

@@ -6,14 +6,15 @@
 //
 // Source: torch/optim/adam.py and sgd.py of PyTorch 2.11, for their default arguments (no amsgrad, not
 // capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these requests with those of
-// torch.optim on the CPU. None has been recorded on a GPU.
+// torch.optim on the CPU. Recorded on an H100: AdamW and SGD with momentum, every form (docs/accuracy.md).
 
 #include "operators/scratch/call_script.h"
 #include "program/program.h"
 
 namespace elixir::memory {
 
-/// Of one step. It has temporaries alone, and releases all of them.
+/// Of one step. It has temporaries alone, and releases all of them. Modelled where parameters of several dtypes are
+/// updated dtype by dtype: PyTorch takes these in the order of a hash table.
 [[nodiscard]] operators::CallScript optimizer_update(const program::Program& program,
                                                      program::OptimizerUse use);
 
