@@ -380,6 +380,12 @@ int main(int argc, char** argv) {
                &options.network_bytes_per_s,
                "bytes a second from each GPU to other machines, one way")
         .default_text("50 GB, of a link of 400 Gb/s");
+    flags.choice("--reduce",
+                 elixir::plan::kReduces,
+                 &request.reduce,
+                 "who adds up the GPUs' gradients; ordered: Elixir, in fp32 and in rank order, so "
+                 "that every placement gives the same bits; nccl: its reduce-scatter, which sends "
+                 "less over a network");
     flags.choice("--reduce-dtype",
                  elixir::plan::kReduceDTypes,
                  &request.reduce_dtype,

@@ -123,4 +123,14 @@ double CollectiveCost::all_to_all_ns(std::int64_t bytes) const {
   return std::max(ns, outside / ranks_.network_bytes_per_s * kNetworkNsPerSecond);
 }
 
+double CollectiveCost::reduce_scatter_ns(std::int64_t bytes) const {
+  if (bytes == 0 || ranks_.world < 2) return 0;
+  const int shards = ranks_.world / ranks_.replicas;
+  const double all = static_cast<double>(bytes);
+  const Group same_replica{shards, std::min(shards, ranks_.per_node)};
+  const Group same_shard{ranks_.replicas, std::max(1, ranks_.per_node / shards)};
+  return (shards > 1 ? gathered_ns(all, same_replica) : 0) +
+         (ranks_.replicas > 1 ? 2 * gathered_ns(all / shards, same_shard) : 0);
+}
+
 }  // namespace elixir::hardware

@@ -45,6 +45,9 @@ class CollectiveCost {
   /// Every rank has `bytes`, and sends each other rank one part of the world's. Taken from the
   /// all-gather: in a machine a GPU sends and receives as much.
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
+  /// Every rank has `bytes`, and ends with its shard of their sum, through NCCL. Taken from its
+  /// all-gather: a ring moves as much; and the sum over replicas as two of a shard.
+  [[nodiscard]] double reduce_scatter_ns(std::int64_t bytes) const;
   /// Every rank ends with `bytes` that one had. An upper bound: NCCL's all-gather of as many.
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
 

@@ -217,7 +217,9 @@ GpuContention gpu_contention_of(const HardwareProfile& profile, bool copies) {
     return GpuContention::Pair{.compute = slowdown(profile, "matmul", other),
                                .other = slowdown(profile, other, "matmul")};
   };
-  return {.collective = pair(copies ? "peer_copy" : "all_gather"), .sums = pair("rank_sum")};
+  return {.collective = pair(copies ? "peer_copy" : "all_gather"),
+          .nccl = pair("all_gather"),
+          .sums = pair("rank_sum")};
 }
 
 /// Of a machine's cores and memory, for one of the ranks in it.
@@ -372,6 +374,11 @@ double CostModel::all_to_all_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
   need_collectives();
   return collectives_.all_to_all_ns(bytes);
+}
+double CostModel::reduce_scatter_ns(std::int64_t bytes) const {
+  if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);
+  need_collectives();
+  return collectives_.reduce_scatter_ns(bytes);
 }
 double CostModel::share_parts_ns(std::int64_t bytes) const {
   if (device_kind_ == program::DeviceKind::kCpu) return host_copy_ns(bytes);

@@ -59,8 +59,9 @@ struct GpuContention {
   struct Pair {
     double compute = 1, other = 1;
   };
-  Pair collective;  ///< NCCL's, or copies between GPUs
-  Pair sums;        ///< kernels that add up what ranks have sent
+  Pair collective;  ///< gathers and what is sent: NCCL's, or copies between GPUs
+  Pair nccl;
+  Pair sums;  ///< kernels that add up what ranks have sent
 };
 
 /// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the
@@ -94,6 +95,7 @@ class CostModel {
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
   [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
+  [[nodiscard]] double reduce_scatter_ns(std::int64_t bytes) const;
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
   [[nodiscard]] const CollectiveCost& collectives() const { return collectives_; }
   [[nodiscard]] const GpuContention& gpu_contention() const { return gpu_contention_; }

@@ -304,12 +304,13 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
           .help("a replica is in one machine, or fills several");
     }
   }
-  const auto reduce =
-      root.has("reduce_dtype") ? root.nullable("reduce_dtype") : std::optional<JsonCursor>();
-  if (reduce) plan.reduce_dtype = reduce->choice(kReduceDTypes);
-  const auto per =
-      root.has("reduce_per") ? root.nullable("reduce_per") : std::optional<JsonCursor>();
-  if (per) plan.reduce_per = per->choice(kReducePers);
+  const auto choose = [&](const char* key, const auto& names, auto* choice) {
+    const auto chosen = root.has(key) ? root.nullable(key) : std::optional<JsonCursor>();
+    if (chosen) *choice = chosen->choice(names);
+  };
+  choose("reduce", kReduces, &plan.reduce);
+  choose("reduce_dtype", kReduceDTypes, &plan.reduce_dtype);
+  choose("reduce_per", kReducePers, &plan.reduce_per);
 }
 
 }  // namespace
@@ -354,6 +355,8 @@ Json to_json(const Plan& plan) {
   document["world"] = plan.world;
   document["ranks_per_node"] = plan.ranks_per_node;
   document["replicas"] = plan.replicas;
+  document["reduce"] =
+      text_or_null(plan.world > 1 ? std::string(kReduces.name_of(plan.reduce)) : std::string());
   document["reduce_dtype"] = text_or_null(
       plan.world > 1 ? std::string(kReduceDTypes.name_of(plan.reduce_dtype)) : std::string());
   document["reduce_per"] = text_or_null(
@@ -395,6 +398,7 @@ Plan parse_plan(const JsonDocument& document) {
                   "world",
                   "ranks_per_node",
                   "replicas",
+                  "reduce",
                   "reduce_dtype",
                   "reduce_per",
                   "budgets",

@@ -188,6 +188,14 @@ std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk) {
          program::element_bytes(exchanged_dtype(plan, chunk.dtype));
 }
 
+bool reduces_by_nccl(const Plan& plan) {
+  return plan.world > 1 && plan.reduce == Reduce::kNccl;
+}
+
+std::int64_t received_bytes(const Plan& plan, const Chunk& chunk) {
+  return exchanged_bytes(plan, chunk) / (reduces_by_nccl(plan) ? grid_of(plan).shards() : 1);
+}
+
 bool replicas_fit(int world, int ranks_per_node, int replicas) {
   if (replicas < 1 || world % replicas != 0) return false;
   const int ranks_per_replica = world / replicas;

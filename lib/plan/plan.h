@@ -127,6 +127,13 @@ enum class ReducePer : std::uint8_t { kMicroBatch, kStep };
 inline constexpr NameTable<ReducePer, 2> kReducePers{
     {{ReducePer::kMicroBatch, "micro-batch"}, {ReducePer::kStep, "step"}}};
 
+/// Who adds up the ranks' gradients: Elixir, in fp32 and in rank order, which does not depend on the
+/// layout of chunks; or NCCL's reduce-scatter, in the dtype that is exchanged and in an order that NCCL
+/// chooses. The latter sends less over a network.
+enum class Reduce : std::uint8_t { kOrdered, kNccl };
+inline constexpr NameTable<Reduce, 2> kReduces{
+    {{Reduce::kOrdered, "ordered"}, {Reduce::kNccl, "nccl"}}};
+
 struct ProgramOfPlan {
   std::string role;         ///< "train" (later "evaluate")
   std::string fingerprint;  ///< before any edit
@@ -187,6 +194,7 @@ struct Plan {
   int world = 1;           ///< ranks that train together, each with a GPU
   int ranks_per_node = 1;  ///< ranks that share a machine's memory and links; divides `world`
   int replicas = 1;        ///< of parameters and their state among all ranks; divides `world`
+  Reduce reduce = Reduce::kOrdered;
   ReduceDType reduce_dtype = ReduceDType::kFloat32;
   ReducePer reduce_per = ReducePer::kMicroBatch;
   Budgets budgets;
@@ -226,6 +234,11 @@ struct Plan {
 [[nodiscard]] program::DType exchanged_dtype(const Plan& plan, program::DType dtype);
 /// With several ranks: a rank's gradients of a whole chunk, as they are exchanged.
 [[nodiscard]] std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk);
+/// With several ranks: whether NCCL adds up.
+[[nodiscard]] bool reduces_by_nccl(const Plan& plan);
+/// With several ranks: what comes in at each while they add up the chunk's gradients: a part from every
+/// rank, or a shard that is added up.
+[[nodiscard]] std::int64_t received_bytes(const Plan& plan, const Chunk& chunk);
 /// Which of the plan's ranks hold what.
 [[nodiscard]] inline RankGrid grid_of(const Plan& plan) {
   return {.world = plan.world, .replicas = plan.replicas};

@@ -75,7 +75,9 @@ void Executor::issue_gather(const Task& task) {
 void Executor::issue_reduce(const Task& task) {
   const plan::Chunk& chunk = parts_.plan.chunks[task.chunk];
   const int rank = parts_.ranks.rank();
-  const std::int64_t elements = plan::shard_elements(parts_.plan, chunk) / grid_.replicas;
+  const bool by_nccl = plan::reduces_by_nccl(parts_.plan);
+  const std::int64_t shard_elements = plan::shard_elements(parts_.plan, chunk);
+  const std::int64_t elements = by_nccl ? shard_elements : shard_elements / grid_.replicas;
   const program::DType exchanged = plan::exchanged_dtype(parts_.plan, chunk.dtype);
   const std::int64_t bytes = elements * program::element_bytes(exchanged);
   const std::int64_t sum_bytes = elements * program::element_bytes(chunk.gradient_dtype);
@@ -83,11 +85,12 @@ void Executor::issue_reduce(const Task& task) {
   void* shard = parts_.buffers.at(task.destination);
   void* exchange = parts_.buffers.find(BufferRole::kExchange, -1);
   const bool adds = schedule::adds_to_sum(task, parts_.plan);
-  const SumParts sum{.to = advance(shard, grid_.replica_of(rank) * sum_bytes),
+  // Of what NCCL has added up, one part is left.
+  const SumParts sum{.to = advance(shard, by_nccl ? 0 : grid_.replica_of(rank) * sum_bytes),
                      .to_type = element_of(chunk.gradient_dtype),
                      .from = exchange,
                      .type = element_of(exchanged),
-                     .parts = static_cast<std::size_t>(grid_.world),
+                     .parts = static_cast<std::size_t>(by_nccl ? 1 : grid_.world),
                      .n = static_cast<std::size_t>(elements),
                      .how = adds ? kernels::Accumulate::kAdd : kernels::Accumulate::kFirst};
   std::vector<kernels::SummedPart> squares;
@@ -97,6 +100,7 @@ void Executor::issue_reduce(const Task& task) {
       [grid = grid_,
        group = grid_.same_shard(rank),
        shares = schedule::shares_parts(task, parts_.plan),
+       by_nccl,
        exchange,
        block,
        bytes,
@@ -104,7 +108,11 @@ void Executor::issue_reduce(const Task& task) {
        shard,
        sum_bytes,
        squares = std::move(squares)](StreamOperations& operations) {
-        operations.all_to_all(grid, exchange, block, bytes);
+        if (by_nccl) {
+          operations.reduce_scatter(grid, exchange, block, sum.n, sum.type);
+        } else {
+          operations.all_to_all(grid, exchange, block, bytes);
+        }
         operations.sum_parts(sum);
         // Ranks that hold the same shard have each added up a part of it.
         if (shares) operations.all_gather(group, shard, sum.to, sum_bytes);

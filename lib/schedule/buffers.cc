@@ -83,7 +83,7 @@ class ChunkBufferMaker {
   }
 
   void add_reductions() {
-    if (largest_collected_ == 0) return;
+    if (largest_received_ == 0) return;
     std::vector<BufferId> shared;
     shared.reserve(static_cast<std::size_t>(gradient_blocks_));
     for (std::int32_t b = 0; b < gradient_blocks_; ++b) {
@@ -94,7 +94,7 @@ class ChunkBufferMaker {
       if (gradient_block_of_[c] < 0) continue;
       buffers_.of_chunk[c].gradient_block = shared[static_cast<std::size_t>(gradient_block_of_[c])];
     }
-    buffers_.exchange = add(Arena::kDevice, BufferRole::kExchange, -1, largest_collected_);
+    buffers_.exchange = add(Arena::kDevice, BufferRole::kExchange, -1, largest_received_);
     for (int i = 0; reduces_to_host_ && i < kReducedStagingBuffers; ++i) {
       buffers_.reduced_staging.push_back(
           add(Arena::kDevice, BufferRole::kReducedStaging, -1, largest_reduced_));
@@ -167,7 +167,7 @@ class ChunkBufferMaker {
     } else {
       largest_public_collected_ = std::max(largest_public_collected_, collected_bytes);
     }
-    largest_collected_ = std::max(largest_collected_, collected_bytes);
+    largest_received_ = std::max(largest_received_, plan::received_bytes(plan_, chunk));
     largest_reduced_ = std::max(largest_reduced_, reduced_bytes);
     reduces_to_host_ = reduces_to_host_ || chunk.gradient_home == Home::kHost;
   }
@@ -190,7 +190,7 @@ class ChunkBufferMaker {
   const std::vector<std::int32_t>& gradient_block_of_;  // by chunk
   const std::int32_t gradient_blocks_;
   StepBuffers buffers_;
-  std::int64_t largest_collected_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
+  std::int64_t largest_received_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
   bool reduces_to_host_ = false;
   std::int64_t landed_bytes_ = 0, largest_landing_ = 0;
   std::array<std::int64_t, 2> largest_gradients_{}, largest_parameters_{};  // by optimizer home

@@ -105,7 +105,7 @@ bool adds_to_sum(const Task& reduce, const plan::Plan& plan) {
 }
 
 bool shares_parts(const Task& reduce, const plan::Plan& plan) {
-  if (plan.replicas == 1) return false;
+  if (plan.replicas == 1 || plan::reduces_by_nccl(plan)) return false;
   return reduce.micro_batch + 1 == plan.accumulation_steps ||
          plan.chunks[reduce.chunk].gradient_home == plan::Home::kHost;
 }

@@ -148,6 +148,7 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);
     case TaskKind::kReduce: {  // sums_ns() has the rest
+      if (plan::reduces_by_nccl(plan)) return cost.reduce_scatter_ns(task.bytes);
       const plan::Chunk& chunk = plan.chunks[task.chunk];
       const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
       return cost.all_to_all_ns(task.bytes) +
@@ -166,18 +167,20 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   return 0;
 }
 
-/// The kernels of a reduction: one adds up, which reads a part from every rank and writes one, another
-/// reads the sums for the norm.
+/// The kernels of a reduction: one adds up, which reads a part from every rank and writes one, or puts
+/// NCCL's sum in its place; another reads the sums for the norm.
 double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const plan::Chunk& chunk = plan.chunks[task.chunk];
   const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
-  const std::int64_t sum_bytes = shard_bytes / plan.replicas;
+  const std::int64_t sum_bytes =
+      plan::reduces_by_nccl(plan) ? shard_bytes : shard_bytes / plan.replicas;
   const int passes = adds_to_sum(task, plan) ? 2 : 1;
   const std::int64_t squared = task.sums_squares ? shard_bytes : 0;
-  return cost.device_copy_ns((task.bytes + passes * sum_bytes + squared) / 2);
+  return cost.device_copy_ns((plan::received_bytes(plan, chunk) + passes * sum_bytes + squared) /
+                             2);
 }
 
-Timeline::Use use_of(const Task& task) {
+Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
   switch (task.stream) {
     case Stream::kDeviceUpdate:
       return task.kind == TaskKind::kUpdate ? Timeline::Use::kNothing : Timeline::Use::kToDevice;
@@ -189,8 +192,10 @@ Timeline::Use use_of(const Task& task) {
       return Timeline::Use::kHostMemory;
     case Stream::kCompute:
       return Timeline::Use::kCompute;
-    case Stream::kCollective:
-      return Timeline::Use::kCollective;
+    case Stream::kCollective: {
+      const bool nccl = task.kind == TaskKind::kReduce && plan::reduces_by_nccl(plan);
+      return nccl ? Timeline::Use::kNccl : Timeline::Use::kCollective;
+    }
   }
   return Timeline::Use::kNothing;
 }
@@ -226,9 +231,9 @@ class Simulator : public TaskSink {
   void run(const Task& task, std::span<const TaskId> after) {
     if (task.kind == TaskKind::kCompute) {
       const OperatorNs ns = compute(task);
-      timeline_.add(task.stream, use_of(task), ns.all, after, ns.products);
+      timeline_.add(task.stream, use_of(task, plan_), ns.all, after, ns.products);
     } else {
-      timeline_.add(task.stream, use_of(task), task_ns(task, plan_, cost_), after);
+      timeline_.add(task.stream, use_of(task, plan_), task_ns(task, plan_, cost_), after);
     }
     if (task.kind == TaskKind::kReduce) {
       timeline_.then(Timeline::Use::kSums, sums_ns(task, plan_, cost_));

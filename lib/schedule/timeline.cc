@@ -131,6 +131,14 @@ class SteadyRun {
     }
   }
 
+  static constexpr std::array kExchanges{
+      Timeline::Use::kCollective, Timeline::Use::kNccl, Timeline::Use::kSums};
+  [[nodiscard]] const hardware::GpuContention::Pair& exchange(Timeline::Use use) const {
+    const hardware::GpuContention& contention = timeline_.gpu_contention_;
+    if (use == Timeline::Use::kNccl) return contention.nccl;
+    return use == Timeline::Use::kSums ? contention.sums : contention.collective;
+  }
+
   /// How much longer a task takes beside the others that run now.
   [[nodiscard]] double slowdown(Timeline::Use use,
                                 const std::array<int, Timeline::kUses>& users) const {
@@ -154,13 +162,14 @@ class SteadyRun {
       case Timeline::Use::kHostMemory:
         return beside(contention.cpu, to_device, to_host);
       case Timeline::Use::kCompute:  // one task at a time is on the collective stream
-        if (count(Timeline::Use::kSums) > 0) return timeline_.gpu_contention_.sums.compute;
-        return count(Timeline::Use::kCollective) > 0 ? timeline_.gpu_contention_.collective.compute
-                                                     : 1;
+        for (const Timeline::Use other : kExchanges) {
+          if (count(other) > 0) return exchange(other).compute;
+        }
+        return 1;
       case Timeline::Use::kCollective:
-        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.collective.other : 1;
+      case Timeline::Use::kNccl:
       case Timeline::Use::kSums:
-        return count(Timeline::Use::kCompute) > 0 ? timeline_.gpu_contention_.sums.other : 1;
+        return count(Timeline::Use::kCompute) > 0 ? exchange(use).other : 1;
     }
     return 1;
   }

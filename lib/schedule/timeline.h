@@ -30,9 +30,10 @@ class Timeline {
     kHostMemory,
     kCompute,
     kCollective,
+    kNccl,
     kSums  ///< kernels on the collective stream
   };
-  static constexpr std::size_t kUses = 7;
+  static constexpr std::size_t kUses = 8;
 
   /// `serial`: only one task runs at a time, in issue order.
   Timeline(bool serial,

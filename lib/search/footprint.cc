@@ -115,19 +115,20 @@ Footprint::Footprint(const Packing& packing,
 void Footprint::add_reductions(const Packing& packing,
                                const plan::Plan& blank,
                                std::int32_t gradient_blocks) {
-  std::int64_t largest_public = 0, largest = 0, largest_reduced = 0;
+  std::int64_t largest_public = 0, largest_received = 0, largest_reduced = 0;
   for (std::size_t c = 0; c < packing.chunks.size(); ++c) {
     const Chunk& chunk = packing.chunks[c];
     if (!packing.trained[c]) continue;
     trained_end_ = c + 1;
-    const std::int64_t exchanged = plan::exchanged_bytes(blank, chunk);
-    largest = std::max(largest, exchanged);
-    if (chunk.kind == Chunk::Kind::kPublic) largest_public = std::max(largest_public, exchanged);
+    largest_received = std::max(largest_received, plan::received_bytes(blank, chunk));
+    if (chunk.kind == Chunk::Kind::kPublic) {
+      largest_public = std::max(largest_public, plan::exchanged_bytes(blank, chunk));
+    }
     largest_reduced =
         std::max(largest_reduced, plan::shard_bytes(blank, chunk, chunk.gradient_dtype));
   }
   reduction_bytes_ =
-      gradient_blocks * rounded_allocation(largest_public) + rounded_allocation(largest);
+      gradient_blocks * rounded_allocation(largest_public) + rounded_allocation(largest_received);
   reduced_staging_bytes_ = schedule::kReducedStagingBuffers * rounded_allocation(largest_reduced);
 }
 

@@ -112,6 +112,7 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.world = ranks_.world;
   plan.ranks_per_node = ranks_.per_node;
   plan.replicas = ranks_.replicas;
+  plan.reduce = request_.reduce;
   plan.reduce_dtype = request_.reduce_dtype;
   plan.reduce_per = request_.reduce_per;
   plan.budgets = {.gpu_memory_bytes = gpu_budget_bytes_,

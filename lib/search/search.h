@@ -51,7 +51,8 @@ struct Request {
   std::optional<int> gpus_per_node;
   /// Of parameters and their state among all GPUs (plan/rank_grid.h).
   int replicas = 1;
-  plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< of several GPUs' gradients
+  plan::Reduce reduce = plan::Reduce::kOrdered;                  ///< of several GPUs' gradients
+  plan::ReduceDType reduce_dtype = plan::ReduceDType::kFloat32;  ///< likewise
   plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;     ///< likewise
   /// Of each GPU to other machines, in one direction; 400 Gb/s.
   std::int64_t network_bytes_per_s = hardware::kAssumedNetworkBytesPerS;

@@ -211,6 +211,16 @@ class SeveralGpus(SearchTest):
         self.assertIn("gradients once a step", self.succeeds(*inputs, *flags, "--reduce-per", "step").out)
         self.fails(2, "EX0102", *inputs, *flags, "--reduce-per", "epoch", mentions="micro-batch")
 
+    def test_nccl_may_add_up_gradients(self):
+        inputs = self.inputs("cuda", "cuda-pair")
+        ordered = self.gpus("--gpus", "2", "--force")
+        nccl = self.gpus("--gpus", "2", "--force", "--reduce", "nccl")
+        self.assertEqual((ordered["reduce"], nccl["reduce"]), ("ordered", "nccl"))
+        self.assertLess(nccl["predicted"]["peak_allocated_bytes"], ordered["predicted"]["peak_allocated_bytes"],
+                        "what comes in is one shard")
+        self.assertIn("in an order that it chooses", self.succeeds(*inputs, "--gpus", "2", "--force", "--reduce", "nccl").out)
+        self.assertIsNone(self.gpus("--force")["reduce"])
+
     def test_several_replicas_need_more_memory_each(self):
         inputs = self.inputs("cuda", "cuda-pair")
         one = self.envelope(*inputs, "--gpus", "4")["document"]

@@ -131,6 +131,31 @@ TEST_F(RanksOnGpus, ReducingOnceAStepGivesTheSameBitsUnderEveryPlacement) {
   }
 }
 
+/// Sums in NCCL's order: two ranks have only one, so that every placement has the same bits, and in fp32
+/// those of Elixir's.
+TEST_F(RanksOnGpus, NcclAddsUpInAnOrderOfItsOwn) {
+  std::string expected;
+  for (const std::size_t i : {0, 2, 3}) {
+    SCOPED_TRACE(i);
+    RankTraining training{.placement = placements(2)[i]};
+    training.placement.accumulation_steps = 2;
+    training.placement.reduced_by = plan::Reduce::kNccl;
+    const std::string bits = bits_of_ranks(training);
+    if (expected.empty()) expected = bits;
+    EXPECT_TRUE(bits == expected);
+    training.placement.replicas = 2;
+    EXPECT_TRUE(bits_of_ranks(training) == expected) << "replicas";
+    training.placement.reduce_per = plan::ReducePer::kStep;
+    const std::string once = bits_of_ranks(training);
+    training.placement.reduced_by = plan::Reduce::kOrdered;
+    EXPECT_TRUE(bits_of_ranks(training) == once) << "two numbers in fp32 have one sum";
+  }
+  RankTraining four{.placement = placements(4)[3]};
+  four.placement.replicas = 2;
+  four.placement.reduced_by = plan::Reduce::kNccl;
+  EXPECT_TRUE(bits_of_ranks(four) == bits_of_ranks(four)) << "a plan repeats its bits";
+}
+
 TEST_F(RanksOnGpus, EditsAndALateRankChangeNoBits) {
   RankTraining training{.placement = kAllOnHost};
   training.placement.world = 2;

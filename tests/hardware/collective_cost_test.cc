@@ -65,6 +65,23 @@ TEST(CollectiveCost, OfSeveralReplicasStaysAmongTheirGpus) {
   EXPECT_EQ(CollectiveCost(fakes::machine_of(2), {.world = 8, .per_node = 8}).share_parts_ns(1), 0);
 }
 
+TEST(CollectiveCost, OfSumsByNcclIsThatOfARing) {
+  // Two machines of four. Three quarters of all come from the other GPUs of a machine, at 100 GB/s; half of all
+  // from the other machine, over the ways of four GPUs. Sent to the GPU that keeps it, half would come in at each.
+  Ranks ranks{.world = 8, .per_node = 4, .network_bytes_per_s = 1e9};
+  const double ring_ns = 0.5 * 0x1p30 / 4;
+  EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), ranks).reduce_scatter_ns(1_GiB), ring_ns, 1);
+  EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), ranks).all_to_all_ns(1_GiB), 4 * ring_ns, 1);
+  // A replica in each machine: each adds up inside, then shards of a quarter go both ways.
+  ranks.replicas = 2;
+  EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), ranks).reduce_scatter_ns(1_GiB),
+              0.75 * 0x1p30 / 100 + 2 * 0.5 * 0.25 * 0x1p30,
+              1);
+  // Each has everything.
+  ranks.replicas = 8;
+  EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), ranks).reduce_scatter_ns(1_GiB), 2 * ring_ns, 1);
+}
+
 TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
   HardwareProfile machine = fakes::machine_of(2);
   const auto peer = [](int from, int to, double bytes_per_s) {

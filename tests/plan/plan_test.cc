@@ -110,6 +110,7 @@ TEST(Plan, SaysWhoSharesIt) {
   plan.world = 6;
   plan.ranks_per_node = 3;
   plan.replicas = 2;
+  plan.reduce = Reduce::kNccl;
   plan.reduce_dtype = ReduceDType::kParameters;
   plan.reduce_per = ReducePer::kStep;
   plan.predicted.traffic.collective_bytes = 77;
@@ -119,6 +120,7 @@ TEST(Plan, SaysWhoSharesIt) {
   EXPECT_EQ(again.world, 6);
   EXPECT_EQ(again.ranks_per_node, 3);
   EXPECT_EQ(again.replicas, 2);
+  EXPECT_EQ(again.reduce, Reduce::kNccl);
   EXPECT_EQ(again.reduce_dtype, ReduceDType::kParameters);
   EXPECT_EQ(again.reduce_per, ReducePer::kStep);
   EXPECT_EQ(again.predicted.traffic.collective_bytes, 77);
@@ -130,6 +132,7 @@ TEST(Plan, SaysWhoSharesIt) {
   // As in older plans.
   document.erase("ranks_per_node");
   document.erase("replicas");
+  document.erase("reduce");
   document.erase("reduce_dtype");
   document.erase("reduce_per");
   document["predicted"]["traffic"].erase("collective_bytes");
@@ -137,7 +140,22 @@ TEST(Plan, SaysWhoSharesIt) {
   again = parsed(dump(document));
   EXPECT_EQ(again.ranks_per_node, 1);
   EXPECT_EQ(again.replicas, 1);
+  EXPECT_EQ(again.reduce, Reduce::kOrdered);
   EXPECT_EQ(again.reduce_per, ReducePer::kMicroBatch);
+}
+
+TEST(Plan, SaysHowMuchComesInWhileRanksAddUp) {
+  Plan plan;
+  plan.reduce = Reduce::kNccl;
+  const Chunk chunk{.bytes = 1200, .dtype = program::DType::kBFloat16};
+  EXPECT_FALSE(reduces_by_nccl(plan)) << "there is nobody else";
+  plan.world = 6;
+  EXPECT_TRUE(reduces_by_nccl(plan));
+  EXPECT_EQ(received_bytes(plan, chunk), 200);
+  plan.replicas = 2;
+  EXPECT_EQ(received_bytes(plan, chunk), 400) << "a shard";
+  plan.reduce = Reduce::kOrdered;
+  EXPECT_EQ(received_bytes(plan, chunk), 1200);
 }
 
 TEST(Plan, SaysWhenRanksExchangeTheirGradients) {

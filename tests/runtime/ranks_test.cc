@@ -76,6 +76,31 @@ TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWhenTheyReduceOnceAStep) {
   EXPECT_FALSE(after_each_micro_batch == expected) << "sums have another order";
 }
 
+// CPUs add up in rank order, whoever is to do it: what is left is that the sum is rounded to the dtype of
+// the gradients.
+TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementThroughTheirLibrary) {
+  for (const int replicas : {1, GetParam()}) {
+    SCOPED_TRACE(testing::Message() << replicas << " replicas");
+    std::string expected;
+    for (const std::size_t i : {0, 2, 3}) {
+      Placement placement = placements(GetParam())[i];
+      placement.accumulation_steps = 2;
+      placement.reduced_by = plan::Reduce::kNccl;
+      placement.replicas = replicas;
+      const std::string bits = train_on_ranks({.placement = placement});
+      if (expected.empty()) expected = bits;
+      EXPECT_TRUE(bits == expected);
+      placement.reduce_per = plan::ReducePer::kStep;  // in fp32
+      const std::string once = train_on_ranks({.placement = placement});
+      placement.reduced_by = plan::Reduce::kOrdered;
+      EXPECT_TRUE(train_on_ranks({.placement = placement}) == once);
+    }
+    Placement ordered = placements(GetParam()).front();
+    ordered.accumulation_steps = 2;
+    EXPECT_FALSE(train_on_ranks({.placement = ordered}) == expected) << "it is arithmetic";
+  }
+}
+
 // Else the tests of this file would try little.
 TEST_P(Worlds, DivideTheParametersAmongAllRanks) {
   RankTraining training{.placement = placements(GetParam()).front(), .last_step = 1};

@@ -210,6 +210,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
   layout.accumulation_steps = placement.accumulation_steps;
   layout.world = placement.world;
   layout.replicas = placement.replicas;
+  layout.reduced_by = placement.reduced_by;
   layout.reduce = placement.reduce;
   layout.reduce_per = placement.reduce_per;
   const bool cuda = program().target.kind == program::Target::Kind::kCuda;

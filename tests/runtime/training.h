@@ -32,6 +32,7 @@ struct Placement {
   program::DType moments = program::DType::kFloat32;
   int world = 1, replicas = 1;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
+  plan::Reduce reduced_by = plan::Reduce::kOrdered;
   plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;
   int chunks = 8;  ///< about so many, if there are as many parameters
 };

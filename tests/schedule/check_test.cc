@@ -46,6 +46,7 @@ Case random_case(std::uint64_t seed) {
   options.blocks = 1;
   if (seed % 2 == 1) options.world = static_cast<int>(2 + random() % 3);
   if (seed % 4 == 3) options.replicas = options.world == 4 && random() % 2 == 0 ? 2 : options.world;
+  if (seed % 5 == 1) options.reduced_by = plan::Reduce::kNccl;
   if (seed % 3 == 0) options.reduce_per = plan::ReducePer::kStep;
   result.plan = fakes::lay_out(result.program, options);
   for (plan::Chunk& chunk : result.plan.chunks) {

@@ -22,6 +22,7 @@ struct LayoutOptions {
   std::int64_t gradient_window_bytes = 0;
   int accumulation_steps = 1;
   int world = 1, replicas = 1;
+  plan::Reduce reduced_by = plan::Reduce::kOrdered;
   plan::ReduceDType reduce = plan::ReduceDType::kFloat32;
   plan::ReducePer reduce_per = plan::ReducePer::kMicroBatch;
 };
@@ -33,6 +34,7 @@ inline plan::Plan lay_out(const program::Program& program, const LayoutOptions& 
   result.accumulation_steps = options.accumulation_steps;
   result.world = result.ranks_per_node = options.world;
   result.replicas = options.replicas;
+  result.reduce = options.reduced_by;
   result.reduce_dtype = options.reduce;
   result.reduce_per = options.reduce_per;
   struct Open {

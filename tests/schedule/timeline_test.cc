@@ -63,10 +63,11 @@ TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
 }
 
 TEST(Timeline, TheSecondPartOfATaskIsSlowedDownAsItsKind) {
-  Timeline timeline(false,
-                    kNone,
-                    {},
-                    {.collective = {.compute = 1, .other = 1}, .sums = {.compute = 2, .other = 4}});
+  Timeline timeline(
+      false,
+      kNone,
+      {},
+      {.collective = {.compute = 1, .other = 1}, .nccl = {}, .sums = {.compute = 2, .other = 4}});
   timeline.add(Stream::kCompute, Use::kCompute, 8, {});
   timeline.add(Stream::kCollective, Use::kCollective, 3, {});
   timeline.then(Use::kSums, 2);
@@ -83,7 +84,8 @@ TEST(Timeline, TheSecondPartOfATaskIsSlowedDownAsItsKind) {
 }
 
 TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
-  Timeline timeline(false, kNone, {}, {.collective = {.compute = 1.25, .other = 2}, .sums = {}});
+  Timeline timeline(
+      false, kNone, {}, {.collective = {.compute = 1.25, .other = 2}, .nccl = {}, .sums = {}});
   timeline.add(Stream::kCompute, Use::kCompute, 8, {});
   timeline.add(Stream::kCollective, Use::kCollective, 10, {});
   timeline.add(Stream::kCompute, Use::kCompute, 1, std::vector<TaskId>{1});

@@ -176,8 +176,9 @@ std::string time_text(const Plan& plan, const std::string& collectives) {
   }
   if (plan.world > 1) {
     text += fmt::format(
-        "           gathers and reduces {} between the GPUs{}; times of collectives: {}\n",
+        "           gathers and reduces {} between the GPUs{}{}; times of collectives: {}\n",
         format_bytes(traffic.collective_bytes),
+        plan::reduces_by_nccl(plan) ? ", gradients through NCCL in an order that it chooses" : "",
         plan::reduces_once(plan) ? ", gradients once a step" : "",
         collectives.empty() ? "modelled as copies" : collectives);
   }

@@ -107,6 +107,13 @@ class CudaOperations final : public StreamOperations {
                   std::int64_t part_bytes) override {
     ranks().all_to_all(grid, to, from, part_bytes, stream_);
   }
+  void reduce_scatter(const plan::RankGrid& grid,
+                      void* to,
+                      const void* from,
+                      std::size_t shard_elements,
+                      kernels::Element type) override {
+    ranks().reduce_scatter(grid, to, from, shard_elements, type, stream_);
+  }
   void broadcast(int root, void* data, std::int64_t bytes) override {
     ranks().broadcast(root, data, bytes, stream_);
   }

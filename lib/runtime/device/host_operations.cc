@@ -85,6 +85,30 @@ class HostOperations final : public StreamOperations {
                   std::int64_t part_bytes) override {
     ranks().all_to_all(grid, to, from, part_bytes);
   }
+  void reduce_scatter(const plan::RankGrid& grid,
+                      void* to,
+                      const void* from,
+                      std::size_t shard_elements,
+                      kernels::Element type) override {
+    const int rank = ranks().rank();
+    const auto world = static_cast<std::size_t>(grid.world);
+    const std::size_t n = shard_elements / static_cast<std::size_t>(grid.replicas);
+    const std::size_t bytes = n * kernels::bytes_of(type);
+    received_.resize(world * bytes);
+    ranks().all_to_all(grid, received_.data(), from, static_cast<std::int64_t>(bytes));
+    char* part = static_cast<char*>(to) + static_cast<std::size_t>(grid.replica_of(rank)) * bytes;
+    sum_parts({.to = part,
+               .to_type = type,
+               .from = received_.data(),
+               .type = type,
+               .parts = world,
+               .n = n,
+               .how = kernels::Accumulate::kFirst});
+    const plan::RankGroup same_shard = grid.same_shard(rank);
+    if (same_shard.count > 1) {
+      ranks().all_gather(same_shard, to, part, static_cast<std::int64_t>(bytes));
+    }
+  }
   void broadcast(int root, void* data, std::int64_t bytes) override {
     ranks().broadcast(root, data, bytes);
   }
@@ -132,6 +156,7 @@ class HostOperations final : public StreamOperations {
   kernels::Isa isa_;
   Communicator* ranks_;
   std::vector<float> gathered_;
+  std::vector<char> received_;
 };
 
 }  // namespace

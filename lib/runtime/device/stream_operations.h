@@ -74,6 +74,14 @@ class StreamOperations {
                           std::int64_t /*part_bytes*/) {
     no_ranks();
   }
+  /// As DeviceCommunicator's. On CPUs in rank order, in fp32, and rounded once to `type`.
+  virtual void reduce_scatter(const plan::RankGrid& /*grid*/,
+                              void* /*to*/,
+                              const void* /*from*/,
+                              std::size_t /*shard_elements*/,
+                              kernels::Element /*type*/) {
+    no_ranks();
+  }
   virtual void broadcast(int /*root*/, void* /*data*/, std::int64_t /*bytes*/) { no_ranks(); }
   /// `count` floats, each of which is not zero on one rank of the group at most: every rank of the
   /// group gets all of them.

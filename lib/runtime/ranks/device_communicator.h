@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/element.h"
 #include "runtime/ranks/communicator.h"
 
 struct CUstream_st;
@@ -41,6 +42,14 @@ class DeviceCommunicator {
                           const void* from,
                           std::int64_t part_bytes,
                           Stream stream) = 0;
+  /// `to` (shard_elements): this rank's shard of the sum of `from` (grid.shards() × shard_elements) over all
+  /// ranks, in an order that NCCL chooses. Ranks with the same shard get the same bits.
+  virtual void reduce_scatter(const plan::RankGrid& grid,
+                              void* to,
+                              const void* from,
+                              std::size_t shard_elements,
+                              kernels::Element type,
+                              Stream stream) = 0;
   virtual void broadcast(int root, void* data, std::int64_t bytes, Stream stream) = 0;
   /// Sums over the group, in an order that NCCL chooses.
   virtual void all_reduce(const plan::RankGroup& group,

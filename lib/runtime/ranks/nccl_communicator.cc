@@ -40,6 +40,18 @@ void check_nccl(ncclResult_t result, const char* what) {
               ncclGetLastError(nullptr));
 }
 
+ncclDataType_t nccl_type(kernels::Element type) {
+  switch (type) {
+    case kernels::Element::kFloat32:
+      return ncclFloat32;
+    case kernels::Element::kBFloat16:
+      return ncclBfloat16;
+    case kernels::Element::kFloat16:
+      return ncclFloat16;
+  }
+  return ncclFloat32;
+}
+
 /// Where a rank computes.
 struct Seat {
   std::array<char, 64> host{};
@@ -137,6 +149,20 @@ class NcclCalls {
     }
     check_nccl(ncclGroupEnd(), "exchanging with other ranks");
   }
+  void reduce_scatter(
+      void* to, const void* from, std::size_t n, kernels::Element type, cudaStream_t stream) {
+    const plan::RankGroup replica = grid_.same_replica(rank_), shard = grid_.same_shard(rank_);
+    const ncclDataType_t nccl = nccl_type(type);
+    if (replica.count == 1) {
+      copy(to, from, n * kernels::bytes_of(type), stream);
+    } else {
+      check_nccl(ncclReduceScatter(from, to, n, nccl, ncclSum, communicator_of(replica), stream),
+                 "adding up over ranks");
+    }
+    if (shard.count == 1) return;
+    check_nccl(ncclAllReduce(to, to, n, nccl, ncclSum, communicator_of(shard), stream),
+               "adding up over replicas");
+  }
   void broadcast(int root, void* data, std::int64_t bytes, cudaStream_t stream) {
     check_nccl(
         ncclBroadcast(data, data, static_cast<std::size_t>(bytes), ncclInt8, root, all_, stream),
@@ -170,6 +196,7 @@ class NcclCalls {
       all_reduce(group, reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
     }
     all_to_all(half, memory, kPartBytes, stream);
+    reduce_scatter(half, memory, 1024, kernels::Element::kFloat32, stream);
     broadcast(0, memory, kPartBytes, stream);
     check_cuda(cudaStreamSynchronize(stream), "connecting the GPUs");
     check_cuda(cudaFree(memory), "connecting the GPUs");
@@ -277,6 +304,14 @@ class NcclCommunicator final : public DeviceCommunicator {
       copies ? copies_->all_to_all(grid, to, from, part_bytes, stream)
              : calls_->all_to_all(to, from, part_bytes, stream);
     });
+  }
+  void reduce_scatter(const plan::RankGrid& /*grid*/,
+                      void* to,
+                      const void* from,
+                      std::size_t shard_elements,
+                      kernels::Element type,
+                      Stream stream) override {
+    enqueue(stream, [&] { calls_->reduce_scatter(to, from, shard_elements, type, stream); });
   }
   void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
     enqueue(stream, [&] { calls_->broadcast(root, data, bytes, stream); });

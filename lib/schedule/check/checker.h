@@ -160,6 +160,8 @@ class Checker {
   [[nodiscard]] bool read_at_home(const plan::Chunk& chunk) const;
   /// Of a rank's gradients of the chunk, as the ranks exchange them.
   [[nodiscard]] std::int64_t exchanged_bytes(const plan::Chunk& chunk) const;
+  /// Of what comes in: parts of all ranks, or a shard of NCCL's sum.
+  [[nodiscard]] std::int64_t received_bytes(const plan::Chunk& chunk) const;
   void check_shared_buffers();
   /// A block that the chunk may be loaded into.
   bool is_block_for(const Task& task, BufferId buffer);

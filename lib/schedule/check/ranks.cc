@@ -26,10 +26,15 @@ void Checker::check_shared_buffers() {
     const bool has_room =
         std::any_of(schedule_.buffers.begin(), schedule_.buffers.end(), [&](const Buffer& buffer) {
           return buffer.role == BufferRole::kExchange && buffer.arena == Arena::kDevice &&
-                 buffer.bytes >= exchanged_bytes(chunk);
+                 buffer.bytes >= received_bytes(chunk);
         });
-    if (!has_room) problem("no buffer has room for the shards of chunk {} of all ranks", c);
+    if (!has_room) problem("no buffer has room for what ranks send of chunk {}", c);
   }
+}
+
+std::int64_t Checker::received_bytes(const Chunk& chunk) const {
+  if (plan_.reduce == plan::Reduce::kOrdered) return exchanged_bytes(chunk);
+  return exchanged_bytes(chunk) * plan_.replicas / plan_.world;
 }
 
 std::int64_t Checker::exchanged_bytes(const Chunk& chunk) const {
