@@ -181,7 +181,10 @@ const Registration kContention({
       return std::nullopt;
     },
     [](const Bench& bench, hardware::HardwareProfile& profile) {
-      const Sampling sampling = bench.by_effort(Sampling{2, 7, 40, 0.3}, Sampling{1, 5, 10, 0.05});
+      // The first two units of a GPU's work are queued without waiting.
+      constexpr int kWarmUp = 2;
+      const Sampling sampling =
+          bench.by_effort(Sampling{kWarmUp, 7, 40, 0.3}, Sampling{kWarmUp, 5, 10, 0.05});
       std::vector<hardware::Contention> found;
       measure_among(
           bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, sampling, found);
