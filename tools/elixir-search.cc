@@ -194,11 +194,11 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   if (documents.profile.optimizer != elixir::program::Optimizer::kNone) {
     elixir::program::refuse_without_loss_scale(documents.profile.program);
   }
-  if (documents.profile.optimizer == elixir::program::Optimizer::kSgdMomentum) {
-    throw elixir::Error(
-        elixir::ErrorCode::kJsonBadValue,
-        "the profile `{}` is of a step with sgd-momentum, with which Elixir does not train",
-        options.profile)
+  if (!elixir::program::is_trained(documents.profile.optimizer)) {
+    throw elixir::Error(elixir::ErrorCode::kJsonBadValue,
+                        "the profile `{}` is of a step with {}, with which Elixir does not train",
+                        options.profile,
+                        name_of(documents.profile.optimizer))
         .help("profile again with --optimizer adamw, adam or sgd");
   }
   options.request.optimizer = documents.profile.optimizer;

@@ -11,12 +11,13 @@
 
 namespace elixir::program {
 
-/// Momentum is predicted, Elixir does not train with it.
-enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kSgdMomentum, kNone };
-inline constexpr NameTable<Optimizer, 5> kOptimizers{{{Optimizer::kAdamW, "adamw"},
+/// Momentum and Adafactor are predicted, Elixir does not train with them.
+enum class Optimizer : std::uint8_t { kAdamW, kAdam, kSgd, kSgdMomentum, kAdafactor, kNone };
+inline constexpr NameTable<Optimizer, 6> kOptimizers{{{Optimizer::kAdamW, "adamw"},
                                                       {Optimizer::kAdam, "adam"},
                                                       {Optimizer::kSgd, "sgd"},
                                                       {Optimizer::kSgdMomentum, "sgd-momentum"},
+                                                      {Optimizer::kAdafactor, "adafactor"},
                                                       {Optimizer::kNone, "none"}}};
 /// Those of plans.
 inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW, "adamw"},
@@ -25,6 +26,11 @@ inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW,
                                                              {Optimizer::kNone, "none"}}};
 [[nodiscard]] constexpr std::string_view name_of(Optimizer optimizer) {
   return kOptimizers.name_of(optimizer);
+}
+
+/// Whether Elixir trains with it.
+[[nodiscard]] constexpr bool is_trained(Optimizer optimizer) {
+  return optimizer != Optimizer::kSgdMomentum && optimizer != Optimizer::kAdafactor;
 }
 
 /// Who updates parameters. elixir: Elixir's kernels, with fp32 masters and moments. The others are
@@ -43,19 +49,24 @@ inline constexpr NameTable<OptimizerForm, 4> kOptimizerForms{
 struct OptimizerUse {
   Optimizer optimizer;
   OptimizerForm form;
+  bool clips = false;  ///< clips the norm of all gradients first
   /// An optimizer of which nothing else is said is Elixir's.
   constexpr OptimizerUse(  // NOLINT(google-explicit-constructor)
       Optimizer which,
-      OptimizerForm how = OptimizerForm::kElixir)
-      : optimizer(which), form(how) {}
+      OptimizerForm how = OptimizerForm::kElixir,
+      bool clipping = false)
+      : optimizer(which), form(how), clips(clipping) {}
   /// Whether torch.optim updates anything.
   [[nodiscard]] constexpr bool is_torch() const {
     return form != OptimizerForm::kElixir && optimizer != Optimizer::kNone;
   }
-  /// "adamw", "adamw (torch-foreach)"
+  /// Whether clip_grad_norm_ does it. Elixir's kernels clip on their way.
+  [[nodiscard]] constexpr bool clips_by_torch() const { return clips && is_torch(); }
+  /// "adamw", "adamw (torch-foreach)", "adamw (torch-foreach, clip_grad_norm_)"
   [[nodiscard]] std::string text() const {
     const std::string name(name_of(optimizer));
-    return is_torch() ? name + " (" + std::string(name_of(form)) + ")" : name;
+    if (!is_torch()) return name;
+    return name + " (" + std::string(name_of(form)) + (clips ? ", clip_grad_norm_)" : ")");
   }
 };
 

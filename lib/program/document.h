@@ -32,7 +32,10 @@ struct Profile {
   Program program;
   Optimizer optimizer = Optimizer::kAdamW;
   OptimizerForm optimizer_form = OptimizerForm::kElixir;
-  [[nodiscard]] OptimizerUse optimizer_use() const { return {optimizer, optimizer_form}; }
+  bool clips_gradients = false;  ///< with clip_grad_norm_, before torch.optim updates
+  [[nodiscard]] OptimizerUse optimizer_use() const {
+    return {optimizer, optimizer_form, clips_gradients};
+  }
   MemorySummary memory;
   std::int64_t unattributed_operators = 0;
   Json meta;

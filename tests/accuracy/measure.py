@@ -13,7 +13,8 @@ Usage: measure.py MODELS_DIR OUT.jsonl.xz [--allocator CONF]… [--update NAME:F
                   [--seconds N]
   MODELS_DIR   what export_models.py wrote; one JSON line for each run goes to OUT, sorted by file and configuration
   --allocator  text of PYTORCH_ALLOC_CONF (repeatable; default: LibTorch's defaults)
-  --update     an optimizer and form of elixir-profile, as adamw:torch-foreach (repeatable)
+  --update     an optimizer and form of elixir-profile, as adamw:torch-foreach (repeatable); with clip_grad_norm_ before it:
+               adamw:torch-foreach:clip
   --limits     JSON record file -> bytes: most that the allocator may reserve, by model file
   --seconds    start no run after that many
 """
@@ -92,11 +93,24 @@ FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True}, "to
 
 
 def optimizer_of(parameters, update):
-    name, form = update.split(":")
+    name, form, *clips = update.split(":")
     kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}), "sgd": (torch.optim.SGD, {}),
-             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9})}
+             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}), "adafactor": (torch.optim.Adafactor, {})}
     kind, options = kinds[name]
-    return kind([p for p in parameters if p.requires_grad], lr=1e-3, **options, **FORMS[form])
+    trained = [p for p in parameters if p.requires_grad]
+    optimizer = kind(trained, lr=1e-3, **options, **FORMS[form])
+    return Clipping(optimizer, trained) if clips else optimizer
+
+
+class Clipping:
+    """Clips the norm of all gradients before the update."""
+
+    def __init__(self, optimizer, parameters):
+        self.optimizer, self.parameters = optimizer, parameters
+
+    def step(self):
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimizer.step()
 
 
 class ElixirsState:

@@ -3,12 +3,14 @@
 # Copyright 2026 The Elixir authors
 """Steps that torch.optim updates: predicted by elixir-profile without a GPU, then compared with what measure.py recorded.
 
-Usage: updates.py predict MODELS_DIR [--tools DIR]     exports models; writes MODEL.OPTIMIZER.FORM.profile.json beside them
-       measure.py MODELS_DIR MEASURED.jsonl.xz $(updates.py options)     on the GPU machine
+Usage: updates.py predict MODELS_DIR [--updates GLOB] [--tools DIR]
+                 exports models; writes MODEL.OPTIMIZER.FORM.profile.json beside them
+       measure.py MODELS_DIR MEASURED.jsonl.xz $(updates.py options [--updates GLOB])     on the GPU machine
        updates.py table MODELS_DIR MEASURED.jsonl.xz   writes a table of peaks as Markdown
 With short sequences, the update is the peak of the step.
 """
 import argparse
+import fnmatch
 import json
 import pathlib
 import subprocess
@@ -26,7 +28,12 @@ MODELS = {
     "bert-short": (["bert-base", "--sequence", "32"], 1),
     "resnet50": (["resnet50"], 8),
 }
-UPDATES = [f"{name}:{form}" for name in ("adamw", "sgd-momentum") for form in FORMS]
+UPDATES = [f"{name}:{form}" for name in ("adamw", "sgd-momentum") for form in FORMS] + [
+    "adafactor:torch-foreach", "adafactor:torch-loop", "adamw:torch-foreach:clip", "adamw:torch-fused:clip", "sgd:torch-foreach:clip"]
+
+
+def chosen_updates(arguments):
+    return [update for update in UPDATES if fnmatch.fnmatch(update, arguments.updates)]
 
 
 def profile_of(models, file, update):
@@ -44,16 +51,16 @@ def predict(arguments):
             path = arguments.models / f"{name}-b{batch}-{label}.pt"
             inputs = export_models.export_published(exporter, asked, batch, dtype, path)
             models.append({"model": name, "batch": batch, "dtype": label, "file": path.name, "inputs": inputs})
-            for update in UPDATES:
-                optimizer, form = update.split(":")
+            for update in chosen_updates(arguments):
+                optimizer, form, *clips = update.split(":")
                 subprocess.run([arguments.tools / "elixir-profile", path, "--target", "cuda:sm_90", "--optimizer", optimizer,
-                                "--optimizer-form", form, "-q", "--force", "-o", profile_of(arguments.models, path.name, update)],
+                                "--optimizer-form", form, *(["--clip-norm", "1"] if clips else []), "-q", "--force", "-o", profile_of(arguments.models, path.name, update)],
                                check=True, stdout=subprocess.DEVNULL)
     (arguments.models / "models.json").write_text(json.dumps(models, indent=1) + "\n", encoding="utf-8")
 
 
-def options(_):
-    print(" ".join(f"--update {update}" for update in UPDATES))
+def options(arguments):
+    print(" ".join(f"--update {update}" for update in chosen_updates(arguments)))
 
 
 def table(arguments):
@@ -75,7 +82,10 @@ def main():
     predicting.add_argument("models", type=pathlib.Path)
     predicting.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/tools")
     predicting.set_defaults(run=predict)
-    commands.add_parser("options").set_defaults(run=options)
+    listing = commands.add_parser("options")
+    listing.set_defaults(run=options)
+    for command in (predicting, listing):
+        command.add_argument("--updates", metavar="GLOB", default="*")
     comparing = commands.add_parser("table")
     comparing.add_argument("models", type=pathlib.Path)
     comparing.add_argument("measured", type=pathlib.Path)

@@ -181,10 +181,11 @@ class Found(SearchTest):
 class OtherOptimizers(SearchTest):
     def test_a_step_that_elixir_does_not_train_is_not_planned(self):
         document = json.loads(self.fake("cpu.profile.json").read_text(encoding="utf-8"))
-        document.update(optimizer="sgd-momentum", optimizer_form="torch-foreach")
-        (self.directory / "momentum.json").write_text(json.dumps(document), encoding="utf-8")
-        self.fails(2, "EX0209", "--profile", "momentum.json", "--hardware", self.fake("cpu.json"),
-                   mentions=["sgd-momentum", "--optimizer adamw"])
+        for name in ("sgd-momentum", "adafactor"):
+            document.update(optimizer=name, optimizer_form="torch-foreach")
+            (self.directory / "other.json").write_text(json.dumps(document), encoding="utf-8")
+            self.fails(2, "EX0209", "--profile", "other.json", "--hardware", self.fake("cpu.json"),
+                       mentions=[name, "--optimizer adamw"])
 
 
 class SeveralGpus(SearchTest):

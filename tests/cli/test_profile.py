@@ -299,7 +299,7 @@ class OptimizerForms(ProfileTest):
         self.assertIn("optimizer adamw (torch-fused)", result.out)
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
-        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.3", "torch-fused"))
+        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.4", "torch-fused"))
         self.succeeds(self.model, "-o", "y")
         elixir = json.loads((self.directory / "y").read_text(encoding="utf-8"))
         self.assertEqual(profile["memory"]["certainty"]["exact_calls"], elixir["memory"]["certainty"]["exact_calls"] + 1)
@@ -331,6 +331,25 @@ class OptimizerForms(ProfileTest):
             ["document"]["memory"]["optimizer_bytes"] for name in ("sgd", "sgd-momentum"))
         self.assertEqual(plain, 0)
         self.assertGreater(momentum, 0)
+
+    def test_adafactor_is_predicted_but_not_planned(self):
+        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor", mentions="--optimizer-form torch-loop")
+        self.fails(2, "EX0104", self.model, "--optimizer", "adafactor", "--optimizer-form", "torch-fused", mentions="torch-loop")
+        memory = self.envelope(self.model, "--target", "cuda:sm_90", "--optimizer", "adafactor", "--optimizer-form", "torch-loop",
+                               "-o", "x")["document"]["memory"]
+        self.assertGreater(memory["optimizer_bytes"], 0)
+        self.assertLess(memory["optimizer_bytes"], memory["parameters_bytes"], "a row and a column of each matrix")
+        self.assertIn("torch.optim's update", [op["name"] for op in memory["certainty"]["modelled_operators"]])
+
+    def test_clipping_is_counted_for_torch_alone(self):
+        self.fails(2, "EX0104", self.model, "--clip-norm", "1", mentions="--optimizer-form torch-foreach")
+        result = self.succeeds(self.model, "--optimizer-form", "torch-fused", "--clip-norm", "1", "-o", "x")
+        self.assertIn("optimizer adamw (torch-fused, clip_grad_norm_)", result.out)
+        profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
+        schema("profile").validate(profile)
+        self.assertTrue(profile["clips_gradients"])
+        self.succeeds(self.model, "--clip-norm", "0", "-o", "y")
+        self.assertFalse(json.loads((self.directory / "y").read_text(encoding="utf-8"))["clips_gradients"])
 
 
 class Reserved(ProfileTest):

@@ -74,7 +74,7 @@ void write_old(const std::string& path, const std::string& old_path) {
   const auto replace = [&text](std::size_t begin, std::size_t end, const char* with) {
     text.replace(begin, end - begin, with);
   };
-  const std::size_t version = text.find("\"1.3\"");
+  const std::size_t version = text.find("\"1.4\"");
   replace(version, version + 5, "\"1.0\"");
   const std::size_t begin = text.find(",\n    \"certainty\"");
   const std::size_t end = text.find("\"modelled_bytes_at_peak\"", begin);

@@ -162,7 +162,7 @@ TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   // A new one that lacks them is damaged.
   EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
   std::string old = text_of(profile_);
-  const std::string version = "\"schema_version\": \"1.3\"";
+  const std::string version = "\"schema_version\": \"1.4\"";
   ASSERT_NE(old.find(version), std::string::npos);
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());
@@ -175,7 +175,15 @@ TEST_F(ProfileDocument, SaysWhoUpdatesParameters) {
   const Profile back = reload(text_of(profile_));
   EXPECT_EQ(back.optimizer_use().text(), "sgd-momentum (torch-loop)");
   EXPECT_EQ(error_of("torch-loop", "torch-slow").where->pointer, "/optimizer_form");
-  // Documents of version 1.2 do not say it.
+  profile_.clips_gradients = true;
+  EXPECT_EQ(reload(text_of(profile_)).optimizer_use().text(),
+            "sgd-momentum (torch-loop, clip_grad_norm_)");
+  // Documents of version 1.3 do not say it.
+  std::string unclipped = text_of(profile_);
+  const std::string clips = "  \"clips_gradients\": true,\n";
+  ASSERT_NE(unclipped.find(clips), std::string::npos);
+  EXPECT_FALSE(reload(unclipped.erase(unclipped.find(clips), clips.size())).clips_gradients);
+  // Nor do those of version 1.2 say who updates.
   std::string old = text_of(profile_);
   const std::string form = "  \"optimizer_form\": \"torch-loop\",\n";
   ASSERT_NE(old.find(form), std::string::npos);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "program/names/dtype_names.h"
+#include "tools/common/values.h"
 
 namespace elixir::tools {
 namespace {
@@ -19,6 +20,34 @@ void require_cuda(const char* flag, const program::Target& target, const char* i
   throw Error(
       ErrorCode::kConflictingFlags, "`{}` is for CUDA, the target is `{}`", flag, target.text())
       .help("leave it out, or choose {} such as --target cuda:sm_90", instead);
+}
+
+/// Refuses updates that neither Elixir nor torch.optim has.
+void check_optimizer(const ProfileOptions& options) {
+  using program::Optimizer;
+  using program::OptimizerForm;
+  const bool is_elixir = options.optimizer_form == OptimizerForm::kElixir;
+  if (is_elixir && !program::is_trained(options.optimizer)) {
+    const bool is_adafactor = options.optimizer == Optimizer::kAdafactor;
+    throw Error(ErrorCode::kConflictingFlags,
+                "Elixir does not train with --optimizer {}",
+                name_of(options.optimizer))
+        .help("for torch.optim.{}: --optimizer-form {}",
+              is_adafactor ? "Adafactor" : "SGD",
+              name_of(is_adafactor ? OptimizerForm::kTorchLoop : OptimizerForm::kTorchForeach));
+  }
+  if (options.optimizer == Optimizer::kAdafactor &&
+      options.optimizer_form == OptimizerForm::kTorchFused) {
+    throw Error(ErrorCode::kConflictingFlags, "torch.optim.Adafactor has no fused form")
+        .help("its default: --optimizer-form torch-loop");
+  }
+  if (options.clip_norm > 0 && !options.optimizer_use().is_torch()) {
+    throw Error(
+        ErrorCode::kConflictingFlags,
+        "--clip-norm counts what clip_grad_norm_ of PyTorch takes, and torch.optim updates nothing")
+        .help("leave it out: Elixir's trainer clips in its kernels")
+        .help("for torch.optim: --optimizer-form torch-foreach");
+  }
 }
 
 }  // namespace
@@ -69,6 +98,13 @@ void declare_step_flags(Flags& flags, ProfileOptions& options) {
       &options.optimizer_form,
       "who updates: Elixir, with fp32 state, or torch.optim, with state in the parameters' "
       "dtype and temporaries (torch-foreach is its default on GPUs)");
+  flags.number(
+      "--clip-norm",
+      "X",
+      &options.clip_norm,
+      kNonNegativeNumber,
+      "largest global gradient norm, as torch.nn.utils.clip_grad_norm_ keeps it before the "
+      "update; 0: no clipping");
   flags.choice("--precision",
                program::kPrecisions,
                &options.precision,
@@ -108,6 +144,7 @@ std::vector<std::string> step_arguments(const ProfileOptions& options) {
   add("--target", options.target.text());
   add("--optimizer", std::string(name_of(options.optimizer)));
   add("--optimizer-form", std::string(name_of(options.optimizer_form)));
+  add("--clip-norm", fmt::format("{}", options.clip_norm));
   add("--precision", std::string(name_of(options.precision)));
   add("--mode", std::string(name_of(options.mode)));
   if (!options.loss.empty()) add("--loss", options.loss);
@@ -175,11 +212,7 @@ void check_profile_options(const ProfileOptions& options, bool has_output) {
     }
   }
   if (options.measure) require_cuda("--measure", options.target, "this machine's GPU,");
-  if (options.optimizer == program::Optimizer::kSgdMomentum &&
-      options.optimizer_form == program::OptimizerForm::kElixir) {
-    throw Error(ErrorCode::kConflictingFlags, "Elixir does not train with --optimizer sgd-momentum")
-        .help("for torch.optim.SGD: --optimizer-form torch-foreach");
-  }
+  check_optimizer(options);
   if (options.measure && options.optimizer_form != program::OptimizerForm::kElixir) {
     throw Error(ErrorCode::kConflictingFlags,
                 "--measure runs no update of torch.optim, --optimizer-form is {}",

@@ -23,7 +23,10 @@ struct ProfileOptions {
   program::Target target;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   program::OptimizerForm optimizer_form = program::OptimizerForm::kElixir;
-  [[nodiscard]] program::OptimizerUse optimizer_use() const { return {optimizer, optimizer_form}; }
+  double clip_norm = 0;  ///< 0: off
+  [[nodiscard]] program::OptimizerUse optimizer_use() const {
+    return {optimizer, optimizer_form, clip_norm > 0};
+  }
   program::Precision precision = program::Precision::kAsSaved;
   program::Mode mode = program::Mode::kAsSaved;
   std::string loss;

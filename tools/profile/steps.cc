@@ -58,6 +58,7 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   profile.program = std::move(captured.program);
   profile.optimizer = options_.optimizer;
   profile.optimizer_form = options_.optimizer_form;
+  profile.clips_gradients = options_.optimizer_use().clips;
   if (options_.cudnn == "auto") {
     const CudnnAnswers asked =
         ask_cudnn(profile.program,

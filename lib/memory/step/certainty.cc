@@ -66,12 +66,15 @@ program::Certainty certainty_of(const program::Program& program,
   }
   bool guesses_update = false;
   if (use.is_torch()) {
-    const operators::CallScript update = optimizer_update(program, use);
-    guesses_update = update.source == ScriptSource::kModelled;
+    const OptimizerUpdate update = optimizer_update(program, use);
+    guesses_update = update.clipping.source == ScriptSource::kModelled ||
+                     update.update.source == ScriptSource::kModelled;
     ++(guesses_update ? certainty.modelled_calls : certainty.exact_calls);
     if (guesses_update) {
-      modelled[kTorchUpdate] = {
-          .name = kTorchUpdate, .calls = 1, .known_bytes = most_temporary_bytes(update)};
+      modelled[kTorchUpdate] = {.name = kTorchUpdate,
+                                .calls = 1,
+                                .known_bytes = std::max(most_temporary_bytes(update.clipping),
+                                                        most_temporary_bytes(update.update))};
     }
   }
   for (auto& entry : modelled) certainty.modelled_operators.push_back(std::move(entry.second));

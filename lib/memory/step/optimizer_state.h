@@ -2,7 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The tensors that an optimizer keeps for each parameter with a gradient, from the second step on. adamw
-// and adam keep two moments, sgd-momentum its momentum; sgd and none keep nothing.
+// and adam keep two moments, sgd-momentum its momentum; adafactor keeps a row and a column of a matrix, and
+// otherwise a variance for each element; sgd and none keep nothing.
 //
 // Elixir's moments of parameters narrower than fp32 are fp32, and there is an fp32 master. Those of
 // torch.optim have the parameters' dtype, without masters. Its count of steps is on the device for the
@@ -19,16 +20,31 @@
 namespace elixir::memory {
 
 /// The words are PyTorch's.
-enum class OptimizerPart : std::uint8_t { kMaster, kStep, kMoment1, kMoment2, kMomentum };
-inline constexpr NameTable<OptimizerPart, 5> kOptimizerParts{
+enum class OptimizerPart : std::uint8_t {
+  kMaster,
+  kStep,
+  kMoment1,
+  kMoment2,
+  kMomentum,
+  kRowVariance,
+  kColumnVariance,
+  kVariance,
+};
+inline constexpr NameTable<OptimizerPart, 8> kOptimizerParts{
     {{OptimizerPart::kMaster, "master"},
      {OptimizerPart::kStep, "step"},
      {OptimizerPart::kMoment1, "exp_avg"},
      {OptimizerPart::kMoment2, "exp_avg_sq"},
-     {OptimizerPart::kMomentum, "momentum_buffer"}}};
+     {OptimizerPart::kMomentum, "momentum_buffer"},
+     {OptimizerPart::kRowVariance, "row_var"},
+     {OptimizerPart::kColumnVariance, "col_var"},
+     {OptimizerPart::kVariance, "variance"}}};
 [[nodiscard]] constexpr std::string_view name_of(OptimizerPart part) {
   return kOptimizerParts.name_of(part);
 }
+
+/// The sizes of such a part for a parameter of these sizes.
+[[nodiscard]] program::Ints state_sizes(OptimizerPart part, program::Ints parameter);
 
 struct OptimizerTensor {
   std::int32_t parameter = -1;  ///< position in Program::parameters

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What an optimizer's update asks of the allocator besides its state: temporaries of AdamW and Adam in
-// torch.optim. Elixir's kernels and the fused ones ask for nothing, and neither does SGD.
+// What an optimizer's update asks of the allocator besides its state: temporaries of AdamW, Adam and Adafactor
+// in torch.optim. Elixir's kernels and the fused ones ask for nothing, and neither does SGD.
 //
 // Source: torch/optim/adam.py and sgd.py of PyTorch 2.11, for their default arguments (no amsgrad, not
 // capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these requests with those of
@@ -13,9 +13,14 @@
 
 namespace elixir::memory {
 
-/// Of one step. It has temporaries alone, and releases all of them. Modelled where parameters of several dtypes are
-/// updated dtype by dtype: PyTorch takes these in the order of a hash table.
-[[nodiscard]] operators::CallScript optimizer_update(const program::Program& program,
-                                                     program::OptimizerUse use);
+/// Of one step. Both have temporaries alone, and release all of them.
+struct OptimizerUpdate {
+  operators::CallScript clipping;  ///< comes first; empty without
+  operators::CallScript update;
+};
+/// A script is modelled if nobody recorded such an update, and where parameters of several dtypes are updated
+/// dtype by dtype: PyTorch takes these in the order of a hash table.
+[[nodiscard]] OptimizerUpdate optimizer_update(const program::Program& program,
+                                               program::OptimizerUse use);
 
 }  // namespace elixir::memory

@@ -51,20 +51,19 @@ class Recording {
     }
   }
 
-  void step(int number,
-            const std::vector<OptimizerTensor>& state,
-            const operators::CallScript& update) {
+  void step(int number, const std::vector<OptimizerTensor>& state, const OptimizerUpdate& update) {
     step_ = number;
     for (OperatorId op = 0; op < after_; ++op) {
       run(scripts_[static_cast<std::size_t>(op)], op);
       for (const StorageId id : dies_[static_cast<std::size_t>(op)]) free(id, op);
     }
+    run(update.clipping, after_);
     if (number == 1) {
       for (const OptimizerTensor& tensor : state) {
         if (tensor.part != OptimizerPart::kMaster) optimizer_state(tensor, after_);
       }
     }
-    run(update, after_);
+    run(update.update, after_);
     for (const StorageId id : ends_with_step_) free(id, after_);
     result_.step_ends.push_back(result_.events.size());
   }
@@ -142,7 +141,7 @@ TrainingEvents training_events(const Program& program,
                                const std::vector<operators::CallScript>& scripts,
                                int steps) {
   const std::vector<OptimizerTensor> state = optimizer_state(program, use);
-  const operators::CallScript update = optimizer_update(program, use);
+  const OptimizerUpdate update = optimizer_update(program, use);
   Recording recording(program, scripts);
   recording.before_training(state);
   for (int step = 1; step <= steps; ++step) recording.step(step, state, update);

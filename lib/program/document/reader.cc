@@ -358,6 +358,7 @@ Profile load_profile(const std::string& path) {
                   "mode",
                   "optimizer",
                   "optimizer_form",
+                  "clips_gradients",
                   "memory",
                   "unattributed_operators",
                   "workspaces",
@@ -383,6 +384,9 @@ Profile load_profile(const std::string& path) {
   profile.optimizer = root.at("optimizer").choice(kOptimizers);
   if (root.has("optimizer_form")) {
     profile.optimizer_form = root.at("optimizer_form").choice(kOptimizerForms);
+  }
+  if (root.has("clips_gradients")) {
+    profile.clips_gradients = root.at("clips_gradients").boolean();
   }
   const bool with_certainty = root.at("schema_version").string() != kVersionWithoutCertainty;
   profile.memory =

@@ -7,8 +7,8 @@
 namespace elixir::program {
 
 inline constexpr const char* kProfileSchema = "elixir.profile";
-/// 1.1 has `memory.certainty`, 1.2 has `workspaces`. Older documents can be read.
-inline constexpr const char* kProfileVersion = "1.3";
+/// 1.1 has `memory.certainty`, 1.2 has `workspaces`, 1.3 `optimizer_form`, 1.4 `clips_gradients`. Older documents can be read.
+inline constexpr const char* kProfileVersion = "1.4";
 inline constexpr const char* kVersionWithoutCertainty = "1.0";
 
 }  // namespace elixir::program

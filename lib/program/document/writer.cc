@@ -250,12 +250,13 @@ void write_profile(const Profile& profile, const Sink& sink) {
   });
   out.print(
       ",\n  \"target\": \"{}\",\n  \"precision\": {},\n  \"mode\": {},\n  \"optimizer\": {},\n  "
-      "\"optimizer_form\": {},\n",
+      "\"optimizer_form\": {},\n  \"clips_gradients\": {},\n",
       program.target.text(),
       json_string(std::string(name_of(program.precision))),
       json_string(std::string(name_of(program.mode))),
       json_string(std::string(name_of(profile.optimizer))),
-      json_string(std::string(name_of(profile.optimizer_form))));
+      json_string(std::string(name_of(profile.optimizer_form))),
+      profile.clips_gradients);
   print_memory(out, profile.memory);
   out.print("  \"unattributed_operators\": {},\n", profile.unattributed_operators);
   out.print("  \"workspaces\": {},\n",

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "operators/scratch/script_builder.h"
 #include "program/names/labels.h"
 
 namespace elixir::report {
@@ -74,7 +75,8 @@ std::vector<LiveTensors> live_tensors(const program::Program& program,
         program.parameters[static_cast<std::size_t>(state.parameter)];
     program::TensorRef tensor = parameter.tensor;
     tensor.dtype = state.dtype;
-    if (state.part == memory::OptimizerPart::kStep) tensor.sizes = tensor.strides = {};
+    const program::Ints sizes = memory::state_sizes(state.part, tensor.sizes);
+    if (sizes != tensor.sizes) tensor = operators::in_row_major_order(sizes, state.dtype);
     collector.add(state.bytes,
                   Category::kOptimizerState,
                   program::geometry_of(tensor),

@@ -52,6 +52,13 @@ TEST(OptimizerState, OfTorchHasTheParametersDtype) {
   EXPECT_EQ(parts({Optimizer::kSgdMomentum, OptimizerForm::kTorchForeach}),
             (Parts{{OptimizerPart::kMomentum, kBytes}}));
   EXPECT_EQ(parts({Optimizer::kSgd, OptimizerForm::kTorchForeach}), Parts{});
+  EXPECT_EQ(parts({Optimizer::kAdafactor, OptimizerForm::kTorchLoop}),
+            (Parts{{OptimizerPart::kRowVariance, narrow.parameters[0].tensor.sizes[0] * 2},
+                   {OptimizerPart::kColumnVariance, narrow.parameters[0].tensor.sizes[1] * 2}}));
+  const auto of_bias =
+      optimizer_state(narrow, {Optimizer::kAdafactor, OptimizerForm::kTorchForeach}).back();
+  EXPECT_EQ(of_bias.part, OptimizerPart::kVariance);
+  EXPECT_EQ(of_bias.bytes(), narrow.parameters.back().tensor.bytes());
 }
 
 }  // namespace

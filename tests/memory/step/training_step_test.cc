@@ -65,8 +65,12 @@ TEST(TrainingStep, OnCudaIsWhatTheAllocatorSays) {
 TEST(TrainingStep, WhatIsAliveAddsUpToThePeak) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const auto form = program::kOptimizerForms.entries[seed % 4].value;
+    const bool is_adafactor = seed % 3 == 0 && (form == program::OptimizerForm::kTorchForeach ||
+                                                form == program::OptimizerForm::kTorchLoop);
+    const auto optimizer =
+        is_adafactor ? program::Optimizer::kAdafactor : program::Optimizer::kAdamW;
     const TrainingStep step =
-        predict_step(cuda(fakes::random_program(seed)), {program::Optimizer::kAdamW, form}, {}, {});
+        predict_step(cuda(fakes::random_program(seed)), {optimizer, form, seed % 5 == 0}, {}, {});
     std::int64_t tensors = 0;
     for (const LiveStorage& live : step.timeline.live_at_peak) tensors += live.bytes;
     std::int64_t state = 0;
