@@ -85,7 +85,7 @@ enum class BufferRole : std::uint8_t {
   /// Device: a chunk's gradients before the ranks add them up, in plan::exchanged_dtype(). `chunk` is -1,
   /// or the one whose own it is: a private chunk, or any where ranks add up once a step.
   kGradientBlock,
-  kExchange,        ///< device: one shard of a chunk's gradients from every rank; `chunk` is -1
+  kExchange,        ///< device: plan::received_bytes() of the largest chunk; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
                     ///< turns
   kRankSums,        ///< device: as kGradientSums, zero where other ranks make the sum

@@ -98,6 +98,14 @@ Problem::Problem(const program::Program& program,
   }
 }
 
+std::string Problem::basis_of_collectives() const {
+  if (ranks_.world == 1 || !on_cuda()) return "";
+  const std::string basis = cost_.collectives().basis();
+  return request_.reduce == plan::Reduce::kNccl
+             ? basis + "; reduce-scatters modelled as all-gathers through NCCL"
+             : basis;
+}
+
 plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan::Plan plan;
   plan.programs = {{.role = "train", .fingerprint = edits_.fingerprint}};

@@ -77,9 +77,7 @@ class Problem {
   /// Whether a rank has only a part of each chunk.
   [[nodiscard]] bool is_sharded() const { return ranks_.world > ranks_.replicas; }
   /// Empty with one rank.
-  [[nodiscard]] std::string basis_of_collectives() const {
-    return ranks_.world > 1 && on_cuda() ? cost_.collectives().basis() : "";
-  }
+  [[nodiscard]] std::string basis_of_collectives() const;
   [[nodiscard]] const schedule::ProgramNeeds& needs() const { return needs_; }
   /// Process memory outside the allocator; 0 on the CPU device.
   [[nodiscard]] std::int64_t context_bytes() const { return context_bytes_; }

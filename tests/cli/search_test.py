@@ -219,7 +219,10 @@ class SeveralGpus(SearchTest):
         self.assertEqual((ordered["reduce"], nccl["reduce"]), ("ordered", "nccl"))
         self.assertLess(nccl["predicted"]["peak_allocated_bytes"], ordered["predicted"]["peak_allocated_bytes"],
                         "what comes in is one shard")
-        self.assertIn("in an order that it chooses", self.succeeds(*inputs, "--gpus", "2", "--force", "--reduce", "nccl").out)
+        screen = self.succeeds(*inputs, "--gpus", "2", "--force", "--reduce", "nccl").out
+        self.assertIn("in an order that it chooses", screen)
+        self.assertIn("measured; reduce-scatters modelled as all-gathers through NCCL", screen)
+        self.fails(2, "EX0102", *inputs, "--gpus", "2", "--force", "--reduce", "gloo", mentions="ordered")
         self.assertIsNone(self.gpus("--force")["reduce"])
 
     def test_several_replicas_need_more_memory_each(self):

@@ -74,7 +74,8 @@ class StreamOperations {
                           std::int64_t /*part_bytes*/) {
     no_ranks();
   }
-  /// As DeviceCommunicator's. On CPUs in rank order, in fp32, and rounded once to `type`.
+  /// As DeviceCommunicator's. On CPUs in rank order, in fp32, and rounded once to `type`, with memory of
+  /// its own for what comes in, which no plan counts, as NCCL has.
   virtual void reduce_scatter(const plan::RankGrid& /*grid*/,
                               void* /*to*/,
                               const void* /*from*/,

@@ -196,7 +196,7 @@ class NcclCalls {
       all_reduce(group, reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
     }
     all_to_all(half, memory, kPartBytes, stream);
-    reduce_scatter(half, memory, 1024, kernels::Element::kFloat32, stream);
+    reduce_scatter(half, memory, kPartBytes / sizeof(float), kernels::Element::kFloat32, stream);
     broadcast(0, memory, kPartBytes, stream);
     check_cuda(cudaStreamSynchronize(stream), "connecting the GPUs");
     check_cuda(cudaFree(memory), "connecting the GPUs");
@@ -230,6 +230,9 @@ class NcclCalls {
 /// a rank is lost meanwhile, that thread is left behind: this process ends.
 std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& grid) {
   check_seats(host);
+  // NVLink SHARP, which NCCL chooses from three GPUs on, adds up in another order at each call, and takes
+  // its memory at the first one. A user's own setting stays.
+  ::setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
   ncclUniqueId id{};
   if (host.rank() == 0) check_nccl(ncclGetUniqueId(&id), "connecting the GPUs");
   host.broadcast(0, &id, sizeof id);
