@@ -91,11 +91,13 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int reductions = 0;
   int shares = 0;
   int reduced_once = 0;
+  int reduced_by_nccl = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
     EXPECT_THAT(check(schedule, c.program, c.plan), IsEmpty()) << "seed " << seed;
     reduced_once += c.lowering.training && plan::reduces_once(c.plan) ? 1 : 0;
+    reduced_by_nccl += c.lowering.training && plan::reduces_by_nccl(c.plan) ? 1 : 0;
     for (const Task& task : schedule.tasks) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
@@ -114,6 +116,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   EXPECT_GT(reductions, 1000);
   EXPECT_GT(shares, 20);
   EXPECT_GT(reduced_once, 20);
+  EXPECT_GT(reduced_by_nccl, 20);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.
@@ -212,6 +215,32 @@ TEST(Check, FindsSquaresThatNobodySums) {
     }
   }
   EXPECT_GT(found, 50);
+}
+
+TEST(Check, FindsTooLittleRoomForWhatRanksSend) {
+  for (const plan::Reduce reduce : {plan::Reduce::kOrdered, plan::Reduce::kNccl}) {
+    for (const int replicas : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << plan::kReduces.name_of(reduce) << ", " << replicas);
+      Case c;
+      c.program = fakes::mlp({64, 64, 64, 64}, 4);
+      LayoutOptions options;
+      options.blocks = 8;
+      options.world = 4;
+      options.replicas = replicas;
+      options.reduced_by = reduce;
+      c.plan = fakes::lay_out(c.program, options);
+      Schedule schedule = lower_case(c);
+      ASSERT_THAT(check(schedule, c.program, c.plan), IsEmpty());
+      int found = 0;
+      for (Buffer& buffer : schedule.buffers) {
+        if (buffer.role != BufferRole::kExchange) continue;
+        buffer.bytes -= 1;
+        ++found;
+      }
+      EXPECT_EQ(found, 1);
+      EXPECT_THAT(check(schedule, c.program, c.plan), Not(IsEmpty()));
+    }
+  }
 }
 
 Case offloaded() {
