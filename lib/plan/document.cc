@@ -355,12 +355,12 @@ Json to_json(const Plan& plan) {
   document["world"] = plan.world;
   document["ranks_per_node"] = plan.ranks_per_node;
   document["replicas"] = plan.replicas;
-  document["reduce"] =
-      text_or_null(plan.world > 1 ? std::string(kReduces.name_of(plan.reduce)) : std::string());
-  document["reduce_dtype"] = text_or_null(
-      plan.world > 1 ? std::string(kReduceDTypes.name_of(plan.reduce_dtype)) : std::string());
-  document["reduce_per"] = text_or_null(
-      plan.world > 1 ? std::string(kReducePers.name_of(plan.reduce_per)) : std::string());
+  const auto among_ranks = [&](std::string_view choice) {
+    return text_or_null(plan.world > 1 ? std::string(choice) : std::string());
+  };
+  document["reduce"] = among_ranks(kReduces.name_of(plan.reduce));
+  document["reduce_dtype"] = among_ranks(kReduceDTypes.name_of(plan.reduce_dtype));
+  document["reduce_per"] = among_ranks(kReducePers.name_of(plan.reduce_per));
   document["budgets"] = {
       {"gpu_memory_bytes", plan.budgets.gpu_memory_bytes},
       {"host_memory_bytes", plan.budgets.host_memory_bytes},

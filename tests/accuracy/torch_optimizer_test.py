@@ -17,9 +17,10 @@ MISSING = not importlib.util.find_spec("torch")
 if not MISSING:
     import torch
 
+    from measure import FORMS, optimizer_of
+
 BLOCK_BYTES = 512
 NUMBER_BYTES = 8
-FORMS = {"torch-foreach": {"foreach": True}, "torch-fused": {"fused": True}, "torch-loop": {"foreach": False}}
 
 
 def model(*dtypes):
@@ -43,13 +44,6 @@ def model(*dtypes):
             return x.float().mean()
 
     return torch.jit.trace(Layers(), torch.ones(4, 24))
-
-
-def optimizer_of(parameters, name, form):
-    kinds = {"adamw": (torch.optim.AdamW, {}), "adam": (torch.optim.Adam, {}), "sgd": (torch.optim.SGD, {}),
-             "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}), "adafactor": (torch.optim.Adafactor, {})}
-    kind, options = kinds[name]
-    return kind(parameters, lr=1e-3, **options, **FORMS[form])
 
 
 def is_number(size, operators):
@@ -141,7 +135,7 @@ class TorchOptimizer(unittest.TestCase):
             with self.subTest(optimizer=name, form=form, dtypes=dtypes):
                 module = model(*dtypes)
                 document, predicted = self.predict(module, name, form)
-                optimizer = optimizer_of(self.trained(module), name, form)
+                optimizer = optimizer_of(self.trained(module), f"{name}:{form}")
                 self.assertEqual(predicted, requests_of_update(optimizer))
                 self.assertEqual(bool(predicted), name.startswith("ada") and form != "torch-fused")
                 # The count of steps is on the host, unless the update is fused.
@@ -165,7 +159,7 @@ class TorchOptimizer(unittest.TestCase):
                 _, unclipped = self.predict(module, name, form)
                 document, predicted = self.predict(module, name, form, "--clip-norm", "1")
                 self.assertTrue(document["clips_gradients"])
-                self.assertEqual(predicted, requests_of_update(optimizer_of(self.trained(module), name, form), clip_norm=1.0))
+                self.assertEqual(predicted, requests_of_update(optimizer_of(self.trained(module), f"{name}:{form}"), clip_norm=1.0))
                 self.assertEqual(predicted[len(predicted) - len(unclipped):], unclipped)
                 # A GPU's kernel sums up pieces of 65,536 elements first: one for each of these gradients, in fp32.
                 count = len(self.trained(module))
@@ -176,7 +170,7 @@ class TorchOptimizer(unittest.TestCase):
         # In which order is that of a hash table in PyTorch. So only what is held is compared.
         module = model(torch.float32, torch.bfloat16)
         _, predicted = self.predict(module, "adamw", "torch-foreach")
-        made = requests_of_update(optimizer_of(self.trained(module), "adamw", "torch-foreach"))
+        made = requests_of_update(optimizer_of(self.trained(module), "adamw:torch-foreach"))
         self.assertEqual(sorted(predicted), sorted(made))
 
         def most(story):

@@ -33,7 +33,7 @@ constexpr int kPeerCopiesPerUnit = 8;
 CudaMemory near_pinned_memory(int gpu, std::size_t bytes) {
   const DeviceScope here(gpu);
   const NodeScope node(numa_node_of_device());
-  return pinned_memory(bytes, 0x5A);
+  return pinned_memory(bytes, kPattern);
 }
 
 /// Keeps kUnitsAhead units queued. The wait does not use a core, because the other work may need it.
