@@ -54,6 +54,13 @@ def llama(hidden, layers, heads, key_value_heads, intermediate, vocabulary, posi
             **more}
 
 
+def mixtral(hidden, layers, heads, key_value_heads, intermediate, vocabulary, **more):
+    return {"model_type": "mixtral", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+            "num_key_value_heads": key_value_heads, "intermediate_size": intermediate, "vocab_size": vocabulary,
+            "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+            "num_local_experts": 8, "num_experts_per_tok": 2, **more}
+
+
 def bert(hidden, layers, heads, **more):
     return {"model_type": "bert", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
             "intermediate_size": 4 * hidden, **more}
@@ -93,10 +100,14 @@ MODELS = {
     "gpt2-7b": gpt2_benchmark(4096, 32, 32),
     "gpt2-10b": gpt2_benchmark(4096, 48, 32),
     "gpt2-15b": gpt2_benchmark(8192, 18, 64),
+    "gpt2-18b": gpt2_benchmark(6144, 40, 48),
     "gpt2-20b": gpt2_benchmark(8192, 24, 64),
+    "gpt2-22b": gpt2_benchmark(8192, 27, 64),
     "gpt2-25b": gpt2_benchmark(8192, 30, 64),
     "gpt2-30b": gpt2_benchmark(8192, 36, 64),
+    "gpt2-36b": gpt2_benchmark(8192, 45, 64),
     "gpt2-40b": gpt2_benchmark(8192, 50, 16),
+    "gpt2-43b": gpt2_benchmark(8192, 53, 64),
     "gpt2-tiny": gpt2(64, 2, 4, vocab_size=512, n_positions=256),
     "gpt2-small-bytes": gpt2(384, 6, 6, vocab_size=256, n_positions=256, bos_token_id=0, eos_token_id=0),
     "llama-1b": llama(2048, 16, 32, 8, 8192, 128256, 8192, 500000.0, tie_word_embeddings=True),
@@ -104,6 +115,8 @@ MODELS = {
     "llama-8b": llama(4096, 32, 32, 8, 14336, 128256, 8192, 500000.0),
     "llama-13b": llama(5120, 40, 40, 40, 13824, 32000, 4096, 10000.0),
     "llama-70b": llama(8192, 80, 64, 8, 28672, 128256, 8192, 500000.0),
+    "mixtral-8x7b": mixtral(4096, 32, 32, 8, 14336, 32000),
+    "mixtral-tiny": mixtral(64, 2, 4, 2, 128, 512, max_position_embeddings=256),
     "llama-tiny": llama(64, 2, 4, 2, 192, 512, 256, 10000.0),
     "bert-base": bert(768, 12, 12),
     "bert-large": bert(1024, 24, 16),
@@ -120,8 +133,8 @@ MODELS = {
 }
 DTYPES = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16",
           "fp16": "float16"}
-CLASSES = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM", "bert": "BertForMaskedLM",
-           "t5": "T5ForConditionalGeneration", "vit": "ViTForImageClassification"}
+CLASSES = {"opt": "OPTForCausalLM", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM", "mixtral": "MixtralForCausalLM",
+           "bert": "BertForMaskedLM", "t5": "T5ForConditionalGeneration", "vit": "ViTForImageClassification"}
 # T5 has relative positions and no longest sequence; it was trained with 512.
 DEFAULT_SEQUENCE = {"t5": 512}
 
@@ -437,6 +450,9 @@ def trace(model, inputs, on_meta):
                     buffers[(path, name)] = buffer
                     module._buffers[name] = buffer.to("meta")
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
+    meta_kernels = torch.library.Library("aten", "IMPL", "Meta") if on_meta else None
+    if on_meta:
+        meta_kernels.impl("_grouped_mm", grouped_mm_on_meta, allow_override=True)
     with repeats_as_numbers():
         traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
     for (path, name), data in buffers.items():
@@ -448,17 +464,56 @@ def trace(model, inputs, on_meta):
     return traced
 
 
+def grouped_experts(module, hidden_states, top_k_index, top_k_weights):
+    """What transformers calls in place of its own experts: each expert's rows in one product of `grouped_mm`.
+
+    Its default form chooses sizes by the data, which no trace keeps; `batched_mm` copies an expert's weights for each of its
+    rows. Here rows are sorted by expert, and the product gets the row at which each expert ends, as data. The arithmetic is that
+    of transformers' `grouped_mm`, but for the order of sums; the operators are the same on CPU, GPU and meta, and deterministic.
+    hidden_states: (tokens, width); top_k_index, top_k_weights: (tokens, chosen)."""
+    import torch
+    chosen = top_k_index.size(-1)
+    experts = top_k_index.reshape(-1)
+    order = torch.argsort(experts, stable=True)
+    numbers = torch.arange(module.num_experts, device=experts.device)
+    ends = (experts.unsqueeze(-1) <= numbers).sum(0, dtype=torch.int32)
+
+    def project(rows, name):
+        weights = getattr(module, name)
+        weights = weights if module.is_transposed else weights.transpose(-2, -1)
+        product = torch.nn.functional.grouped_mm(rows.to(weights.dtype), weights, offs=ends)
+        return product + getattr(module, f"{name}_bias")[experts[order]] if module.has_bias else product
+
+    rows = hidden_states[torch.div(order, chosen, rounding_mode="floor")]
+    rows = module._apply_gate(project(rows, "gate_up_proj")) if module.has_gate else module.act_fn(project(rows, "up_proj"))
+    rows = project(rows, "down_proj") * top_k_weights.reshape(-1)[order].unsqueeze(-1)
+    rows = rows[torch.argsort(order)].view(-1, chosen, hidden_states.size(-1))
+    return rows.sum(dim=1).to(hidden_states.dtype)
+
+
+def grouped_mm_on_meta(left, right, offs=None, bias=None, out_dtype=None):
+    """The result of groups of rows by matrices, in any dtype; PyTorch's own has bf16 alone. Its rows begin at multiples of 16 bytes."""
+    rows, columns = left.size(0), right.size(-1)
+    alignment = 16 // left.element_size()
+    return left.new_empty_strided((rows, columns), (-(-columns // alignment) * alignment, 1))
+
+
 def choose_experts_form(model):
-    """transformers' other forms of experts choose sizes by the data, which no trace keeps."""
-    for module in model.modules():
-        if hasattr(module, "set_experts_implementation"):
-            module.set_experts_implementation("batched_mm")
-            return
+    """Experts as `grouped_experts` has them. Its products read rows of multiples of 16 bytes; others are batched."""
+    from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+    experts = [module for module in model.modules() if hasattr(module, "_apply_gate")]
+    if not experts:
+        return
+    ALL_EXPERTS_FUNCTIONS.register("grouped_mm", grouped_experts)
+    aligned = all(size * weights.element_size() % 16 == 0 for module in experts
+                  for weights in module.parameters(recurse=False) if weights.dim() == 3 for size in weights.shape[1:])
+    owner = next(module for module in model.modules() if hasattr(module, "set_experts_implementation"))
+    owner.set_experts_implementation("grouped_mm" if aligned else "batched_mm")
 
 
 @contextlib.contextmanager
 def repeats_as_numbers():
-    """A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay one, and
+    """For `batched_mm`. A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay one, and
     LibTorch does not run that with the model on a GPU. It becomes a number."""
     import torch
     original = torch.Tensor.repeat_interleave

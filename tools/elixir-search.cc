@@ -30,6 +30,7 @@ struct Options {
   std::string profile, hardware;
   std::vector<std::int64_t> gpu_memory;  ///< empty: the machine's
   std::string recompute = "auto", offload = "auto";
+  double clip_norm = 1.0;
   bool least_gpus = false;
   std::optional<std::int64_t> gpus, gpus_per_node, replicas, network_bytes_per_s;
   elixir::search::Request request;
@@ -204,6 +205,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);
   options.request.offload = elixir::edit::kOffloads.named(options.offload);
+  options.request.clip_gradients = options.clip_norm > 0;
   if (options.request.optimizer_state != elixir::search::OptimizerState::kAuto &&
       options.request.strategy != "optimal") {
     throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
@@ -252,7 +254,9 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   context.document()["fewer_gpus"] = document_of(fewer);
   context.print(elixir::report::too_few_gpus_screen(fewer) +
                 elixir::report::search_screen(found, documents.profile, took.count()));
-  context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA", output));
+  context.hint(fmt::format("next: elixir-train --plan {} --model MODEL.pt --data DATA{}",
+                           output,
+                           found.plan.clips_gradients ? "" : " --clip-norm 0"));
   return elixir::tools::Answer::kYes;
 }
 
@@ -344,6 +348,13 @@ int main(int argc, char** argv) {
                   &request.accumulation_steps,
                   {1, 65536},
                   "micro-batches added up in a step");
+    flags.number("--clip-norm",
+                 "X",
+                 &options.clip_norm,
+                 elixir::tools::kNonNegativeNumber,
+                 "largest global gradient norm, as elixir-train keeps it; only 0 (no clipping) "
+                 "changes the plan: each chunk is updated as soon as its gradients are complete, "
+                 "and they take less memory");
     flags.toggle("--elixir-constants",
                  &request.elixir_constants,
                  "strategy elixir: the original's A100 figures instead of the machine's");

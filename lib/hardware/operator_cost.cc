@@ -82,7 +82,7 @@ bool is_pointwise(std::string_view name) {
 
 bool is_matrix_product(std::string_view name) {
   return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" ||
-         name == "aten::baddbmm";
+         name == "aten::baddbmm" || name == "aten::_grouped_mm";
 }
 
 bool one_dtype(const Operator& op) {

@@ -4,8 +4,9 @@
 // Sizes of the memory that cuDNN's recurrent layers need besides inputs and outputs. Capture needs
 // them for the results of `_cudnn_rnn` (packed weights, reserve space), and memory prediction for
 // its workspace. cuDNN does not document how it computes these sizes. The formulas here follow the
-// recordings of scripts/recording/record_rnn.py (cuDNN 9.19, compute capability 9.0) and are right
-// for each of the 1,172 recorded layers (tests/operators/cudnn_rnn_recorded_test.cc).
+// answers of cuDNN 9.19 on GPUs of compute capability 9.0 (scripts/recording/ask_rnn.py). They gave
+// every answer to the byte, also those that came after the formulas were made
+// (docs/design/memory.md, "Recurrent layers").
 
 #include <cstdint>
 
@@ -13,11 +14,13 @@
 
 namespace elixir::operators {
 
-/// One call of `_cudnn_rnn` in training, with all its layers and directions.
+/// One call of `_cudnn_rnn`, with all its layers and directions.
 struct CudnnRnn {
   enum class Mode : std::uint8_t { kRelu, kTanh, kLstm, kGru };  ///< cudnnRNNMode_t
-  /// LibTorch chooses one algorithm for each pass. The workspace depends on the algorithm.
-  enum class Pass : std::uint8_t { kForward, kBackward };
+  /// LibTorch chooses one algorithm for each pass. kForward and kBackward are those of training.
+  enum class Pass : std::uint8_t { kForward, kBackward, kInference };
+  /// cudnnRNNAlgo_t. The workspace depends on it. Packed weights and reserve space do not.
+  enum class Algorithm : std::uint8_t { kStandard = 0, kPersistent = 1, kSmallHiddenState = 3 };
 
   Mode mode = Mode::kLstm;
   program::DType dtype = program::DType::kFloat32;
@@ -42,11 +45,16 @@ struct CudnnRnn {
 
   /// The reserve space that cudnnGetRNNTempSpaceSizes reports for training.
   [[nodiscard]] std::int64_t reserve_bytes() const;
-  [[nodiscard]] std::int64_t workspace_bytes(Pass pass) const;
-  /// Whether both sizes are exact, not estimates. True for unidirectional layers without
-  /// projections, in fp32, bf16 or fp16, with up to 4 layers, 500 steps, 100 sequences and width
-  /// 1,500, if their algorithm was recorded and recorded layers determine every term
-  /// (cudnn_rnn_exact.cc).
+
+  /// The algorithm that LibTorch asks for.
+  [[nodiscard]] Algorithm algorithm(Pass pass) const;
+  /// The workspace that cudnnGetRNNTempSpaceSizes reports for that algorithm.
+  [[nodiscard]] std::int64_t workspace_bytes(Pass pass) const {
+    return workspace_bytes(pass, algorithm(pass));
+  }
+  [[nodiscard]] std::int64_t workspace_bytes(Pass pass, Algorithm algorithm) const;
+  /// Whether all these sizes are exact, not estimates. True for all layers whose dimensions are in
+  /// the ranges that cuDNN was asked for.
   [[nodiscard]] bool is_exact() const;
 };
 

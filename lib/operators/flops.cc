@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "operators/flops.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "program/arguments/arguments.h"
@@ -19,6 +20,14 @@ std::int64_t product(const TensorRef* a, const TensorRef* b) {
   if (a == nullptr || b == nullptr || b->sizes.empty()) return 0;
   if (b->sizes.size() == 1) return 2 * a->numel();  // matrix by vector
   return 2 * a->numel() * b->sizes.back();
+}
+
+/// Groups of rows or columns, each with a matrix of its own. Groups of rows, and columns by rows, take as much as
+/// one product. A batch by groups of columns takes one of its matrices for each column.
+std::int64_t grouped_product(const TensorRef* a, const TensorRef* b) {
+  if (a == nullptr || b == nullptr || a->sizes.empty()) return 0;
+  const bool columns = a->sizes.size() == 3 && b->sizes.size() == 2;
+  return product(a, b) / (columns ? std::max<std::int64_t>(a->sizes[0], 1) : 1);
 }
 
 /// Each output element needs (input channels of its group) * (kernel elements) multiply-adds.
@@ -60,6 +69,9 @@ std::int64_t flops_of(const Operator& op) {
   const Arguments call(op);
   if (name == "aten::mm" || name == "aten::bmm") {
     return product(call.tensor("self"), call.tensor("mat2"));
+  }
+  if (name == "aten::_grouped_mm") {
+    return grouped_product(call.tensor("self"), call.tensor("mat2"));
   }
   if (name == "aten::mv") return product(call.tensor("self"), call.tensor("vec"));
   if (name == "aten::dot") return product(call.tensor("self"), call.tensor("tensor"));

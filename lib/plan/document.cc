@@ -369,6 +369,7 @@ Json to_json(const Plan& plan) {
   document["precision"] = name_of(plan.precision);
   document["optimizer"] = name_of(plan.optimizer);
   document["accumulation_steps"] = plan.accumulation_steps;
+  document["clips_gradients"] = plan.clips_gradients;
   document["master"] = kMasters.name_of(plan.master);
   document["moment_dtype"] = kMomentDTypes.name_of(plan.moment_dtype);
   document["chunks"] = std::move(chunks);
@@ -389,29 +390,12 @@ Json to_json(const Plan& plan) {
 
 Plan parse_plan(const JsonDocument& document) {
   const JsonCursor root = document.root("elixir.plan", 1);
-  root.only_keys({"schema",
-                  "schema_version",
-                  "meta",
-                  "programs",
-                  "hardware",
-                  "strategy",
-                  "world",
-                  "ranks_per_node",
-                  "replicas",
-                  "reduce",
-                  "reduce_dtype",
-                  "reduce_per",
-                  "budgets",
-                  "precision",
-                  "optimizer",
-                  "accumulation_steps",
-                  "master",
-                  "moment_dtype",
-                  "chunks",
-                  "cache",
-                  "arithmetic",
-                  "edits",
-                  "edited_fingerprint",
+  root.only_keys({"schema",          "schema_version", "meta",         "programs",
+                  "hardware",        "strategy",       "world",        "ranks_per_node",
+                  "replicas",        "reduce",         "reduce_dtype", "reduce_per",
+                  "budgets",         "precision",      "optimizer",    "accumulation_steps",
+                  "clips_gradients", "master",         "moment_dtype", "chunks",
+                  "cache",           "arithmetic",     "edits",        "edited_fingerprint",
                   "predicted"});
   Plan plan;
   plan.meta = root.at("meta").raw();
@@ -446,6 +430,7 @@ Plan parse_plan(const JsonDocument& document) {
   plan.precision = root.at("precision").choice(program::kPrecisions);
   plan.optimizer = root.at("optimizer").choice(program::kTrainedOptimizers);
   plan.accumulation_steps = read_int(root.at("accumulation_steps"), 1, kMostMicroBatches);
+  if (root.has("clips_gradients")) plan.clips_gradients = root.at("clips_gradients").boolean();
   plan.master = root.at("master").choice(kMasters);
   plan.moment_dtype = read_moment_dtype(root);
   for (const JsonCursor& entry : root.at("chunks").items()) {

@@ -201,6 +201,8 @@ struct Plan {
   program::Precision precision = program::Precision::kAsSaved;
   program::Optimizer optimizer = program::Optimizer::kAdamW;
   int accumulation_steps = 1;
+  /// Updates wait for the norm of all gradients, which therefore exist at the same time.
+  bool clips_gradients = true;
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
   std::vector<Edit> edits;                                 ///< in this order

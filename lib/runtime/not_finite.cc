@@ -116,9 +116,12 @@ Error not_finite_error(std::int64_t step,
                        const program::Program& program,
                        const std::vector<ParameterLayout>& layouts,
                        const ParameterStore& parameters,
-                       const OptimizerPass& optimizer) {
+                       const OptimizerPass& optimizer,
+                       bool gradients_are_kept) {
   const std::vector<Suspect> suspects = suspects_of(program, layouts, optimizer);
-  if (auto error = bad_gradient(step, suspects, parameters)) return *std::move(error);
+  if (gradients_are_kept) {
+    if (auto error = bad_gradient(step, suspects, parameters)) return *std::move(error);
+  }
   if (optimizer.norm_overflowed()) return norm_overflow(step, suspects, parameters);
   if (auto error = bad_update(step, suspects, parameters)) return *std::move(error);
   return Error(ErrorCode::kNotFinite, "an update of step {} is not finite", step)

@@ -33,6 +33,7 @@
 #include "schedule/edited_program.h"
 #include "schedule/evaluation.h"
 #include "schedule/operator_memory.h"
+#include "schedule/shared_gradients.h"
 
 namespace elixir::runtime {
 namespace {
@@ -378,7 +379,8 @@ Error Trainer::State::not_finite(std::int64_t step) const {
         .help("lower the learning rate, clip gradients (--clip-norm), or check the data")
         .note(fmt::format("micro-batch {} of {}", m, losses.size()));
   }
-  return not_finite_error(step, program(), layouts, *parameters, optimizer);
+  return not_finite_error(
+      step, program(), layouts, *parameters, optimizer, !schedule::shares_gradients(plan));
 }
 
 void Trainer::State::share_losses(StepReport& report) const {

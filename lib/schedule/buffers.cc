@@ -41,12 +41,30 @@ class ChunkBufferMaker {
   ChunkBufferMaker(const plan::Plan& plan,
                    const std::vector<bool>& trained,
                    int micro_batches,
-                   const GradientBlocks& blocks)
+                   const GradientBlocks& blocks,
+                   const SharedGradients& shared)
       : plan_(plan),
         trained_(trained),
         micro_batches_(micro_batches),
         gradient_block_of_(blocks.of_chunk),
-        gradient_blocks_(blocks.count) {}
+        gradient_blocks_(blocks.count),
+        shared_of_(shared.of_chunk) {
+    for (std::size_t home = 0; home < shared.count.size(); ++home) {
+      shared_gradients_[home].resize(static_cast<std::size_t>(shared.count[home]), -1);
+    }
+  }
+
+  /// Each as large as the largest chunk that uses it.
+  void add_shared_gradients() {
+    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
+      if (shared_of_[c] < 0) continue;
+      const Chunk& chunk = plan_.chunks[c];
+      const std::int64_t bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
+      BufferId& buffer = shared_gradient(c);
+      if (buffer < 0) buffer = add(arena_of(chunk.gradient_home), BufferRole::kGradients, -1, 0);
+      buffers_.all[buffer].bytes = std::max(buffers_.all[buffer].bytes, bytes);
+    }
+  }
 
   void add_chunks() {
     buffers_.of_chunk.resize(plan_.chunks.size());
@@ -127,6 +145,7 @@ class ChunkBufferMaker {
     ChunkBuffers& mine = buffers_.of_chunk[c];
     const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
+    if (shared_of_[c] >= 0) buffers_.all[mine.gradients].shares = shared_gradient(c);
     const bool is_whole = micro_batches_ == 1 || plan::reduces_once(plan_);
     if (chunk.gradient_home == Home::kHost && !is_whole) {
       // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
@@ -172,6 +191,11 @@ class ChunkBufferMaker {
     reduces_to_host_ = reduces_to_host_ || chunk.gradient_home == Home::kHost;
   }
 
+  BufferId& shared_gradient(std::size_t c) {
+    return shared_gradients_[static_cast<std::size_t>(plan_.chunks[c].gradient_home)]
+                            [static_cast<std::size_t>(shared_of_[c])];
+  }
+
   std::vector<BufferId> add_staging(Home home, std::int64_t bytes) {
     std::vector<BufferId> ring;
     if (bytes == 0) return ring;
@@ -189,6 +213,8 @@ class ChunkBufferMaker {
   const int micro_batches_;
   const std::vector<std::int32_t>& gradient_block_of_;  // by chunk
   const std::int32_t gradient_blocks_;
+  const std::vector<std::int32_t>& shared_of_;             // by chunk
+  std::array<std::vector<BufferId>, 2> shared_gradients_;  // by gradient home
   StepBuffers buffers_;
   std::int64_t largest_received_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
   bool reduces_to_host_ = false;
@@ -209,8 +235,10 @@ int landing_buffers(std::int64_t landed_bytes, std::int64_t largest_bytes) {
 StepBuffers chunk_buffers(const plan::Plan& plan,
                           const std::vector<bool>& trained,
                           int micro_batches,
-                          const GradientBlocks& blocks) {
-  ChunkBufferMaker maker(plan, trained, micro_batches, blocks);
+                          const GradientBlocks& blocks,
+                          const SharedGradients& shared) {
+  ChunkBufferMaker maker(plan, trained, micro_batches, blocks, shared);
+  maker.add_shared_gradients();
   maker.add_chunks();
   maker.add_blocks();
   maker.add_landing();
@@ -291,7 +319,7 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : buffers) {
-    if (buffer.arena == arena) bytes += rounded_allocation(buffer.bytes);
+    if (buffer.arena == arena && buffer.shares < 0) bytes += rounded_allocation(buffer.bytes);
   }
   return bytes;
 }

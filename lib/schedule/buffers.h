@@ -10,6 +10,7 @@
 
 #include "schedule/gradient_blocks.h"
 #include "schedule/schedule.h"
+#include "schedule/shared_gradients.h"
 
 namespace elixir::schedule {
 
@@ -50,11 +51,12 @@ struct StepBuffers {
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
 /// gradients and optimizer state. `micro_batches` is their number in a step. `blocks`: those of
-/// gradient_blocks().
+/// gradient_blocks(); `shared`: those of shared_gradients().
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
                                         int micro_batches,
-                                        const GradientBlocks& blocks);
+                                        const GradientBlocks& blocks,
+                                        const SharedGradients& shared);
 /// Adds the model's buffers, inputs and constants, which are on the device under every plan, and the
 /// host's memory for activations that the program offloads.
 void add_tensor_buffers(std::vector<Buffer>& buffers,

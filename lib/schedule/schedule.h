@@ -101,6 +101,8 @@ struct Buffer {
   BufferRole role = BufferRole::kParameters;
   std::int32_t chunk = -1;
   std::int64_t bytes = 0;
+  /// The buffer whose memory it uses; -1: memory of its own (shared_gradients.h).
+  BufferId shares = -1;
 };
 
 enum class TaskKind : std::uint8_t {

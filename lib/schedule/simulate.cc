@@ -70,8 +70,9 @@ class Memory {
          const DeviceChanges& changes)
       : program_(program), changes_(changes) {
     for (const Buffer& buffer : buffers) {
-      if (buffer.arena == Arena::kDevice)
+      if (buffer.arena == Arena::kDevice && buffer.shares < 0) {
         add({rounded_allocation(buffer.bytes), category_of(buffer.role)});
+      }
     }
     add({changes.library_bytes(), Category::kTemporary});
     record_peak(-1, -1, 0);

@@ -46,14 +46,21 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
         .bytes = of.bytes, .dtype = of.dtype, .kind = of.kind, .gradient_dtype = of.gradient_dtype};
     for (std::size_t s = 0; s < kStateCount; ++s) {
       set_homes(alone.chunks.front(), static_cast<State>(s));
-      const schedule::StepBuffers buffers = schedule::chunk_buffers(
-          alone, {packing.trained[c]}, blank.accumulation_steps, {.of_chunk = {-1}});
+      const schedule::StepBuffers buffers = schedule::chunk_buffers(alone,
+                                                                    {packing.trained[c]},
+                                                                    blank.accumulation_steps,
+                                                                    {.of_chunk = {-1}},
+                                                                    {.of_chunk = {-1}});
       ArenaBytes& own = result[c].own[s];
       for (const schedule::Buffer& buffer : buffers.all) {
         const std::int64_t bytes = rounded_allocation(buffer.bytes);
         const bool shared = buffer.role == schedule::BufferRole::kExchange ||
                             buffer.role == schedule::BufferRole::kReducedStaging;
         if (shared) continue;  // of all chunks
+        if (buffer.role == schedule::BufferRole::kGradients && schedule::shares_gradients(blank)) {
+          result[c].shared_gradients = bytes;
+          continue;
+        }
         if (buffer.role == schedule::BufferRole::kHostStaging) {
           result[c].staging += bytes;
         } else if (buffer.role == schedule::BufferRole::kGradientLanding) {
@@ -74,7 +81,7 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
 
 Footprint::Footprint(const Packing& packing,
                      const plan::Plan& blank,
-                     std::int32_t gradient_blocks,
+                     const SharedBuffers& shared,
                      const std::vector<ChunkBytes>& chunks,
                      const std::vector<std::vector<std::int32_t>>& use_sets)
     : resident_(1),
@@ -109,7 +116,14 @@ Footprint::Footprint(const Packing& packing,
       schedule::kUpdatePieces *
       rounded_allocation(
           schedule::update_piece_layout(piece_elements_, blank.moment_dtype, packing.chunks).bytes);
-  if (several_ranks_) add_reductions(packing, blank, gradient_blocks);
+  if (several_ranks_) add_reductions(packing, blank, shared.gradient_blocks);
+  std::int64_t largest_gradients = 0;
+  for (const ChunkBytes& chunk : chunks) {
+    largest_gradients = std::max(largest_gradients, chunk.shared_gradients);
+  }
+  shared_gradients_ = {
+      .device = shared.gradients[static_cast<std::size_t>(Home::kDevice)] * largest_gradients,
+      .host = shared.gradients[static_cast<std::size_t>(Home::kHost)] * largest_gradients};
 }
 
 void Footprint::add_reductions(const Packing& packing,
@@ -198,6 +212,8 @@ ArenaBytes Footprint::bytes(const Placement& placement) const {
   bytes.device += blocks(placement) * rounded_allocation(block_bytes(placement));
   bytes.device += reduction_bytes_;
   if (first < trained_end_) bytes.device += reduced_staging_bytes_;
+  if (first > 0) bytes.device += shared_gradients_.device;
+  if (first < staging_.size()) bytes.host += shared_gradients_.host;
   if (update_piece_elements(placement) > 0) bytes.device += pieces_bytes_;
   std::int64_t staging = tails_[second].staging;
   for (std::size_t c = first; c < second; ++c) staging = std::max(staging, staging_[c]);

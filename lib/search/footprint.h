@@ -59,17 +59,23 @@ struct ChunkBytes {
   std::int64_t staging = 0;
   /// Of gradients that are added up on the host, where they land. Chunks take turns.
   std::int64_t landing = 0;
+  /// Gradients in memory that chunks share, which is not counted in `own`; 0: there is none.
+  std::int64_t shared_gradients = 0;
+};
+/// How many buffers chunks share.
+struct SharedBuffers {
+  std::int32_t gradient_blocks = 0;         ///< of public chunks
+  std::array<std::int32_t, 2> gradients{};  ///< by home, at most
 };
 /// `blank` is a plan without chunks.
 [[nodiscard]] std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& blank);
 
 class Footprint {
  public:
-  /// `use_sets` are those of Problem; `blank` is a plan without chunks; `gradient_blocks` are those
-  /// that public chunks share.
+  /// `use_sets` are those of Problem; `blank` is a plan without chunks.
   Footprint(const Packing& packing,
             const plan::Plan& blank,
-            std::int32_t gradient_blocks,
+            const SharedBuffers& shared,
             const std::vector<ChunkBytes>& chunks,
             const std::vector<std::vector<std::int32_t>>& use_sets);
 
@@ -109,7 +115,8 @@ class Footprint {
   bool several_ranks_ = false, is_sharded_ = false;
   std::int64_t reduction_bytes_ = 0, reduced_staging_bytes_ = 0;
   std::size_t trained_end_ = 0;  ///< chunks from here on are not trained
-  std::vector<Tail> tails_;      ///< by position of the first chunk
+  ArenaBytes shared_gradients_;
+  std::vector<Tail> tails_;  ///< by position of the first chunk
 };
 
 }  // namespace elixir::search

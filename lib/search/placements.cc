@@ -166,10 +166,26 @@ void PlacementSpace::find_outliers(std::size_t index) {
   const std::vector<ChunkBytes> bytes = chunk_bytes(packing, blank);
   plan::Plan packed = blank;
   packed.chunks = packing.chunks;
-  const std::int32_t gradient_blocks =
-      schedule::gradient_blocks(packed, packing.places, problem_.needs(), packing.trained).count;
+  SharedBuffers shared{
+      .gradient_blocks =
+          schedule::gradient_blocks(packed, packing.places, problem_.needs(), packing.trained)
+              .count};
+  for (const State state : {State::kResident, State::kStreamed}) {
+    if (!schedule::shares_gradients(packed)) break;
+    for (Chunk& chunk : packed.chunks) set_homes(chunk, state);
+    const auto home = static_cast<std::size_t>(packed.chunks.front().gradient_home);
+    shared.gradients[home] =
+        schedule::shared_gradients(
+            packed,
+            packing.places,
+            problem_.needs(),
+            schedule::step_needs(
+                problem_.program(), problem_.lifetimes(), problem_.needs(), packed, packing.places)
+                .chunks)
+            .count[home];
+  }
   const auto footprint = [&] {
-    return Footprint(packing, blank, gradient_blocks, bytes, problem_.use_sets());
+    return Footprint(packing, blank, shared, bytes, problem_.use_sets());
   };
   footprints_.push_back(footprint());
   // Where a rank has only a shard, a chunk that no block has room for could not be used.

@@ -129,6 +129,7 @@ plan::Plan Problem::blank_plan(const std::string& strategy) const {
   plan.precision = program_.precision;
   plan.optimizer = request_.optimizer;
   plan.accumulation_steps = request_.accumulation_steps;
+  plan.clips_gradients = request_.clip_gradients;
   // Split masters take fewer bytes wherever parameters and state share a home, and have the same
   // bits.
   if (has_bf16_parameters_) plan.master = plan::Master::kSplit;

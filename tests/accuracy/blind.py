@@ -108,6 +108,8 @@ def draw(arguments):
     import zoo
     from export_models import load_exporter
 
+    if not (arguments.tools / "elixir-cudnn").exists():
+        sys.exit(f"{arguments.tools} has no elixir-cudnn: convolutions would be guessed, not predicted; build everything first")
     exporter = load_exporter()
     chosen = random.Random(arguments.seed)
     torch.manual_seed(arguments.seed)

@@ -3,8 +3,13 @@
 #include "random_calls.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/eye.h>
+
+#include "core/units.h"
 
 namespace elixir::capture {
 namespace {
@@ -28,10 +33,48 @@ Sizes at_least_one_dimension(Random& random, const Sizes& sizes) {
   return some;
 }
 
+/// Groups of equal size: rows times matrices, matrices times columns, columns times rows, or a batch.
+Values grouped_product(Random& random) {
+  constexpr std::int64_t kAlignment = 8;  // elements of bf16 in 16 bytes
+  constexpr std::int64_t kMostGroups = 9;
+  const at::ScalarType dtype =
+      random.one_of<at::ScalarType>({at::kFloat, at::kBFloat16, at::kBFloat16, at::kHalf});
+  const std::int64_t groups = random.number(1, kMostGroups);
+  Sizes sizes = random.sizes(3);
+  for (std::int64_t& size : sizes) size = round_up(size, kAlignment);
+  const auto [rows, inner, columns] = std::tuple(sizes[0], sizes[1], sizes[2]);
+  const auto matrices = [&](const Sizes& shape) {
+    Sizes turned = shape;
+    std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+    return random.coin() ? random.plain(shape, dtype)
+                         : random.plain(turned, dtype).transpose(-1, -2);
+  };
+  const bool left_is_batch = random.coin();
+  const bool right_is_batch = random.coin();
+  if (left_is_batch && right_is_batch) {
+    return {
+        matrices({groups, rows, inner}), matrices({groups, inner, columns}), kNone, kNone, kNone};
+  }
+  const std::int64_t each = left_is_batch ? columns : right_is_batch ? rows : inner;
+  const auto options = at::TensorOptions().dtype(at::kInt).device(random.space().device);
+  const at::Tensor ends = at::arange(each, groups * each + 1, each, options);
+  if (left_is_batch) {
+    return {
+        matrices({groups, rows, inner}), matrices({inner, groups * columns}), ends, kNone, kNone};
+  }
+  if (right_is_batch) {
+    return {
+        matrices({groups * rows, inner}), matrices({groups, inner, columns}), ends, kNone, kNone};
+  }
+  return {
+      matrices({rows, groups * inner}), matrices({groups * inner, columns}), ends, kNone, kNone};
+}
+
 }  // namespace
 
 RandomCalls random_algebra_calls() {
   RandomCalls calls{
+      {"aten::_grouped_mm", &grouped_product},
       {"aten::addbmm",
        [](Random& random) {
          const Sizes s = random.sizes(4);

@@ -92,17 +92,6 @@ void add_products(RandomCalls& calls) {
                                    Sizes{2, 3},
                                    1};
                    }});
-  calls.push_back({"aten::_grouped_mm", [](Random& random) {
-                     constexpr std::int64_t kAlignment = 16;
-                     const Sizes s = random.sizes(4);
-                     return Values{
-                         random.plain({s[0], s[1], kAlignment * s[2]}, at::kBFloat16),
-                         random.plain({s[0], kAlignment * s[3], kAlignment * s[2]}, at::kBFloat16)
-                             .transpose(1, 2),
-                         kNone,
-                         kNone,
-                         kNone};
-                   }});
 }
 
 std::int64_t any_dimension(Random& random, const Sizes& sizes) {

@@ -54,6 +54,21 @@ class Inputs(SearchTest):
             self.assertEqual((self.directory / name).read_bytes(), self.fake(name).read_bytes())
 
 
+class Clipping(SearchTest):
+    def test_without_it_gradients_take_less_memory(self):
+        budget = ("--gpu-memory", "49MiB", "--host-memory", "1MiB")  # 54 MiB with all gradients at once
+        plan = self.plan(*budget, "--clip-norm", 0)
+        self.assertFalse(plan["clips_gradients"])
+        self.envelope(*self.inputs(), *budget, "--force", code=1)
+
+    def test_the_plan_and_the_hint_say_so(self):
+        result = self.succeeds(*self.inputs(), "--clip-norm", 0)
+        self.assertIn("clipping   none (train with --clip-norm 0)", result.out)
+        self.assertEqual(self.plan("--clip-norm", 2.5)["chunks"], self.plan()["chunks"])
+        self.assertTrue(self.plan()["clips_gradients"])
+        self.fails(2, "EX0102", *self.inputs(), "--clip-norm", -1, mentions="--clip-norm")
+
+
 class Startup(SearchTest):
     def test_no_libtorch_is_mapped(self):
         mapped = self.mapped_libraries(*self.inputs())

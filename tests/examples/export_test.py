@@ -27,9 +27,9 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 sys.path.insert(0, str(EXPORTER.parent))
 import export_hf  # noqa: E402
 
-TEXT = ("gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny")
+TEXT = ("gpt2-tiny", "opt-tiny", "llama-tiny", "mixtral-tiny", "bert-tiny", "t5-tiny")
 TINY = TEXT + ("vit-tiny", "resnet-tiny")
-CAUSAL = ("gpt2-tiny", "opt-tiny", "llama-tiny")
+CAUSAL = ("gpt2-tiny", "opt-tiny", "llama-tiny", "mixtral-tiny")
 SEQUENCE = 96
 
 
@@ -130,6 +130,12 @@ class ExportTest(unittest.TestCase):
                 with Watch() as watch:
                     module(*self.inputs(name, module))
                 self.assertLess(watch.largest_bool, SEQUENCE * SEQUENCE, "a materialised mask")
+
+    def test_experts_are_grouped_products(self):
+        for flags in (("--meta",), ("--dtype", "bfloat16")):
+            module, _ = self.load(self.tiny("mixtral-tiny", *flags))
+            kinds = [node.kind() for node in module.inlined_graph.nodes()]
+            self.assertEqual(kinds.count("aten::_grouped_mm"), 4, flags)  # two of each layer
 
     def test_t5_has_a_dense_bias_in_self_attention_and_none_in_cross_attention(self):
         module, _ = self.load(self.tiny("t5-tiny", "--dropout", "0"))
@@ -241,12 +247,12 @@ class ExportTest(unittest.TestCase):
         module, _ = self.load(self.export(path))
         self.assertEqual(module(torch.randint(128, (1, 64))).shape, ())
 
-    def test_experts_are_batched_products_and_repeated_by_a_number(self):
+    def test_experts_whose_rows_are_not_aligned_are_batched_and_repeated_by_a_number(self):
         path = os.path.join(self.directory.name, "experts.json")
         pathlib.Path(path).write_text(json.dumps({
             "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": 64, "vocab_size": 128,
             "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 64,
-            "moe_intermediate_size": 32, "num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 64}))
+            "moe_intermediate_size": 30, "num_experts": 8, "num_experts_per_tok": 2, "max_position_embeddings": 64}))
         module, _ = self.load(self.export(path, "--batch", "2", "--sequence", "16"))
         self.assertEqual(module(torch.randint(128, (2, 16))).shape, ())
         calls = [node.schema() for node in module.inlined_graph.nodes() if node.kind() == "aten::repeat_interleave"]

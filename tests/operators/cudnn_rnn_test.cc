@@ -97,8 +97,35 @@ TEST(CudnnRnn, DropoutNeedsMasksBetweenLayers) {
   EXPECT_EQ(rnn.reserve_bytes(), one_layer);
 }
 
-// Layers one step outside the recorded range, where a recorded rule may not hold.
-TEST(CudnnRnn, EstimatesWhereNothingWasRecorded) {
+// Inference has no backward, and no dropout.
+TEST(CudnnRnn, InferenceNeedsLess) {
+  operators::CudnnRnn rnn = recorded_lstm(DType::kFloat32, 8);
+  const std::int64_t inference = rnn.workspace_bytes(operators::CudnnRnn::Pass::kInference);
+  EXPECT_LT(inference, rnn.workspace_bytes(operators::CudnnRnn::Pass::kForward));
+  rnn.has_dropout = false;
+  EXPECT_EQ(inference, rnn.workspace_bytes(operators::CudnnRnn::Pass::kInference));
+}
+
+// `get_algo` in ATen/native/cudnn/RNN.cpp.
+TEST(CudnnRnn, FullPrecisionIsNeverPersistent) {
+  constexpr auto kForward = operators::CudnnRnn::Pass::kForward;
+  operators::CudnnRnn rnn = recorded_lstm(DType::kFloat16, 8);
+  EXPECT_EQ(rnn.algorithm(kForward), operators::CudnnRnn::Algorithm::kStandard);
+  rnn.layers = 1;
+  EXPECT_EQ(rnn.algorithm(kForward), operators::CudnnRnn::Algorithm::kPersistent);
+  rnn.hidden_width = 128;
+  EXPECT_EQ(rnn.algorithm(kForward), operators::CudnnRnn::Algorithm::kSmallHiddenState);
+  rnn.projection_width = 32;
+  EXPECT_EQ(rnn.algorithm(kForward), operators::CudnnRnn::Algorithm::kStandard);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    rnn = recorded_lstm(dtype, 8);
+    rnn.layers = 1;
+    EXPECT_EQ(rnn.algorithm(kForward), operators::CudnnRnn::Algorithm::kStandard);
+  }
+}
+
+// Layers one step outside what cuDNN was asked, where a rule may not hold.
+TEST(CudnnRnn, EstimatesWhereNothingWasAsked) {
   const operators::CudnnRnn exact = recorded_lstm(DType::kFloat16, 8);
   ASSERT_TRUE(exact.is_exact());
   std::vector<operators::CudnnRnn> estimates;
@@ -106,29 +133,28 @@ TEST(CudnnRnn, EstimatesWhereNothingWasRecorded) {
     estimates.push_back(exact);
     change(estimates.back());
   };
-  with([](operators::CudnnRnn& rnn) { rnn.dtype = DType::kFloat64; });
-  with([](operators::CudnnRnn& rnn) { rnn.directions = 2; });
-  with([](operators::CudnnRnn& rnn) { rnn.projection_width = 64; });
-  with([](operators::CudnnRnn& rnn) { rnn.layers = 5; });
-  with([](operators::CudnnRnn& rnn) { rnn.steps = 501; });
-  with([](operators::CudnnRnn& rnn) { rnn.batch = 104; });
-  with([](operators::CudnnRnn& rnn) { rnn.input_width = 1088; });
-  with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 1504; });
-  with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 192; });  // no width between 128 and 256
-  with([](operators::CudnnRnn& rnn) { rnn.layers = 1; });          // may be persistent
-  with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 1001; });
-  with([](operators::CudnnRnn& rnn) {  // number of steps held for a large batch
-    rnn.batch = 64;
-    rnn.steps = 300;
+  with([](operators::CudnnRnn& rnn) { rnn.dtype = DType::kInt32; });
+  with([](operators::CudnnRnn& rnn) { rnn.layers = 25; });
+  with([](operators::CudnnRnn& rnn) { rnn.directions = 3; });
+  with([](operators::CudnnRnn& rnn) { rnn.steps = 8193; });
+  with([](operators::CudnnRnn& rnn) { rnn.batch = 4097; });
+  with([](operators::CudnnRnn& rnn) { rnn.input_width = 8193; });
+  with([](operators::CudnnRnn& rnn) { rnn.hidden_width = 8193; });
+  with([](operators::CudnnRnn& rnn) { rnn.projection_width = 1024; });
+  with([](operators::CudnnRnn& rnn) {
+    rnn.mode = operators::CudnnRnn::Mode::kGru;
+    rnn.projection_width = 64;
+  });
+  with([](operators::CudnnRnn& rnn) {  // more weights than cuDNN counts
+    rnn.layers = 5;
+    rnn.hidden_width = 8192;
   });
   for (std::size_t i = 0; i < estimates.size(); ++i) EXPECT_FALSE(estimates[i].is_exact()) << i;
-  operators::CudnnRnn bf16 = exact;
-  bf16.dtype = DType::kBFloat16;
-  bf16.input_width = 64;
-  bf16.hidden_width = 192;
-  EXPECT_TRUE(bf16.is_exact());
-  bf16.layers = 1;
-  EXPECT_TRUE(bf16.is_exact());
+  operators::CudnnRnn other = exact;
+  other.dtype = DType::kFloat64;
+  other.directions = 2;
+  other.projection_width = 64;
+  EXPECT_TRUE(other.is_exact());
 }
 
 }  // namespace

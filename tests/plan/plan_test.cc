@@ -285,6 +285,7 @@ TEST(Plan, HostileDocumentsGiveOneError) {
            Case{"/accumulation_steps", 0, ErrorCode::kJsonBadValue},
            Case{"/accumulation_steps", "1", ErrorCode::kJsonType},
            Case{"/accumulation_steps", 10'000'000, ErrorCode::kJsonBadValue},
+           Case{"/clips_gradients", 1, ErrorCode::kJsonType},
            Case{"/cache/blocks", 2147483647, ErrorCode::kJsonBadValue},
            Case{"/world", 1LL << 40, ErrorCode::kJsonBadValue},
            Case{"/chunks/0/bytes", -1, ErrorCode::kJsonBadValue},

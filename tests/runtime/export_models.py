@@ -6,8 +6,8 @@ import json
 import pathlib
 import sys
 
-MODELS = ["gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny", "vit-tiny", "resnet-tiny"]
-SEQUENCES = {"gpt2-tiny", "opt-tiny", "llama-tiny", "bert-tiny", "t5-tiny"}
+MODELS = ["gpt2-tiny", "opt-tiny", "llama-tiny", "mixtral-tiny", "bert-tiny", "t5-tiny", "vit-tiny", "resnet-tiny"]
+SEQUENCES = {"gpt2-tiny", "opt-tiny", "llama-tiny", "mixtral-tiny", "bert-tiny", "t5-tiny"}
 
 # 12 layers and few tokens: the state is large beside everything that must be on the device.
 DEEP = {"model_type": "gpt2", "n_embd": 128, "n_layer": 12, "n_head": 4, "vocab_size": 512, "n_positions": 64}

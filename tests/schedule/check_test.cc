@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 
@@ -61,6 +62,7 @@ Case random_case(std::uint64_t seed) {
   if (random() % 2 == 0) result.plan.moment_dtype = program::DType::kBFloat16;
   if (random() % 16 == 0) result.plan.optimizer = program::Optimizer::kNone;
   result.lowering.clip_gradients = random() % 2 == 0;
+  result.plan.clips_gradients = result.lowering.clip_gradients || random() % 4 == 0;
   // A forward pass that changes running statistics may not run for evaluation. That has a separate
   // test.
   const bool evaluates = random() % 4 == 0 && !result.program.buffers[0].mutated;
@@ -92,12 +94,14 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int shares = 0;
   int reduced_once = 0;
   int reduced_by_nccl = 0;
+  int shared_gradients = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
     EXPECT_THAT(check(schedule, c.program, c.plan), IsEmpty()) << "seed " << seed;
     reduced_once += c.lowering.training && plan::reduces_once(c.plan) ? 1 : 0;
     reduced_by_nccl += c.lowering.training && plan::reduces_by_nccl(c.plan) ? 1 : 0;
+    for (const Buffer& buffer : schedule.buffers) shared_gradients += buffer.shares >= 0 ? 1 : 0;
     for (const Task& task : schedule.tasks) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
@@ -117,6 +121,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   EXPECT_GT(shares, 20);
   EXPECT_GT(reduced_once, 20);
   EXPECT_GT(reduced_by_nccl, 20);
+  EXPECT_GT(shared_gradients, 100);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.
@@ -241,6 +246,39 @@ TEST(Check, FindsTooLittleRoomForWhatRanksSend) {
       EXPECT_THAT(check(schedule, c.program, c.plan), Not(IsEmpty()));
     }
   }
+}
+
+TEST(Check, FindsGradientsThatCannotShareMemory) {
+  Case c;
+  c.program = fakes::mlp({64, 64, 64, 64, 64, 64}, 4);
+  c.plan = fakes::lay_out(c.program, {.gradients = Home::kHost, .optimizer = Home::kHost});
+  c.plan.clips_gradients = false;
+  const Schedule schedule = lower_case(c);
+  ASSERT_THAT(check(schedule, c.program, c.plan), IsEmpty());
+  const auto shares = [](const Buffer& buffer) { return buffer.shares >= 0; };
+  const auto found = std::find_if(schedule.buffers.begin(), schedule.buffers.end(), shares);
+  ASSERT_NE(found, schedule.buffers.end());
+  const BufferId shared = found->shares;
+  const auto broken = [&](auto&& change) {
+    Schedule other = schedule;
+    change(other.buffers);
+    return check(other, c.program, c.plan);
+  };
+  EXPECT_THAT(broken([&](auto& buffers) { --buffers[shared].bytes; }), Not(IsEmpty()));
+  EXPECT_THAT(broken([&](auto& buffers) { buffers[shared].arena = Arena::kDevice; }),
+              Not(IsEmpty()));
+  EXPECT_THAT(broken([&](auto& buffers) { buffers[shared].chunk = 0; }), Not(IsEmpty()));
+  EXPECT_THAT(broken([&](auto& buffers) { buffers[found->id].shares = 1 << 20; }), Not(IsEmpty()));
+  // All chunks in one buffer: the next one's gradients come before the update has read these.
+  EXPECT_THAT(broken([&](auto& buffers) {
+                for (Buffer& buffer : buffers) {
+                  if (shares(buffer)) buffer.shares = shared;
+                }
+              }),
+              Not(IsEmpty()));
+  plan::Plan clips = c.plan;
+  clips.clips_gradients = true;
+  EXPECT_THAT(check(schedule, c.program, clips), Not(IsEmpty()));
 }
 
 Case offloaded() {

@@ -46,6 +46,16 @@ plan::Plan load_plan(const TrainOptions& options) {
                std::to_string(*options.accumulation_steps),
                std::to_string(plan.accumulation_steps));
   }
+  if (!plan.clips_gradients && options.clip_norm > 0) {
+    ErrorInfo info;
+    info.code = ErrorCode::kConflictingFlags;
+    info.message =
+        fmt::format("--clip-norm {} needs all gradients at once, and the plan has no room for them",
+                    options.clip_norm);
+    info.where = in_file(options.plan);
+    info.help = {"train with --clip-norm 0, or search a plan without it"};
+    throw Error(std::move(info));
+  }
   return plan;
 }
 

@@ -13,6 +13,7 @@
 
 #include "capture/meta/checks.h"
 #include "capture/meta/meta_kernels.h"
+#include "core/units.h"
 
 namespace elixir::capture {
 namespace {
@@ -178,6 +179,67 @@ Values pdist(const Target&, const Call& call) {
   return {new_empty({rows <= 1 ? 0 : product_of(rows, rows - 1, "pdist") / 2}, input)};
 }
 
+constexpr std::int64_t kGroupedAlignmentBytes = 16;
+
+/// Grouped products read matrices by rows or by columns, of which each begins at a multiple of 16
+/// bytes.
+void check_grouped(const at::Tensor& matrices, const char* name) {
+  TORCH_CHECK(matrices.dim() == 2 || matrices.dim() == 3, name, " has to be 2 or 3d");
+  TORCH_CHECK(matrices.scalar_type() == at::kBFloat16 || matrices.scalar_type() == at::kFloat ||
+                  matrices.scalar_type() == at::kHalf,
+              "Expected ",
+              name,
+              " to be Float32, BFloat16 or Float16 matrix, got ",
+              matrices.scalar_type());
+  const auto lines = [](std::int64_t dense, std::int64_t line, std::int64_t length) {
+    return dense == 1 && line >= std::max<std::int64_t>(1, length);
+  };
+  const std::int64_t row = matrices.stride(-2);
+  const std::int64_t column = matrices.stride(-1);
+  const bool by_columns = lines(row, column, matrices.size(-2));
+  TORCH_CHECK(by_columns || lines(column, row, matrices.size(-1)),
+              "Invalid strides/sizes, got ",
+              matrices.strides(),
+              " for strides and ",
+              matrices.sizes(),
+              " for sizes");
+  const std::int64_t line = by_columns ? column : row;
+  TORCH_CHECK(line * matrices.element_size() % kGroupedAlignmentBytes == 0,
+              "strides should be multiple of 16 bytes");
+}
+
+/// The products of groups of rows or columns, which end at `offs`, or of the matrices of a batch. Rows of
+/// the result begin at multiples of 16 bytes. Source: ATen/native/GroupedMMUtils.h.
+Values grouped_mm(const Target&, const Call& call) {
+  const at::Tensor left = call.tensor("self");
+  const at::Tensor right = call.tensor("mat2");
+  const at::Tensor ends = call.tensor_or_undefined("offs");
+  check_grouped(left, "mat_a");
+  check_grouped(right, "mat_b");
+  const bool left_is_batch = left.dim() == 3;
+  const bool right_is_batch = right.dim() == 3;
+  TORCH_CHECK((!left_is_batch && !right_is_batch) || left.size(-1) == right.size(-2),
+              "contraction dimension of mat_a and mat_b must match");
+  TORCH_CHECK(ends.defined() != (left_is_batch && right_is_batch),
+              "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are "
+              "3d");
+  if (ends.defined()) {
+    TORCH_CHECK(ends.dim() == 1, "offs has to be 1D");
+    TORCH_CHECK(ends.scalar_type() == at::kInt, "Offsets have to be int32");
+  }
+  const std::int64_t groups = left_is_batch ? left.size(0) : ends.size(0);
+  TORCH_CHECK(!right_is_batch || groups == right.size(0), "matrix batch sizes have to match");
+  TORCH_CHECK(!ends.defined() || groups == ends.size(0), "matrix batch sizes have to match");
+  const std::int64_t rows = left.size(-2);
+  const std::int64_t columns = right.size(-1);
+  const std::int64_t padded =
+      round_up(columns, kGroupedAlignmentBytes / static_cast<std::int64_t>(left.element_size()));
+  if (left_is_batch != right_is_batch) {
+    return {at::empty_strided({rows, columns}, {padded, 1}, left.options())};
+  }
+  return {at::empty_strided({groups, rows, columns}, {rows * padded, padded, 1}, left.options())};
+}
+
 /// The norms are in fp32 or wider.
 Values weight_norm(const Target&, const Call& call) {
   const at::Tensor direction = call.tensor("v");
@@ -197,6 +259,7 @@ const Rules kLinearAlgebraRules = {
     {"aten::linalg_solve_triangular", &solve_triangular},
     {"aten::_cdist_backward", &cdist_backward},
     {"aten::_cdist_forward", &cdist},
+    {"aten::_grouped_mm", &grouped_mm},
     {"aten::_linalg_svd", &svd},
     {"aten::_pdist_backward", &contiguous_as_self},
     {"aten::_pdist_forward", &pdist},

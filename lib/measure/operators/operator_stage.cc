@@ -67,6 +67,21 @@ void fill(at::Tensor& flat, DType dtype, std::int64_t bound) {
   }
 }
 
+/// Where groups of equal size end: the groups of a product say nothing about how many of their rows are used.
+void fill_ends(at::Tensor& flat, const Operator& op) {
+  const program::Arguments call(op);
+  const TensorRef* left = call.tensor("self");
+  const TensorRef* right = call.tensor("mat2");
+  if (left == nullptr || right == nullptr || flat.numel() == 0) return;
+  const bool rows = left->sizes.size() == 2 && right->sizes.size() > 2;
+  const std::int64_t all = rows                     ? left->sizes[0]
+                           : left->sizes.size() > 2 ? right->sizes.back()
+                                                    : left->sizes.back();
+  const std::int64_t each = all / flat.numel();
+  flat.fill_(each);
+  flat.copy_(flat.cumsum(0));
+}
+
 }  // namespace
 
 OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cuda)
@@ -88,7 +103,11 @@ OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cu
     whole.sizes = {described.bytes / program::element_bytes(ref.dtype)};
     whole.strides = {1};
     at::Tensor flat = replay::make_shell(memory.storage(), whole);
-    fill(flat, ref.dtype, bound);
+    if (op.name == "aten::_grouped_mm" && ref.dtype == DType::kInt32) {
+      fill_ends(flat, op);
+    } else {
+      fill(flat, ref.dtype, bound);
+    }
     if (op.writes) pristine_.emplace_back(flat, flat.clone());
     if (described.category == program::Category::kParameter && !on_cuda) {
       parameters_.emplace_back(flat.data_ptr(), static_cast<std::size_t>(flat.nbytes()));

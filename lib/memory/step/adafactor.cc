@@ -89,7 +89,7 @@ class Group {
 }  // namespace
 
 void adafactor_loop(const program::Program& program, UpdateRequests& requests) {
-  requests.guess();  // never recorded
+  if (updated_by_dtype(program).size() > 1) requests.guess();  // never recorded
   // Each stays until the next of its name is there.
   int row_mean = -1;
   int col_mean = -1;
@@ -118,9 +118,10 @@ void adafactor_loop(const program::Program& program, UpdateRequests& requests) {
 }
 
 void adafactor_foreach(const program::Program& program, UpdateRequests& requests) {
-  requests.guess();  // never recorded
+  const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
+  if (groups.size() > 1) requests.guess();
   std::vector<int> updates;
-  for (const ParametersOfDType& all : updated_by_dtype(program)) {
+  for (const ParametersOfDType& all : groups) {
     // The kind that appears first comes first.
     std::vector<const Parameter*> first;
     std::vector<const Parameter*> second;

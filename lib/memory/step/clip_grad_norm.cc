@@ -35,8 +35,8 @@ std::vector<int> foreach_norm(const ParametersOfDType& gradients, UpdateRequests
 }  // namespace
 
 void clip_grad_norm(const program::Program& program, UpdateRequests& requests) {
-  requests.guess();  // never recorded
   const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
+  if (groups.size() > 1) requests.guess();
   if (groups.empty()) return;
   program::DType dtype = groups.front().dtype;
   std::vector<int> norms;

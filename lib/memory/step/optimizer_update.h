@@ -18,8 +18,8 @@ struct OptimizerUpdate {
   operators::CallScript clipping;  ///< comes first; empty without
   operators::CallScript update;
 };
-/// A script is modelled if nobody recorded such an update, and where parameters of several dtypes are updated
-/// dtype by dtype: PyTorch takes these in the order of a hash table.
+/// A script is modelled where parameters have several dtypes: nobody recorded such an update, and PyTorch takes dtypes in the
+/// order of a hash table.
 [[nodiscard]] OptimizerUpdate optimizer_update(const program::Program& program,
                                                program::OptimizerUse use);
 

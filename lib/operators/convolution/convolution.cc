@@ -20,9 +20,13 @@ using program::DType;
 using program::TensorRef;
 using Sizes = std::vector<std::int64_t>;
 
+bool is_sequences(const TensorRef& tensor) {
+  return tensor.sizes.size() == kSequenceRank;
+}
+
 /// LibTorch runs a convolution of sequences as one of images of height 1.
 TensorRef as_image(TensorRef tensor) {
-  if (tensor.sizes.size() != kSequenceRank) return tensor;
+  if (!is_sequences(tensor)) return tensor;
   tensor.strides.insert(tensor.strides.begin() + 2, tensor.sizes[2] * tensor.strides[2]);
   tensor.sizes.insert(tensor.sizes.begin() + 2, 1);
   return tensor;
@@ -69,7 +73,9 @@ std::optional<Convolution> read(const ScriptBuilder& script) {
   const std::size_t dimensions = input->sizes.size() - 2;
   const program::Arguments& call = script.arguments();
   Convolution of;
-  of.input = as_image(*input);
+  // Sequences become contiguous first, lest their image be taken for one with channels last.
+  of.input =
+      as_image(is_sequences(*input) ? in_row_major_order(input->sizes, input->dtype) : *input);
   of.weight = as_image(*weight);
   of.stride = of_image(call.integers("stride"), dimensions, 1);
   of.padding = of_image(call.integers("padding"), dimensions, 0);
@@ -279,6 +285,8 @@ void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
   // Neither cuDNN nor the depthwise kernel for images: never recorded.
   if (backend == Backend::kOther) return estimate_library_call(script);
   if (of->is_empty()) return;
+  const TensorRef& input = *script.tensor("input");
+  if (is_sequences(input) && !is_contiguous(input)) script.temporary(input.bytes());
   Writer writer(script, *of, answer);
   const TensorRef* gradient =
       script.op().name == "aten::convolution_backward" ? script.tensor("grad_output") : nullptr;
@@ -286,7 +294,7 @@ void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
     script.measured();
     return backend == Backend::kCudnn ? writer.forward() : writer.depthwise_forward();
   }
-  if (gradient->sizes.size() != script.tensor("input")->sizes.size()) {
+  if (gradient->sizes.size() != input.sizes.size()) {
     return estimate_library_call(script);
   }
   const program::Bools mask = script.arguments().booleans("output_mask");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Matrix products of cuBLAS. Its workspaces are the process's (call_script.cc). Source:
+// Matrix products. cuBLAS's workspaces are the process's (call_script.cc). Source:
 // ATen/native/cuda/cuBlasCommonArgs.h, prepare_matrix_for_cublas; Blas.cpp,
 // prepare_batch_matrix_for_cublas.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/units.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -48,6 +49,30 @@ void product(ScriptBuilder& script, const char* left, const char* right) {
   if (script.op().overload == "dtype" || complex) script.modelled();
 }
 
+/// Experts' products. In bf16, CUTLASS: pointers, strides and sizes of every group (of 8, 8 and 4 bytes, three
+/// each; an even number of pointers), and four descriptions of a tensor for every multiprocessor. In other dtypes,
+/// cuBLAS, group by group. Source: ATen/native/cuda/GroupMM.cu; descriptions as recorded.
+void grouped_mm(ScriptBuilder& script) {
+  constexpr std::int64_t kPointerBytes = 8, kStrideBytes = 8, kSizeBytes = 4, kEach = 3;
+  constexpr std::int64_t kTensorMapBytes = 128, kTensorMaps = 4;
+  const auto* left = script.tensor("self");
+  const auto* right = script.tensor("mat2");
+  const auto* ends = script.tensor("offs");
+  script.outputs();
+  if (left == nullptr || right == nullptr) return script.modelled();
+  if (left->dtype != program::DType::kBFloat16) return;
+  const std::size_t rank = 3;
+  if (left->sizes.size() != rank && right->sizes.size() != rank && ends == nullptr) {
+    return script.modelled();
+  }
+  const std::int64_t groups = left->sizes.size() == rank    ? left->sizes[0]
+                              : right->sizes.size() == rank ? right->sizes[0]
+                                                            : ends->sizes.at(0);
+  script.temporary(kEach *
+                   (round_up(groups, 2) * kPointerBytes + groups * (kStrideBytes + kSizeBytes)));
+  script.temporary(script.traits().assumed_multiprocessors() * kTensorMaps * kTensorMapBytes);
+}
+
 void mm(ScriptBuilder& script) {
   product(script, "self", "mat2");
 }
@@ -61,6 +86,7 @@ void baddbmm(ScriptBuilder& script) {
 }  // namespace
 
 const std::vector<ScriptRule> kProductScripts = {
+    {"aten::_grouped_mm", &grouped_mm},
     {"aten::addmm", &addmm},
     {"aten::baddbmm", &baddbmm},
     {"aten::bmm", &mm},

@@ -43,9 +43,8 @@ int steps_first(ScriptBuilder& script, program::TensorRef tensor) {
   return is_contiguous(tensor) ? -1 : script.temporary(tensor.bytes());
 }
 
-/// Only training was recorded.
-void note_source(ScriptBuilder& script, const CudnnRnn& rnn, bool training) {
-  if (training && rnn.is_exact()) {
+void note_source(ScriptBuilder& script, const CudnnRnn& rnn) {
+  if (rnn.is_exact()) {
     script.measured();
   } else {
     script.modelled();
@@ -59,14 +58,15 @@ void cudnn_rnn(ScriptBuilder& script) {
   const CudnnRnn rnn = layers_of(script, *input);
   if (!has_plausible_layers(rnn)) return;
   const bool training = script.flag("train");
-  note_source(script, rnn, training);
+  note_source(script, rnn);
   steps_first(script, *input);
   const std::size_t count = script.output_count();
   const std::size_t reserve = count - (training ? 2 : 1);
   for (std::size_t i = 0; i < count; ++i) {
     if (!training || i != reserve) script.output(i);
   }
-  const int workspace = script.temporary(rnn.workspace_bytes(CudnnRnn::Pass::kForward));
+  const auto pass = training ? CudnnRnn::Pass::kForward : CudnnRnn::Pass::kInference;
+  const int workspace = script.temporary(rnn.workspace_bytes(pass));
   script.outputs();
   script.release(workspace);
 }
@@ -84,7 +84,7 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
     return;
   const CudnnRnn rnn = layers_of(script, *input);
   if (!has_plausible_layers(rnn)) return;
-  note_source(script, rnn, true);
+  note_source(script, rnn);
   const std::int64_t workspace_bytes = rnn.workspace_bytes(CudnnRnn::Pass::kBackward);
   const auto zeros_unless = [&](const program::TensorRef* given, const program::TensorRef* like) {
     if (given == nullptr && like != nullptr) script.temporary(like->bytes());

@@ -12,7 +12,7 @@ struct Row {
   std::string_view name, overload, arguments;
 };
 
-constexpr std::array<Row, 58> kRows{{
+constexpr std::array<Row, 59> kRows{{
     {"aten::_batch_norm_with_update",
      "",
      "input, weight, bias, running_mean, running_var, momentum, eps"},
@@ -50,6 +50,7 @@ constexpr std::array<Row, 58> kRows{{
      "",
      "input, weight, bias, running_mean, running_var, training, momentum, eps"},
     {"aten::_safe_softmax", "", "self, dim, dtype"},
+    {"aten::_grouped_mm", "", "self, mat2, offs, bias, out_dtype"},
     {"aten::_scaled_dot_product_cudnn_attention",
      "",
      "query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, return_debug_mask, "

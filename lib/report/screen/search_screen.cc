@@ -140,6 +140,13 @@ std::string recomputation_text(const search::Recomputation& recomputation) {
       format_ns(static_cast<double>(recomputation.recompute_ns)));
 }
 
+std::string clipping_text(const Plan& plan) {
+  return plan.clips_gradients ? ""
+                              : "clipping   none (train with --clip-norm 0): each chunk is updated "
+                                "as soon as its gradients "
+                                "are complete\n";
+}
+
 /// Empty where no activation waits on the host.
 std::string offload_text(const search::Recomputation& recomputation) {
   if (recomputation.offloaded_bytes == 0) return "";
@@ -355,7 +362,7 @@ std::string search_screen(const search::Found& found,
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
-  text += arithmetic_text(plan) + recomputation_text(found.recomputation) +
+  text += arithmetic_text(plan) + recomputation_text(found.recomputation) + clipping_text(plan) +
           offload_text(found.recomputation) + time_text(plan, found.collectives);
   text += fmt::format("searched {} candidate{} in {:.1f} s\n",
                       format_count(found.candidates),

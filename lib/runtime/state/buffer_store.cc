@@ -18,6 +18,7 @@ BufferStore::BufferStore(Device& device,
       if (buffer.arena != arena) continue;
       require(buffer.id >= 0 && static_cast<std::size_t>(buffer.id) < buffers.size(),
               "a buffer's id is not its position");
+      if (buffer.shares >= 0) continue;
       memory_[buffer.id] = lender ? lender(buffer) : nullptr;
       if (memory_[buffer.id]) continue;
       wanting.push_back(buffer.id);
@@ -29,6 +30,9 @@ BufferStore::BufferStore(Device& device,
     if (wanting.empty()) continue;
     const std::vector<void*> parts = device.allocate(arena, bytes);
     for (std::size_t i = 0; i < wanting.size(); ++i) memory_[wanting[i]] = parts[i];
+  }
+  for (const schedule::Buffer& buffer : buffers) {
+    if (buffer.shares >= 0) memory_[buffer.id] = memory_.at(buffer.shares);
   }
   for (const schedule::Buffer& buffer : buffers) {
     by_role_[{buffer.role, buffer.chunk}].push_back(memory_[buffer.id]);

@@ -102,6 +102,7 @@ class Checker {
   // --- Buffers -----------------------------------------------------------------------------------
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
   void expect(BufferRole role, std::int32_t chunk, plan::Home home, std::int64_t bytes);
+  void check_sharing(const Buffer& buffer);
   void check_buffers();
   /// Whether the chunk's parameters are one half of its masters.
   [[nodiscard]] bool is_split(const plan::Chunk& chunk) const;
@@ -134,6 +135,8 @@ class Checker {
   void sum_squares(const Task& task);
   void clip(const Task& task);
   void move_gradients(const Task& task);
+  /// Before a task writes gradients of its chunk into memory that chunks share.
+  void take_turn(const Task& task, BufferId gradients);
   void update(const Task& task);
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
@@ -231,6 +234,7 @@ class Checker {
   int shared_buffers_ = 0;
   std::vector<TaskId> summed_squares_;      // by parameter
   std::vector<bool> updated_, home_again_;  // by chunk
+  std::vector<bool> gradients_used_;        // by chunk: the update has read them
   // By chunk: elements of its state whose pieces have been loaded, updated and stored.
   std::vector<std::int64_t> pieces_loaded_, pieces_updated_, pieces_stored_;
   std::vector<program::OperatorId> next_operator_;  // by micro-batch

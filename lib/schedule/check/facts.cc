@@ -111,6 +111,7 @@ void Checker::begin_step() {
   shared_buffers_ = 0;
   summed_squares_.assign(program_.parameters.size(), -1);
   updated_.assign(plan_.chunks.size(), false);
+  gradients_used_.assign(plan_.chunks.size(), false);
   home_again_.assign(plan_.chunks.size(), false);
   pieces_loaded_.assign(plan_.chunks.size(), 0);
   pieces_updated_ = pieces_stored_ = pieces_loaded_;
@@ -147,9 +148,29 @@ void Checker::expect(BufferRole role, std::int32_t chunk, Home home, std::int64_
   }
 }
 
+/// Only gradients that nobody reads after their update use memory of another buffer.
+void Checker::check_sharing(const Buffer& buffer) {
+  const bool whole = schedule_.micro_batches == 1 || reduces_once_;
+  const auto buffers = static_cast<BufferId>(schedule_.buffers.size());
+  if (buffer.shares >= buffers) {
+    problem("buffer {} shares memory of a buffer that does not exist", buffer.id);
+    return;
+  }
+  const Buffer& owner = schedule_.buffers[buffer.shares];
+  if (buffer.role != BufferRole::kGradients || owner.role != BufferRole::kGradients ||
+      owner.shares >= 0 || owner.chunk >= 0 || owner.arena != buffer.arena ||
+      owner.bytes < buffer.bytes) {
+    problem("buffer {} cannot share the memory of buffer {}", buffer.id, owner.id);
+  }
+  if (plan_.clips_gradients || !whole) {
+    problem("buffer {} shares memory, but all gradients exist at the same time", buffer.id);
+  }
+}
+
 void Checker::check_buffers() {
   for (const Buffer& buffer : schedule_.buffers) {
     if (buffer.chunk >= 0) by_role_.emplace(std::make_pair(buffer.role, buffer.chunk), buffer.id);
+    if (buffer.shares >= 0) check_sharing(buffer);
   }
   for (const auto& [copy, trip] : trips_) {
     const BufferId id = find(BufferRole::kOffloaded, copy);

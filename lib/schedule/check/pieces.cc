@@ -86,6 +86,9 @@ void Checker::load_state(const Task& task) {
   content_[task.destination] = {
       task.chunk, Content::What::kState, task.first_element, task.elements};
   pieces_loaded_[task.chunk] += task.elements;
+  if (gradient_bytes > 0 && pieces_loaded_[task.chunk] == elements_of(task.chunk)) {
+    gradients_used_[task.chunk] = true;
+  }
 }
 
 void Checker::update_piece(const Task& task) {
@@ -109,6 +112,7 @@ void Checker::update_piece(const Task& task) {
   content_[task.source].what = Content::What::kUpdatedState;
   updated_[task.chunk] = true;
   pieces_updated_[task.chunk] += task.elements;
+  if (pieces_updated_[task.chunk] == elements_of(task.chunk)) gradients_used_[task.chunk] = true;
 }
 
 void Checker::store_state(const Task& task) {

@@ -165,6 +165,7 @@ void Checker::reduce(const Task& task) {
 }
 
 void Checker::add_reduced(const Task& task, BufferId buffer) {
+  take_turn(task, buffer);
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
     touch_gradient(task, buffer, parameter, true);
     if (summed_[parameter]++ != (reduces_once_ ? 0 : task.micro_batch)) {

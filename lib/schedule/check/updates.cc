@@ -46,6 +46,7 @@ void Checker::store_gradient(const Task& task) {
       problem_at(task, "stores into buffer {} instead of {}", task.destination, where);
       return;
     }
+    take_turn(task, where);
     touch_gradient(task, where, task.parameter, true);
     ++summed_[task.parameter];
   }
@@ -114,7 +115,25 @@ void Checker::accumulate(const Task& task) {
   if (task.sums_squares) sum_squares(task);
 }
 
+void Checker::take_turn(const Task& task, BufferId gradients) {
+  const BufferId shared = schedule_.buffers[gradients].shares;
+  if (shared < 0) return;
+  const std::int32_t before = content_[shared].chunk;
+  if (before >= 0 && before != task.chunk && !gradients_used_[before]) {
+    problem_at(task, "overwrites the gradients of chunk {}, which is not updated", before);
+  }
+  touch_buffer(task, shared, before != task.chunk);
+  content_[shared] = {task.chunk, Content::What::kGradients};
+}
+
 void Checker::read_gradients(const Task& task, BufferId buffer) {
+  const BufferId shared = buffer < 0 ? -1 : schedule_.buffers[buffer].shares;
+  if (shared >= 0) {
+    if (content_[shared].chunk != task.chunk) {
+      problem_at(task, "reads gradients of chunk {}", content_[shared].chunk);
+    }
+    touch_buffer(task, shared, false);
+  }
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
     if (summed_[parameter] != parts_) {
       problem_at(task,
@@ -195,6 +214,7 @@ void Checker::move_gradients(const Task& task) {
     return;
   }
   read_gradients(task, gradients);
+  gradients_used_[task.chunk] = true;
   touch_buffer(task, task.destination, true);
   content_[task.destination] = {task.chunk, Content::What::kGradients};
 }
@@ -215,6 +235,7 @@ void Checker::update(const Task& task) {
   if (chunk.gradient_home == chunk.optimizer_home) {
     if (task.source != gradients) problem_at(task, "does not read the chunk's gradients");
     read_gradients(task, gradients);
+    gradients_used_[task.chunk] = true;
   } else if (task.source < 0 || content_[task.source].chunk != task.chunk ||
              content_[task.source].what != Content::What::kGradients) {
     problem_at(task, "reads staging that does not hold chunk {}'s gradients", task.chunk);

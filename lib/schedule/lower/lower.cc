@@ -19,6 +19,7 @@
 #include "schedule/gradient_blocks.h"
 #include "schedule/loads.h"
 #include "schedule/lower/activation_copies.h"
+#include "schedule/lower/gradient_turns.h"
 #include "schedule/lower/landing_ring.h"
 #include "schedule/lower/reductions.h"
 #include "schedule/lower/task_list.h"
@@ -94,8 +95,11 @@ StepBuffers step_buffers(const program::Program& program,
                          int micro_batches) {
   std::vector<bool> trained;
   for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
-  StepBuffers buffers = chunk_buffers(
-      plan, trained, micro_batches, gradient_blocks(plan, places, program_needs, trained));
+  StepBuffers buffers = chunk_buffers(plan,
+                                      trained,
+                                      micro_batches,
+                                      gradient_blocks(plan, places, program_needs, trained),
+                                      shared_gradients(plan, places, program_needs, needs.chunks));
   add_tensor_buffers(buffers.all, program, lifetimes);
   if (std::find(trained.begin(), trained.end(), true) != trained.end()) {
     const SumsBuffers sums = add_gradient_sums(buffers.all, program, plan.world);
@@ -135,11 +139,14 @@ class Lowering {
             step_buffers(program, lifetimes, plan, places, program_needs, needs_, micro_batches_)),
         chunk_tasks_(no_tasks_yet(needs_)),
         landing_(buffers_),
+        turns_(buffers_, chunk_tasks_),
         copies_(program, program_needs.movements, buffers_, tasks_),
         loads_(
             choose_loads(lifetimes, program_needs, plan, places, needs_, buffers_, micro_batches_)),
-        reductions_(plan, buffers_, chunk_tasks_, landing_, tasks_),
+        reductions_(plan, buffers_, chunk_tasks_, landing_, turns_, tasks_),
         updates_(plan, buffers_, chunk_tasks_, tasks_) {
+    require(!options.clip_gradients || !shares_gradients(plan),
+            "the plan has no room for all gradients at once, as clipping needs them");
     sink.begin(buffers_.all);
   }
 
@@ -343,6 +350,7 @@ class Lowering {
       tasks_.link(use.first_load, chunk_tasks_[use.holds].reader);
     }
     landing_.link_steps(tasks_);
+    turns_.link_steps(tasks_);
     reductions_.link_steps();
     copies_.link_steps();
   }
@@ -442,7 +450,7 @@ class Lowering {
                               .destination = lands ? place.slot.buffer : mine.gradients,
                               .bytes = gradient_bytes + (to_host ? 0 : sum_bytes),
                               .sums_squares = sums_squares && !to_host},
-                             {last_compute_, place.free_after});
+                             {last_compute_, place.free_after, turns_.take(c)});
     ChunkTasks& tasks = chunk_tasks_[c];
     if (to_host) now_.storages[gradient.storage].copy = done;
     if (lands) {
@@ -552,6 +560,7 @@ class Lowering {
 
   std::vector<ChunkTasks> chunk_tasks_;  // by chunk
   LandingRing landing_;
+  GradientTurns turns_;
   ActivationCopies copies_;
   LoadQueue loads_;
   Reductions reductions_;

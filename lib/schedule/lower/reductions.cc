@@ -15,11 +15,13 @@ Reductions::Reductions(const plan::Plan& plan,
                        const StepBuffers& buffers,
                        std::vector<ChunkTasks>& chunk_tasks,
                        LandingRing& landing,
+                       GradientTurns& turns,
                        TaskList& tasks)
     : plan_(plan),
       buffers_(buffers),
       chunk_tasks_(chunk_tasks),
       landing_(landing),
+      turns_(turns),
       tasks_(tasks),
       staging_(buffers.reduced_staging),
       collected_(plan.chunks.size(), -1) {}
@@ -40,6 +42,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
   const bool lands = to_host && !buffers_.landing.empty();
   BufferRing::Slot slot;
   if (to_host) slot = staging_.take();
+  const TaskId turn = turns_.take(chunk);
   const TaskId reduced = tasks_.add({.kind = TaskKind::kReduce,
                                      .stream = Stream::kCollective,
                                      .micro_batch = micro_batch,
@@ -48,7 +51,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
                                      .destination = to_host ? slot.buffer : mine.gradients,
                                      .bytes = plan::exchanged_bytes(plan_, it),
                                      .sums_squares = sums_squares && !lands},
-                                    {collected_[chunk], slot.free_after});
+                                    {collected_[chunk], slot.free_after, to_host ? -1 : turn});
   block_uses_[mine.gradient_block].last_reduce = reduced;
   tasks.gradients_done = reduced;
   if (!to_host) {
@@ -65,7 +68,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
                                     .source = slot.buffer,
                                     .destination = lands ? place.slot.buffer : mine.gradients,
                                     .bytes = bytes},
-                                   {reduced, place.free_after});
+                                   {reduced, place.free_after, turn});
   staging_.give_back(slot, reduced, stored);
   tasks.gradients_done = stored;
   if (!lands) {

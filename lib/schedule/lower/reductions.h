@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "schedule/buffers.h"
 #include "schedule/lower/buffer_ring.h"
+#include "schedule/lower/gradient_turns.h"
 #include "schedule/lower/landing_ring.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
@@ -24,6 +25,7 @@ class Reductions {
              const StepBuffers& buffers,
              std::vector<ChunkTasks>& chunk_tasks,
              LandingRing& landing,
+             GradientTurns& turns,
              TaskList& tasks);
 
   /// `store` is a kStoreGradient without destination: it gets the chunk's block. It comes after
@@ -44,6 +46,7 @@ class Reductions {
   const StepBuffers& buffers_;
   std::vector<ChunkTasks>& chunk_tasks_;
   LandingRing& landing_;
+  GradientTurns& turns_;
   TaskList& tasks_;
   std::map<BufferId, BlockUse> block_uses_;
   BufferRing staging_;

@@ -73,7 +73,7 @@ TEST(OptimizerUpdate, ClippingSumsUpPiecesOnGpus) {
                           -2,
                           -2,
                           -2));
-  EXPECT_EQ(on_gpu.clipping.source, operators::ScriptSource::kModelled);
+  EXPECT_EQ(on_gpu.clipping.source, operators::ScriptSource::kExact);
   EXPECT_THAT(on_gpu.update.steps, IsEmpty());
   EXPECT_THAT(requests_of(optimizer_update(on(kCpu), clips).clipping),
               ElementsAre(2, 2, 4, 2, -4, -2, -2, 2, 2, 2, -2, -2, 2, -2, -2, -2));

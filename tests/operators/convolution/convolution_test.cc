@@ -182,6 +182,27 @@ TEST(Convolution, DepthwiseBackwardMakesTheGradientOfTheFilterFirst) {
               ElementsAre("+65536", "+65536", "o4", "-1", "o3", "-0"));
 }
 
+// As an H200 was seen to do it.
+TEST(Convolution, SequencesThatAreNotContiguousAreCopiedFirst) {
+  const auto with_strides = [](TensorRef tensor, std::vector<std::int64_t> strides) {
+    tensor.strides = std::move(strides);
+    return tensor;
+  };
+  const Geometry depthwise{
+      .stride = {2}, .padding = {1}, .dilation = {2}, .output_padding = {0}, .groups = 3};
+  const TensorRef gradient = with_strides(tensor({3, 6, 3}), {3, 9, 1});
+  const TensorRef input = with_strides(tensor({3, 3, 4}), {0, 4, 1});
+  EXPECT_THAT(backward(gradient, input, tensor({6, 1, 1}), {true, true, false}, depthwise).script(),
+              ElementsAre("+144", "+216", "o4", "o3", "-1", "-0"));
+  // Not one with channels last, though its image would look like it.
+  const TensorRef turned = with_strides(tensor({2, 8, 16}), {128, 1, 8});
+  const Call call =
+      forward(turned,
+              tensor({4, 8, 3}),
+              {.stride = {1}, .padding = {1}, .dilation = {1}, .output_padding = {0}});
+  EXPECT_THAT(asked(call), ElementsAre("fwd fp32 nchw x=2,8,1,16 w=4,8,1,3 s=1,1 p=0,1 d=1,1 g=1"));
+}
+
 TEST(Convolution, WithoutAnswersIsModelled) {
   const Call call = forward(tensor({2, 8, 16, 16}), tensor({4, 8, 3, 3}));
   EXPECT_EQ(call.source(), ScriptSource::kModelled);
