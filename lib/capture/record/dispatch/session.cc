@@ -57,7 +57,7 @@ void Session::refuse_data_dependent(const std::string& op) {
       "a constant");
   if (position_.place().find("experts") != std::string::npos) {
     info.help.emplace_back(
-        "experts of transformers need not look: export with experts_implementation=\"batched_mm\"");
+        "experts of transformers need not look: export with experts_implementation=\"grouped_mm\"");
   }
   for (const MissingKernel& kernel : findings_.missing()) {
     info.notes.push_back("until there, no kernel for " + kernel.op + " in " + kernel.place);
