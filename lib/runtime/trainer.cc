@@ -216,6 +216,12 @@ struct Trainer::State {
 void Trainer::State::build() {
   schedule::LoweringOptions lowering;
   lowering.clip_gradients = options.optimizer.clip_norm > 0;
+  if (lowering.clip_gradients && schedule::shares_gradients(plan)) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "clip_norm {} needs all gradients at once, and the plan has no room for them",
+                options.optimizer.clip_norm)
+        .help("set clip_norm to 0, or search a plan with clipping");
+  }
   const Stopwatch watch;
   schedule::Schedule schedule = lower_checked(replay, plan, lowering);
   watch.log("plan lowered and checked");

@@ -368,6 +368,16 @@ TEST_F(TrainerTest, NarrowMomentsThatCouldNotDecayAreRefused) {
   step(*make(plan));
 }
 
+TEST_F(TrainerTest, ClippingIsRefusedWithoutRoomForAllGradients) {
+  Placement placement = kAllOnDevice;
+  ASSERT_FALSE(placement.clips);
+  run_.optimizer.clip_norm = 1.0;
+  EXPECT_EQ(code_of([&] { static_cast<void>(make(model_.plan(placement))); }),
+            ErrorCode::kConflictingFlags);
+  placement.clips = true;
+  step(*make(model_.plan(placement)));
+}
+
 TEST_F(TrainerTest, EvaluationIsTheSameUnderEveryPlacementAndChangesNothing) {
   capture::Options evaluation;
   evaluation.target = kCpu;

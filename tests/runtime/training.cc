@@ -224,6 +224,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
     plan.hardware = {
         "", program().target.kind, cuda ? program().target.sm : 0, program().target.isa};
     plan.strategy = "test";
+    plan.clips_gradients = placement.clips;
     plan.master = placement.master;
     plan.moment_dtype = placement.moments;
     for (std::size_t c = 0; placement.streams_updates && c < plan.chunks.size(); ++c) {
