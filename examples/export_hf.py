@@ -129,7 +129,7 @@ MODELS = {
     "vit-l": vit(1024, 24, 16, num_labels=1000),
     "vit-tiny": vit(64, 2, 4, image_size=32, patch_size=8, num_labels=10),
     "resnet50": {"model_type": "resnet", "layers": [3, 4, 6, 3], "num_classes": 1000, "image_size": 224},
-    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10, "image_size": 64},
+    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10, "image_size": 64, "width_per_group": 8},
 }
 DTYPES = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16",
           "fp16": "float16"}
@@ -379,7 +379,8 @@ def build(settings, arguments, recorder):
         try:
             with recorder.recording():
                 model = torchvision.models.resnet.ResNet(torchvision.models.resnet.Bottleneck, settings["layers"],
-                                                         num_classes=settings["num_classes"])
+                                                         num_classes=settings["num_classes"],
+                                                         width_per_group=settings.get("width_per_group", 64))
         finally:
             torch.set_default_dtype(before)
         logits = model.forward

@@ -405,8 +405,8 @@ INSTANTIATE_TEST_SUITE_P(Models,
                                          Case{"resnet-tiny", 10, 2},
                                          Case{"gpt2-tiny-bf16", 512, 1},
                                          Case{"llama-tiny-bf16", 512, 2},
-                                         Case{"mixtral-tiny", 512, 1},
-                                         Case{"mixtral-tiny-bf16", 512, 2},
+                                         // In bf16 the CPU's products take as much as experts get rows.
+                                         Case{"mixtral-tiny", 512, 2},
                                          Case{"bert-odd-bf16", 1029, 2}),
                          name_of);
 

@@ -67,8 +67,9 @@ void fill(at::Tensor& flat, DType dtype, std::int64_t bound) {
   }
 }
 
-/// Where groups of equal size end: the groups of a product say nothing about how many of their rows are used.
-void fill_ends(at::Tensor& flat, const Operator& op) {
+/// Where the groups of a product end. On a GPU they are equal, which says nothing about how many rows are used. On a CPU
+/// one group has everything: LibTorch multiplies group by group, and may copy the rows of one.
+void fill_ends(at::Tensor& flat, const Operator& op, bool equal) {
   const program::Arguments call(op);
   const TensorRef* left = call.tensor("self");
   const TensorRef* right = call.tensor("mat2");
@@ -77,9 +78,8 @@ void fill_ends(at::Tensor& flat, const Operator& op) {
   const std::int64_t all = rows                     ? left->sizes[0]
                            : left->sizes.size() > 2 ? right->sizes.back()
                                                     : left->sizes.back();
-  const std::int64_t each = all / flat.numel();
-  flat.fill_(each);
-  flat.copy_(flat.cumsum(0));
+  flat.fill_(equal ? all / flat.numel() : all);
+  if (equal) flat.copy_(flat.cumsum(0));
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ OperatorStage::OperatorStage(const Program& program, const Operator& op, bool cu
     whole.strides = {1};
     at::Tensor flat = replay::make_shell(memory.storage(), whole);
     if (op.name == "aten::_grouped_mm" && ref.dtype == DType::kInt32) {
-      fill_ends(flat, op);
+      fill_ends(flat, op, cuda);
     } else {
       fill(flat, ref.dtype, bound);
     }
