@@ -64,7 +64,7 @@ struct OptimizerUse {
   [[nodiscard]] constexpr bool clips_by_torch() const { return clips && is_torch(); }
   /// "adamw", "adamw (torch-foreach)", "adamw (torch-foreach, clip_grad_norm_)"
   [[nodiscard]] std::string text() const {
-    const std::string name(name_of(optimizer));
+    std::string name(name_of(optimizer));
     if (!is_torch()) return name;
     return name + " (" + std::string(name_of(form)) + (clips ? ", clip_grad_norm_)" : ")");
   }
