@@ -93,7 +93,7 @@ def main():
 reserved memory in {equal["reserved"]}. 91 other models were predicted blind, and then recorded: transformers were exact (one with
 experts off by 0.01 %), one segmentation net off by 18 %. Convolution nets were off by up to 6 % (allocated) and 14 % (reserved), and
 recurrent nets in fp32 by up to 9 %, as long as what cuDNN takes was guessed. Since cuDNN is asked, 25 more convolution nets were
-drawn: off by up to 0.3 % and 1.5 %. Recurrent nets recorded before are equal now.**
+drawn: off by up to 0.3 % and 1.5 %. The recurrent nets that were predicted again are equal now.**
 
 So the table shows that the rules describe these runs. It does not show how far off another model may be. For that, each
 profile says which of its calls are exact, measured and modelled
