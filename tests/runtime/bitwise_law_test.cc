@@ -386,29 +386,30 @@ TEST_P(BitwiseLaw, AFetchLeftOutGivesNaN) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models,
-                         BitwiseLaw,
-                         testing::Values(Case{"gpt2-tiny", 512, 1},
-                                         Case{"convnet", 10, 1},  // no block repeats
-                                         Case{"gpt2-tiny", 512, 2},
-                                         Case{"opt-tiny", 512, 1},
-                                         Case{"opt-tiny", 512, 2},
-                                         Case{"llama-tiny", 512, 1},
-                                         Case{"llama-tiny", 512, 2},
-                                         Case{"bert-tiny", 512, 1},
-                                         Case{"bert-tiny", 512, 2},
-                                         Case{"t5-tiny", 512, 1},
-                                         Case{"t5-tiny", 512, 2},
-                                         Case{"vit-tiny", 10, 1},
-                                         Case{"vit-tiny", 10, 2},
-                                         Case{"resnet-tiny", 10, 1},
-                                         Case{"resnet-tiny", 10, 2},
-                                         Case{"gpt2-tiny-bf16", 512, 1},
-                                         Case{"llama-tiny-bf16", 512, 2},
-                                         // In bf16 the CPU's products take as much as experts get rows.
-                                         Case{"mixtral-tiny", 512, 2},
-                                         Case{"bert-odd-bf16", 1029, 2}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    BitwiseLaw,
+    testing::Values(Case{"gpt2-tiny", 512, 1},
+                    Case{"convnet", 10, 1},  // no block repeats
+                    Case{"gpt2-tiny", 512, 2},
+                    Case{"opt-tiny", 512, 1},
+                    Case{"opt-tiny", 512, 2},
+                    Case{"llama-tiny", 512, 1},
+                    Case{"llama-tiny", 512, 2},
+                    Case{"bert-tiny", 512, 1},
+                    Case{"bert-tiny", 512, 2},
+                    Case{"t5-tiny", 512, 1},
+                    Case{"t5-tiny", 512, 2},
+                    Case{"vit-tiny", 10, 1},
+                    Case{"vit-tiny", 10, 2},
+                    Case{"resnet-tiny", 10, 1},
+                    Case{"resnet-tiny", 10, 2},
+                    Case{"gpt2-tiny-bf16", 512, 1},
+                    Case{"llama-tiny-bf16", 512, 2},
+                    // In bf16 the CPU's products take as much as experts get rows.
+                    Case{"mixtral-tiny", 512, 2},
+                    Case{"bert-odd-bf16", 1029, 2}),
+    name_of);
 
 }  // namespace
 }  // namespace elixir::runtime
