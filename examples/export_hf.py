@@ -451,8 +451,7 @@ def trace(model, inputs, on_meta):
                     buffers[(path, name)] = buffer
                     module._buffers[name] = buffer.to("meta")
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
-    meta_kernels = torch.library.Library("aten", "IMPL", "Meta") if on_meta else None
-    if on_meta:
+        meta_kernels = torch.library.Library("aten", "IMPL", "Meta")  # for as long as this function runs
         meta_kernels.impl("_grouped_mm", grouped_mm_on_meta, allow_override=True)
     with repeats_as_numbers():
         traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
@@ -514,8 +513,8 @@ def choose_experts_form(model):
 
 @contextlib.contextmanager
 def repeats_as_numbers():
-    """For `batched_mm`. A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay one, and
-    LibTorch does not run that with the model on a GPU. It becomes a number."""
+    """For `batched_mm`. A size is a tensor on the CPU while it is traced. As the number of repeats of experts' tokens it would stay
+    one, and LibTorch does not run that with the model on a GPU. It becomes a number."""
     import torch
     original = torch.Tensor.repeat_interleave
 

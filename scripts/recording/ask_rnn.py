@@ -71,7 +71,7 @@ class Cudnn:
 
         torch.zeros(1, device="cuda")
         self.library = ctypes.CDLL("libcudnn.so.9")
-        self.handle, self.rnn, self.data, self.dropout = (ctypes.c_void_p() for _ in range(4))
+        self.handle, self.rnn, self.data = (ctypes.c_void_p() for _ in range(3))
         self.check("cudnnCreate", ctypes.byref(self.handle))
         self.check("cudnnCreateRNNDescriptor", ctypes.byref(self.rnn))
         self.check("cudnnCreateRNNDataDescriptor", ctypes.byref(self.data))

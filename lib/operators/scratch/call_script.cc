@@ -160,10 +160,8 @@ class ProcessWorkspaces {
   void before_product(const Operator& op, ScriptBuilder& script) {
     const bool with_bias = op.name == "aten::addmm" || op.name == "aten::linear";
     // In bf16, CUTLASS multiplies groups.
-    const bool grouped =
-        op.name == "aten::_grouped_mm" && !op.outputs.empty() &&
-        std::holds_alternative<program::TensorRef>(op.outputs[0]) &&
-        std::get<program::TensorRef>(op.outputs[0]).dtype != program::DType::kBFloat16;
+    const auto* left = op.name == "aten::_grouped_mm" ? script.tensor("self") : nullptr;
+    const bool grouped = left != nullptr && left->dtype != program::DType::kBFloat16;
     const bool product = with_bias || grouped || op.name == "aten::mm" || op.name == "aten::bmm" ||
                          op.name == "aten::baddbmm" || is_aligned_product(op.name);
     if (!product) return;
