@@ -50,6 +50,7 @@ Json answer_document(const std::string& strategy) {
           {"offloaded_bytes", nullptr},
           {"predicted", nullptr},
           {"gpu_memory_bytes", nullptr},
+          {"process_bytes", nullptr},
           {"candidates", nullptr},
           {"operators_measured", nullptr},
           {"operators_total", nullptr},
@@ -83,6 +84,7 @@ Json document_of(const elixir::search::Found& found) {
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
   document["gpus"] = found.plan.world;
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
+  document["process_bytes"] = found.process_bytes;
   document["candidates"] = found.candidates;
   document["operators_measured"] = found.operators_measured;
   document["operators_total"] = found.operators_total;

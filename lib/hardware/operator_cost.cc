@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -267,6 +268,16 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
   };
   keep(adam_cpu_params_per_s_, profile.adam_cpu);
   keep(adam_gpu_params_per_s_, profile.adam_gpu);
+  int most_ranks = 1;
+  for (const AdamRate& rate : profile.adam_cpu) {
+    const auto of_one = adam_cpu_params_per_s_.find(rate.dtype);
+    if (rate.ranks < most_ranks || rate.ranks > ranks.per_node ||
+        of_one == adam_cpu_params_per_s_.end()) {
+      continue;
+    }
+    if (std::exchange(most_ranks, rate.ranks) < rate.ranks) adam_cpu_together_.clear();
+    adam_cpu_together_[rate.dtype] = rate.params_per_s.median / of_one->second;
+  }
   std::map<AdamForm, std::int64_t> cpu_sizes, gpu_sizes;
   for (const AdamFormRate& rate : profile.adam_forms) {
     const auto form = form_of(rate);
@@ -397,7 +408,8 @@ double CostModel::host_copy_ns(std::int64_t bytes) const {
 }
 double CostModel::adam_cpu_ns(std::int64_t elements, const AdamForm& form) const {
   if (elements == 0) return 0;
-  const double rate = host_share_ * adam_rate(form, /*on_cpu=*/true);
+  const double together = rate_of(adam_cpu_together_, form.gradient).value_or(1);
+  const double rate = host_share_ * together * adam_rate(form, /*on_cpu=*/true);
   return static_cast<double>(elements) / rate * kNsPerSecond;
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, const AdamForm& form) const {

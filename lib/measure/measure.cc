@@ -186,6 +186,11 @@ Outcome measure(const Request& request) {
   bench.effort = request.effort;
   bench.pool = &pool;
   bench.memory_bytes = request.host_memory_bytes.value_or(host_memory_limit_bytes());
+  std::optional<SpreadMemory> spread;
+  spread.emplace(spread_memory_bytes(bench.memory_bytes),
+                 pool,
+                 bench.on_cuda() ? gpu_page_lock() : nullptr);
+  bench.spread = &*spread;
   bench.gpus = bench.on_cuda() ? gpu_count() : 0;
   bench.disk_directory = request.disk_directory;
 
@@ -239,6 +244,8 @@ Outcome measure(const Request& request) {
       outcome.interrupted = true;
     }
   }
+  bench.spread = nullptr;
+  spread.reset();  // a GPU's page table of locked memory is not part of its context
   // Kernels are loaded at first use, so the context has its full size only now.
   if (bench.on_cuda()) profile.gpus = describe_gpus();
   return outcome;

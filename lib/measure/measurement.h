@@ -12,6 +12,7 @@
 
 #include "hardware/hardware_profile.h"
 #include "kernels/thread_pool.h"
+#include "measure/host/spread_memory.h"
 #include "measure/sampling.h"
 #include "program/choices.h"
 
@@ -25,6 +26,7 @@ struct Bench {
   DeviceKind device = DeviceKind::kCpu;
   Effort effort = Effort::kFull;
   kernels::ThreadPool* pool = nullptr;  ///< as many threads as LibTorch has
+  SpreadMemory* spread = nullptr;       ///< host memory as a training has it
   std::int64_t memory_bytes = 0;        ///< host memory to use; larger sizes are reduced to it
   int gpus = 0;                         ///< GPUs present; 0 on the CPU device
   std::optional<std::string> no_kernel_timer;  ///< why CUPTI cannot time kernels one by one

@@ -3,6 +3,7 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -290,7 +291,12 @@ StepReport Executor::finish() {
       busy_ns[static_cast<std::size_t>(task.stream)] += time.end_ns - time.start_ns;
     }
   }
-  report.memory = {step.peak_device_bytes, parts_.buffers.host_bytes()};
+  report.memory = {step.peak_device_bytes, parts_.buffers.host_bytes(), std::nullopt};
+  ++finished_steps_;
+  // It hardly changes, and the driver takes some time to answer.
+  if (std::has_single_bit(finished_steps_)) {
+    report.memory.used_gpu_bytes = parts_.device.used_gpu_bytes();
+  }
   report.traffic = step.traffic;
   under_way_.pop_front();
   return report;

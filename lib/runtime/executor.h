@@ -172,6 +172,7 @@ class Executor {
   std::vector<bool> seeded_;
   std::uint64_t seed_ = 0;
   std::int64_t step_ = 0;
+  std::uint64_t finished_steps_ = 0;  ///< since this was made
 };
 
 }  // namespace elixir::runtime

@@ -28,6 +28,8 @@ struct StepOptions {
 struct MemoryUse {
   std::int64_t peak_device_bytes = 0;  ///< measured by the device's allocator, 512-byte rounding
   std::int64_t host_bytes = 0;         ///< host arena
+  /// Of the GPU, by all processes, after the first step, the second, the fourth, the eighth …
+  std::optional<std::int64_t> used_gpu_bytes;
 };
 
 struct StepReport {

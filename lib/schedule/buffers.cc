@@ -316,6 +316,11 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
   return {.of_rank = world > 1 ? add(BufferRole::kRankSums) : of_all, .of_all = of_all};
 }
 
+std::int64_t page_table_bytes(std::int64_t host_bytes) {
+  constexpr std::int64_t kPageBytes = 4096, kEntryBytes = 8;
+  return (host_bytes + kPageBytes - 1) / kPageBytes * kEntryBytes;
+}
+
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : buffers) {

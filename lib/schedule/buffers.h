@@ -72,6 +72,10 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
                               const program::Program& program,
                               int world);
 
+/// What a GPU keeps in its own memory to reach `host_bytes` of locked host memory: eight bytes for each
+/// page of 4 KiB, whatever pages the host uses (docs/measured.md).
+[[nodiscard]] std::int64_t page_table_bytes(std::int64_t host_bytes);
+
 /// What the buffers of one arena take, each as rounded_allocation() counts.
 [[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);
 

@@ -76,7 +76,7 @@ Evaluated PlacementSpace::evaluate(const Placement& placement) const {
 std::int64_t PlacementSpace::gpu_memory_of(const Placement& placement,
                                            std::int64_t dynamic_bytes) const {
   const std::int64_t fixed = device_bytes(placement);
-  return problem_.gpu_memory_for(fixed + dynamic_bytes, fixed);
+  return problem_.gpu_memory_for(fixed + dynamic_bytes, fixed, host_bytes(placement));
 }
 
 std::int64_t PlacementSpace::dynamic_bytes_of(const Placement& base,

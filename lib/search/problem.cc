@@ -173,11 +173,13 @@ void Problem::set_cache(plan::Plan& plan, std::int64_t blocks) const {
   plan.cache.blocks = std::clamp(blocks, fewest, std::max(fewest, cached));
 }
 
-std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes, std::int64_t static_bytes) const {
+std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes,
+                                     std::int64_t static_bytes,
+                                     std::int64_t host_bytes) const {
   if (!on_cuda()) return peak_bytes;
   const std::int64_t dynamic_bytes = peak_bytes - static_bytes - library_bytes();
-  return context_bytes_ + peak_bytes + kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction +
-         guess_bytes_;
+  return context_bytes_ + schedule::page_table_bytes(host_bytes) + peak_bytes +
+         kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction + guess_bytes_;
 }
 
 Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
@@ -199,8 +201,12 @@ Evaluated Problem::evaluate(plan::Plan plan,
                                                    {.clip_gradients = request_.clip_gradients},
                                                    cost_,
                                                    operator_costs_);
-  result.gpu_memory_bytes =
-      gpu_memory_for(result.simulation.device.bytes, result.simulation.device_buffer_bytes);
+  const std::int64_t host_bytes = result.simulation.host_bytes;
+  result.gpu_memory_bytes = gpu_memory_for(
+      result.simulation.device.bytes, result.simulation.device_buffer_bytes, host_bytes);
+  if (on_cuda()) {
+    plan.budgets.gpu_context_bytes = context_bytes_ + schedule::page_table_bytes(host_bytes);
+  }
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -234,11 +240,14 @@ std::int64_t Problem::verify(Evaluated& plan) const {
   }
   const auto [reserved, fresh] = reserved_bytes_.try_emplace(sequence, 0);
   if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
-  const std::int64_t needed = context_bytes_ +
-                              schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) +
-                              reserved->second;
-  const std::int64_t guessed =
-      std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, needed));
+  // Workspaces that are only bounded count as allocated, but are not requests of the simulated
+  // allocator.
+  const std::int64_t held_bytes =
+      std::max(schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) + reserved->second,
+               plan.simulation.device.bytes);
+  plan.process_bytes = plan.plan.budgets.gpu_context_bytes + held_bytes;
+  const std::int64_t guessed = std::exchange(
+      plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, plan.process_bytes));
   return plan.gpu_memory_bytes - guessed;
 }
 

@@ -31,7 +31,8 @@ struct Evaluated {
   plan::Plan plan;
   std::string description;
   schedule::Simulation simulation;
-  std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs
+  std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs, as estimated while plans are compared
+  std::int64_t process_bytes = 0;     ///< what a process takes of a GPU; 0 until verify()
 };
 
 /// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is
@@ -103,12 +104,14 @@ class Problem {
                                    std::string description) const;
   /// What libraries keep on the device; part of every peak.
   [[nodiscard]] std::int64_t library_bytes() const { return device_changes_.library_bytes(); }
-  /// The GPU budget for a device peak of `peak_bytes`, of which `static_bytes` are buffers.
+  /// The GPU budget for a device peak of `peak_bytes`, of which `static_bytes` are buffers, beside
+  /// `host_bytes` of locked host memory.
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
-                                            std::int64_t static_bytes) const;
+                                            std::int64_t static_bytes,
+                                            std::int64_t host_bytes) const;
   [[nodiscard]] bool fits(const Evaluated& candidate) const;
-  /// CUDA: raises `plan.gpu_memory_bytes` to what the simulated allocator reserves, if that is
-  /// more. Returns the increase, which is the amount by which the estimate was too small.
+  /// CUDA: sets `plan.process_bytes` by the simulated allocator, and raises `plan.gpu_memory_bytes` to
+  /// that if it is more. Returns the increase: by how much the estimate was too small.
   std::int64_t verify(Evaluated& plan) const;
   /// Raises all later estimates by `bytes`.
   void raise_guess(std::int64_t bytes) { guess_bytes_ += bytes; }

@@ -110,8 +110,10 @@ struct Found {
   std::int64_t candidates = 0;              ///< number of plans evaluated
   std::int64_t operators_measured = 0, operators_total = 0;
   schedule::MemoryPeak device_peak;  ///< of the plan, by category
-  std::int64_t gpu_memory_bytes =
-      0;  ///< budget that the plan needs: context and allocator allowance included
+  /// Budget with which the plan is found: context and an estimate of what the allocator holds.
+  std::int64_t gpu_memory_bytes = 0;
+  /// What a process takes of a GPU: as NVML shows it. On the CPU device the same as the budget.
+  std::int64_t process_bytes = 0;
 };
 
 struct Remedy {

@@ -96,6 +96,7 @@ Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t
   result.operators_total = plans.front().simulation.operators_total;
   result.device_peak = plans.front().simulation.device;
   result.gpu_memory_bytes = plans.front().gpu_memory_bytes;
+  result.process_bytes = problem.on_cuda() ? plans.front().process_bytes : result.gpu_memory_bytes;
   result.collectives = problem.basis_of_collectives();
   // The next best of the family is nearly the same plan: one is enough, the baselines tell more.
   bool family = false;

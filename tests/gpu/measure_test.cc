@@ -111,8 +111,10 @@ TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
 }
 
 TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
-  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB, 256_MiB);
-  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB, 64_MiB);
+  kernels::ThreadPool pool(4);
+  SpreadMemory memory(2_GiB, pool, gpu_page_lock());
+  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB, memory);
+  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB, memory);
   const double alone = median(unit_seconds(*up, {}, kFew));
   const double beside = median(unit_seconds(*up, {down.get()}, kFew));
   EXPECT_GT(beside / alone, 0.9);

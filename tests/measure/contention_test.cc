@@ -76,7 +76,9 @@ TEST(UnitSeconds, FailsWhenTheOtherWorkDoes) {
 
 TEST(HostWorks, DoTheirUnits) {
   EXPECT_EQ(make_host_copy_work(1 << 20, 1)->name(), "host_copy");
-  const auto adam = make_adam_cpu_work(1 << 16, 2);
+  kernels::ThreadPool pool(2);
+  SpreadMemory memory(std::size_t{16} << 20, pool, nullptr);
+  const auto adam = make_adam_cpu_work(1 << 16, 2, memory);
   EXPECT_EQ(adam->name(), "adam_cpu");
   for (const double seconds : unit_seconds(*adam, {}, kSix)) EXPECT_GT(seconds, 0);
 }

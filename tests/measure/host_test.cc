@@ -79,9 +79,11 @@ TEST(Adam, TakesFewerParametersAndSaysSoWhereMemoryIsShort) {
 
 TEST(Adam, OfSeveralProcessesAtOnceIsMeasuredWhereThereAreSeveralGpus) {
   kernels::ThreadPool pool(2);
+  SpreadMemory spread(64_MiB, pool, nullptr);
   Bench bench;
   bench.effort = Effort::kQuick;
   bench.pool = &pool;
+  bench.spread = &spread;
   bench.memory_bytes = 64_MiB;
   bench.gpus = 4;  // two threads are for two processes
   const auto adam = std::find_if(measurements().begin(), measurements().end(), [](const auto& one) {

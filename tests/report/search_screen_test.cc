@@ -36,7 +36,7 @@ search::Found found_of(plan::Plan plan) {
   found.device_peak.bytes = 20_GiB;
   found.device_peak.by_category_bytes[static_cast<std::size_t>(program::Category::kActivation)] =
       15_GiB;
-  found.gpu_memory_bytes = 22_GiB;
+  found.gpu_memory_bytes = found.process_bytes = 22_GiB;
   found.plan = std::move(plan);
   return found;
 }

@@ -35,6 +35,7 @@ void Measurements::add(const runtime::StepReport& report) {
   }
   peak_device_bytes_ = std::max(peak_device_bytes_, report.memory.peak_device_bytes);
   host_bytes_ = std::max(host_bytes_, report.memory.host_bytes);
+  gpu_memory_bytes_ = std::max(gpu_memory_bytes_, report.memory.used_gpu_bytes);
   traffic_ = report.traffic;
 }
 
@@ -46,6 +47,7 @@ StepFigures Measurements::figures() const {
   }
   figures.peak_device_bytes = peak_device_bytes_;
   figures.host_bytes = host_bytes_;
+  figures.gpu_memory_bytes = gpu_memory_bytes_;
   figures.traffic = traffic_;
   return figures;
 }
@@ -60,6 +62,7 @@ Json to_json(const StepFigures& figures) {
          {"busy_ns", integer_of(figures.busy_ns[static_cast<std::size_t>(i)])}});
   }
   json["peak_device_bytes"] = figures.peak_device_bytes;
+  json["gpu_memory_bytes"] = value_or_null(figures.gpu_memory_bytes);
   json["host_bytes"] = figures.host_bytes;
   json["traffic"] = {{"host_to_device_bytes", figures.traffic.host_to_device_bytes},
                      {"device_to_host_bytes", figures.traffic.device_to_host_bytes},

@@ -34,6 +34,7 @@ class Measurements {
   std::vector<double> step_ns_;
   std::array<std::vector<double>, schedule::kStreamCount> busy_ns_;
   std::int64_t peak_device_bytes_ = 0, host_bytes_ = 0;
+  std::optional<std::int64_t> gpu_memory_bytes_;
   plan::Traffic traffic_;
 };
 

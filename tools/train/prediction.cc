@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "tools/train/prediction.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -80,6 +81,10 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
   prediction.memory = memory_of(inputs, schedule, hardware);
   prediction.figures.peak_device_bytes += prediction.memory.evaluation.own_device_bytes;
   prediction.figures.host_bytes += prediction.memory.evaluation.own_host_bytes;
+  if (run.device == runtime::DeviceKind::kCuda) {
+    prediction.figures.gpu_memory_bytes =
+        std::max(prediction.memory.training_gpu_bytes, prediction.memory.evaluation_gpu_bytes);
+  }
   return prediction;
 }
 

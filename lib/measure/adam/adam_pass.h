@@ -23,10 +23,10 @@ struct AdamPass {
 
 /// "bf16", "fp16", "fp32".
 [[nodiscard]] std::string_view name_of(kernels::Element element);
-/// The number of parameters for a figure without help from caches. It is far beyond the caches,
-/// which grow with the cores, because virtual machines do not report their size.
+/// The number of parameters of a pass for a figure without help from caches. It is far beyond the
+/// caches, which grow with the cores, because virtual machines do not report their size.
 [[nodiscard]] std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device);
-/// The same, limited to a quarter of `memory_bytes`.
+/// The same, limited to a quarter of a GPU's `memory_bytes`, or to half of the spread memory.
 [[nodiscard]] std::int64_t adam_parameters(const Bench& bench,
                                            DeviceKind device,
                                            std::int64_t memory_bytes);
@@ -42,9 +42,9 @@ struct AdamPass {
                                          const Bench& bench,
                                          int ranks = 1);
 
-/// Seconds of a pass over `parameters` by all threads. Several ranks divide parameters and threads
-/// among them and start together; the time ends with the last rank. A result that is not finite is
-/// a bug.
+/// Seconds of a pass over `parameters` by all threads. Large passes go over several chunks, far apart
+/// in the host's memory. Several ranks divide parameters and threads among them and start together;
+/// the time ends with the last rank. A result that is not finite is a bug.
 [[nodiscard]] std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
                                                    const Bench& bench,

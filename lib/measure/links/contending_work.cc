@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "core/error.h"
-#include "kernels/adam.h"
 #include "kernels/copy.h"
-#include "kernels/gradient.h"
+#include "measure/adam/adam_chunks.h"
 #include "measure/host/host_memory.h"
 
 namespace elixir::measure {
@@ -29,39 +28,21 @@ class HostCopyWork : public ContendingWork {
   HostMemory from_, to_;
 };
 
-/// The runtime's kernel with a bf16 gradient and parameter.
+/// AdamW as most trainings have it.
 class AdamCpuWork : public ContendingWork {
  public:
-  AdamCpuWork(std::size_t parameters, int threads)
+  AdamCpuWork(std::size_t parameters, int threads, SpreadMemory& memory)
       : pool_(threads),
-        n_(parameters),
-        master_(n_ * sizeof(float), pool_),
-        moment1_(n_ * sizeof(float), pool_),
-        moment2_(n_ * sizeof(float), pool_),
-        gradient_(n_ * 2, pool_),
-        parameter_(n_ * 2, pool_) {
-    fill_random(master_.as<float>(), n_, pool_);
-    kernels::convert_cpu(gradient_.data(), kNarrow, master_.as<float>(), n_, pool_);
-  }
+        chunks_({.gradient = kernels::Element::kBFloat16, .split = true},
+                parameters,
+                memory,
+                pool_) {}
   [[nodiscard]] std::string name() const override { return "adam_cpu"; }
-  void run_unit() override {
-    const kernels::AdamArrays arrays = {master_.as<float>(),
-                                        moment1_.data(),
-                                        moment2_.data(),
-                                        gradient_.data(),
-                                        kNarrow,
-                                        parameter_.data(),
-                                        kNarrow,
-                                        n_};
-    kernels::adam_cpu(
-        arrays, kernels::make_adam_scalars({}, ++step_, 1, 1.0F), kernels::best_isa(), pool_);
-  }
+  void run_unit() override { chunks_.run(++step_); }
 
  private:
-  static constexpr kernels::Element kNarrow = kernels::Element::kBFloat16;
   kernels::ThreadPool pool_;
-  std::size_t n_;
-  HostMemory master_, moment1_, moment2_, gradient_, parameter_;
+  AdamChunks chunks_;
   std::int64_t step_ = 0;
 };
 
@@ -110,8 +91,10 @@ std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threa
   return std::make_unique<HostCopyWork>(bytes, threads);
 }
 
-std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters, int threads) {
-  return std::make_unique<AdamCpuWork>(parameters, threads);
+std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
+                                                   int threads,
+                                                   SpreadMemory& memory) {
+  return std::make_unique<AdamCpuWork>(parameters, threads, memory);
 }
 
 std::vector<double> unit_seconds(ContendingWork& work,

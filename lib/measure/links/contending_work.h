@@ -12,6 +12,7 @@
 
 #include "hardware/hardware_profile.h"
 #include "kernels/thread_pool.h"
+#include "measure/host/spread_memory.h"
 #include "measure/sampling.h"
 
 namespace elixir::measure {
@@ -30,16 +31,18 @@ class ContendingWork {
   virtual void finish() {}
 };
 
-/// Copies of host memory, or AdamW passes over `parameters`, each with its own thread pool.
+/// Copies of host memory with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
+/// AdamW passes over `parameters` in `memory`, with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
-                                                                 int threads);
+                                                                 int threads,
+                                                                 SpreadMemory& memory);
 
 /// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
-/// round `host_bytes` of host memory, a multiple of them: if that fits a cache, they do not reach memory.
+/// round pieces of `memory`, or of other memory near the GPU where that may not be near.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes,
-                                                             std::size_t host_bytes,
+                                                             SpreadMemory& memory,
                                                              int gpu = 0);
 /// Copies of `bytes` from one GPU to another, by the first.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t bytes,

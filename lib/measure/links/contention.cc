@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "core/units.h"
+#include "measure/adam/adam_chunks.h"
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
 #include "measure/machine/machine.h"
@@ -23,24 +24,25 @@ namespace {
 using Group = std::vector<std::unique_ptr<ContendingWork>>;
 using Groups = std::vector<Group>;
 
-// Of its arrays. All of them together are larger than any cache.
-constexpr std::int64_t kAdamBytesPerParameter = 16;
 // As many as a large chunk has.
 constexpr std::size_t kSummedElements = 64_MiB;
 
+/// Of the spread memory, where each GPU copies both ways, AdamW runs and a share stays free.
 std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
-  return static_cast<std::size_t>(
-      std::max<std::int64_t>(1_MiB, std::min(wanted, bench.memory_bytes / 16)));
+  const std::size_t share = bench.spread->bytes() / (2 * static_cast<std::size_t>(bench.gpus) + 2);
+  return std::min(static_cast<std::size_t>(wanted), share);
 }
 
 std::size_t copied_bytes(const Bench& bench) {
-  return at_most_a_share(bench, bench.by_effort<std::int64_t>(128_MiB, 64_MiB));
+  const std::int64_t wanted = bench.by_effort<std::int64_t>(128_MiB, 64_MiB);
+  return at_most_a_share(bench, wanted * SpreadMemory::kStripes) / SpreadMemory::kStripes;
 }
 
+/// So many that caches do not help: eight times the last one.
 std::size_t adam_parameters(const Bench& bench) {
   const std::int64_t bytes =
       std::max(bench.by_effort<std::int64_t>(2_GiB, 1_GiB), 8 * last_level_cache_bytes());
-  return at_most_a_share(bench, bytes) / kAdamBytesPerParameter;
+  return at_most_a_share(bench, bytes) / AdamChunks::kBytesPerParameter;
 }
 
 Group alone(std::unique_ptr<ContendingWork> work) {
@@ -60,17 +62,16 @@ Group peer_copies(const Bench& bench) {
 /// What a step of as many ranks does on the host's memory.
 Groups users_of_host_memory(const Bench& bench, int gpus) {
   Groups groups;
-  const std::size_t host_bytes = at_most_a_share(bench, 2 * last_level_cache_bytes());
   for (const auto direction :
        {hardware::Direction::kHostToDevice, hardware::Direction::kDeviceToHost}) {
     Group copies;
     for (int gpu = 0; gpu < gpus; ++gpu) {
-      copies.push_back(make_link_work(direction, copied_bytes(bench), host_bytes, gpu));
+      copies.push_back(make_link_work(direction, copied_bytes(bench), *bench.spread, gpu));
     }
     groups.push_back(std::move(copies));
   }
   // All ranks together have the cores.
-  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads())));
+  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads(), *bench.spread)));
   return groups;
 }
 
@@ -79,7 +80,7 @@ Groups works_on_the_cpu(const Bench& bench) {
   const int threads = bench.pool->threads(), half = std::max(1, threads / 2);
   const std::size_t bytes = at_most_a_share(bench, bench.by_effort<std::int64_t>(256_MiB, 128_MiB));
   Groups groups;
-  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), half)));
+  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), half, *bench.spread)));
   groups.push_back(alone(make_host_copy_work(bytes, std::max(1, threads - half))));
   return groups;
 }

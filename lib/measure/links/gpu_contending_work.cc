@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "kernels/cuda_kernels.h"
 #include "kernels/gradient.h"
+#include "kernels/host_arena.h"
 #include "measure/links/contending_work.h"
 #include "measure/links/gpu_links.h"
 #include "measure/machine/cuda_resources.h"
@@ -81,14 +83,42 @@ CudaMemory memory_of(int gpu, std::size_t bytes, int byte) {
   return device_memory(bytes, byte);
 }
 
+/// Where copies begin or end on the host, in turn. As many places as memory has stripes, because copies
+/// within a cache do not reach memory.
+class HostPlaces {
+ public:
+  HostPlaces(std::size_t bytes, SpreadMemory& memory, int gpu) {
+    // Spread memory is that of all nodes. A training's ranks take that of their GPU's node.
+    if (kernels::allowed_memory_nodes().size() <= 1 && memory.locked()) {
+      pieces_.emplace(memory.take(SpreadMemory::kStripes, bytes));
+      for (std::size_t i = 0; i < pieces_->count(); ++i) places_.push_back((*pieces_)[i]);
+    } else {
+      near_ = near_pinned_memory(gpu, bytes * SpreadMemory::kStripes);
+      for (std::size_t i = 0; i < SpreadMemory::kStripes; ++i) {
+        places_.push_back(static_cast<char*>(near_.get()) + i * bytes);
+      }
+    }
+  }
+  [[nodiscard]] char* next() {
+    char* const place = places_[next_];
+    next_ = (next_ + 1) % places_.size();
+    return place;
+  }
+
+ private:
+  std::optional<SpreadMemory::Pieces> pieces_;
+  CudaMemory near_{nullptr, [](void*) {}};
+  std::vector<char*> places_;
+  std::size_t next_ = 0;
+};
+
 class LinkWork : public GpuWork {
  public:
-  LinkWork(hardware::Direction direction, std::size_t bytes, std::size_t host_bytes, int gpu)
+  LinkWork(hardware::Direction direction, std::size_t bytes, SpreadMemory& memory, int gpu)
       : GpuWork(gpu),
         direction_(direction),
         bytes_(bytes),
-        places_(std::max<std::size_t>(1, host_bytes / bytes)),
-        host_(near_pinned_memory(gpu, bytes * places_)),
+        host_(bytes, memory, gpu),
         memory_(memory_of(gpu, bytes, kPattern)) {}
   [[nodiscard]] std::string name() const override { return std::string(name_of(direction_)); }
 
@@ -96,8 +126,7 @@ class LinkWork : public GpuWork {
   void queue(cudaStream_t stream) override {
     const bool up = direction_ == hardware::Direction::kHostToDevice;
     for (int i = 0; i < kCopiesPerUnit; ++i) {
-      char* const host = static_cast<char*>(host_.get()) + place_ * bytes_;
-      place_ = (place_ + 1) % places_;
+      void* const host = host_.next();
       void* const gpu = memory_.get();
       check_cuda(
           cudaMemcpyAsync(up ? gpu : host, up ? host : gpu, bytes_, cudaMemcpyDefault, stream),
@@ -107,8 +136,9 @@ class LinkWork : public GpuWork {
 
  private:
   hardware::Direction direction_;
-  std::size_t bytes_, places_, place_ = 0;
-  CudaMemory host_, memory_;
+  std::size_t bytes_;
+  HostPlaces host_;
+  CudaMemory memory_;
 };
 
 class PeerCopyWork : public GpuWork {
@@ -194,9 +224,9 @@ class MatmulWork : public GpuWork {
 
 std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                std::size_t bytes,
-                                               std::size_t host_bytes,
+                                               SpreadMemory& memory,
                                                int gpu) {
-  return std::make_unique<LinkWork>(direction, bytes, host_bytes, gpu);
+  return std::make_unique<LinkWork>(direction, bytes, memory, gpu);
 }
 
 std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t bytes, int from, int to) {

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/cuda_kernels.h"
 #include "measure/machine/cuda_resources.h"
 #include "replay/cuda_status.h"
 
@@ -58,6 +59,10 @@ int gpu_count() {
     return 0;
   }
   return devices;
+}
+
+const kernels::PageLock* gpu_page_lock() {
+  return &kernels::cuda_page_lock();
 }
 
 std::vector<std::string> gpu_bus_ids() {

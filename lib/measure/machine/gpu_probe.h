@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hardware/hardware_profile.h"
+#include "kernels/host_arena.h"
 #include "measure/sampling.h"
 
 namespace elixir::measure {
@@ -24,6 +25,9 @@ namespace elixir::measure {
 
 /// Number of GPUs that this process may use.
 [[nodiscard]] int gpu_count();
+
+/// How to lock host memory for them; null in a build without CUDA.
+[[nodiscard]] const kernels::PageLock* gpu_page_lock();
 
 /// PCI addresses of those GPUs, in the form that NVML uses.
 [[nodiscard]] std::vector<std::string> gpu_bus_ids();

@@ -69,7 +69,7 @@ void enable_gpu_peer_access(int, int) {
 std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
   unavailable();
 }
-std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, std::size_t, int) {
+std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, SpreadMemory&, int) {
   unavailable();
 }
 std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t, int, int) {
@@ -80,6 +80,9 @@ std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t) {
 }
 std::unique_ptr<ContendingWork> make_matmul_work(int) {
   unavailable();
+}
+const kernels::PageLock* gpu_page_lock() {
+  return nullptr;
 }
 std::vector<std::string> gpu_bus_ids() {
   return {};

@@ -90,7 +90,7 @@ std::string memory_table(const Found& found) {
   const auto total = [&](const char* name, std::int64_t peak_bytes, std::int64_t limit_bytes) {
     table.row({name, "", "", "", "", "", "", in(unit, peak_bytes), in(unit, limit_bytes)});
   };
-  if (cuda) total("device, process", found.gpu_memory_bytes, plan.budgets.gpu_memory_bytes);
+  if (cuda) total("device, process", found.process_bytes, plan.budgets.gpu_memory_bytes);
   total("host", plan.predicted.host_bytes, plan.budgets.host_memory_bytes);
   return table.text();
 }
@@ -275,7 +275,7 @@ std::vector<std::string> budget_row(const BudgetAnswer& answer,
   return {budget,
           format_ns(static_cast<double>(found.plan.predicted.step_ns)),
           rate.empty() ? "-" : rate,
-          in(unit, found.gpu_memory_bytes),
+          in(unit, found.process_bytes),
           in(unit, found.plan.predicted.host_bytes),
           homes_of(found.plan)};
 }
@@ -358,7 +358,7 @@ std::string search_screen(const search::Found& found,
   std::string text = fmt::format("plan found: {} a step{}, {} of {} of {} memory\n",
                                  format_ns(static_cast<double>(plan.predicted.step_ns)),
                                  rate.empty() ? "" : ", " + rate,
-                                 format_bytes(found.gpu_memory_bytes),
+                                 format_bytes(found.process_bytes),
                                  format_bytes(plan.budgets.gpu_memory_bytes),
                                  device_word(plan));
   text += layout_text(plan) + disagreement(found, profile) + memory_table(found);
@@ -408,7 +408,7 @@ std::string budgets_screen(const std::vector<BudgetAnswer>& answers,
   std::int64_t most = 0;
   for (const BudgetAnswer& answer : answers) {
     if (const auto* found = std::get_if<Found>(&answer.outcome)) {
-      most = std::max({most, found->gpu_memory_bytes, found->plan.predicted.host_bytes});
+      most = std::max({most, found->process_bytes, found->plan.predicted.host_bytes});
     }
   }
   const Unit unit = unit_of(most);

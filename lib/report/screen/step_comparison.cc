@@ -150,6 +150,9 @@ std::string table_of(const StepComparison& comparison) {
          seen);
   }
   bytes("device peak", predicted.peak_device_bytes, measured.peak_device_bytes);
+  if (predicted.gpu_memory_bytes && measured.gpu_memory_bytes) {
+    bytes("GPU memory", *predicted.gpu_memory_bytes, *measured.gpu_memory_bytes);
+  }
   bytes("host memory", predicted.host_bytes, measured.host_bytes);
   count("chunks fetched", predicted.traffic.fetches, measured.traffic.fetches);
   count("chunks evicted", predicted.traffic.evictions, measured.traffic.evictions);

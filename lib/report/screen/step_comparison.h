@@ -23,6 +23,8 @@ struct StepFigures {
   double step_ns = 0;
   std::array<std::optional<double>, schedule::kStreamCount> busy_ns{};
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
+  /// Of a GPU: predicted for one process, measured for all of them; nullopt on the CPU device.
+  std::optional<std::int64_t> gpu_memory_bytes;
   plan::Traffic traffic;
   /// For a prediction: calls with measured time and workspace, out of all that run.
   std::int64_t operators_measured = 0, operators_total = 0;

@@ -23,6 +23,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/units.h"
 #include "kernels/cuda_kernels.h"
 #include "kernels/time_slice.h"
@@ -182,6 +183,7 @@ class CudaDevice final : public Device {
     }
     if (ranks_ != nullptr) collective_lane_.emplace(begin_lane);
     limit_operators();
+    log_use("context and communicators");
     kernels::ask_for_short_time_slices();  // this thread issues the operators
   }
   ~CudaDevice() override {
@@ -217,9 +219,11 @@ class CudaDevice final : public Device {
       next = static_cast<char*>(allocate_shared(total));
       static_bytes_ += total;
       limit_operators();
+      log_use("static buffers");
     } else {
       next = pinned_.emplace_back(total, cpu_threads_).data();
       host_bytes_ += total;
+      log_use("locked host memory");
     }
     return addresses_of_parts(next, bytes);
   }
@@ -250,6 +254,9 @@ class CudaDevice final : public Device {
     return static_bytes_ + allocated().peak;
   }
   [[nodiscard]] std::int64_t host_bytes() const override { return host_bytes_; }
+  [[nodiscard]] std::optional<std::int64_t> used_gpu_bytes() const override {
+    return log_use("steps");
+  }
 
   void seed(std::uint64_t seed) override {
     replay::reset_cudnn_dropout_state();
@@ -376,6 +383,19 @@ class CudaDevice final : public Device {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice).allocated_bytes[0];
   }
   /// Gives LibTorch's allocator what static buffers leave of the limit.
+  /// Says how much of the GPU's memory is in use since there is what `with` names, and returns it.
+  std::int64_t log_use(const char* with) const {
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the GPU's free memory");
+    const auto used_bytes = static_cast<std::int64_t>(total_bytes - free_bytes);
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
+    log::verbose(fmt::format("GPU memory in use with {}: {}, {} of them reserved for operators",
+                             with,
+                             format_bytes(used_bytes),
+                             format_bytes(stats.reserved_bytes[0].current)));
+    return used_bytes;
+  }
+
   void limit_operators() const {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -67,6 +68,8 @@ class Device {
   [[nodiscard]] virtual std::int64_t charged_bytes() const = 0;
   [[nodiscard]] virtual std::int64_t peak_bytes() const = 0;
   [[nodiscard]] virtual std::int64_t host_bytes() const = 0;
+  /// Memory of the GPU that is in use now, by every process; nullopt on the CPU device.
+  [[nodiscard]] virtual std::optional<std::int64_t> used_gpu_bytes() const { return std::nullopt; }
 
   /// Seeds the generator that operators use.
   virtual void seed(std::uint64_t seed) = 0;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "measure/host/spread_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "measure/adam/adam_chunks.h"
+
+namespace elixir::measure {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class SpreadMemoryTest : public testing::Test {
+ protected:
+  kernels::ThreadPool pool_{2};
+  SpreadMemory memory_{64 * kMiB, pool_, nullptr};
+};
+
+TEST_F(SpreadMemoryTest, PiecesLieAStripeApart) {
+  const SpreadMemory::Pieces pieces = memory_.take(8, kMiB);
+  ASSERT_EQ(pieces.count(), 8U);
+  for (std::size_t i = 1; i < 8; ++i) EXPECT_EQ(pieces[i] - pieces[i - 1], std::ptrdiff_t{8} << 20);
+  const SpreadMemory::Pieces two = memory_.take(2, kMiB);
+  EXPECT_EQ(two[1] - two[0], std::ptrdiff_t{32} << 20);
+}
+
+TEST_F(SpreadMemoryTest, PiecesOfSeveralUsersDoNotOverlap) {
+  const SpreadMemory::Pieces first = memory_.take(8, 3 * kMiB), second = memory_.take(8, 5 * kMiB);
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::memset(first[i], 1, 3 * kMiB);
+    std::memset(second[i], 2, 5 * kMiB);
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(first[i][0], 1);
+    EXPECT_EQ(first[i][3 * kMiB - 1], 1);
+    EXPECT_EQ(second[i][0], 2);
+  }
+}
+
+TEST_F(SpreadMemoryTest, IsFreeAgainWhenTheLastUserIsGone) {
+  {
+    const SpreadMemory::Pieces first = memory_.take(8, 5 * kMiB);
+    const SpreadMemory::Pieces second = memory_.take(1, 3 * kMiB);
+    try {
+      (void)memory_.take(1, 4096);
+      FAIL() << "there is no room left";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
+      EXPECT_THAT(error.info().message, testing::HasSubstr("may use 64.0 MiB of host memory"));
+    }
+  }
+  EXPECT_EQ(memory_.take(8, 8 * kMiB).count(), 8U);
+}
+
+TEST_F(SpreadMemoryTest, IsAQuarterOfWhatMeasurementsMayUseWithinLimits) {
+  EXPECT_EQ(spread_memory_bytes(16_GiB), static_cast<std::size_t>(4_GiB));
+  EXPECT_EQ(spread_memory_bytes(2048_GiB), static_cast<std::size_t>(64_GiB));
+  EXPECT_EQ(spread_memory_bytes(0), static_cast<std::size_t>(64_MiB));
+}
+
+TEST_F(SpreadMemoryTest, AdamChunksStayFiniteInEveryForm) {
+  using kernels::Element;
+  for (const AdamPass& pass : {AdamPass{.gradient = Element::kFloat32},
+                               AdamPass{.gradient = Element::kFloat16},
+                               AdamPass{.gradient = Element::kBFloat16, .split = true},
+                               AdamPass{.gradient = Element::kBFloat16,
+                                        .moments = Element::kBFloat16,
+                                        .split = true}}) {
+    AdamChunks chunks(pass, 100'003, memory_, pool_);
+    for (int step = 1; step <= 3; ++step) chunks.run(step);
+    EXPECT_NO_THROW(chunks.require_finite()) << text_of(pass, 100'003);
+  }
+}
+
+}  // namespace
+}  // namespace elixir::measure
