@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/evaluation.h"
+#include "schedule/memory/evaluation.h"
 
 #include <algorithm>
 
@@ -11,10 +11,10 @@
 #include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
-#include "schedule/buffers.h"
-#include "schedule/operator_memory.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/memory/operator_memory.h"
+#include "schedule/memory/run_memory.h"
 #include "schedule/plans.h"
-#include "schedule/run_memory.h"
 #include "schedule/simulate.h"
 
 namespace elixir::schedule {

@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
-#include "schedule/belady.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/loads/belady.h"
 #include "schedule/plans.h"
 #include "schedule/schedule.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/operator_memory.h"
+#include "schedule/memory/operator_memory.h"
 
 #include <gtest/gtest.h>
 
 #include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/plans.h"
 #include "schedule/simulate.h"
 

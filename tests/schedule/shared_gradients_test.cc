@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/shared_gradients.h"
+#include "schedule/buffers/shared_gradients.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "fakes/program_builder.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/plans.h"
 #include "schedule/schedule.h"
 

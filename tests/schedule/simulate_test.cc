@@ -11,7 +11,7 @@
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
 #include "schedule/plans.h"
-#include "schedule/simulate_plans.h"
+#include "schedule/simulate/simulate_plans.h"
 
 namespace elixir::schedule {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Times by hand: steps that overlap, and tasks that slow each other down.
-#include "schedule/timeline.h"
+#include "schedule/simulate/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/buffer_ring.h"
-#include "schedule/lower/gradient_turns.h"
-#include "schedule/lower/landing_ring.h"
+#include "schedule/lower/gradients/gradient_turns.h"
+#include "schedule/lower/gradients/landing_ring.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/gradient_blocks.h"
+#include "schedule/buffers/gradient_blocks.h"
 
 #include <deque>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/run_memory.h"
+#include "schedule/memory/run_memory.h"
 
 #include "program/lifetimes.h"
-#include "schedule/buffers.h"
-#include "schedule/operator_memory.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/memory/operator_memory.h"
 #include "schedule/simulate.h"
 
 namespace elixir::schedule {

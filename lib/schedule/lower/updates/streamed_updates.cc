@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/lower/streamed_updates.h"
+#include "schedule/lower/updates/streamed_updates.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "schedule/update_piece.h"
+#include "schedule/buffers/update_piece.h"
 
 namespace elixir::schedule {
 

@@ -11,7 +11,7 @@
 #include "hardware/operator_cost.h"
 #include "plan/plan.h"
 #include "program/program.h"
-#include "schedule/evaluation.h"
+#include "schedule/memory/evaluation.h"
 #include "schedule/schedule.h"
 
 namespace elixir::schedule {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Chunks that share a buffer for their gradients (shared_gradients.h): the first gradient of one waits
-// until the update has read those of the one before it.
+// Chunks that share a buffer for their gradients (buffers/shared_gradients.h): the first gradient
+// of one waits until the update has read those of the one before it.
 
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/task_list.h"
 
 namespace elixir::schedule {

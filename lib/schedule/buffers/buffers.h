@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedule/gradient_blocks.h"
+#include "schedule/buffers/gradient_blocks.h"
+#include "schedule/buffers/shared_gradients.h"
 #include "schedule/schedule.h"
-#include "schedule/shared_gradients.h"
 
 namespace elixir::schedule {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/lower/updates.h"
+#include "schedule/lower/updates/updates.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "program/program.h"
-#include "schedule/update_piece.h"
+#include "schedule/buffers/update_piece.h"
 
 namespace elixir::schedule {
 namespace {

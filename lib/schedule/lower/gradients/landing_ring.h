@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/buffer_ring.h"
 #include "schedule/lower/task_list.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/timeline.h"
+#include "schedule/simulate/timeline.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/lower/reductions.h"
+#include "schedule/lower/gradients/reductions.h"
 
 #include <utility>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/allocation_unit.h"
 #include "operators/own.h"
-#include "schedule/gradient_sums.h"
-#include "schedule/update_piece.h"
+#include "schedule/buffers/gradient_sums.h"
+#include "schedule/buffers/update_piece.h"
 
 namespace elixir::schedule {
 namespace {
@@ -248,27 +248,6 @@ StepBuffers chunk_buffers(const plan::Plan& plan,
   return maker.take();
 }
 
-UpdatePieceLayout update_piece_layout(std::int64_t elements,
-                                      DType moments,
-                                      const std::vector<Chunk>& chunks) {
-  std::int64_t gradient_bytes = 0, parameter_bytes = 0;
-  for (const Chunk& chunk : chunks) {
-    gradient_bytes = std::max(gradient_bytes, program::element_bytes(chunk.gradient_dtype));
-    if (chunk.dtype == DType::kFloat32) continue;
-    parameter_bytes = std::max(parameter_bytes, program::element_bytes(chunk.dtype));
-  }
-  return update_piece_layout(
-      elements, program::element_bytes(moments), gradient_bytes, parameter_bytes);
-}
-
-UpdatePieceLayout update_piece_layout(const plan::Plan& plan) {
-  const bool any = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
-    return chunk.streams_update;
-  });
-  return update_piece_layout(
-      any ? plan.cache.update_piece_elements : 0, plan.moment_dtype, plan.chunks);
-}
-
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes) {
@@ -296,14 +275,6 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
     const program::StorageId copy = std::get<program::TensorRef>(op.outputs.at(0)).storage;
     add_buffer(buffers, Arena::kHost, BufferRole::kOffloaded, copy, program.storages[copy].bytes);
   }
-}
-
-std::int64_t gradient_sums_bytes(const program::Program& program) {
-  std::int64_t sums = 0;
-  for (const program::Parameter& parameter : program.parameters) {
-    if (parameter.gradient) sums += gradient_sums(parameter.gradient->numel());
-  }
-  return sums * static_cast<std::int64_t>(sizeof(float)) + kClipBytes;
 }
 
 SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,

@@ -10,11 +10,11 @@
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
-#include "schedule/buffers.h"
-#include "schedule/operator_memory.h"
-#include "schedule/simulate_plans.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/memory/operator_memory.h"
+#include "schedule/simulate/simulate_plans.h"
+#include "schedule/simulate/timeline.h"
 #include "schedule/task_sink.h"
-#include "schedule/timeline.h"
 
 namespace elixir::schedule {
 namespace {

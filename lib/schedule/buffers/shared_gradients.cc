@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/shared_gradients.h"
+#include "schedule/buffers/shared_gradients.h"
 
 #include <deque>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/evaluation.h"
+#include "schedule/memory/evaluation.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,8 @@
 
 #include "core/allocation_unit.h"
 #include "core/error.h"
-#include "schedule/buffers.h"
-#include "schedule/operator_memory.h"
-#include "schedule/simulate.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/memory/operator_memory.h"
 
 namespace elixir::schedule {
 namespace {

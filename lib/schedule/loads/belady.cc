@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/belady.h"
+#include "schedule/loads/belady.h"
 
 #include <algorithm>
 #include <limits>

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/buffer_ring.h"
-#include "schedule/lower/streamed_updates.h"
 #include "schedule/lower/task_list.h"
+#include "schedule/lower/updates/streamed_updates.h"
 #include "schedule/schedule.h"
 #include "schedule/step_needs.h"
 

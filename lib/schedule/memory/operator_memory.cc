@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/operator_memory.h"
+#include "schedule/memory/operator_memory.h"
 
 #include <cstddef>
 #include <utility>
@@ -9,7 +9,6 @@
 #include "memory/step/training_memory.h"
 #include "operators/scratch/cuda_traits.h"
 #include "operators/scratch/workspace_table.h"
-#include "schedule/simulate.h"
 
 namespace elixir::schedule {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/schedule.h"
 #include "schedule/step_needs.h"
 

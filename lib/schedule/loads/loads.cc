@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "schedule/loads.h"
+#include "schedule/loads/loads.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "schedule/belady.h"
+#include "schedule/loads/belady.h"
 
 namespace elixir::schedule {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/buffer_ring.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
