@@ -287,6 +287,29 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
   return {.of_rank = world > 1 ? add(BufferRole::kRankSums) : of_all, .of_all = of_all};
 }
 
+StepBuffers step_buffers(const program::Program& program,
+                         const program::Lifetimes& lifetimes,
+                         const ProgramNeeds& program_needs,
+                         const plan::Plan& plan,
+                         const std::vector<plan::Place>& places,
+                         const StepNeeds& needs,
+                         int micro_batches) {
+  std::vector<bool> trained;
+  for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
+  StepBuffers buffers = chunk_buffers(plan,
+                                      trained,
+                                      micro_batches,
+                                      gradient_blocks(plan, places, program_needs, trained),
+                                      shared_gradients(plan, places, program_needs, needs.chunks));
+  add_tensor_buffers(buffers.all, program, lifetimes);
+  if (std::find(trained.begin(), trained.end(), true) != trained.end()) {
+    const SumsBuffers sums = add_gradient_sums(buffers.all, program, plan.world);
+    buffers.rank_sums = sums.of_rank;
+    buffers.gradient_sums = sums.of_all;
+  }
+  return buffers;
+}
+
 std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : buffers) {

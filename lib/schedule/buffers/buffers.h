@@ -11,6 +11,7 @@
 #include "schedule/buffers/gradient_blocks.h"
 #include "schedule/buffers/shared_gradients.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
@@ -71,6 +72,15 @@ struct SumsBuffers {
 SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
                               const program::Program& program,
                               int world);
+
+/// All of a step. `places` are those of the plan's parameters.
+[[nodiscard]] StepBuffers step_buffers(const program::Program& program,
+                                       const program::Lifetimes& lifetimes,
+                                       const ProgramNeeds& program_needs,
+                                       const plan::Plan& plan,
+                                       const std::vector<plan::Place>& places,
+                                       const StepNeeds& needs,
+                                       int micro_batches);
 
 /// What the buffers of one arena take, each as rounded_allocation() counts.
 [[nodiscard]] std::int64_t buffer_bytes(const std::vector<Buffer>& buffers, Arena arena);

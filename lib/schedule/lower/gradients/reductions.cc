@@ -2,8 +2,6 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/lower/gradients/reductions.h"
 
-#include <utility>
-
 #include "program/program.h"
 
 namespace elixir::schedule {
@@ -11,30 +9,60 @@ namespace elixir::schedule {
 using plan::Chunk;
 using plan::Home;
 
-Reductions::Reductions(const plan::Plan& plan,
+Reductions::Reductions(const ProgramNeeds& program_needs,
+                       const StepNeeds& needs,
+                       const plan::Plan& plan,
                        const StepBuffers& buffers,
                        std::vector<ChunkTasks>& chunk_tasks,
                        LandingRing& landing,
                        GradientTurns& turns,
                        TaskList& tasks)
-    : plan_(plan),
+    : program_needs_(program_needs),
+      needs_(needs),
+      plan_(plan),
       buffers_(buffers),
       chunk_tasks_(chunk_tasks),
       landing_(landing),
       turns_(turns),
       tasks_(tasks),
       staging_(buffers.reduced_staging),
-      collected_(plan.chunks.size(), -1) {}
-
-void Reductions::collect(Task store, TaskId made_by) {
-  const std::int32_t chunk = store.chunk;
-  store.destination = buffers_.of_chunk[chunk].gradient_block;
-  BlockUse& block = block_uses_[store.destination];
-  collected_[chunk] = tasks_.add(std::move(store), {made_by, block.last_reduce});
-  if (block.first_store < 0) block.first_store = collected_[chunk];
+      collected_(plan.chunks.size(), -1) {
+  for (const ChunkNeeds& chunk : needs.chunks) left_.push_back(chunk.gradients);
 }
 
-TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares) {
+TaskId Reductions::collect(const ReadyGradient& gradient) {
+  store(gradient);
+  int& left = left_[gradient.chunk];
+  if (--left > 0) return -1;
+  left = needs_.chunks[gradient.chunk].gradients;
+  if (plan::reduces_once(plan_) && !gradient.is_last) return -1;
+  return reduce(gradient);
+}
+
+void Reductions::store(const ReadyGradient& gradient) {
+  const std::int32_t chunk = gradient.chunk;
+  const program::DType dtype = plan_.chunks[chunk].dtype;
+  const std::int64_t elements = program_needs_.gradient_elements[gradient.parameter];
+  const std::int64_t kept_bytes =
+      elements * program::element_bytes(plan::exchanged_dtype(plan_, dtype));
+  const bool adds = plan::reduces_once(plan_) && gradient.micro_batch > 0;
+  const BufferId block = buffers_.of_chunk[chunk].gradient_block;
+  BlockUse& use = block_uses_[block];
+  collected_[chunk] =
+      tasks_.add({.kind = TaskKind::kStoreGradient,
+                  .stream = Stream::kCompute,
+                  .micro_batch = gradient.micro_batch,
+                  .chunk = chunk,
+                  .parameter = gradient.parameter,
+                  .destination = block,
+                  .bytes = elements * program::element_bytes(dtype) + kept_bytes * (adds ? 2 : 1)},
+                 {gradient.made_by, use.last_reduce});
+  if (use.first_store < 0) use.first_store = collected_[chunk];
+}
+
+TaskId Reductions::reduce(const ReadyGradient& last) {
+  const std::int32_t chunk = last.chunk;
+  const int micro_batch = last.micro_batch;
   const Chunk& it = plan_.chunks[chunk];
   const ChunkBuffers& mine = buffers_.of_chunk[chunk];
   ChunkTasks& tasks = chunk_tasks_[chunk];
@@ -50,7 +78,7 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
                                      .source = mine.gradient_block,
                                      .destination = to_host ? slot.buffer : mine.gradients,
                                      .bytes = plan::exchanged_bytes(plan_, it),
-                                     .sums_squares = sums_squares && !lands},
+                                     .sums_squares = last.sums_squares && !lands},
                                     {collected_[chunk], slot.free_after, to_host ? -1 : turn});
   block_uses_[mine.gradient_block].last_reduce = reduced;
   tasks.gradients_done = reduced;
@@ -82,12 +110,12 @@ TaskId Reductions::reduce(std::int32_t chunk, int micro_batch, bool sums_squares
                                     .source = place.slot.buffer,
                                     .destination = mine.gradients,
                                     .bytes = bytes * (micro_batch > 0 ? 3 : 2),
-                                    .sums_squares = sums_squares},
+                                    .sums_squares = last.sums_squares},
                                    {stored});
   landing_.give_back(place, stored, summed);
   tasks.gradients_done = summed;
   if (tasks.first_store < 0) tasks.first_store = summed;
-  return summed;
+  return last.sums_squares ? summed : -1;
 }
 
 void Reductions::link_steps() const {

@@ -13,27 +13,28 @@
 #include "schedule/lower/buffer_ring.h"
 #include "schedule/lower/gradients/gradient_turns.h"
 #include "schedule/lower/gradients/landing_ring.h"
+#include "schedule/lower/gradients/ready_gradient.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
+#include "schedule/step_needs.h"
 
 namespace elixir::schedule {
 
 /// Adds to `tasks`; everything that it is given must outlive it.
 class Reductions {
  public:
-  Reductions(const plan::Plan& plan,
+  Reductions(const ProgramNeeds& program_needs,
+             const StepNeeds& needs,
+             const plan::Plan& plan,
              const StepBuffers& buffers,
              std::vector<ChunkTasks>& chunk_tasks,
              LandingRing& landing,
              GradientTurns& turns,
              TaskList& tasks);
 
-  /// `store` is a kStoreGradient without destination: it gets the chunk's block. It comes after
-  /// `made_by`.
-  void collect(Task store, TaskId made_by);
-  /// All gradients that the ranks add up at once are collected. Returns the task of the cpu stream
-  /// that adds them up and sums their squares; -1 where there is none.
-  TaskId reduce(std::int32_t chunk, int micro_batch, bool sums_squares);
+  /// The gradient goes to its chunk's block. With the last one that is missing there, the ranks add
+  /// up. Returns the task of the cpu stream that adds up squares; -1: there is none.
+  TaskId collect(const ReadyGradient& gradient);
   void link_steps() const;
 
  private:
@@ -41,7 +42,12 @@ class Reductions {
   struct BlockUse {
     TaskId first_store = -1, last_reduce = -1;
   };
+  void store(const ReadyGradient& gradient);
+  /// All gradients that the ranks add up at once are in the chunk's block; `last` is one of them.
+  TaskId reduce(const ReadyGradient& last);
 
+  const ProgramNeeds& program_needs_;
+  const StepNeeds& needs_;
   const plan::Plan& plan_;
   const StepBuffers& buffers_;
   std::vector<ChunkTasks>& chunk_tasks_;
@@ -50,7 +56,9 @@ class Reductions {
   TaskList& tasks_;
   std::map<BufferId, BlockUse> block_uses_;
   BufferRing staging_;
-  std::vector<TaskId> collected_;  // by chunk: the latest store into its block
+  // By chunk:
+  std::vector<int> left_;          // of a micro-batch's gradients
+  std::vector<TaskId> collected_;  // the latest store into its block
 };
 
 }  // namespace elixir::schedule
