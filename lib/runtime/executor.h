@@ -24,8 +24,8 @@
 #include "runtime/state/parameter_layout.h"
 #include "runtime/step_report.h"
 #include "runtime/task_copies.h"
+#include "schedule/buffers/update_piece.h"
 #include "schedule/schedule.h"
-#include "schedule/update_piece.h"
 
 namespace elixir::runtime {
 

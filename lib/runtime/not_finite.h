@@ -18,8 +18,8 @@ namespace elixir::runtime {
 /// The kNotFinite error for step `step`, in which `optimizer` met a value that is not finite. Names
 /// the first parameter, in program order, whose gradient is not finite; otherwise, whose squared
 /// gradients overflow the norm; otherwise, whose update is not finite. Gradients count where
-/// `gradients_are_kept` after their update (schedule/shared_gradients.h). Call it on an idle device,
-/// before the next step.
+/// `gradients_are_kept` after their update (schedule/buffers/shared_gradients.h). Call it on an idle
+/// device, before the next step.
 [[nodiscard]] Error not_finite_error(std::int64_t step,
                                      const program::Program& program,
                                      const std::vector<ParameterLayout>& layouts,

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "runtime/state/element.h"
-#include "schedule/gradient_sums.h"
+#include "schedule/buffers/gradient_sums.h"
 
 namespace elixir::runtime {
 

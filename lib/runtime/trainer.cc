@@ -29,11 +29,11 @@
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
 #include "runtime/trainer_internals.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/buffers/shared_gradients.h"
 #include "schedule/edited_program.h"
-#include "schedule/evaluation.h"
-#include "schedule/operator_memory.h"
-#include "schedule/shared_gradients.h"
+#include "schedule/memory/evaluation.h"
+#include "schedule/memory/operator_memory.h"
 
 namespace elixir::runtime {
 namespace {

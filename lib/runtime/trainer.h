@@ -49,8 +49,8 @@ class Trainer {
   /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
   /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
-  /// Allocates now what the first evaluate() would allocate (schedule/evaluation.h has the amount),
-  /// so that every step runs with the same free memory. Throws kOutOfMemory.
+  /// Allocates now what the first evaluate() would allocate (schedule/memory/evaluation.h has the
+  /// amount), so that every step runs with the same free memory. Throws kOutOfMemory.
   void prepare_evaluation(const capture::Captured& evaluation);
 
   /// Steps that have ended without a failure. Does not wait for the one under way.

@@ -7,8 +7,8 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "schedule/buffers.h"
-#include "schedule/update_piece.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/buffers/update_piece.h"
 
 namespace elixir::search {
 namespace {

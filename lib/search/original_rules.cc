@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/units.h"
-#include "schedule/belady.h"
+#include "schedule/loads/belady.h"
 
 namespace elixir::search::original {
 

@@ -11,8 +11,8 @@
 
 #include "core/interrupt.h"
 #include "core/units.h"
-#include "schedule/buffers.h"
-#include "schedule/gradient_blocks.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/buffers/gradient_blocks.h"
 
 namespace elixir::search {
 

@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "memory/step/training_events.h"
-#include "schedule/buffers.h"
-#include "schedule/operator_memory.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/memory/operator_memory.h"
 
 namespace elixir::search {
 namespace {

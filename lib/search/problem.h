@@ -19,7 +19,7 @@
 #include "program/program.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
-#include "schedule/simulate_plans.h"
+#include "schedule/simulate/simulate_plans.h"
 #include "schedule/step_needs.h"
 #include "search/layout.h"
 #include "search/search.h"

@@ -21,7 +21,7 @@
 #include "replay/counting_allocator.h"
 #include "runtime/trainer_internals.h"
 #include "runtime/training.h"
-#include "schedule/evaluation.h"
+#include "schedule/memory/evaluation.h"
 
 namespace elixir::runtime {
 namespace {

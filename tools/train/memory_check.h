@@ -4,7 +4,7 @@
 // Checks before the start whether a run fits its plan's budgets.
 
 #include "plan/plan.h"
-#include "schedule/run_memory.h"
+#include "schedule/memory/run_memory.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "report/screen/step_comparison.h"
-#include "schedule/run_memory.h"
+#include "schedule/memory/run_memory.h"
 #include "schedule/simulate.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/inputs.h"

@@ -9,7 +9,7 @@
 
 #include "operators/own.h"
 #include "program/program.h"
-#include "schedule/buffers.h"
+#include "schedule/buffers/buffers.h"
 #include "schedule/lower/task_list.h"
 #include "schedule/schedule.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// In this folder: a program and a plan become tasks (`lower` of schedule/schedule.h).
-// Here: the tasks made so far, and those that concern a chunk.
+// The tasks made so far, and those that concern a chunk. Tasks are added in issue order, and waits
+// that a stream's own order implies are left out.
 
 #include <algorithm>
 #include <initializer_list>

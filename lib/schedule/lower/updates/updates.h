@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The optimizer's part of a step: what happens to a chunk once its gradients are complete. Without
+// clipping each chunk is updated alone; with it, all of them once the global norm is known.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+#include "schedule/buffers/buffers.h"
+#include "schedule/lower/buffer_ring.h"
+#include "schedule/lower/task_list.h"
+#include "schedule/lower/updates/streamed_updates.h"
+#include "schedule/schedule.h"
+#include "schedule/step_needs.h"
+
+namespace elixir::schedule {
+
+/// Adds to `tasks`; everything that it is given must outlive it.
+class Updates {
+ public:
+  Updates(const plan::Plan& plan,
+          const StepBuffers& buffers,
+          std::vector<ChunkTasks>& chunk_tasks,
+          TaskList& tasks);
+
+  /// The latest task of the cpu stream that has made sums of squares.
+  void sums_on_host(TaskId task) { sums_on_host_ = task; }
+  /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
+  /// next step needs them.
+  void clip_and_update(const std::vector<ChunkNeeds>& needs);
+  /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
+  /// parameters to theirs.
+  void update(std::int32_t chunk);
+  /// After the last update of the step.
+  void finish();
+
+ private:
+  const plan::Plan& plan_;
+  const StepBuffers& buffers_;
+  std::vector<ChunkTasks>& chunk_tasks_;
+  TaskList& tasks_;
+
+  std::array<BufferRing, 2> gradient_staging_, parameter_staging_;  // by optimizer home
+  StreamedUpdates streamed_;
+  TaskId sums_on_host_ = -1;
+  TaskId clip_ = -1;
+};
+
+}  // namespace elixir::schedule
