@@ -128,6 +128,28 @@ std::string reason_to_waive(const ErrorInfo& failure) {
   }
 }
 
+/// What measurements leave in the memory of each GPU. NCCL's kernels stay loaded when it has ended.
+class LeftBehind {
+ public:
+  explicit LeftBehind(int gpus) : bytes_(static_cast<std::size_t>(gpus)) {}
+  /// Calls `use`, and counts what is in use afterwards and was not before.
+  template <class Use>
+  void add(const Use& use) {
+    std::vector<std::int64_t> before;
+    for (int gpu = 0; gpu < gpus(); ++gpu) before.push_back(gpu_bytes_outside_allocator(gpu));
+    use();
+    for (int gpu = 0; gpu < gpus(); ++gpu) {
+      const auto at = static_cast<std::size_t>(gpu);
+      bytes_[at] += gpu_bytes_outside_allocator(gpu) - before[at];
+    }
+  }
+  [[nodiscard]] std::int64_t bytes(int gpu) const { return bytes_[static_cast<std::size_t>(gpu)]; }
+
+ private:
+  [[nodiscard]] int gpus() const { return static_cast<int>(bytes_.size()); }
+  std::vector<std::int64_t> bytes_;
+};
+
 /// Returns false when it was interrupted.
 bool run_one(const Measurement& measurement,
              const Bench& bench,
@@ -208,6 +230,7 @@ Outcome measure(const Request& request) {
 
   const Progress progress = request.progress ? request.progress : [](double, std::string_view) {};
   const std::vector<const Measurement*> list = chosen(request);
+  LeftBehind nccl(bench.gpus);
   double total_s = 0, done_s = 0;
   const auto seconds = [&](const Measurement* m) { return bench.by_effort(m->full_s, m->quick_s); };
   for (const Measurement* measurement : list) total_s += seconds(measurement);
@@ -220,7 +243,10 @@ Outcome measure(const Request& request) {
       continue;
     }
     progress(done_s / total_s, measurement->name);
-    outcome.interrupted = !run_one(*measurement, bench, profile, outcome.samples);
+    const auto run = [&] {
+      outcome.interrupted = !run_one(*measurement, bench, profile, outcome.samples);
+    };
+    measurement->name == "collectives" ? nccl.add(run) : run();
     done_s += seconds(measurement);
   }
   if (request.only && !request.into) {
@@ -246,8 +272,14 @@ Outcome measure(const Request& request) {
   }
   bench.spread = nullptr;
   spread.reset();  // a GPU's page table of locked memory is not part of its context
-  // Kernels are loaded at first use, so the context has its full size only now.
-  if (bench.on_cuda()) profile.gpus = describe_gpus();
+  // Kernels are loaded at first use, so the context has its full size only now. Another document has
+  // it already.
+  if (bench.on_cuda() && !request.into) {
+    profile.gpus = describe_gpus();
+    for (int gpu = 0; gpu < bench.gpus; ++gpu) {
+      profile.gpus[static_cast<std::size_t>(gpu)].context_bytes -= nccl.bytes(gpu);
+    }
+  }
   return outcome;
 }
 

@@ -30,13 +30,14 @@ std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
 }
 
 /// NCCL's own memory: what all ranks need to reach each other, and, where they hold several replicas
-/// together, what each group does.
-std::int64_t nccl_bytes(const hardware::Ranks& ranks) {
+/// together, what each group does. `copies`: exchanges are copies, not NCCL's.
+std::int64_t nccl_bytes(const hardware::Ranks& ranks, bool copies) {
   if (ranks.world == 1) return 0;
   constexpr int kGroups =
       2;  // of those that hold a replica together, and of those with the same shard
   const bool groups = ranks.replicas > 1 && ranks.replicas < ranks.world;
-  return kNcclBytes * (groups ? 1 + kGroups : 1);
+  return kNcclBytes * (groups ? 1 + kGroups : 1) +
+         (copies ? 0 : kNcclBytesPerPeer * (ranks.world - 1));
 }
 
 }  // namespace
@@ -90,7 +91,8 @@ Problem::Problem(const program::Program& program,
   host_budget_bytes_ = host_memory_of(hardware, request, ranks_);
   if (on_cuda()) {
     const hardware::Gpu& gpu = hardware.gpus.front();
-    context_bytes_ = gpu.context_bytes + nccl_bytes(ranks_);
+    copies_to_peers_ = ranks_.world == ranks_.per_node && cost_.collectives().copies();
+    context_bytes_ = gpu.context_bytes + nccl_bytes(ranks_, copies_to_peers_);
     gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
   } else {
     gpu_budget_bytes_ =
@@ -178,8 +180,16 @@ std::int64_t Problem::gpu_memory_for(std::int64_t peak_bytes,
                                      std::int64_t host_bytes) const {
   if (!on_cuda()) return peak_bytes;
   const std::int64_t dynamic_bytes = peak_bytes - static_bytes - library_bytes();
-  return context_bytes_ + schedule::page_table_bytes(host_bytes) + peak_bytes +
-         kAllocatorFloorBytes + dynamic_bytes / kAllocatorFraction + guess_bytes_;
+  return context_bytes(static_bytes, host_bytes) + peak_bytes + kAllocatorFloorBytes +
+         dynamic_bytes / kAllocatorFraction + guess_bytes_;
+}
+
+std::int64_t Problem::context_bytes(std::int64_t static_bytes, std::int64_t host_bytes) const {
+  if (!on_cuda()) return 0;
+  // To copy to the others, a process maps their buffers, which are as large as its own.
+  const std::int64_t mapped_bytes = copies_to_peers_ ? (ranks_.world - 1) * static_bytes : 0;
+  return context_bytes_ + schedule::page_table_bytes(host_bytes) +
+         schedule::page_table_bytes(mapped_bytes);
 }
 
 Evaluated Problem::evaluate(plan::Plan plan, std::string description) const {
@@ -204,9 +214,8 @@ Evaluated Problem::evaluate(plan::Plan plan,
   const std::int64_t host_bytes = result.simulation.host_bytes;
   result.gpu_memory_bytes = gpu_memory_for(
       result.simulation.device.bytes, result.simulation.device_buffer_bytes, host_bytes);
-  if (on_cuda()) {
-    plan.budgets.gpu_context_bytes = context_bytes_ + schedule::page_table_bytes(host_bytes);
-  }
+  plan.budgets.gpu_context_bytes =
+      context_bytes(result.simulation.device_buffer_bytes, host_bytes);
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);

@@ -36,15 +36,17 @@ struct Evaluated {
 };
 
 /// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is
-/// used while many plans are compared. It covers half-used segments, and a sixteenth of the
-/// operators' peak for splitting. Plans that are found are then checked with the simulated
-/// allocator (verify()). It is part of the budget, never of the predicted allocated bytes.
+/// used while many plans are compared. It covers half-used pages, and a share of the operators' peak
+/// for splitting. Plans that are found are then checked with the simulated allocator (verify()). It
+/// is part of the budget, never of the predicted allocated bytes.
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{63} << 20;
-inline constexpr std::int64_t kAllocatorFraction = 16;
+inline constexpr std::int64_t kAllocatorFraction = 128;
 
-/// CUDA with several ranks: what NCCL takes outside the allocator. Measured for two H200s
-/// (tests/accuracy/nccl_memory.py); modelled for others.
+/// CUDA with several ranks: what NCCL takes outside the allocator, and what for each rank that a
+/// process sends to through NCCL, because it cannot copy to it. Measured on H200s, the first for
+/// groups of two to four (docs/measured.md); modelled for others.
 inline constexpr std::int64_t kNcclBytes = std::int64_t{842} << 20;
+inline constexpr std::int64_t kNcclBytesPerPeer = std::int64_t{386} << 20;
 
 /// Edits that lead from the captured program to the one that is planned on.
 struct Edits {
@@ -80,7 +82,7 @@ class Problem {
   /// Empty with one rank.
   [[nodiscard]] std::string basis_of_collectives() const;
   [[nodiscard]] const schedule::ProgramNeeds& needs() const { return needs_; }
-  /// Process memory outside the allocator; 0 on the CPU device.
+  /// Process memory outside the allocator and without page tables; 0 on the CPU device.
   [[nodiscard]] std::int64_t context_bytes() const { return context_bytes_; }
   /// Parameters in order of first use.
   [[nodiscard]] const std::vector<Item>& items() const { return items_; }
@@ -109,6 +111,9 @@ class Problem {
   [[nodiscard]] std::int64_t gpu_memory_for(std::int64_t peak_bytes,
                                             std::int64_t static_bytes,
                                             std::int64_t host_bytes) const;
+  /// Process memory outside the allocator beside these buffers; 0 on the CPU device.
+  [[nodiscard]] std::int64_t context_bytes(std::int64_t static_bytes,
+                                           std::int64_t host_bytes) const;
   [[nodiscard]] bool fits(const Evaluated& candidate) const;
   /// CUDA: sets `plan.process_bytes` by the simulated allocator, and raises `plan.gpu_memory_bytes` to
   /// that if it is more. Returns the increase: by how much the estimate was too small.
@@ -133,6 +138,7 @@ class Problem {
   std::string edited_fingerprint_;  ///< empty without edits
   std::string hardware_fingerprint_;
   std::int64_t gpu_budget_bytes_ = 0, host_budget_bytes_ = 0, context_bytes_ = 0;
+  bool copies_to_peers_ = false;
   std::int64_t guess_bytes_ = 0;  ///< beyond the floor and the fraction
   /// CUDA only. Scripts of the calls, made at the first use. Reserved bytes by sequence of
   /// requests, cached because many plans share a sequence.

@@ -76,6 +76,16 @@ std::vector<std::string> gpu_bus_ids() {
   return ids;
 }
 
+std::int64_t gpu_bytes_outside_allocator(int device) {
+  const DeviceScope there(device);
+  gpu_synchronize();
+  std::size_t free_bytes = 0, total_bytes = 0;
+  check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+  const auto stats =
+      c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return static_cast<std::int64_t>(total_bytes - free_bytes) - stats.reserved_bytes[0].current;
+}
+
 hardware::Gpu describe_gpu(int device) {
   const DeviceScope there(device);
   const auto index = static_cast<c10::DeviceIndex>(device);
@@ -89,11 +99,10 @@ hardware::Gpu describe_gpu(int device) {
   gpu_synchronize();
   std::size_t free_bytes = 0, total_bytes = 0;
   check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
   return {properties.name,
           properties.major * 10 + properties.minor,
           static_cast<std::int64_t>(total_bytes),
-          static_cast<std::int64_t>(total_bytes - free_bytes) - stats.reserved_bytes[0].current};
+          gpu_bytes_outside_allocator(device)};
 }
 
 std::vector<double> gpu_copy_seconds(

@@ -32,6 +32,9 @@ namespace elixir::measure {
 /// PCI addresses of those GPUs, in the form that NVML uses.
 [[nodiscard]] std::vector<std::string> gpu_bus_ids();
 
+/// Memory of a GPU that is in use outside LibTorch's allocator.
+[[nodiscard]] std::int64_t gpu_bytes_outside_allocator(int device);
+
 /// Creates the context and the matrix library's handle. `context_bytes` is then the process's
 /// memory outside the caching allocator. No other process may use the GPU, because its memory would
 /// be counted.

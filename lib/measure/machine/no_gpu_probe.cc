@@ -81,6 +81,9 @@ std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t) {
 std::unique_ptr<ContendingWork> make_matmul_work(int) {
   unavailable();
 }
+std::int64_t gpu_bytes_outside_allocator(int) {
+  unavailable();
+}
 const kernels::PageLock* gpu_page_lock() {
   return nullptr;
 }

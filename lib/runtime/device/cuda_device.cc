@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <ATen/Context.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -602,9 +603,19 @@ void check_machine(const DeviceOptions& options) {
   }
 }
 
+/// Then LibTorch's allocator reserves hardly more than is allocated, and how much does not depend on
+/// where the driver places segments. Plans count on it. A user's own setting stays.
+void use_expandable_segments() {
+  for (const char* variable : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    if (std::getenv(variable) != nullptr) return;
+  }
+  c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+}
+
 }  // namespace
 
 std::unique_ptr<Device> make_cuda_device(const DeviceOptions& options) {
+  use_expandable_segments();
   // cuBLAS reads it when its first handle is created. A fixed workspace makes its choices
   // repeatable.
   if (options.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);

@@ -178,8 +178,10 @@ class NcclCalls {
                "adding up over ranks");
   }
 
-  /// Each operation once, so that connections and NCCL's own memory exist before the first step.
-  void warm_up() {
+  /// Each operation that steps will use once, so that connections and NCCL's own memory exist before
+  /// the first one. `exchanges`: also those that copies can do instead. They would take nearly 400 MiB
+  /// of a GPU for each other rank.
+  void warm_up(bool exchanges) {
     constexpr std::int64_t kPartBytes = 1 << 20;
     cudaStream_t stream = nullptr;
     void* memory = nullptr;
@@ -192,10 +194,10 @@ class NcclCalls {
     for (const plan::RankGroup& group :
          {grid_.all(), grid_.same_replica(rank_), grid_.same_shard(rank_)}) {
       char* own = static_cast<char*>(memory) + group.position(rank_) * kPartBytes;
-      all_gather(group, memory, own, kPartBytes, stream);
+      if (exchanges) all_gather(group, memory, own, kPartBytes, stream);
       all_reduce(group, reinterpret_cast<float*>(half), static_cast<float*>(memory), 1024, stream);
     }
-    all_to_all(half, memory, kPartBytes, stream);
+    if (exchanges) all_to_all(half, memory, kPartBytes, stream);
     reduce_scatter(half, memory, kPartBytes / sizeof(float), kernels::Element::kFloat32, stream);
     broadcast(0, memory, kPartBytes, stream);
     check_cuda(cudaStreamSynchronize(stream), "connecting the GPUs");
@@ -228,7 +230,7 @@ class NcclCalls {
 
 /// Connected and warm. NCCL waits for other ranks without a limit, so a thread of its own does; when
 /// a rank is lost meanwhile, that thread is left behind: this process ends.
-std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& grid) {
+std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& grid, bool exchanges) {
   check_seats(host);
   // NVLink SHARP, which NCCL chooses from three GPUs on, adds up in another order at each call, and takes
   // its memory at the first one. A user's own setting stays.
@@ -240,11 +242,11 @@ std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& gri
   check_cuda(cudaGetDevice(&device), "asking for the GPU");
   std::promise<std::shared_ptr<NcclCalls>> promise;
   std::future<std::shared_ptr<NcclCalls>> connected = promise.get_future();
-  std::thread([id, device, rank = host.rank(), grid, promise = std::move(promise)]() mutable {
+  std::thread([id, device, rank = host.rank(), grid, exchanges, promise = std::move(promise)]() mutable {
     try {
       check_cuda(cudaSetDevice(device), "choosing the GPU");
       auto calls = std::make_shared<NcclCalls>(id, rank, grid);
-      calls->warm_up();
+      calls->warm_up(exchanges);
       promise.set_value(std::move(calls));
     } catch (...) {
       promise.set_exception(std::current_exception());
@@ -268,7 +270,9 @@ std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& gri
 class NcclCommunicator final : public DeviceCommunicator {
  public:
   NcclCommunicator(Communicator& host, const plan::RankGrid& grid)
-      : host_(host), calls_(connect(host, grid)), copies_(PeerCopies::make(host)) {
+      : host_(host),
+        copies_(PeerCopies::make(host)),
+        calls_(connect(host, grid, /*exchanges=*/copies_ == nullptr)) {
     check_cuda(cudaGetDevice(&device_), "asking for the GPU");
     check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
     watcher_ = std::thread([this] { watch(); });
@@ -284,7 +288,10 @@ class NcclCommunicator final : public DeviceCommunicator {
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
   void share(void* memory, std::int64_t bytes) override {
-    if (copies_) copies_->share(memory, bytes);
+    if (!copies_) return;
+    copies_->share(memory, bytes);
+    // On all ranks alike.
+    if (!copies_->covers(memory, bytes)) calls_->warm_up(/*exchanges=*/true);
   }
   void all_gather(const plan::RankGroup& group,
                   void* all,
@@ -381,8 +388,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
 
   Communicator& host_;
-  std::shared_ptr<NcclCalls> calls_;
   std::unique_ptr<PeerCopies> copies_;  ///< nullptr: not possible here
+  std::shared_ptr<NcclCalls> calls_;
   int device_ = 0;
   mutable std::mutex mutex_;
   cudaEvent_t last_ = nullptr;  ///< after the last collective

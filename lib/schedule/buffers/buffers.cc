@@ -287,9 +287,10 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
   return {.of_rank = world > 1 ? add(BufferRole::kRankSums) : of_all, .of_all = of_all};
 }
 
-std::int64_t page_table_bytes(std::int64_t host_bytes) {
+std::int64_t page_table_bytes(std::int64_t bytes) {
   constexpr std::int64_t kPageBytes = 4096, kEntryBytes = 8;
-  return (host_bytes + kPageBytes - 1) / kPageBytes * kEntryBytes;
+  return (bytes + kPageBytes - 1) / kPageBytes * kEntryBytes;
+}
 
 StepBuffers step_buffers(const program::Program& program,
                          const program::Lifetimes& lifetimes,

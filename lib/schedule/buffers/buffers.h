@@ -73,9 +73,9 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
                               const program::Program& program,
                               int world);
 
-/// What a GPU keeps in its own memory to reach `host_bytes` of locked host memory: eight bytes for each
-/// page of 4 KiB, whatever pages the host uses (docs/measured.md).
-[[nodiscard]] std::int64_t page_table_bytes(std::int64_t host_bytes);
+/// What a GPU keeps in its own memory to reach `bytes` of locked host memory or of another GPU's: eight
+/// bytes for each page of 4 KiB, whatever pages the host uses (docs/measured.md).
+[[nodiscard]] std::int64_t page_table_bytes(std::int64_t bytes);
 
 /// All of a step. `places` are those of the plan's parameters.
 [[nodiscard]] StepBuffers step_buffers(const program::Program& program,

@@ -146,8 +146,10 @@ memory::TrainingEvents operator_events(const Schedule& schedule,
 }
 
 OperatorMemory operator_memory(const memory::TrainingEvents& events) {
+  memory::AllocatorConfig as_in_training;
+  as_in_training.expandable_segments = true;
   const memory::TrainingMemory simulated =
-      memory::simulate_training(events, memory::AllocatorConfig{}, memory::unlimited_device());
+      memory::simulate_training(events, as_in_training, memory::unlimited_device());
   return {.peak_allocated_bytes = simulated.peak_allocated_bytes,
           .peak_reserved_bytes = simulated.peak_reserved_bytes,
           .settled = simulated.settled};
