@@ -3,7 +3,6 @@
 // Source: ATen/native/Loss.cpp (losses that LibTorch composes below autograd), cuda/LossCTC.cu.
 #include <cstdint>
 
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -28,12 +27,7 @@ void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   const int losses = reduces ? script.temporary(target->bytes()) : -1;
   script.outputs();
   if (reduces) {
-    const program::TensorRef block = in_row_major_order(target->sizes, target->dtype);
-    const ReductionScratch scratch =
-        reduction_scratch(block, {}, accumulator_bytes(target->dtype), script.traits());
-    const int buffer = script.temporary(scratch.buffer_bytes);
-    script.release(script.temporary(scratch.semaphores_bytes));
-    script.release(buffer);
+    script.reduce(in_row_major_order(target->sizes, target->dtype), {}, target->dtype);
   }
   script.release(losses);
   script.release(log_sigmoid);

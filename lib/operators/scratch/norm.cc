@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/units.h"
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -37,11 +36,7 @@ void sum_blocks_of_rows(ScriptBuilder& script,
   for (std::size_t i = first; i < count; ++i) sums.push_back(script.temporary(blocks.bytes()));
   for (std::size_t i = first; i < count; ++i) {
     script.output(i);
-    const ReductionScratch scratch =
-        reduction_scratch(blocks, {0}, accumulator_bytes(weight.dtype), script.traits());
-    const int buffer = script.temporary(scratch.buffer_bytes);
-    script.release(script.temporary(scratch.semaphores_bytes));
-    script.release(buffer);
+    script.reduce(blocks, {0}, weight.dtype);
     script.release(replaced.at(i - first));
   }
 }

@@ -78,6 +78,68 @@ TEST(CallScript, SumTakesItsScratchAfterItsResult) {
             expected);
 }
 
+Call sum(const TensorRef& of, const Ints& dimensions, const TensorRef& result) {
+  return Call("aten::sum", "dim_IntList")
+      .tensor_argument(of)
+      .argument(dimensions)
+      .argument(false)
+      .argument(program::None{})
+      .output(result);
+}
+
+/// Two kernels of 2^29 elements, the most that 32-bit offsets in bytes reach in fp32.
+TEST(CallScript, ASumBeyond32BitsIsSeveralKernelsWithScratchOfTheirOwn) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 30;
+  EXPECT_EQ(sum(tensor({kElements}), {}, tensor({})).script(),
+            (Words{"o1", "+16384", "+4", "-1", "-0", "+16384", "+4", "-3", "-2"}));
+  const Call columns = sum(tensor({kElements / 1024, 1024}), {0}, tensor({1024}));
+  EXPECT_EQ(columns.script(),
+            (Words{"o1", "+268435456", "+32", "-1", "-0", "+268435456", "+32", "-3", "-2"}));
+  EXPECT_EQ(columns.source(), ScriptSource::kExact);
+  EXPECT_EQ(sum(tensor({kElements / 2}), {}, tensor({})).script(),
+            (Words{"o1", "+16384", "+4", "-1", "-0"}));
+}
+
+TEST(CallScript, ASumBeyond32BitsInHalfPrecisionAddsUpInABufferOfFp32) {
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    const TensorRef rows = tensor({300'000'000, 16}, dtype);
+    EXPECT_EQ(sum(rows, {1}, tensor({300'000'000}, dtype)).script(),
+              (Words{"o1", "+1200000000", "-0"}));
+    // A result in fp32 holds the sums itself.
+    EXPECT_EQ(sum(rows, {1}, tensor({300'000'000})).script(), (Words{"o1"}));
+  }
+}
+
+TEST(CallScript, ASumThatNoMemoryHoldsIsModelled) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 50;
+  EXPECT_EQ(sum(tensor({kElements}), {}, tensor({})).source(), ScriptSource::kModelled);
+}
+
+/// Vectors of outputs need aligned inputs.
+TEST(CallScript, ASumOfAViewReadsAsManyOutputsAtOnceAsItsStartAllows) {
+  TensorRef view = tensor({4096, 768});
+  view.strides[0] = 1024;
+  const auto first_request = [&view](std::int64_t offset) {
+    view.offset = offset;
+    return sum(view, {0}, tensor({768})).script().at(1);
+  };
+  EXPECT_EQ(first_request(4), first_request(0));
+  EXPECT_NE(first_request(1), first_request(0));
+}
+
+TEST(CallScript, WhatNeedsARecordIsNotExactBeyond32Bits) {
+  const auto softmax = [](std::int64_t rows) {
+    return Call("aten::_softmax")
+        .tensor_argument(tensor({rows, 1024}, DType::kBFloat16))
+        .argument(std::int64_t{-1})
+        .argument(false)
+        .output(tensor({rows, 1024}, DType::kBFloat16))
+        .source();
+  };
+  EXPECT_EQ(softmax(1024 * 1024), ScriptSource::kExact);
+  EXPECT_EQ(softmax(1024 * 1024 + 1), ScriptSource::kModelled);
+}
+
 TEST(CallScript, DropoutMakesItsMaskFirst) {
   const Words expected{"o2", "o1"};
   EXPECT_EQ(Call("aten::native_dropout")
