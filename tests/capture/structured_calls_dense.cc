@@ -11,7 +11,7 @@ namespace elixir::capture {
 namespace {
 
 c10::IValue tensor_or_none(Random& random, const Sizes& sizes, at::ScalarType dtype) {
-  return random.coin() ? kNone : c10::IValue(random.plain(sizes, dtype));
+  return random.coin() ? kNone : c10::IValue(random.operand(sizes, dtype));
 }
 
 void add_products(RandomCalls& calls) {
@@ -185,7 +185,9 @@ void add_losses(RandomCalls& calls) {
                      return Values{random.tensor(sizes, dtype),
                                    random.tensor(sizes, dtype),
                                    tensor_or_none(random, sizes, dtype),
-                                   tensor_or_none(random, {sizes.back()}, dtype),
+                                   random.coin() ? tensor_or_none(random, {sizes.back()}, dtype)
+                                                 : c10::IValue(random.tensor({sizes.back()},
+                                                                             random.any_dtype())),
                                    random.number(0, 2)};
                    }});
   for (const char* name : {"mse_loss", "soft_margin_loss", "smooth_l1_loss", "huber_loss"}) {

@@ -140,6 +140,68 @@ TEST(CallScript, WhatNeedsARecordIsNotExactBeyond32Bits) {
   EXPECT_EQ(softmax(1024 * 1024 + 1), ScriptSource::kModelled);
 }
 
+/// Every second element of a vector.
+TensorRef every_second(std::int64_t count, DType dtype = DType::kFloat32) {
+  TensorRef ref = tensor({count}, dtype);
+  ref.strides = {2};
+  return ref;
+}
+
+TEST(CallScript, LayerNormCopiesAStridedWeightAndBias) {
+  const auto forward = [](const TensorRef& weight, const TensorRef& bias) {
+    return Call("aten::native_layer_norm")
+        .tensor_argument(tensor({8, 1024}))
+        .argument(Ints{1024})
+        .tensor_argument(weight)
+        .tensor_argument(bias)
+        .argument(1e-5)
+        .output(tensor({8, 1024}))
+        .output(tensor({8, 1}))
+        .output(tensor({8, 1}))
+        .script();
+  };
+  EXPECT_EQ(forward(tensor({1024}), tensor({1024})), (Words{"o3", "o4", "o5"}));
+  EXPECT_EQ(forward(every_second(1024), every_second(1024)),
+            (Words{"+4096", "+4096", "o3", "o4", "o5", "-1", "-0"}));
+  EXPECT_EQ(forward(tensor({1024}), every_second(1024)), (Words{"+4096", "o3", "o4", "o5", "-0"}));
+  EXPECT_EQ(Call("aten::native_layer_norm_backward")
+                .tensor_argument(tensor({8, 1024}))
+                .tensor_argument(tensor({8, 1024}))
+                .argument(Ints{1024})
+                .tensor_argument(tensor({8, 1}))
+                .tensor_argument(tensor({8, 1}))
+                .tensor_argument(every_second(1024))
+                .tensor_argument(tensor({1024}))
+                .argument(Bools{true, true, true})
+                .output(tensor({8, 1024}))
+                .output(tensor({1024}))
+                .output(tensor({1024}))
+                .script(),
+            (Words{"+4096", "o6", "o7", "o8", "-0"}));
+}
+
+TEST(CallScript, BinaryCrossEntropyWeightsInThePromotedDtype) {
+  const auto loss = [](const TensorRef& target, const TensorRef& weight) {
+    return Call("aten::binary_cross_entropy_with_logits")
+        .tensor_argument(tensor({64, 128}, target.dtype))
+        .tensor_argument(target)
+        .argument(program::None{})
+        .tensor_argument(weight)
+        .argument(std::int64_t{0})
+        .output(tensor({64, 128}, target.dtype))
+        .script();
+  };
+  const TensorRef half = tensor({64, 128}, DType::kBFloat16);
+  // log(sigmoid), the weight less one, the weights.
+  EXPECT_EQ(loss(half, tensor({128})), (Words{"+16384", "+512", "+32768", "-1", "-2", "o3", "-0"}));
+  EXPECT_EQ(loss(half, tensor({128}, DType::kFloat16)),
+            (Words{"+16384", "+256", "+32768", "-1", "-2", "o3", "-0"}));
+  EXPECT_EQ(loss(half, tensor({128}, DType::kInt64)),
+            (Words{"+16384", "+1024", "+16384", "-1", "-2", "o3", "-0"}));
+  // One number decides nothing beside an array of its kind.
+  EXPECT_EQ(loss(half, tensor({})), (Words{"+16384", "+4", "+16384", "-1", "-2", "o3", "-0"}));
+}
+
 TEST(CallScript, DropoutMakesItsMaskFirst) {
   const Words expected{"o2", "o1"};
   EXPECT_EQ(Call("aten::native_dropout")
