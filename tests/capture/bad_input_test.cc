@@ -10,11 +10,14 @@
 #include <random>
 #include <string>
 
+#include <ATen/ops/ones.h>
 #include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "capture/capture.h"
+#include "capture/record/arguments/values.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/error_of.h"
@@ -64,6 +67,38 @@ class BadInput : public testing::Test {
     if (!replaced) writer.writeRecord(name, content.data(), content.size(), /*compress=*/true);
     writer.writeEndOfFile();
     return path;
+  }
+
+  struct Weight {
+    std::string name;
+    Sizes sizes;
+    at::ScalarType dtype = at::kFloat;
+  };
+  /// What capture says to a scripted model with these weights: `body` is the body of its forward,
+  /// `inputs` are its arguments.
+  ErrorInfo refusal(const std::string& body,
+                    const std::vector<Weight>& weights,
+                    const std::vector<std::string>& inputs,
+                    const std::string& target) {
+    torch::jit::Module module("__torch__.Scripted");
+    for (const Weight& weight : weights) {
+      const bool buffer = !at::isFloatingType(weight.dtype);
+      module.register_parameter(weight.name,
+                                at::ones(weight.sizes, at::TensorOptions().dtype(weight.dtype))
+                                    .set_requires_grad(!buffer),
+                                buffer);
+    }
+    Options options;
+    options.target = *program::Target::parse(target);
+    std::string arguments;
+    for (const std::string& input : inputs) {
+      arguments += ", " + input.substr(0, input.find(':'));
+      options.inputs.push_back(*InputSpec::parse(input));
+    }
+    module.define("def forward(self" + arguments + "):\n" + body);
+    const std::string path = directory_ / "scripted.pt";
+    module.save(path);
+    return error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
   }
 
   std::filesystem::path directory_;
@@ -316,6 +351,100 @@ TEST_F(BadInput, WrongDtypeGivesTheModelsOwnMessage) {
   const ErrorInfo error = capture_error("gpt2", options);
   EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
   EXPECT_THAT(error.message, HasSubstr("indices"));
+}
+
+/// A recurrent layer of width 8 with states of width 6.
+constexpr const char* kLstm =
+    "  return torch.lstm(x, [h, c], [self.a, self.b, self.d, self.e], True, 1, 0., True, False, "
+    "False)[0].sum()\n";
+constexpr const char* kGru =
+    "  return torch.gru(x, h, [self.a, self.b, self.d, self.e], True, 1, 0., True, False, "
+    "False)[0].sum()\n";
+
+TEST_F(BadInput, RecurrentLayersThatDoNotFitAreRefusedOnEveryTarget) {
+  const auto weights = [](std::int64_t gates) {
+    return std::vector<Weight>{
+        {"a", {6 * gates, 8}}, {"b", {6 * gates, 6}}, {"d", {6 * gates}}, {"e", {6 * gates}}};
+  };
+  const std::string x = "x:float32[5,3,8]";
+  const std::string h = "h:float32[1,3,6]";
+  const std::string c = "c:float32[1,3,6]";
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    for (const std::vector<std::string>& inputs :
+         {std::vector<std::string>{"x:float32[5,3,9]", h, c},
+          {"x:bfloat16[5,3,8]", h, c},
+          {x, "h:float32[1,3,7]", "c:float32[1,3,7]"},
+          {x, "h:float32[1,2,6]", c},
+          {x, "h:bfloat16[1,3,6]", "c:bfloat16[1,3,6]"}}) {
+      const ErrorInfo error = refusal(kLstm, weights(4), inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << " " << inputs[0];
+    }
+    for (const std::vector<std::string>& inputs : {std::vector<std::string>{"x:float32[5,3,9]", h},
+                                                   {"x:bfloat16[5,3,8]", h},
+                                                   {x, "h:float32[1,3,7]"},
+                                                   {x, "h:bfloat16[1,3,6]"}}) {
+      const ErrorInfo error = refusal(kGru, weights(3), inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << " " << inputs[0];
+    }
+  }
+  EXPECT_THAT(refusal(kLstm, weights(4), {"x:float32[5,3,9]", h, c}, "cuda:sm_90").message,
+              HasSubstr("input.size(-1) must be equal to input_size. Expected 8, got 9"));
+  const ErrorInfo half = refusal(kLstm, weights(4), {"x:bfloat16[5,3,8]", h, c}, "cuda:sm_90");
+  EXPECT_THAT(half.message, HasSubstr("found input tensor with BFloat16"));
+}
+
+TEST_F(BadInput, OtherDtypesThanLibTorchTakesAreRefused) {
+  struct Case {
+    std::string body;
+    std::vector<Weight> weights;
+    std::vector<std::string> inputs, targets;
+    std::string says;
+  };
+  const std::vector<std::string> both{"cpu", "cuda:sm_90"};
+  const std::vector<std::string> cuda{"cuda:sm_90"};
+  for (const Case& each :
+       {Case{"  return torch.conv2d(x, self.w).sum()\n",
+             {{"w", {4, 3, 2, 2}}},
+             {"x:bfloat16[2,3,8,8]"},
+             both,
+             "Input type (BFloat16) and weight type (Float) should be the same"},
+        {"  return torch.layer_norm(x, [8], self.w, None, 1e-5, True).sum()\n",
+         {{"w", {8}}},
+         {"x:bfloat16[4,8]"},
+         cuda,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.layer_norm(x, [8], self.w, None, 1e-5, True).sum()\n",
+         {{"w", {8}, at::kBFloat16}},
+         {"x:float32[4,8]"},
+         both,
+         ""},
+        {"  return torch.group_norm(x, 2, self.w, self.w, 1e-5, True).sum()\n",
+         {{"w", {4}}},
+         {"x:bfloat16[2,4,3]"},
+         cuda,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.batch_norm(x, self.w, self.w, None, None, True, 0.1, 1e-5, True).sum()\n",
+         {{"w", {4}, at::kBFloat16}},
+         {"x:float32[2,4]"},
+         both,
+         ""},
+        {"  k = torch.mul(k, self.w)\n"
+         "  return torch.scaled_dot_product_attention(q, k, k).sum()\n",
+         {{"w", {8}, at::kBFloat16}},
+         {"q:float32[2,2,4,8]", "k:bfloat16[2,2,4,8]"},
+         both,
+         "Expected query, key, and value to have the same dtype"},
+        {"  return torch.mm(x, x).sum() * self.w\n",
+         {{"w", {}}},
+         {"x:int32[4,4]"},
+         cuda,
+         "\"addmm_cuda\" not implemented for 'Int'"}}) {
+    for (const std::string& target : each.targets) {
+      const ErrorInfo error = refusal(each.body, each.weights, each.inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << each.body;
+      EXPECT_THAT(error.message, HasSubstr(each.says)) << target << each.body;
+    }
+  }
 }
 
 TEST_F(BadInput, NoScalarLoss) {

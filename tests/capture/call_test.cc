@@ -25,6 +25,7 @@
 #include "program/arguments/arguments.h"
 #include "program/arguments/writes.h"
 #include "random_calls.h"
+#include "structured_calls.h"
 
 namespace elixir::capture {
 namespace {
@@ -169,11 +170,13 @@ Values drawn(const Draw& draw, const c10::FunctionSchema& schema) {
   return arguments;
 }
 
-/// Calls that the CPU kernel accepts, for operators that have such calls.
+/// Calls that the kernel accepts, for operators that have such calls.
 std::vector<Values> accepted_calls(const std::string& op) {
   constexpr std::uint64_t kDraws = 40;
   std::vector<Values> calls;
-  for (const RandomCall& call : all_random_calls()) {
+  RandomCalls generators = all_random_calls();
+  for (const RandomCall& call : structured_recurrent_calls()) generators.push_back(call);
+  for (const RandomCall& call : generators) {
     if (call.op != op) continue;
     for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
       Random random(seed);

@@ -48,6 +48,35 @@ bool tells_of_packed_layers(const Target&, const Call&) {
   return false;
 }
 
+namespace {
+
+/// In the words of the kernels' dispatch (cuda/Blas.cpp): they multiply floating and complex numbers.
+bool refuse_integers(const Call& call, const char* factor, const char* kernel) {
+  const at::ScalarType dtype = call.tensor(factor).scalar_type();
+  TORCH_CHECK(!at::isIntegralType(dtype, /*includeBool=*/true),
+              "\"",
+              kernel,
+              "\" not implemented for '",
+              dtype,
+              "'");
+  return false;
+}
+
+}  // namespace
+
+bool refuses_integers_in_mm(const Target&, const Call& call) {
+  return refuse_integers(call, "self", "addmm_cuda");
+}
+bool refuses_integers_in_addmm(const Target&, const Call& call) {
+  return refuse_integers(call, "mat1", "addmm_cuda");
+}
+bool refuses_integers_in_bmm(const Target&, const Call& call) {
+  return refuse_integers(call, "self", "baddbmm_cuda");
+}
+bool refuses_integers_in_baddbmm(const Target&, const Call& call) {
+  return refuse_integers(call, "batch1", "baddbmm_cuda");
+}
+
 bool refuses_sparse_gradient(const Target&, const Call& call) {
   refuse_sparse("aten::embedding",
                 call.tensor("weight"),
