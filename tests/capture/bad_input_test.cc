@@ -391,6 +391,7 @@ TEST_F(BadInput, RecurrentLayersThatDoNotFitAreRefusedOnEveryTarget) {
               HasSubstr("input.size(-1) must be equal to input_size. Expected 8, got 9"));
   const ErrorInfo half = refusal(kLstm, weights(4), {"x:bfloat16[5,3,8]", h, c}, "cuda:sm_90");
   EXPECT_THAT(half.message, HasSubstr("found input tensor with BFloat16"));
+  EXPECT_THAT(half.help, Contains(HasSubstr("--precision bf16")));
 }
 
 TEST_F(BadInput, OtherDtypesThanLibTorchTakesAreRefused) {
@@ -447,6 +448,43 @@ TEST_F(BadInput, OtherDtypesThanLibTorchTakesAreRefused) {
   }
 }
 
+TEST_F(BadInput, LengthsOfSequencesAreData) {
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    const ErrorInfo packed =
+        refusal("  return (torch._pack_padded_sequence(x, lengths, False)[0] * self.w).sum()\n",
+                {{"w", {8}}},
+                {"x:float32[5,3,8]", "lengths:int64[3]"},
+                target);
+    EXPECT_EQ(packed.code, ErrorCode::kDataDependent);
+    EXPECT_THAT(packed.message, HasSubstr("aten::_pack_padded_sequence"));
+    EXPECT_THAT(packed.help, testing::ElementsAre(HasSubstr("padded batch")));
+    const ErrorInfo ctc = refusal("  return torch.ctc_loss(x * self.w, t, i, j, 0, 1, False)\n",
+                                  {{"w", {4}}},
+                                  {"x:float32[6,2,4]", "t:int64[2,3]", "i:int64[2]", "j:int64[2]"},
+                                  target);
+    EXPECT_EQ(ctc.code, ErrorCode::kDataDependent);
+    EXPECT_THAT(ctc.help, testing::ElementsAre(HasSubstr("lists of ints")));
+  }
+}
+
+TEST_F(BadInput, ACallThatBackwardRefusesIsNamedWithItsPhase) {
+  const ErrorInfo error = refusal("  return torch._grouped_mm(x * 1.0, self.w, offs).sum()\n",
+                                  {{"w", {4, 64, 32}, at::kBFloat16}},
+                                  {"x:bfloat16[40,64]", "offs:int32[4]"},
+                                  "cuda:sm_90");
+  EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
+  EXPECT_THAT(error.message, HasSubstr("backward fails at aten::_grouped_mm in the root module"));
+}
+
+TEST_F(BadInput, DtypesThatProgramsDoNotHoldAreNamedWithTheirPlace) {
+  // To Float8_e4m3fn and back, by their numbers.
+  const ErrorInfo error = refusal(
+      "  return (x.to(24).to(6) * self.w).sum()\n", {{"w", {8}}}, {"x:float32[4,8]"}, "cuda:sm_90");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("Float8_e4m3fn"), HasSubstr("in the root module")));
+  EXPECT_THAT(error.help, Contains(HasSubstr("bfloat16")));
+}
+
 TEST_F(BadInput, NoScalarLoss) {
   const ErrorInfo error = capture_error("no-loss", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kNoScalarLoss);
@@ -459,6 +497,8 @@ TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
   const ErrorInfo error = capture_error("branching", options);
   EXPECT_EQ(error.code, ErrorCode::kDataDependent);
   EXPECT_THAT(error.message, HasSubstr("aten::_local_scalar_dense"));
+  EXPECT_THAT(error.notes, Contains(HasSubstr(".item()")));
+  EXPECT_THAT(error.help, Contains(HasSubstr("torch.nn.functional.grouped_mm")));
 }
 
 TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {

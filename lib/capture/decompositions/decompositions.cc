@@ -134,6 +134,8 @@ const Decompositions kCommonDecompositions = {
     {nullptr, "aten::embedding_bag.padding_idx", &refuses_sparse_gradient_of_bag, nullptr},
     {nullptr, "aten::gather", &refuses_sparse_gradient_of_gather, nullptr},
     {nullptr, "aten::reshape", &reshape_aliases, &reshape_alias},
+    {nullptr, "aten::_pack_padded_sequence", &refuses_packing_by_lengths, nullptr},
+    {nullptr, "aten::ctc_loss.Tensor", &refuses_lengths_in_tensors, nullptr},
     {nullptr, "aten::ctc_loss.IntList", &divides_by_lengths, &divide_by_constant_lengths},
     {nullptr, "aten::one_hot", &knows_classes, &scatter_ones},
     {kEngine, "aten::add.Tensor", &holds_last_reference, &add_in_place},

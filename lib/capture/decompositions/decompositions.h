@@ -49,6 +49,9 @@ extern const Decompositions kCudaDecompositions;
 [[nodiscard]] bool refuses_integers_in_addmm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_integers_in_bmm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_integers_in_baddbmm(const program::Target& target, const Call& call);
+/// Throws kDataDependent: LibTorch reads the lengths of sequences.
+[[nodiscard]] bool refuses_packing_by_lengths(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_lengths_in_tensors(const program::Target& target, const Call& call);
 /// Throws kUnsupportedModel when the gradient of the weight would be a sparse tensor.
 [[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target, const Call& call);

@@ -77,6 +77,27 @@ bool refuses_integers_in_baddbmm(const Target&, const Call& call) {
   return refuse_integers(call, "batch1", "baddbmm_cuda");
 }
 
+bool refuses_packing_by_lengths(const Target&, const Call&) {
+  Session* session = Session::current();
+  if (session != nullptr) {
+    session->refuse_data_dependent(
+        "aten::_pack_padded_sequence",
+        "lengths of sequences are data: leave out pack_padded_sequence and run the layers over the "
+        "padded batch, whose memory is that of sequences of full length");
+  }
+  return false;
+}
+
+bool refuses_lengths_in_tensors(const Target&, const Call&) {
+  Session* session = Session::current();
+  if (session != nullptr) {
+    session->refuse_data_dependent(
+        "aten::ctc_loss.Tensor",
+        "lengths in tensors are data: pass input_lengths and target_lengths as lists of ints");
+  }
+  return false;
+}
+
 bool refuses_sparse_gradient(const Target&, const Call& call) {
   refuse_sparse("aten::embedding",
                 call.tensor("weight"),
