@@ -25,7 +25,6 @@
 #include "program/arguments/arguments.h"
 #include "program/arguments/writes.h"
 #include "random_calls.h"
-#include "structured_calls.h"
 
 namespace elixir::capture {
 namespace {
@@ -128,7 +127,8 @@ c10::List<Element> repeated(std::int64_t count, const Element& element) {
 
 c10::IValue drawn(const Draw& draw, const c10::Argument& argument, const c10::TypePtr& type) {
   const auto tensor = [&] {
-    const bool indices = argument.name() == "indices" || argument.name() == "index";
+    const bool indices =
+        argument.name() == "indices" || argument.name() == "index" || argument.name() == "target";
     return meta(Sizes(static_cast<std::size_t>(draw.dimensions), 2))
         .to(indices ? at::kLong : at::kFloat);
   };
@@ -175,7 +175,7 @@ std::vector<Values> accepted_calls(const std::string& op) {
   constexpr std::uint64_t kDraws = 40;
   std::vector<Values> calls;
   RandomCalls generators = all_random_calls();
-  for (const RandomCall& call : structured_recurrent_calls()) generators.push_back(call);
+  for (const RandomCall& call : structured_calls()) generators.push_back(call);
   for (const RandomCall& call : generators) {
     if (call.op != op) continue;
     for (std::uint64_t seed = 0; seed < kDraws; ++seed) {

@@ -7,6 +7,7 @@
 #include <c10/core/GradMode.h>
 
 #include "capture/decompositions/decompositions.h"
+#include "capture/meta/checks.h"
 #include "capture/record/dispatch/session.h"
 #include "core/error.h"
 
@@ -75,6 +76,38 @@ bool refuses_integers_in_bmm(const Target&, const Call& call) {
 }
 bool refuses_integers_in_baddbmm(const Target&, const Call& call) {
   return refuse_integers(call, "batch1", "baddbmm_cuda");
+}
+
+bool refuses_other_dtypes_in_mm(const Target&, const Call& call) {
+  const at::Tensor left = call.tensor("self");
+  const at::Tensor right = call.tensor("mat2");
+  TORCH_CHECK(left.dtype() == right.dtype(),
+              "expected mat1 and mat2 to have the same dtype, but got: ",
+              left.dtype(),
+              " != ",
+              right.dtype());
+  return false;
+}
+bool refuses_other_dtypes_in_bmm(const Target&, const Call& call) {
+  check_dtype(call.tensor("mat2"), call.tensor("self").scalar_type());
+  return false;
+}
+bool refuses_other_dtypes_in_mv(const Target&, const Call& call) {
+  check_dtype(call.tensor("vec"), call.tensor("self").scalar_type());
+  return false;
+}
+
+/// Kernels read weights in the input's dtype, and classes in int64 or, but for images, in uint8.
+bool refuses_other_dtypes_in_nll_loss(const Target&, const Call& call) {
+  check_dtype(call.tensor_or_undefined("weight"), call.tensor("self").scalar_type());
+  const at::Tensor target = call.tensor("target");
+  if (target.scalar_type() != at::kByte) check_dtype(target, at::kLong);
+  return false;
+}
+bool refuses_other_dtypes_in_nll_loss2d(const Target&, const Call& call) {
+  check_dtype(call.tensor_or_undefined("weight"), call.tensor("self").scalar_type());
+  check_dtype(call.tensor("target"), at::kLong);
+  return false;
 }
 
 bool refuses_packing_by_lengths(const Target&, const Call&) {
