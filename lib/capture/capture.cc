@@ -10,6 +10,7 @@
 
 #include "capture/cuda_architectures.h"
 #include "capture/host_cpu.h"
+#include "capture/record/arguments/values.h"
 #include "capture/record/dispatch/fallbacks.h"
 #include "capture/record/dispatch/meta_storage.h"
 #include "capture/record/dispatch/missing_kernel.h"
@@ -40,22 +41,68 @@ std::string bare_message(const std::string& text) {
   return message;
 }
 
-Error model_rejects(const Session& session, const std::string& what, const StepInputs& inputs) {
+/// "bf16" when inputs in bf16 meet parameters of another dtype; "" when all have one dtype.
+std::string precision_of_inputs(const Step& step) {
+  if (step.loaded.parameters.empty()) return {};
+  const at::ScalarType parameters = step.loaded.parameters[0].tensor.scalar_type();
+  for (const at::Tensor& input : step.inputs.tensors) {
+    const at::ScalarType dtype = input.scalar_type();
+    if (dtype == parameters) continue;
+    if (dtype == at::kBFloat16) return "bf16";
+    if (dtype == at::kHalf) return "fp16";
+  }
+  return {};
+}
+
+/// `shapes_given`: by the caller, not by the archive.
+Error model_rejects(const Session& session,
+                    const std::string& what,
+                    const Step& step,
+                    bool shapes_given) {
+  const Findings& findings = session.findings();
+  const StepInputs& inputs = step.inputs;
+  const std::string place = session.position().place();
   ErrorInfo info;
   info.code = ErrorCode::kModelRejectsInput;
-  info.message =
-      "the model rejects its inputs in " + session.position().place() + ": " +
-      bare_message(session.findings().message().empty() ? what : session.findings().message());
+  info.message = "the model rejects its inputs in " + place;
+  if (session.position().phase() == Phase::kBackward) {
+    const std::string& op = findings.refused_operator();
+    info.message = "backward fails at " + (op.empty() ? "" : op + " ") + "in " + place;
+  } else if (!findings.refused_operator().empty()) {
+    info.notes.push_back("LibTorch refuses " + findings.refused_operator());
+  }
+  info.message += ": " + bare_message(findings.message().empty() ? what : findings.message());
   for (std::size_t i = 0; i < inputs.names.size(); ++i) {
     info.notes.push_back("input " + inputs.names[i] + " is " +
                          c10::toString(inputs.tensors[i].scalar_type()) +
                          c10::str(inputs.tensors[i].sizes()));
   }
-  info.help.emplace_back("give the shapes the model wants with --input NAME:DTYPE[D0,D1,…]");
+  if (const std::string precision = precision_of_inputs(step); !precision.empty()) {
+    info.help.push_back("did you mean --precision " + precision + "? Parameters get it, too");
+  }
+  if (shapes_given) {
+    info.help.emplace_back("give the shapes the model wants with --input NAME:DTYPE[D0,D1,…]");
+  } else {
+    info.notes.emplace_back("the inputs are those that the model was exported with");
+  }
   return Error(std::move(info));
 }
 
 void declare(Session& session, const Step& step, Program& program) {
+  const auto declared =
+      [&session](
+          const char* what, const std::string& name, const at::Tensor& tensor, Category category) {
+        try {
+          return session.recorder().declare(tensor, category);
+        } catch (const UnheldDType& error) {
+          throw Error(ErrorCode::kUnsupportedModel,
+                      "{} '{}' has dtype {}, which programs do not hold",
+                      what,
+                      name,
+                      error.dtype())
+              .help(kOtherDTypes);
+        }
+      };
   for (const LoadedTensor& loaded : step.loaded.parameters) {
     if (!loaded.tensor.is_non_overlapping_and_dense()) {
       throw Error(ErrorCode::kUnsupportedModel, "parameter '{}' is not dense", loaded.names[0]);
@@ -63,7 +110,7 @@ void declare(Session& session, const Step& step, Program& program) {
     program::Parameter parameter;
     parameter.name = loaded.names[0];
     parameter.names = loaded.names;
-    parameter.tensor = session.recorder().declare(loaded.tensor, Category::kParameter);
+    parameter.tensor = declared("parameter", parameter.name, loaded.tensor, Category::kParameter);
     parameter.requires_grad = loaded.tensor.requires_grad();
     program.parameters.push_back(std::move(parameter));
     session.position().name_parameter(loaded.tensor, loaded.names[0]);
@@ -72,13 +119,14 @@ void declare(Session& session, const Step& step, Program& program) {
     program::Buffer buffer;
     buffer.name = loaded.names[0];
     buffer.names = loaded.names;
-    buffer.tensor = session.recorder().declare(loaded.tensor, Category::kBuffer);
+    buffer.tensor = declared("buffer", buffer.name, loaded.tensor, Category::kBuffer);
     program.buffers.push_back(std::move(buffer));
   }
   for (std::size_t i = 0; i < step.inputs.tensors.size(); ++i) {
+    const std::string& name = step.inputs.names[i];
     program.inputs.push_back(
-        {.name = step.inputs.names[i],
-         .tensor = session.recorder().declare(step.inputs.tensors[i], Category::kInput)});
+        {.name = name,
+         .tensor = declared("input", name, step.inputs.tensors[i], Category::kInput)});
   }
 }
 
@@ -111,7 +159,8 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
   } catch (const std::exception& error) {
     if (findings.failure()) throw *findings.failure();
     if (!findings.missing().empty()) throw missing_kernels(session);
-    throw model_rejects(session, error.what(), step.inputs);
+    const bool shapes_given = !options.inputs.empty() || options.batch.has_value();
+    throw model_rejects(session, error.what(), step, shapes_given);
   }
 }
 

@@ -32,6 +32,9 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
+import export_hf  # noqa: E402
+
 BATCH, TOKENS, CLASSES = 2, 32, 10
 
 # What makes a configuration small, where it has the attribute.
@@ -123,6 +126,14 @@ def timm_models():
             yield module, name, lambda name=name: build(name)
 
 
+def choose_experts_form(model):
+    """Experts in the form that the exporter gives them; batched where it knows none. Other forms choose sizes by the data."""
+    with contextlib.suppress(Exception):
+        model.set_experts_implementation("batched_mm")
+    with contextlib.suppress(Exception):
+        export_hf.choose_experts_form(model)
+
+
 def transformers_models():
     import transformers
     from transformers.models.auto import modeling_auto as auto
@@ -156,9 +167,7 @@ def transformers_models():
         if parameters > 400_000_000:
             raise RuntimeError(f"its configuration is large: {parameters / 1e6:.0f} M parameters")
         model = getattr(transformers, families[family][0])(config)
-        # The other forms of experts choose sizes by the data.
-        with contextlib.suppress(Exception):
-            model.set_experts_implementation("batched_mm")
+        choose_experts_form(model)
         if kind == "tokens":
             tokens = torch.randint(3, min(getattr(config, "vocab_size", None) or 100, 100), (BATCH, TOKENS))
             return WithLoss(model, ("input_ids", ), True), (tokens, tokens.clone())

@@ -10,11 +10,14 @@
 #include <random>
 #include <string>
 
+#include <ATen/ops/ones.h>
 #include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "capture/capture.h"
+#include "capture/record/arguments/values.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "fakes/error_of.h"
@@ -64,6 +67,38 @@ class BadInput : public testing::Test {
     if (!replaced) writer.writeRecord(name, content.data(), content.size(), /*compress=*/true);
     writer.writeEndOfFile();
     return path;
+  }
+
+  struct Weight {
+    std::string name;
+    Sizes sizes;
+    at::ScalarType dtype = at::kFloat;
+  };
+  /// What capture says to a scripted model with these weights: `body` is the body of its forward,
+  /// `inputs` are its arguments.
+  ErrorInfo refusal(const std::string& body,
+                    const std::vector<Weight>& weights,
+                    const std::vector<std::string>& inputs,
+                    const std::string& target) {
+    torch::jit::Module module("__torch__.Scripted");
+    for (const Weight& weight : weights) {
+      const bool buffer = !at::isFloatingType(weight.dtype);
+      module.register_parameter(weight.name,
+                                at::ones(weight.sizes, at::TensorOptions().dtype(weight.dtype))
+                                    .set_requires_grad(!buffer),
+                                buffer);
+    }
+    Options options;
+    options.target = *program::Target::parse(target);
+    std::string arguments;
+    for (const std::string& input : inputs) {
+      arguments += ", " + input.substr(0, input.find(':'));
+      options.inputs.push_back(*InputSpec::parse(input));
+    }
+    module.define("def forward(self" + arguments + "):\n" + body);
+    const std::string path = directory_ / "scripted.pt";
+    module.save(path);
+    return error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
   }
 
   std::filesystem::path directory_;
@@ -318,6 +353,174 @@ TEST_F(BadInput, WrongDtypeGivesTheModelsOwnMessage) {
   EXPECT_THAT(error.message, HasSubstr("indices"));
 }
 
+/// A recurrent layer of width 8 with states of width 6.
+constexpr const char* kLstm =
+    "  return torch.lstm(x, [h, c], [self.a, self.b, self.d, self.e], True, 1, 0., True, False, "
+    "False)[0].sum()\n";
+constexpr const char* kGru =
+    "  return torch.gru(x, h, [self.a, self.b, self.d, self.e], True, 1, 0., True, False, "
+    "False)[0].sum()\n";
+
+TEST_F(BadInput, RecurrentLayersThatDoNotFitAreRefusedOnEveryTarget) {
+  const auto weights = [](std::int64_t gates) {
+    return std::vector<Weight>{
+        {"a", {6 * gates, 8}}, {"b", {6 * gates, 6}}, {"d", {6 * gates}}, {"e", {6 * gates}}};
+  };
+  const std::string x = "x:float32[5,3,8]";
+  const std::string h = "h:float32[1,3,6]";
+  const std::string c = "c:float32[1,3,6]";
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    for (const std::vector<std::string>& inputs :
+         {std::vector<std::string>{"x:float32[5,3,9]", h, c},
+          {"x:bfloat16[5,3,8]", h, c},
+          {x, "h:float32[1,3,7]", "c:float32[1,3,7]"},
+          {x, "h:float32[1,2,6]", c},
+          {x, "h:bfloat16[1,3,6]", "c:bfloat16[1,3,6]"}}) {
+      const ErrorInfo error = refusal(kLstm, weights(4), inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << " " << inputs[0];
+    }
+    for (const std::vector<std::string>& inputs : {std::vector<std::string>{"x:float32[5,3,9]", h},
+                                                   {"x:bfloat16[5,3,8]", h},
+                                                   {x, "h:float32[1,3,7]"},
+                                                   {x, "h:bfloat16[1,3,6]"}}) {
+      const ErrorInfo error = refusal(kGru, weights(3), inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << " " << inputs[0];
+    }
+  }
+  EXPECT_THAT(refusal(kLstm, weights(4), {"x:float32[5,3,9]", h, c}, "cuda:sm_90").message,
+              HasSubstr("input.size(-1) must be equal to input_size. Expected 8, got 9"));
+  const ErrorInfo half = refusal(kLstm, weights(4), {"x:bfloat16[5,3,8]", h, c}, "cuda:sm_90");
+  EXPECT_THAT(half.message, HasSubstr("found input tensor with BFloat16"));
+  EXPECT_THAT(half.help, Contains(HasSubstr("--precision bf16")));
+}
+
+TEST_F(BadInput, OtherDtypesThanLibTorchTakesAreRefused) {
+  struct Case {
+    std::string body;
+    std::vector<Weight> weights;
+    std::vector<std::string> inputs, targets;
+    std::string says;
+  };
+  const std::vector<std::string> both{"cpu", "cuda:sm_90"};
+  const std::vector<std::string> cuda{"cuda:sm_90"};
+  for (const Case& each :
+       {Case{"  return torch.conv2d(x, self.w).sum()\n",
+             {{"w", {4, 3, 2, 2}}},
+             {"x:bfloat16[2,3,8,8]"},
+             both,
+             "Input type (BFloat16) and weight type (Float) should be the same"},
+        {"  return torch.layer_norm(x, [8], self.w, None, 1e-5, True).sum()\n",
+         {{"w", {8}}},
+         {"x:bfloat16[4,8]"},
+         cuda,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.layer_norm(x, [8], self.w, None, 1e-5, True).sum()\n",
+         {{"w", {8}, at::kBFloat16}},
+         {"x:float32[4,8]"},
+         both,
+         ""},
+        {"  return torch.group_norm(x, 2, self.w, self.w, 1e-5, True).sum()\n",
+         {{"w", {4}}},
+         {"x:bfloat16[2,4,3]"},
+         cuda,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.batch_norm(x, self.w, self.w, None, None, True, 0.1, 1e-5, True).sum()\n",
+         {{"w", {4}, at::kBFloat16}},
+         {"x:float32[2,4]"},
+         both,
+         ""},
+        {"  k = torch.mul(k, self.w)\n"
+         "  return torch.scaled_dot_product_attention(q, k, k).sum()\n",
+         {{"w", {8}, at::kBFloat16}},
+         {"q:float32[2,2,4,8]", "k:bfloat16[2,2,4,8]"},
+         both,
+         "Expected query, key, and value to have the same dtype"},
+        {"  return torch.bmm(x, self.w).sum()\n",
+         {{"w", {2, 4, 4}}},
+         {"x:bfloat16[2,4,4]"},
+         both,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.mv(x, self.w).sum()\n",
+         {{"w", {4}}},
+         {"x:bfloat16[4,4]"},
+         both,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.mm(x, self.w).sum()\n",
+         {{"w", {4, 4}}},
+         {"x:bfloat16[4,4]"},
+         both,
+         "expected mat1 and mat2 to have the same dtype"},
+        {"  return torch.addmm(self.w, x, x).sum()\n", {{"w", {4}}}, {"x:bfloat16[4,4]"}, both, ""},
+        {"  return torch.cross_entropy_loss(x, y, self.w)\n",
+         {{"w", {4}}},
+         {"x:bfloat16[3,4]", "y:int64[3]"},
+         both,
+         "expected scalar type BFloat16 but found Float"},
+        {"  return torch.cross_entropy_loss(x * self.w, y)\n",
+         {{"w", {4}}},
+         {"x:float32[3,4]", "y:int32[3]"},
+         both,
+         ""},
+        {"  return torch.lstm_cell(x, [h, c], self.a, self.b)[0].sum()\n",
+         {{"a", {24, 8}}, {"b", {24, 6}}},
+         {"x:float32[3,8]", "h:float32[3,6]", "c:float32[3,7]"},
+         both,
+         ""},
+        {"  return torch.lstm_cell(x, [h, c], self.a, self.b)[0].sum()\n",
+         {{"a", {24, 8}}, {"b", {24, 6}}},
+         {"x:float32[3,8]", "h:float32[3,6]", "c:bfloat16[3,6]"},
+         cuda,
+         "expected scalar type Float but found BFloat16"},
+        {"  return torch.mm(x, x).sum() * self.w\n",
+         {{"w", {}}},
+         {"x:int32[4,4]"},
+         cuda,
+         "\"addmm_cuda\" not implemented for 'Int'"}}) {
+    for (const std::string& target : each.targets) {
+      const ErrorInfo error = refusal(each.body, each.weights, each.inputs, target);
+      EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput) << target << each.body;
+      EXPECT_THAT(error.message, HasSubstr(each.says)) << target << each.body;
+    }
+  }
+}
+
+TEST_F(BadInput, LengthsOfSequencesAreData) {
+  for (const char* target : {"cpu", "cuda:sm_90"}) {
+    const ErrorInfo packed =
+        refusal("  return (torch._pack_padded_sequence(x, lengths, False)[0] * self.w).sum()\n",
+                {{"w", {8}}},
+                {"x:float32[5,3,8]", "lengths:int64[3]"},
+                target);
+    EXPECT_EQ(packed.code, ErrorCode::kDataDependent);
+    EXPECT_THAT(packed.message, HasSubstr("aten::_pack_padded_sequence"));
+    EXPECT_THAT(packed.help, testing::ElementsAre(HasSubstr("padded batch")));
+    const ErrorInfo ctc = refusal("  return torch.ctc_loss(x * self.w, t, i, j, 0, 1, False)\n",
+                                  {{"w", {4}}},
+                                  {"x:float32[6,2,4]", "t:int64[2,3]", "i:int64[2]", "j:int64[2]"},
+                                  target);
+    EXPECT_EQ(ctc.code, ErrorCode::kDataDependent);
+    EXPECT_THAT(ctc.help, testing::ElementsAre(HasSubstr("lists of ints")));
+  }
+}
+
+TEST_F(BadInput, ACallThatBackwardRefusesIsNamedWithItsPhase) {
+  const ErrorInfo error = refusal("  return torch._grouped_mm(x * 1.0, self.w, offs).sum()\n",
+                                  {{"w", {4, 64, 32}, at::kBFloat16}},
+                                  {"x:bfloat16[40,64]", "offs:int32[4]"},
+                                  "cuda:sm_90");
+  EXPECT_EQ(error.code, ErrorCode::kModelRejectsInput);
+  EXPECT_THAT(error.message, HasSubstr("backward fails at aten::_grouped_mm in the root module"));
+}
+
+TEST_F(BadInput, DtypesThatProgramsDoNotHoldAreNamedWithTheirPlace) {
+  // To Float8_e4m3fn and back, by their numbers.
+  const ErrorInfo error = refusal(
+      "  return (x.to(24).to(6) * self.w).sum()\n", {{"w", {8}}}, {"x:float32[4,8]"}, "cuda:sm_90");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+  EXPECT_THAT(error.message, AllOf(HasSubstr("Float8_e4m3fn"), HasSubstr("in the root module")));
+  EXPECT_THAT(error.help, Contains(HasSubstr("bfloat16")));
+}
+
 TEST_F(BadInput, NoScalarLoss) {
   const ErrorInfo error = capture_error("no-loss", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kNoScalarLoss);
@@ -330,6 +533,8 @@ TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
   const ErrorInfo error = capture_error("branching", options);
   EXPECT_EQ(error.code, ErrorCode::kDataDependent);
   EXPECT_THAT(error.message, HasSubstr("aten::_local_scalar_dense"));
+  EXPECT_THAT(error.notes, Contains(HasSubstr(".item()")));
+  EXPECT_THAT(error.help, Contains(HasSubstr("torch.nn.functional.grouped_mm")));
 }
 
 TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {

@@ -127,7 +127,8 @@ c10::List<Element> repeated(std::int64_t count, const Element& element) {
 
 c10::IValue drawn(const Draw& draw, const c10::Argument& argument, const c10::TypePtr& type) {
   const auto tensor = [&] {
-    const bool indices = argument.name() == "indices" || argument.name() == "index";
+    const bool indices =
+        argument.name() == "indices" || argument.name() == "index" || argument.name() == "target";
     return meta(Sizes(static_cast<std::size_t>(draw.dimensions), 2))
         .to(indices ? at::kLong : at::kFloat);
   };
@@ -169,11 +170,13 @@ Values drawn(const Draw& draw, const c10::FunctionSchema& schema) {
   return arguments;
 }
 
-/// Calls that the CPU kernel accepts, for operators that have such calls.
+/// Calls that the kernel accepts, for operators that have such calls.
 std::vector<Values> accepted_calls(const std::string& op) {
   constexpr std::uint64_t kDraws = 40;
   std::vector<Values> calls;
-  for (const RandomCall& call : all_random_calls()) {
+  RandomCalls generators = all_random_calls();
+  for (const RandomCall& call : structured_calls()) generators.push_back(call);
+  for (const RandomCall& call : generators) {
     if (call.op != op) continue;
     for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
       Random random(seed);

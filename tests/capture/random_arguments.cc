@@ -60,7 +60,14 @@ at::Tensor Random::plain(const Sizes& sizes, at::ScalarType dtype) {
 }
 
 at::Tensor Random::indices(const Sizes& sizes, std::int64_t below, at::ScalarType dtype) {
-  return at::randint(below, sizes, at::TensorOptions().dtype(dtype).device(space_.device));
+  const at::Tensor plain =
+      at::randint(below, sizes, at::TensorOptions().dtype(dtype).device(space_.device));
+  return space_.device.is_cuda() ? laid_out(plain, /*overlapping=*/false) : plain;
+}
+
+at::Tensor Random::operand(const Sizes& sizes, at::ScalarType dtype) {
+  return space_.device.is_cuda() ? tensor(sizes, dtype, /*overlapping=*/false)
+                                 : plain(sizes, dtype);
 }
 
 at::Tensor Random::tensor(const Sizes& sizes, at::ScalarType dtype, bool overlapping) {

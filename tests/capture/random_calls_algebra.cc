@@ -179,6 +179,19 @@ RandomCalls random_algebra_calls() {
        [](Random& random) {
          return Values{positive(random), random.coin()};
        }},
+      {"aten::linalg_lstsq",
+       [](Random& random) {
+         Sizes sizes = random.any_sizes(2, 4);
+         const at::ScalarType dtype = random.coin() ? at::kFloat : at::kDouble;
+         const at::Tensor matrix = random.tensor(sizes, dtype);
+         sizes.pop_back();
+         if (random.coin()) sizes.push_back(random.number(1, 4));
+         const auto driver = random.one_of<std::string>({"", "gels", "gelsy"});
+         return Values{matrix,
+                       random.tensor(sizes, dtype),
+                       kNone,
+                       driver.empty() ? kNone : c10::IValue(driver)};
+       }},
       {"aten::linalg_solve_triangular",
        [](Random& random) {
          const at::Tensor matrix = positive(random);

@@ -8,7 +8,12 @@ namespace elixir::capture {
 namespace {
 
 c10::IValue maybe(Random& random, const Sizes& sizes, at::ScalarType dtype) {
-  return random.coin() ? c10::IValue(random.plain(sizes, dtype)) : kNone;
+  return random.coin() ? c10::IValue(random.operand(sizes, dtype)) : kNone;
+}
+
+/// In any layout: kernels copy what is not contiguous.
+c10::IValue strided(Random& random, const Sizes& sizes, at::ScalarType dtype) {
+  return random.coin() ? c10::IValue(random.tensor(sizes, dtype)) : kNone;
 }
 
 c10::List<bool> mask(Random& random, bool affine) {
@@ -27,8 +32,8 @@ RandomCalls random_norm_calls() {
          const at::ScalarType dtype = random.floating();
          return Values{random.tensor(sizes, dtype),
                        normalized,
-                       maybe(random, normalized, dtype),
-                       maybe(random, normalized, dtype),
+                       strided(random, normalized, dtype),
+                       strided(random, normalized, dtype),
                        1e-5};
        }},
       {"aten::native_layer_norm_backward",
@@ -39,7 +44,7 @@ RandomCalls random_norm_calls() {
          rows.back() = 1;
          const at::ScalarType dtype = random.floating();
          const bool affine = random.coin();
-         const c10::IValue weight = affine ? c10::IValue(random.plain(normalized, dtype)) : kNone;
+         const c10::IValue weight = affine ? c10::IValue(random.tensor(normalized, dtype)) : kNone;
          return Values{random.tensor(sizes, dtype),
                        random.tensor(sizes, dtype),
                        normalized,

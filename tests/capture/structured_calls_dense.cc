@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include <ATen/ops/empty.h>
+
 namespace elixir::capture {
 namespace {
 
 c10::IValue tensor_or_none(Random& random, const Sizes& sizes, at::ScalarType dtype) {
-  return random.coin() ? kNone : c10::IValue(random.plain(sizes, dtype));
+  return random.coin() ? kNone : c10::IValue(random.operand(sizes, dtype));
 }
 
 void add_products(RandomCalls& calls) {
@@ -121,6 +123,35 @@ void add_softmax(RandomCalls& calls) {
   }
 }
 
+/// A matrix that 32-bit offsets in bytes do not reach.
+at::Tensor beyond_32_bits(Random& random, at::ScalarType dtype) {
+  constexpr std::int64_t kReach = std::int64_t{1} << 31;
+  constexpr std::int64_t kMostBeyond = std::int64_t{1} << 28;
+  const std::int64_t columns = random.one_of<std::int64_t>({1, 3, 16, 768, 1024, 4096});
+  const auto bytes = static_cast<std::int64_t>(c10::elementSize(dtype));
+  const std::int64_t elements = kReach / bytes + random.number(1, kMostBeyond);
+  return at::empty({elements / columns + 1, columns},
+                   at::TensorOptions().dtype(dtype).device(random.space().device));
+}
+
+/// Of sum and mean: input, dimensions, whether they are kept, dtype. On a GPU, one input in 32 is too
+/// large for one kernel.
+Values reduction(Random& random) {
+  const at::ScalarType dtype = random.floating();
+  const bool large = random.space().device.is_cuda() && random.number(0, 31) == 0;
+  const at::Tensor input =
+      large ? beyond_32_bits(random, dtype) : random.tensor(random.any_sizes(0, 5), dtype);
+  Sizes dimensions;
+  for (std::int64_t d = 0; d < input.dim(); ++d) {
+    if (random.coin()) dimensions.push_back(d);
+  }
+  const bool other_dtype = random.number(0, 3) == 0;
+  return {input,
+          dimensions,
+          random.coin(),
+          other_dtype ? c10::IValue(static_cast<std::int64_t>(random.floating())) : kNone};
+}
+
 /// Of nll_loss_forward: input, target, weight, reduction, ignored index.
 Values nll(Random& random) {
   const Sizes s = random.sizes(2);
@@ -130,6 +161,11 @@ Values nll(Random& random) {
           tensor_or_none(random, {s[1]}, dtype),
           random.number(0, 2),
           -100};
+}
+
+void add_reductions(RandomCalls& calls) {
+  calls.push_back({"aten::sum.dim_IntList", reduction});
+  calls.push_back({"aten::mean.dim", reduction});
 }
 
 void add_losses(RandomCalls& calls) {
@@ -149,7 +185,9 @@ void add_losses(RandomCalls& calls) {
                      return Values{random.tensor(sizes, dtype),
                                    random.tensor(sizes, dtype),
                                    tensor_or_none(random, sizes, dtype),
-                                   tensor_or_none(random, {sizes.back()}, dtype),
+                                   random.coin() ? tensor_or_none(random, {sizes.back()}, dtype)
+                                                 : c10::IValue(random.tensor({sizes.back()},
+                                                                             random.any_dtype())),
                                    random.number(0, 2)};
                    }});
   for (const char* name : {"mse_loss", "soft_margin_loss", "smooth_l1_loss", "huber_loss"}) {
@@ -402,6 +440,7 @@ RandomCalls structured_dense_calls() {
   RandomCalls calls;
   add_products(calls);
   add_softmax(calls);
+  add_reductions(calls);
   add_losses(calls);
   add_norms(calls);
   add_attention(calls);

@@ -8,6 +8,7 @@
 #include <torch/csrc/jit/serialization/import_read.h>
 
 #include "capture/archive/model_state.h"
+#include "capture/record/arguments/scalar_type.h"
 #include "capture/record/arguments/values.h"
 #include "capture/record/dispatch/meta_storage.h"
 #include "capture/record/graph/script_operators.h"
@@ -100,9 +101,17 @@ std::optional<std::vector<InputSpec>> Model::traced_inputs() const {
   std::vector<InputSpec> specs;
   for (std::size_t i = 0; i < state_->traced->size(); ++i) {
     const at::Tensor& tensor = (*state_->traced)[i];
-    specs.push_back({.name = i < names.size() ? names[i] : "target",
-                     .dtype = to_dtype(tensor.scalar_type()),
-                     .sizes = tensor.sizes().vec()});
+    const std::string name = i < names.size() ? names[i] : "target";
+    const auto dtype = dtype_of(tensor.scalar_type());
+    if (!dtype) {
+      throw Error(ErrorCode::kUnsupportedModel,
+                  "input '{}' has dtype {}, which programs do not hold",
+                  name,
+                  c10::toString(tensor.scalar_type()))
+          .help(kOtherDTypes)
+          .help("convert the input to it before forward, and export the model again");
+    }
+    specs.push_back({.name = name, .dtype = *dtype, .sizes = tensor.sizes().vec()});
   }
   return specs;
 }

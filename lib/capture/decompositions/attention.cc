@@ -40,6 +40,7 @@ struct Attention {
         grouped(call.flag("enable_gqa")) {
     if (call.tensor_or_undefined("attn_mask").defined()) mask = call.tensor("attn_mask");
     scale = call.optional_number("scale");
+    check();
     // LibTorch divides by these sizes.
     TORCH_CHECK(!grouped || query.dim() < 3 || key.dim() < 3 || value.dim() < 3 ||
                     (key.size(-3) > 0 && value.size(-3) > 0),
@@ -47,6 +48,35 @@ struct Attention {
                 key.sizes(),
                 " and ",
                 value.sizes());
+  }
+
+  /// validate_sdpa_input
+  void check() const {
+    TORCH_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+                "Expected query, key, and value to have the same dtype, but got query.dtype: ",
+                query.dtype(),
+                " key.dtype: ",
+                key.dtype(),
+                " and value.dtype: ",
+                value.dtype(),
+                " instead");
+    TORCH_CHECK(
+        query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
+        "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: ",
+        query.dim(),
+        " key.dim: ",
+        key.dim(),
+        " and value.dim: ",
+        value.dim(),
+        " instead");
+    TORCH_CHECK(!mask || mask->dtype() == at::kBool || mask->dtype() == at::kFloat ||
+                    mask->dtype() == query.dtype(),
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                "attn_mask.dtype: ",
+                mask->dtype(),
+                " and query.dtype: ",
+                query.dtype(),
+                " instead");
   }
 
   [[nodiscard]] bool batches_match() const {

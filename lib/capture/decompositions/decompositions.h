@@ -44,6 +44,22 @@ extern const Decompositions kCudaDecompositions;
 [[nodiscard]] bool tells_of_expanded_mask(const program::Target& target, const Call& call);
 /// Gives a hint that cuDNN takes packed sequences as a whole.
 [[nodiscard]] bool tells_of_packed_layers(const program::Target& target, const Call& call);
+/// Throws what CUDA's kernels say to products of integers.
+[[nodiscard]] bool refuses_integers_in_mm(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_integers_in_addmm(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_integers_in_bmm(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_integers_in_baddbmm(const program::Target& target, const Call& call);
+/// Throws what kernels say to dtypes that do not go together, where LibTorch's Meta kernels take them.
+[[nodiscard]] bool refuses_other_dtypes_in_mm(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_other_dtypes_in_bmm(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_other_dtypes_in_mv(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_other_dtypes_in_nll_loss(const program::Target& target,
+                                                    const Call& call);
+[[nodiscard]] bool refuses_other_dtypes_in_nll_loss2d(const program::Target& target,
+                                                      const Call& call);
+/// Throws kDataDependent: LibTorch reads the lengths of sequences.
+[[nodiscard]] bool refuses_packing_by_lengths(const program::Target& target, const Call& call);
+[[nodiscard]] bool refuses_lengths_in_tensors(const program::Target& target, const Call& call);
 /// Throws kUnsupportedModel when the gradient of the weight would be a sparse tensor.
 [[nodiscard]] bool refuses_sparse_gradient(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_sparse_gradient_of_bag(const program::Target& target, const Call& call);

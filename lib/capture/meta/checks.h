@@ -30,6 +30,15 @@ inline void check_at_least(const at::Tensor& tensor, std::int64_t dimensions, co
               tensor.sizes());
 }
 
+/// What a kernel says that reads a tensor as numbers of another dtype.
+inline void check_dtype(const at::Tensor& tensor, at::ScalarType expected) {
+  TORCH_CHECK(!tensor.defined() || tensor.scalar_type() == expected,
+              "expected scalar type ",
+              expected,
+              " but found ",
+              tensor.scalar_type());
+}
+
 inline void check_count(std::size_t count, std::size_t expected, const char* what) {
   TORCH_CHECK(count == expected, what, " should have ", expected, " elements, but has ", count);
 }

@@ -188,7 +188,25 @@ at::Tensor made(const Sizes& sizes, const at::Tensor& like, MemoryFormat format)
   return is_line(like) ? image.squeeze(2) : image;
 }
 
+/// check_input_same_type_as_parameters
+void check_dtypes(const Call& call) {
+  const at::ScalarType input = call.tensor("input").scalar_type();
+  const auto check = [input](const char* what, const at::Tensor& tensor) {
+    TORCH_CHECK(!tensor.defined() || tensor.scalar_type() == input,
+                "Input type (",
+                input,
+                ") and ",
+                what,
+                " type (",
+                tensor.scalar_type(),
+                ") should be the same");
+  };
+  check("weight", call.tensor("weight"));
+  check("bias", call.tensor_or_undefined("bias"));
+}
+
 Values convolution(const Target& target, const Call& call) {
+  check_dtypes(call);
   const at::Tensor input = call.tensor("input");
   const at::Tensor weight = call.tensor("weight");
   const Parameters p(call, input, weight);

@@ -79,10 +79,65 @@ void check_state(const at::Tensor& state, const at::Tensor& expected, const char
   TORCH_CHECK(state.is_contiguous(), "rnn: ", what, " is not contiguous");
 }
 
+/// check_attributes: all tensors have the input's dtype.
+void check_dtypes(const Call& call) {
+  const at::ScalarType dtype = call.tensor("input").scalar_type();
+  const auto check = [dtype](const char* what, const at::Tensor& tensor) {
+    TORCH_CHECK(!tensor.defined() || tensor.scalar_type() == dtype,
+                "Input and ",
+                what,
+                " tensors are not the same dtype, found input tensor with ",
+                dtype,
+                " and ",
+                what,
+                " tensor with ",
+                tensor.scalar_type());
+  };
+  check("hidden", call.tensor("hx"));
+  check("hidden", call.tensor_or_undefined("cx"));
+  for (const at::Tensor& weight : call.tensors("weight")) check("parameter", weight);
+}
+
+/// LibTorch copies each weight into its part of the packed ones, which has the sizes that the input
+/// and the states want.
+void check_weights(const CudnnRnn& rnn, const Call& call) {
+  const std::vector<at::Tensor> weights = call.tensors("weight");
+  const auto each = static_cast<std::size_t>(call.integer("weight_stride0"));
+  const std::int64_t rows = product_of(rnn.gates(), rnn.hidden_width, "hidden_size");
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto layer = static_cast<std::int64_t>(i / each) / rnn.directions;
+    const bool of_input = i % each == 0;
+    const bool projection = rnn.projection_width > 0 && i % each + 1 == each;
+    Sizes wanted{rows};
+    if (of_input) wanted.push_back(rnn.layer_input_width(layer));
+    if (i % each == 1) wanted.push_back(rnn.recurrent_width());
+    if (projection) wanted = {rnn.projection_width, rnn.hidden_width};
+    const at::Tensor& weight = weights[i];
+    TORCH_CHECK(!(of_input && layer == 0 && weight.dim() == 2) || weight.size(0) != rows ||
+                    weight.size(1) == rnn.input_width,
+                "input.size(-1) must be equal to input_size. Expected ",
+                weight.size(1),
+                ", got ",
+                rnn.input_width);
+    TORCH_CHECK(weight.numel() == c10::multiply_integers(wanted),
+                "Expected a weight of layer ",
+                layer,
+                " of size ",
+                wanted,
+                " for an input of width ",
+                rnn.input_width,
+                " and hidden states of width ",
+                rnn.recurrent_width(),
+                ", got ",
+                weight.sizes());
+  }
+}
+
 /// Results: output, hy, cy, reserve, weight_buf.
 Values cudnn_rnn(const Target&, const Call& call) {
   const Layers layers(call);
   const CudnnRnn& rnn = layers.rnn;
+  check_dtypes(call);
   const at::Tensor input = call.tensor("input");
   const at::Tensor memory = call.tensor_or_undefined("cx");
   const at::Tensor hidden = layers.states(rnn.recurrent_width(), call.tensor("hx"));
@@ -90,6 +145,7 @@ Values cudnn_rnn(const Target&, const Call& call) {
   const at::Tensor last_memory = memory.defined() ? layers.states(rnn.hidden_width, memory)
                                                   : new_empty({0}, call.tensor("hx"));
   if (memory.defined()) check_state(memory, last_memory, "cx");
+  check_weights(rnn, call);
   const at::Tensor packed = call.tensor_or_undefined("weight_buf");
   return {layers.rows(rnn.directions * rnn.recurrent_width(), input),
           hidden,

@@ -110,6 +110,54 @@ Values svd(const Target& target, const Call& call) {
   return {left, values, is_cuda(target) ? contiguous_like(right) : right};
 }
 
+/// Solution, residuals, rank, singular values. The first rows of LAPACK's result are the solution. What
+/// a driver does not compute is empty.
+Values lstsq(const Target& target, const Call& call) {
+  const at::Tensor matrix = call.tensor("self");
+  const at::Tensor right = call.tensor("b");
+  const std::string driver =
+      call.optional_text("driver").value_or(is_cuda(target) ? "gels" : "gelsy");
+  TORCH_CHECK(matrix.dim() >= 2, "torch.linalg.lstsq: input must have at least 2 dimensions");
+  TORCH_CHECK(!is_cuda(target) || driver == "gels",
+              "torch.linalg.lstsq: `driver` other than `gels` is not supported on CUDA");
+  const bool vectors = matrix.dim() == right.dim() + 1;
+  TORCH_CHECK(right.dim() >= 1 && (vectors || matrix.dim() == right.dim()),
+              "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+              "(input.dim() - other.dim()) <= 1");
+  const at::Tensor columns = vectors ? right.unsqueeze(-1) : right;
+  const std::int64_t rows = matrix.size(-2);
+  const std::int64_t unknowns = matrix.size(-1);
+  Sizes batch = matrix.sizes().vec();
+  batch.resize(batch.size() - 2);
+  TORCH_CHECK(columns.size(-2) == rows && common_batch(matrix, columns) == batch &&
+                  common_batch(columns, columns) == batch,
+              "torch.linalg.lstsq: the sizes of other should match those of input, got ",
+              right.sizes(),
+              " and ",
+              matrix.sizes());
+  const auto with = [&batch](std::initializer_list<std::int64_t> last) {
+    Sizes sizes = batch;
+    sizes.insert(sizes.end(), last);
+    return sizes;
+  };
+  const bool by_values = driver == "gelsd" || driver == "gelss";
+  TORCH_CHECK(
+      rows <= unknowns || !by_values,
+      "torch.linalg.lstsq: with driver ",
+      driver,
+      " the size of the residuals depends on the rank of the matrix; gels and gelsy do not");
+  at::Tensor solution = column_major(with({std::max(rows, unknowns), columns.size(-1)}), matrix)
+                            .narrow(-2, 0, unknowns);
+  if (vectors) solution = solution.squeeze(-1);
+  const bool residuals = rows > unknowns && driver == "gels";
+  const at::Tensor none = new_empty({0}, matrix);
+  return {
+      solution,
+      residuals ? new_empty(with({columns.size(-1)}), matrix) : none,
+      driver == "gels" ? new_empty({0}, matrix, at::kLong) : new_empty(batch, matrix, at::kLong),
+      by_values ? new_empty(with({std::min(rows, unknowns)}), matrix) : new_empty({0}, matrix)};
+}
+
 Values product_in_dtype(const Target&, const Call& call) {
   const at::Tensor left = call.tensor("self");
   check_at_least(left, 2, "self");
@@ -273,6 +321,7 @@ const Rules kLinearAlgebraRules = {
     {"aten::geqrf", &geqrf},
     {"aten::linalg_eig", &eig},
     {"aten::linalg_householder_product", &householder_product},
+    {"aten::linalg_lstsq", &lstsq},
     {"aten::linalg_matrix_exp", &matrix_exp},
     {"aten::mm.dtype", &product_in_dtype},
     {"aten::ormqr", &ormqr},

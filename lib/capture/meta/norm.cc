@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include <ATen/AccumulateType.h>
 
@@ -24,8 +25,38 @@ at::ScalarType statistics_dtype(const Target& target,
   return parameter.defined() ? parameter.scalar_type() : input.scalar_type();
 }
 
+/// Whether parameters may be in fp32 (mixed_data_type.h): beside inputs in half precision.
+bool takes_parameters_in_float(const at::Tensor& input) {
+  return input.scalar_type() == at::kHalf || input.scalar_type() == at::kBFloat16;
+}
+
+/// Parameters have the input's dtype, or all are in fp32 beside an input in half precision.
+void check_same_or_all_float(const at::Tensor& input, const std::vector<at::Tensor>& parameters) {
+  for (const at::Tensor& first : parameters) {
+    if (!first.defined()) continue;
+    if (first.scalar_type() != input.scalar_type()) {
+      TORCH_CHECK(takes_parameters_in_float(input),
+                  "mixed dtype (CPU): expect input to have scalar type of BFloat16");
+      TORCH_CHECK(first.scalar_type() == at::kFloat,
+                  "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    }
+    for (const at::Tensor& parameter : parameters) check_dtype(parameter, first.scalar_type());
+    return;
+  }
+}
+
+/// CUDA's kernels of layer norm and group norm read parameters in the input's dtype.
+void check_affine(const Target& target, const at::Tensor& input, const Call& call) {
+  const at::Tensor weight = call.tensor_or_undefined("weight");
+  const at::Tensor bias = call.tensor_or_undefined("bias");
+  if (!is_cuda(target)) return check_same_or_all_float(input, {weight, bias});
+  check_dtype(weight, input.scalar_type());
+  check_dtype(bias, input.scalar_type());
+}
+
 Values layer_norm(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("input");
+  check_affine(target, input, call);
   const at::Tensor weight = call.tensor_or_undefined("weight");
   const Sizes normalized = call.integers("normalized_shape");
   Sizes sizes = input.sizes().vec();
@@ -88,10 +119,28 @@ Values batch_norm_results(const Target& target, const Call& call, bool training)
                       : new_empty(input.sizes(), input, std::nullopt, batch_norm_format(input));
   return {output, new_empty(channels, input, dtype), new_empty(channels, input, dtype)};
 }
+/// CUDA's kernel reads each parameter in the input's dtype, or in fp32 beside half precision.
+void check_parameters(const Target& target, const Call& call, std::vector<const char*> names) {
+  const at::Tensor input = call.tensor("input");
+  std::vector<at::Tensor> parameters;
+  for (const char* name : names) parameters.push_back(call.tensor_or_undefined(name));
+  if (!is_cuda(target)) return check_same_or_all_float(input, parameters);
+  for (const at::Tensor& each : parameters) {
+    if (!each.defined() || each.scalar_type() == input.scalar_type()) continue;
+    check_dtype(each, takes_parameters_in_float(input) ? at::kFloat : input.scalar_type());
+  }
+}
+
+Values batch_norm_without_statistics(const Target& target, const Call& call) {
+  check_parameters(target, call, {"weight", "bias"});
+  return batch_norm_results(target, call, call.flag("training"));
+}
 Values batch_norm(const Target& target, const Call& call) {
+  check_parameters(target, call, {"weight", "bias", "running_mean", "running_var"});
   return batch_norm_results(target, call, call.flag("training"));
 }
 Values batch_norm_with_update(const Target& target, const Call& call) {
+  check_parameters(target, call, {"weight", "bias", "running_mean", "running_var"});
   Values results = batch_norm_results(target, call, true);
   results.emplace_back(new_empty({0}, call.tensor("input"), at::kByte));
   return results;
@@ -130,6 +179,7 @@ at::MemoryFormat group_norm_format(const Target& target, const at::Tensor& input
 }
 Values group_norm(const Target& target, const Call& call) {
   const at::Tensor input = call.tensor("input");
+  check_affine(target, input, call);
   const at::Tensor weight = call.tensor_or_undefined("weight");
   TORCH_CHECK(call.integer("group") > 0,
               "Expected num groups to be greater than 0, got ",
@@ -163,9 +213,15 @@ Values group_norm_backward(const Target& target, const Call& call) {
 }
 
 /// Statistics exist only in training. The reserve space is 0 bytes except for NHWC half precision.
+/// Parameters are in fp32 for inputs in half precision, else in the input's dtype.
 Values cudnn_batch_norm(const Target&, const Call& call) {
   const at::Tensor input = call.tensor("input");
   const at::Tensor weight = call.tensor("weight");
+  const at::ScalarType of_parameters =
+      takes_parameters_in_float(input) ? at::kFloat : input.scalar_type();
+  for (const char* name : {"weight", "bias", "running_mean", "running_var"}) {
+    check_dtype(call.tensor_or_undefined(name), of_parameters);
+  }
   const std::int64_t channels = call.flag("training") ? input.size(1) : 0;
   return {suggested_like(input),
           new_empty({channels}, weight),
@@ -191,7 +247,7 @@ const Rules kNormRules = {
     {"aten::native_group_norm_backward", &group_norm_backward},
     {"aten::_batch_norm_with_update", &batch_norm_with_update},
     {"aten::_native_batch_norm_legit", &batch_norm},
-    {"aten::_native_batch_norm_legit.no_stats", &batch_norm},
+    {"aten::_native_batch_norm_legit.no_stats", &batch_norm_without_statistics},
     {"aten::batch_norm_backward", &batch_norm_backward},
     {"aten::cudnn_batch_norm", &cudnn_batch_norm},
     {"aten::cudnn_batch_norm_backward", &cudnn_batch_norm_backward},

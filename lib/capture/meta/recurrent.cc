@@ -135,8 +135,36 @@ Values rnn_layer_backward(const Target&, const Call& call) {
 
 // CUDA's kernels for the gates of one step. The workspace keeps the gates for the backward pass.
 
+/// checkSizes of cuda/RNN.cu, and the dtype in which the kernel reads all.
+void check_gates(const Call& call, const at::Tensor& state, std::int64_t each) {
+  const at::Tensor gates = call.tensor("input_gates");
+  check_dim(gates, 2, "input_gates");
+  check_dim(state, 2, "prev_hidden");
+  const at::Tensor hidden = call.tensor("hidden_gates");
+  TORCH_CHECK(
+      hidden.sizes() == gates.sizes(),
+      "Expected tensor for argument #1 'input_gates' to have same size as tensor for argument "
+      "#2 'hidden_gates'; but ",
+      gates.sizes(),
+      " does not equal ",
+      hidden.sizes());
+  TORCH_CHECK(state.numel() == product_of(gates.size(0), gates.size(1), "gates") / each,
+              "Expected tensor for argument #5 'prev_hidden' to have ",
+              gates.numel() / each,
+              " elements, got ",
+              state.numel());
+  for (const at::Tensor& tensor : {hidden,
+                                   state,
+                                   call.tensor_or_undefined("input_bias"),
+                                   call.tensor_or_undefined("hidden_bias")}) {
+    check_dtype(tensor, gates.scalar_type());
+  }
+}
+
 Values fused_lstm_cell(const Target&, const Call& call) {
+  constexpr std::int64_t kGates = 4;
   const at::Tensor state = call.tensor("cx");
+  check_gates(call, state, kGates);
   return {
       contiguous_like(state), contiguous_like(state), contiguous_like(call.tensor("input_gates"))};
 }
@@ -148,8 +176,10 @@ Values fused_lstm_cell_backward(const Target&, const Call& call) {
 }
 
 Values fused_gru_cell(const Target&, const Call& call) {
+  constexpr std::int64_t kGates = 3;
   constexpr std::int64_t kKept = 5;
   const at::Tensor state = call.tensor("hx");
+  check_gates(call, state, kGates);
   return {contiguous_like(state),
           new_empty({state.size(0), product_of(state.size(1), kKept, "gates")}, state)};
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
 #include "operators/convolution/memory_format.h"
 #include "operators/operator_key.h"
-#include "operators/scratch/reduction_scratch.h"
 
 namespace elixir::operators {
 namespace {
@@ -60,6 +60,17 @@ bool all_are_sizes(const Sizes& values) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t value) {
     return value >= 0 && value <= kMostConvolutionSize;
   });
+}
+
+/// cudnn/ConvShared.cpp and Conv_v8.cpp, split_batch_dim_to_32bit_out.
+bool has_too_many_elements_for_cudnn(const program::Operator& op) {
+  bool any = false;
+  const auto look = [&any](const TensorRef& tensor) {
+    any = any || tensor.numel() > std::numeric_limits<std::int32_t>::max();
+  };
+  program::for_each_tensor(op.arguments, look);
+  program::for_each_tensor(op.outputs, look);
+  return any;
 }
 
 /// nullopt for a call that LibTorch would refuse.
@@ -258,12 +269,7 @@ class Writer {
     for (std::size_t d = 2; d < gradient.sizes.size(); ++d) {
       dimensions.push_back(static_cast<std::int64_t>(d));
     }
-    const ReductionScratch scratch = reduction_scratch(
-        gradient, dimensions, accumulator_bytes(gradient.dtype), script_.traits());
-    const int buffer = script_.temporary(scratch.buffer_bytes);
-    const int semaphores = script_.temporary(scratch.semaphores_bytes);
-    script_.release(semaphores);
-    script_.release(buffer);
+    script_.reduce(gradient, dimensions, gradient.dtype);
   }
 
   ScriptBuilder& script_;
@@ -285,6 +291,8 @@ void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
   // Neither cuDNN nor the depthwise kernel for images: never recorded.
   if (backend == Backend::kOther) return estimate_library_call(script);
   if (of->is_empty()) return;
+  // LibTorch splits the batch of larger convolutions, and asks cuDNN for each part. Never recorded.
+  if (has_too_many_elements_for_cudnn(script.op())) return estimate_library_call(script);
   const TensorRef& input = *script.tensor("input");
   if (is_sequences(input) && !is_contiguous(input)) script.temporary(input.bytes());
   Writer writer(script, *of, answer);

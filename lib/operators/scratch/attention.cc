@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/units.h"
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -179,11 +178,7 @@ void safe_softmax(ScriptBuilder& script) {
   const program::TensorRef mask = in_row_major_order(scores->sizes, program::DType::kBool);
   script.temporary(mask.bytes());
   script.temporary(elements == 0 ? 0 : elements / length);
-  const ReductionScratch scratch =
-      reduction_scratch(mask, {dimension}, accumulator_bytes(mask.dtype), script.traits());
-  const int buffer = script.temporary(scratch.buffer_bytes);
-  script.release(script.temporary(scratch.semaphores_bytes));
-  script.release(buffer);
+  script.reduce(mask, {dimension}, mask.dtype);
   script.temporary(program::element_bytes(scores->dtype));
 }
 

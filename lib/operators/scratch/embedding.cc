@@ -64,6 +64,7 @@ void embedding(ScriptBuilder& script) {
 
 /// Bag sizes and bags of indices are allocated before the result.
 void embedding_bag(ScriptBuilder& script) {
+  script.modelled_beyond_32_bits();
   script.output(2);
   script.output(1);
 }
@@ -117,6 +118,7 @@ void sum_by_index(ScriptBuilder& script,
 void sum_into_table(ScriptBuilder& script,
                     const program::TensorRef& indices,
                     const program::TensorRef& gradient) {
+  script.modelled_beyond_32_bits();
   sort_indices(script, indices.numel());
   script.outputs();
   sum_by_index(script,

@@ -239,9 +239,9 @@ bool was_tried(const Operator& op,
 
 WithoutScratch known_without_scratch(const Operator& op, const Program& program) {
   if (without_scratch_by_source(op, program)) return WithoutScratch::kBySource;
-  return was_tried(op, program, kTriedOperators) || is_recorded_form(call_form(op, program))
-             ? WithoutScratch::kByEvidence
-             : WithoutScratch::kNotKnown;
+  const bool evidence = was_tried(op, program, kTriedOperators) ||
+                        (is_within_32_bits(op) && is_recorded_form(call_form(op, program)));
+  return evidence ? WithoutScratch::kByEvidence : WithoutScratch::kNotKnown;
 }
 
 std::vector<std::string_view> names_without_scratch_by_source() {

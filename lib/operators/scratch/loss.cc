@@ -1,13 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Source: ATen/native/Loss.cpp (losses that LibTorch composes below autograd), cuda/LossCTC.cu.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
 namespace {
+
+enum class NumberKind : std::uint8_t { kBool, kInteger, kFloating, kComplex };
+
+NumberKind kind_of(program::DType dtype) {
+  if (is_complex(dtype)) return NumberKind::kComplex;
+  if (program::is_floating(dtype)) return NumberKind::kFloating;
+  return dtype == program::DType::kBool ? NumberKind::kBool : NumberKind::kInteger;
+}
+
+/// The dtype of an elementwise result, for floating numbers and integers (c10/core/ScalarType.cpp,
+/// promoteTypes). One number decides nothing beside an array of its kind.
+program::DType promoted(const program::TensorRef& a, const program::TensorRef& b) {
+  const auto decides = [](const program::TensorRef& one, const program::TensorRef& other) {
+    if (kind_of(one.dtype) != kind_of(other.dtype)) {
+      return kind_of(one.dtype) > kind_of(other.dtype);
+    }
+    return !one.sizes.empty() && other.sizes.empty();
+  };
+  if (a.dtype == b.dtype || decides(a, b)) return a.dtype;
+  if (decides(b, a)) return b.dtype;
+  const std::int64_t of_a = program::element_bytes(a.dtype);
+  const std::int64_t of_b = program::element_bytes(b.dtype);
+  if (of_a != of_b) return of_a > of_b ? a.dtype : b.dtype;
+  return kind_of(a.dtype) == NumberKind::kFloating ? program::DType::kFloat32
+                                                   : program::DType::kInt16;
+}
+
+std::int64_t broadcast_elements(const program::TensorRef& a, const program::TensorRef& b) {
+  const std::size_t rank = std::max(a.sizes.size(), b.sizes.size());
+  const auto size = [rank](const program::TensorRef& of, std::size_t at) {
+    const std::size_t missing = rank - of.sizes.size();
+    return at < missing ? std::int64_t{1} : of.sizes[at - missing];
+  };
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < rank; ++i) {
+    elements *= size(a, i) == 1 ? size(b, i) : size(a, i);
+  }
+  return elements;
+}
 
 /// log(sigmoid(input)), weighted by the positive class if there are weights; then the losses, which
 /// are one block; then their reduction. Without reduction the losses are the result.
@@ -21,19 +61,15 @@ void binary_cross_entropy_with_logits(ScriptBuilder& script) {
   const int log_sigmoid = script.temporary(input->bytes());
   if (const auto* weight = script.tensor("pos_weight")) {
     const int less_one = script.temporary(weight->bytes());
-    const int weights = script.temporary(target->bytes());
+    const int weights = script.temporary(broadcast_elements(*weight, *target) *
+                                         program::element_bytes(promoted(*weight, *target)));
     script.release(less_one);
     script.release(weights);
   }
   const int losses = reduces ? script.temporary(target->bytes()) : -1;
   script.outputs();
   if (reduces) {
-    const program::TensorRef block = in_row_major_order(target->sizes, target->dtype);
-    const ReductionScratch scratch =
-        reduction_scratch(block, {}, accumulator_bytes(target->dtype), script.traits());
-    const int buffer = script.temporary(scratch.buffer_bytes);
-    script.release(script.temporary(scratch.semaphores_bytes));
-    script.release(buffer);
+    script.reduce(in_row_major_order(target->sizes, target->dtype), {}, target->dtype);
   }
   script.release(losses);
   script.release(log_sigmoid);

@@ -4,21 +4,26 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
 #include "core/units.h"
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
 namespace {
 
-/// Inputs that are not contiguous are copied first.
-void native_layer_norm(ScriptBuilder& script) {
-  if (const auto* input = script.tensor("input"); input != nullptr && !is_contiguous(*input)) {
-    script.temporary(input->bytes());
+/// A copy of what is not contiguous, which stays until the call ends.
+void copy_unless_contiguous(ScriptBuilder& script, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const auto* tensor = script.tensor(name);
+    if (tensor != nullptr && !is_contiguous(*tensor)) script.temporary(tensor->bytes());
   }
+}
+
+void native_layer_norm(ScriptBuilder& script) {
+  copy_unless_contiguous(script, {"input", "weight", "bias"});
 }
 
 /// Many narrow rows: the gradients of weight and bias are sums of blocks of rows, one kernel each.
@@ -37,16 +42,12 @@ void sum_blocks_of_rows(ScriptBuilder& script,
   for (std::size_t i = first; i < count; ++i) sums.push_back(script.temporary(blocks.bytes()));
   for (std::size_t i = first; i < count; ++i) {
     script.output(i);
-    const ReductionScratch scratch =
-        reduction_scratch(blocks, {0}, accumulator_bytes(weight.dtype), script.traits());
-    const int buffer = script.temporary(scratch.buffer_bytes);
-    script.release(script.temporary(scratch.semaphores_bytes));
-    script.release(buffer);
+    script.reduce(blocks, {0}, weight.dtype);
     script.release(replaced.at(i - first));
   }
 }
 
-/// Inputs that are not contiguous are copied first, gradients after the results are allocated.
+/// Gradients that are not contiguous are copied after the results are allocated.
 void native_layer_norm_backward(ScriptBuilder& script) {
   constexpr std::int64_t kManyRows = std::int64_t{64} * 1024;
   constexpr std::int64_t kColumnsOfABlock = 32;
@@ -56,7 +57,7 @@ void native_layer_norm_backward(ScriptBuilder& script) {
   if (weight == nullptr) weight = script.tensor("bias");
   const program::Bools mask = script.arguments().booleans("output_mask");
   if (input == nullptr || gradient == nullptr) return;
-  if (!is_contiguous(*input)) script.temporary(input->bytes());
+  copy_unless_contiguous(script, {"input", "weight", "bias"});
   const bool sums = weight != nullptr && mask.size() == 3 && (mask[1] || mask[2]);
   if (sums && weight->numel() > 0 && input->numel() / weight->numel() > kManyRows) {
     script.modelled();  // one such call was recorded
@@ -67,7 +68,7 @@ void native_layer_norm_backward(ScriptBuilder& script) {
     }
   }
   script.outputs();
-  if (!is_contiguous(*gradient)) script.temporary(gradient->bytes());
+  copy_unless_contiguous(script, {"grad_out"});
 }
 
 /// Scale and shift, at least in fp32, for every channel of every sample that has several elements.

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "operators/scratch/reduction_scratch.h"
 #include "operators/scratch/rules.h"
 
 namespace elixir::operators {
@@ -33,10 +32,7 @@ void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) 
     read = converted(*input, dtype);
     script.temporary(read.bytes());
   }
-  const ReductionScratch scratch =
-      reduction_scratch(read, dimensions, accumulator_bytes(read.dtype), script.traits());
-  script.temporary(scratch.buffer_bytes);
-  script.temporary(scratch.semaphores_bytes);
+  script.reduce(read, dimensions, result->dtype);
 }
 
 /// Sums and means, over some dimensions or over everything.
@@ -53,6 +49,7 @@ void nll_loss2d_forward(ScriptBuilder& script) {
     contiguous = contiguous && is_contiguous(tensor);
   });
   if (!contiguous) script.modelled();
+  script.modelled_beyond_32_bits();
   script.output(1);
   script.output(0);
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/units.h"
@@ -75,12 +77,20 @@ std::vector<Dimension> iterated(const program::TensorRef& input, const std::vect
   return merged;
 }
 
-/// The widest vector that can read neighbouring outputs together.
-std::int64_t output_vector(const std::vector<Dimension>& dimensions, std::size_t first_kept) {
+/// What one kernel reduces.
+struct Part {
+  std::vector<Dimension> dimensions;
+  std::int64_t first_element = 0;  ///< of the input, from the start of its storage
+};
+
+/// The widest vector that can read neighbouring outputs together. Storages are aligned.
+std::int64_t output_vector(const Part& part, std::size_t first_kept) {
+  const std::vector<Dimension>& dimensions = part.dimensions;
   std::int64_t width = kVector;
   const auto narrow_to = [&width](std::int64_t n) {
     while (n % width != 0) width /= 2;
   };
+  narrow_to(part.first_element);
   narrow_to(dimensions[first_kept].size);
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     if (i != first_kept) narrow_to(dimensions[i].input_stride);
@@ -88,32 +98,86 @@ std::int64_t output_vector(const std::vector<Dimension>& dimensions, std::size_t
   return width;
 }
 
-}  // namespace
-
-ReductionScratch reduction_scratch(const program::TensorRef& input,
-                                   const std::vector<std::int64_t>& wanted,
-                                   std::int64_t accumulator_bytes,
-                                   const CudaTraits& traits) {
-  constexpr std::int64_t kFewestValues = 16;
-  constexpr std::int64_t kMostValues = 256;
-  const auto rank = static_cast<std::int64_t>(input.sizes.size());
-  std::vector<bool> reduced(static_cast<std::size_t>(rank), wanted.empty());
-  for (const std::int64_t d : wanted) {
-    const std::int64_t at = d < 0 ? d + rank : d;
-    if (at >= 0 && at < rank) reduced[static_cast<std::size_t>(at)] = true;
+/// TensorIterator::can_use_32bit_indexing.
+bool within_32_bits(const Part& part, const ReducedDTypes& dtypes) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  std::int64_t elements = 1;
+  std::int64_t input_end = 1;
+  std::int64_t output_end = 1;
+  for (const Dimension& dimension : part.dimensions) {
+    elements *= dimension.size;
+    input_end += (dimension.size - 1) * dimension.input_stride * dtypes.input_bytes;
+    output_end += (dimension.size - 1) * dimension.output_stride * dtypes.result_bytes;
   }
-  const std::int64_t elements = input.numel();
-  if (elements == 0) return {};
-  const std::vector<Dimension> dimensions = iterated(input, reduced);
-  const auto reduced_count = static_cast<std::size_t>(
-      std::count_if(dimensions.begin(), dimensions.end(), [](const Dimension& dimension) {
-        return dimension.output_stride == 0;
-      }));
+  return elements <= kMost && input_end <= kMost && output_end <= kMost;
+}
+
+/// TensorIterator::get_dim_to_split: of those that span most bytes, the outermost.
+std::size_t dimension_to_split(const Part& part, const ReducedDTypes& dtypes) {
+  std::int64_t most = -1;
+  std::size_t widest = 0;
+  for (std::size_t i = part.dimensions.size(); i-- > 0;) {
+    const Dimension& dimension = part.dimensions[i];
+    for (const std::int64_t stride : {dimension.output_stride * dtypes.result_bytes,
+                                      dimension.input_stride * dtypes.input_bytes}) {
+      const std::int64_t extent = (dimension.size - 1) * stride;
+      if (extent <= most) continue;
+      most = extent;
+      widest = i;
+    }
+  }
+  return widest;
+}
+
+/// SplitUntil32Bit: the first half is halved further before the second one. nullopt where no memory
+/// holds what is reduced.
+std::optional<std::vector<Part>> parts_within_32_bits(Part whole, const ReducedDTypes& dtypes) {
+  constexpr std::size_t kMostParts = 4096;
+  std::vector<Part> waiting{std::move(whole)};
+  std::vector<Part> parts;
+  while (!waiting.empty()) {
+    Part& rest = waiting.back();
+    if (within_32_bits(rest, dtypes)) {
+      parts.push_back(std::move(rest));
+      waiting.pop_back();
+      continue;
+    }
+    const std::size_t at = dimension_to_split(rest, dtypes);
+    const std::int64_t half = rest.dimensions[at].size / 2;
+    if (half == 0 || parts.size() == kMostParts) return std::nullopt;
+    Part first = rest;
+    first.dimensions[at].size = half;
+    rest.dimensions[at].size -= half;
+    rest.first_element += half * rest.dimensions[at].input_stride;
+    waiting.push_back(std::move(first));
+  }
+  return parts;
+}
+
+std::int64_t outputs_of(const std::vector<Dimension>& dimensions) {
   std::int64_t outputs = 1;
   for (const Dimension& dimension : dimensions) {
     if (dimension.output_stride != 0) outputs *= dimension.size;
   }
-  const std::int64_t inputs = elements / outputs;
+  return outputs;
+}
+
+/// setReduceConfig, and ReduceConfig::global_memory_size and semaphore_size.
+ReductionScratch scratch_of(const Part& part,
+                            std::int64_t accumulator_bytes,
+                            const CudaTraits& traits) {
+  constexpr std::int64_t kFewestValues = 16;
+  constexpr std::int64_t kMostValues = 256;
+  const std::vector<Dimension>& dimensions = part.dimensions;
+  const auto reduced_count = static_cast<std::size_t>(
+      std::count_if(dimensions.begin(), dimensions.end(), [](const Dimension& dimension) {
+        return dimension.output_stride == 0;
+      }));
+  const std::int64_t outputs = outputs_of(dimensions);
+  std::int64_t inputs = 1;
+  for (const Dimension& dimension : dimensions) {
+    if (dimension.output_stride == 0) inputs *= dimension.size;
+  }
 
   bool along_fastest = true;
   std::int64_t dim0 = 1;
@@ -131,10 +195,10 @@ ReductionScratch reduction_scratch(const program::TensorRef& input,
   std::int64_t vector = 1;
   if (fastest_stride == 1) {
     constexpr std::int64_t kWorthVectors = 128;
-    if (along_fastest && dim0 > kWorthVectors && reduced_count == 1) {
+    if (along_fastest && dim0 >= kWorthVectors && reduced_count == 1) {
       dim0 /= kVector;
     } else if (!along_fastest) {
-      vector = output_vector(dimensions, reduced_count);
+      vector = output_vector(part, reduced_count);
       dim0 /= vector;
     }
   }
@@ -166,6 +230,49 @@ ReductionScratch reduction_scratch(const program::TensorRef& input,
   if (!along_fastest) scratch.buffer_bytes *= width * vector;
   scratch.semaphores_bytes = static_cast<std::int64_t>(sizeof(std::int32_t)) * grid;
   return scratch;
+}
+
+}  // namespace
+
+ReductionRequests reduction_requests(const program::TensorRef& input,
+                                     const std::vector<std::int64_t>& wanted,
+                                     const ReducedDTypes& dtypes,
+                                     const CudaTraits& traits) {
+  const auto rank = static_cast<std::int64_t>(input.sizes.size());
+  std::vector<bool> reduced(static_cast<std::size_t>(rank), wanted.empty());
+  for (const std::int64_t d : wanted) {
+    const std::int64_t at = d < 0 ? d + rank : d;
+    if (at >= 0 && at < rank) reduced[static_cast<std::size_t>(at)] = true;
+  }
+  if (input.numel() == 0) return {};
+  Part whole{.dimensions = iterated(input, reduced), .first_element = input.offset};
+  ReductionRequests requests;
+  if (!dtypes.sums_in_result && !within_32_bits(whole, dtypes)) {
+    requests.sums_bytes = outputs_of(whole.dimensions) * dtypes.accumulator_bytes;
+  }
+  const auto parts = parts_within_32_bits(std::move(whole), dtypes);
+  requests.known = parts.has_value();
+  for (const Part& part : parts.value_or(std::vector<Part>{})) {
+    requests.kernels.push_back(scratch_of(part, dtypes.accumulator_bytes, traits));
+  }
+  return requests;
+}
+
+ReductionScratch reduction_scratch(const program::TensorRef& input,
+                                   const std::vector<std::int64_t>& dimensions,
+                                   std::int64_t accumulator_bytes,
+                                   const CudaTraits& traits) {
+  const std::int64_t bytes = program::element_bytes(input.dtype);
+  const ReductionRequests requests = reduction_requests(
+      input,
+      dimensions,
+      {.input_bytes = bytes, .result_bytes = bytes, .accumulator_bytes = accumulator_bytes},
+      traits);
+  ReductionScratch most;
+  for (const ReductionScratch& kernel : requests.kernels) {
+    if (kernel.buffer_bytes > most.buffer_bytes) most = kernel;
+  }
+  return most;
 }
 
 }  // namespace elixir::operators

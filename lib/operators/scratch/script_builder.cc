@@ -3,10 +3,12 @@
 #include "operators/scratch/script_builder.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "operators/scratch/call_form.h"
 #include "operators/scratch/known_without_scratch.h"
+#include "operators/scratch/reduction_scratch.h"
 
 namespace elixir::operators {
 
@@ -32,7 +34,7 @@ bool ScriptBuilder::is_on_host(const TensorRef& tensor) const {
 }
 
 bool ScriptBuilder::was_recorded() const {
-  return traits_.recorded && is_recorded_form(call_form(op_, program_));
+  return traits_.recorded && is_within_32_bits(op_) && is_recorded_form(call_form(op_, program_));
 }
 
 void ScriptBuilder::output(std::size_t position) {
@@ -74,10 +76,56 @@ void ScriptBuilder::once(std::int64_t bytes) {
   }
 }
 
+void ScriptBuilder::reduce(const TensorRef& input,
+                           const program::Ints& dimensions,
+                           program::DType result) {
+  const bool half = result == program::DType::kFloat16 || result == program::DType::kBFloat16;
+  const ReductionRequests requests =
+      reduction_requests(input,
+                         dimensions,
+                         {.input_bytes = program::element_bytes(input.dtype),
+                          .result_bytes = program::element_bytes(result),
+                          .accumulator_bytes = accumulator_bytes(input.dtype),
+                          .sums_in_result = !half},
+                         traits_);
+  if (!requests.known) modelled();
+  const int sums = temporary(requests.sums_bytes);
+  for (const ReductionScratch& kernel : requests.kernels) {
+    const int buffer = temporary(kernel.buffer_bytes);
+    release(temporary(kernel.semaphores_bytes));
+    release(buffer);
+  }
+  release(sums);
+}
+
+void ScriptBuilder::modelled_beyond_32_bits() {
+  if (!is_within_32_bits(op_)) modelled();
+}
+
 CallScript ScriptBuilder::finish() {
   outputs();
   while (!held_.empty()) release(held_.back());
   return {std::move(steps_), source_};
+}
+
+bool is_within_32_bits(const TensorRef& tensor) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (tensor.numel() > kMost) return false;
+  std::int64_t elements = 0;
+  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
+    elements += (tensor.sizes[i] - 1) * tensor.strides[i];
+  }
+  return elements <= (kMost - 1) / program::element_bytes(tensor.dtype);
+}
+
+bool is_within_32_bits(const program::Operator& op) {
+  bool within = true;
+  const auto look = [&within](const TensorRef& tensor) {
+    within = within && is_within_32_bits(tensor);
+  };
+  program::for_each_tensor(op.arguments, look);
+  program::for_each_tensor(op.outputs, look);
+  return within;
 }
 
 bool is_contiguous(const TensorRef& tensor) {
@@ -119,6 +167,7 @@ TensorRef converted(const TensorRef& tensor, program::DType dtype) {
   if (!is_one_block(tensor)) return in_row_major_order(tensor.sizes, dtype);
   TensorRef copy = tensor;
   copy.dtype = dtype;
+  copy.offset = 0;
   return copy;
 }
 

@@ -55,6 +55,13 @@ class ScriptBuilder {
   /// Memory that the process keeps, and scratch memory used once to create it.
   void persistent(std::int64_t bytes);
   void once(std::int64_t bytes);
+  /// A reduction's scratch memory, which is released again. Results in half precision cannot hold
+  /// the sums of a reduction that several kernels share.
+  void reduce(const program::TensorRef& input,
+              const program::Ints& dimensions,
+              program::DType result);
+  /// For a rule that does not say what LibTorch does with tensors beyond 32-bit offsets.
+  void modelled_beyond_32_bits();
   void measured() { source_ = ScriptSource::kMeasured; }
   void modelled() { source_ = ScriptSource::kModelled; }
 
@@ -73,6 +80,11 @@ class ScriptBuilder {
   ScriptSource source_ = ScriptSource::kExact;
 };
 
+/// Whether offsets in bytes from a tensor's first element to all others fit into 32 bits. LibTorch
+/// gives larger tensors other kernels, or one kernel for each of several parts.
+[[nodiscard]] bool is_within_32_bits(const program::TensorRef& tensor);
+/// Of all tensors that a call takes and gives.
+[[nodiscard]] bool is_within_32_bits(const program::Operator& op);
 /// Whether the elements of a tensor are one block in row-major order.
 [[nodiscard]] bool is_contiguous(const program::TensorRef& tensor);
 /// A tensor without storage whose elements are such a block.

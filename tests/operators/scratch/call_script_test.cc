@@ -78,6 +78,130 @@ TEST(CallScript, SumTakesItsScratchAfterItsResult) {
             expected);
 }
 
+Call sum(const TensorRef& of, const Ints& dimensions, const TensorRef& result) {
+  return Call("aten::sum", "dim_IntList")
+      .tensor_argument(of)
+      .argument(dimensions)
+      .argument(false)
+      .argument(program::None{})
+      .output(result);
+}
+
+/// Two kernels of 2^29 elements, the most that 32-bit offsets in bytes reach in fp32.
+TEST(CallScript, ASumBeyond32BitsIsSeveralKernelsWithScratchOfTheirOwn) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 30;
+  EXPECT_EQ(sum(tensor({kElements}), {}, tensor({})).script(),
+            (Words{"o1", "+16384", "+4", "-1", "-0", "+16384", "+4", "-3", "-2"}));
+  const Call columns = sum(tensor({kElements / 1024, 1024}), {0}, tensor({1024}));
+  EXPECT_EQ(columns.script(),
+            (Words{"o1", "+268435456", "+32", "-1", "-0", "+268435456", "+32", "-3", "-2"}));
+  EXPECT_EQ(columns.source(), ScriptSource::kExact);
+  EXPECT_EQ(sum(tensor({kElements / 2}), {}, tensor({})).script(),
+            (Words{"o1", "+16384", "+4", "-1", "-0"}));
+}
+
+TEST(CallScript, ASumBeyond32BitsInHalfPrecisionAddsUpInABufferOfFp32) {
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    const TensorRef rows = tensor({300'000'000, 16}, dtype);
+    EXPECT_EQ(sum(rows, {1}, tensor({300'000'000}, dtype)).script(),
+              (Words{"o1", "+1200000000", "-0"}));
+    // A result in fp32 holds the sums itself.
+    EXPECT_EQ(sum(rows, {1}, tensor({300'000'000})).script(), (Words{"o1"}));
+  }
+}
+
+TEST(CallScript, ASumThatNoMemoryHoldsIsModelled) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 50;
+  EXPECT_EQ(sum(tensor({kElements}), {}, tensor({})).source(), ScriptSource::kModelled);
+}
+
+/// Vectors of outputs need aligned inputs.
+TEST(CallScript, ASumOfAViewReadsAsManyOutputsAtOnceAsItsStartAllows) {
+  TensorRef view = tensor({4096, 768});
+  view.strides[0] = 1024;
+  const auto first_request = [&view](std::int64_t offset) {
+    view.offset = offset;
+    return sum(view, {0}, tensor({768})).script().at(1);
+  };
+  EXPECT_EQ(first_request(4), first_request(0));
+  EXPECT_NE(first_request(1), first_request(0));
+}
+
+TEST(CallScript, WhatNeedsARecordIsNotExactBeyond32Bits) {
+  const auto softmax = [](std::int64_t rows) {
+    return Call("aten::_softmax")
+        .tensor_argument(tensor({rows, 1024}, DType::kBFloat16))
+        .argument(std::int64_t{-1})
+        .argument(false)
+        .output(tensor({rows, 1024}, DType::kBFloat16))
+        .source();
+  };
+  EXPECT_EQ(softmax(1024 * 1024), ScriptSource::kExact);
+  EXPECT_EQ(softmax(1024 * 1024 + 1), ScriptSource::kModelled);
+}
+
+/// Every second element of a vector.
+TensorRef every_second(std::int64_t count, DType dtype = DType::kFloat32) {
+  TensorRef ref = tensor({count}, dtype);
+  ref.strides = {2};
+  return ref;
+}
+
+TEST(CallScript, LayerNormCopiesAStridedWeightAndBias) {
+  const auto forward = [](const TensorRef& weight, const TensorRef& bias) {
+    return Call("aten::native_layer_norm")
+        .tensor_argument(tensor({8, 1024}))
+        .argument(Ints{1024})
+        .tensor_argument(weight)
+        .tensor_argument(bias)
+        .argument(1e-5)
+        .output(tensor({8, 1024}))
+        .output(tensor({8, 1}))
+        .output(tensor({8, 1}))
+        .script();
+  };
+  EXPECT_EQ(forward(tensor({1024}), tensor({1024})), (Words{"o3", "o4", "o5"}));
+  EXPECT_EQ(forward(every_second(1024), every_second(1024)),
+            (Words{"+4096", "+4096", "o3", "o4", "o5", "-1", "-0"}));
+  EXPECT_EQ(forward(tensor({1024}), every_second(1024)), (Words{"+4096", "o3", "o4", "o5", "-0"}));
+  EXPECT_EQ(Call("aten::native_layer_norm_backward")
+                .tensor_argument(tensor({8, 1024}))
+                .tensor_argument(tensor({8, 1024}))
+                .argument(Ints{1024})
+                .tensor_argument(tensor({8, 1}))
+                .tensor_argument(tensor({8, 1}))
+                .tensor_argument(every_second(1024))
+                .tensor_argument(tensor({1024}))
+                .argument(Bools{true, true, true})
+                .output(tensor({8, 1024}))
+                .output(tensor({1024}))
+                .output(tensor({1024}))
+                .script(),
+            (Words{"+4096", "o6", "o7", "o8", "-0"}));
+}
+
+TEST(CallScript, BinaryCrossEntropyWeightsInThePromotedDtype) {
+  const auto loss = [](const TensorRef& target, const TensorRef& weight) {
+    return Call("aten::binary_cross_entropy_with_logits")
+        .tensor_argument(tensor({64, 128}, target.dtype))
+        .tensor_argument(target)
+        .argument(program::None{})
+        .tensor_argument(weight)
+        .argument(std::int64_t{0})
+        .output(tensor({64, 128}, target.dtype))
+        .script();
+  };
+  const TensorRef half = tensor({64, 128}, DType::kBFloat16);
+  // log(sigmoid), the weight less one, the weights.
+  EXPECT_EQ(loss(half, tensor({128})), (Words{"+16384", "+512", "+32768", "-1", "-2", "o3", "-0"}));
+  EXPECT_EQ(loss(half, tensor({128}, DType::kFloat16)),
+            (Words{"+16384", "+256", "+32768", "-1", "-2", "o3", "-0"}));
+  EXPECT_EQ(loss(half, tensor({128}, DType::kInt64)),
+            (Words{"+16384", "+1024", "+16384", "-1", "-2", "o3", "-0"}));
+  // One number decides nothing beside an array of its kind.
+  EXPECT_EQ(loss(half, tensor({})), (Words{"+16384", "+4", "+16384", "-1", "-2", "o3", "-0"}));
+}
+
 TEST(CallScript, DropoutMakesItsMaskFirst) {
   const Words expected{"o2", "o1"};
   EXPECT_EQ(Call("aten::native_dropout")

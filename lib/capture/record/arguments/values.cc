@@ -37,11 +37,15 @@ at::Tensor tensor_or_undefined(const c10::IValue& value) {
   return value.isTensor() ? value.toTensor() : at::Tensor();
 }
 
+UnheldDType::UnheldDType(at::ScalarType type)
+    : Error(ErrorCode::kUnsupportedModel,
+            "a tensor has dtype {}, which programs do not hold",
+            c10::toString(type)),
+      dtype_(c10::toString(type)) {}
+
 program::DType to_dtype(at::ScalarType type) {
   if (const auto dtype = dtype_of(type)) return *dtype;
-  throw Error(ErrorCode::kUnsupportedModel,
-              "a tensor has dtype {}, which programs do not hold",
-              c10::toString(type));
+  throw UnheldDType(type);
 }
 
 c10::Device device_of(const program::Target& target) {

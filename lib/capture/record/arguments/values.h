@@ -12,6 +12,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 
+#include "core/error.h"
 #include "program/program.h"
 
 namespace elixir::capture {
@@ -64,7 +65,22 @@ c10::IValue map_tensors(const c10::IValue& value, Replace replace) {
   return value;
 }
 
-/// Throws kUnsupportedModel for dtypes that a program cannot hold (quantised, float8, …).
+/// kUnsupportedModel: a dtype that a program cannot hold (quantised, float8, …).
+class UnheldDType : public Error {
+ public:
+  explicit UnheldDType(at::ScalarType type);
+  /// LibTorch's name of it.
+  [[nodiscard]] const char* dtype() const { return dtype_; }
+
+ private:
+  const char* dtype_;
+};
+/// The help of such errors.
+inline constexpr const char* kOtherDTypes =
+    "programs hold float16, bfloat16, float32, float64, int8 to int64, uint8, uint64, bool, "
+    "complex64 and complex128";
+
+/// Throws UnheldDType.
 [[nodiscard]] program::DType to_dtype(at::ScalarType type);
 [[nodiscard]] c10::Device device_of(const program::Target& target);
 

@@ -75,9 +75,14 @@ bool replaced_by_choice(Session& session, const c10::OperatorHandle& op, Stack& 
   const Call call(op.schema(), arguments);
   for (const Decomposition* choice : facts.decompositions) {
     if (choice->inside != nullptr && session.position().enclosing() != choice->inside) continue;
-    if (!any_meta(arguments) || !choice->when(session.target(), call)) continue;
-    const StepPosition::CallInFlight deeper(session.position(), facts.name);
-    replace_by_results(op, stack, choice->call(session.target(), call));
+    try {
+      if (!any_meta(arguments) || !choice->when(session.target(), call)) continue;
+      const StepPosition::CallInFlight deeper(session.position(), facts.name);
+      replace_by_results(op, stack, choice->call(session.target(), call));
+    } catch (const c10::Error& error) {
+      session.findings().keep_message(facts.name, error.what_without_backtrace());
+      throw;
+    }
     return true;
   }
   return false;
@@ -135,11 +140,18 @@ void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
     session->recorder().begin(op, *stack, position.phase(), position.module_of_call());
     run();
     session->recorder().end(op, *stack);
+  } catch (const UnheldDType& error) {
+    session->refuse(Error(ErrorCode::kUnsupportedModel,
+                          "{} in {} has a tensor of dtype {}, which programs do not hold",
+                          session->facts_of(op).name,
+                          session->position().place(),
+                          error.dtype())
+                        .help(kOtherDTypes));
   } catch (const Error& error) {
     session->findings().keep_failure(error);
     throw;
   } catch (const c10::Error& error) {
-    session->findings().keep_message(error.what_without_backtrace());
+    session->findings().keep_message(session->facts_of(op).name, error.what_without_backtrace());
     throw;
   }
 }

@@ -10,8 +10,10 @@ void Findings::keep_failure(const Error& error) {
   if (!failure_) failure_ = error;
 }
 
-void Findings::keep_message(const std::string& text) {
-  if (message_.empty()) message_ = text;
+void Findings::keep_message(const std::string& op, const std::string& text) {
+  if (!message_.empty()) return;
+  message_ = text;
+  refused_operator_ = op;
 }
 
 void Findings::add_missing(const std::string& op, const std::string& place) {

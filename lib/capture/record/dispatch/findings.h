@@ -20,8 +20,8 @@ class Findings {
  public:
   /// Keeps the first failure: TorchScript and autograd wrap exceptions on their way out.
   void keep_failure(const Error& error);
-  /// LibTorch's, of the first failing call.
-  void keep_message(const std::string& text);
+  /// LibTorch's, of the first failing call of `op`.
+  void keep_message(const std::string& op, const std::string& text);
   void add_missing(const std::string& op, const std::string& place);
   /// A known hint about a call, told once with the first place and the number of calls.
   void hint(const std::string& text, const std::string& place);
@@ -29,6 +29,8 @@ class Findings {
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
   /// "" when there is none.
   [[nodiscard]] const std::string& message() const { return message_; }
+  /// The operator that the message is of; "" when there is none.
+  [[nodiscard]] const std::string& refused_operator() const { return refused_operator_; }
   [[nodiscard]] const std::vector<MissingKernel>& missing() const { return missing_; }
   [[nodiscard]] std::vector<std::string> hints() const;
 
@@ -38,7 +40,7 @@ class Findings {
     int calls = 0;
   };
   std::optional<Error> failure_;
-  std::string message_;
+  std::string message_, refused_operator_;
   std::vector<MissingKernel> missing_;
   std::vector<Hint> hints_;
 };

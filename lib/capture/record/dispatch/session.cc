@@ -48,16 +48,24 @@ void Session::refuse(const Error& error) {
   throw error;
 }
 
-void Session::refuse_data_dependent(const std::string& op) {
+void Session::refuse_data_dependent(const std::string& op, const std::string& help) {
   ErrorInfo info;
   info.code = ErrorCode::kDataDependent;
   info.message = "the step depends on a value of its data: " + op + " in " + position_.place();
-  info.help.emplace_back(
-      "a program is exact for shapes alone; compute the value outside the model, or replace it by "
-      "a constant");
-  if (position_.place().find("experts") != std::string::npos) {
+  if (op == "aten::_local_scalar_dense") {
+    info.notes.emplace_back(op +
+                            " is what .item(), int(), float() or a condition on a tensor calls");
+  }
+  if (help.empty()) {
     info.help.emplace_back(
-        "experts of transformers need not look: export with experts_implementation=\"grouped_mm\"");
+        "a program is exact for shapes alone; compute the value outside the model, or replace it "
+        "by "
+        "a constant");
+    info.help.emplace_back(
+        "mixture of experts: use torch.nn.functional.grouped_mm; transformers: "
+        "experts_implementation=\"grouped_mm\"; examples/export_hf.py does this");
+  } else {
+    info.help.push_back(help);
   }
   for (const MissingKernel& kernel : findings_.missing()) {
     info.notes.push_back("until there, no kernel for " + kernel.op + " in " + kernel.place);

@@ -69,8 +69,9 @@ class Session {
   void hint(const std::string& text) { findings_.hint(text, position_.place()); }
   /// Keeps the error as the failure of the capture, and throws it.
   [[noreturn]] void refuse(const Error& error);
-  /// kDataDependent: `op` needs a value that is not there.
-  [[noreturn]] void refuse_data_dependent(const std::string& op);
+  /// kDataDependent: `op` needs a value that is not there. `help` says what to do instead; "" when
+  /// only what is true of every such operator is known.
+  [[noreturn]] void refuse_data_dependent(const std::string& op, const std::string& help = "");
 
  private:
   const program::Target target_;
