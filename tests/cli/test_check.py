@@ -133,9 +133,12 @@ class Limits(CheckTest):
 class Labels(CheckTest):
     def test_every_profile_says_how_certain_its_peaks_are(self):
         out = self.succeeds(self.gpt, self.measured, self.modelled, self.cpu, "--max-parameters", "1B").out
-        self.assertIn("  peaks: exact, workspaces included\n", out)
-        self.assertIn("  peaks: exact, the workspaces of 2 calls as measured\n", out)
-        self.assertIn("  peaks: exact but for 3 modelled calls: about 4.00 KiB at the peak\n", out)
+        self.assertIn("  peak allocated is exact, workspaces included\n", out)
+        self.assertRegex(out, r"  peak allocated is measured: 2 of \d+ calls take the workspace that a library names")
+        said = r"  peak allocated is modelled: 3 of \d+ calls hold 4\.00 KiB of it; how far off it may be is not known\n"
+        self.assertRegex(out, said)
+        self.assertIn("  measured: aten::convolution (2)\n", out)
+        self.assertIn("  aten::sort.stable: no such call was recorded, and the peak may be more\n", out)
         self.assertIn("  modelled: aten::sort.stable (2), aten::_fft_r2c\n", out)
         self.assertIn("\n  peaks on a CPU count tensors alone; what kernels take", out)
         document = self.envelope(self.gpt, self.modelled, self.cpu, "--max-parameters", "1B")["document"]
@@ -151,7 +154,9 @@ class Labels(CheckTest):
         self.assertEqual(checks[("measured.profile.json", "max_modelled_calls")]["verdict"], "within")
         result = self.succeeds(self.modelled, "--require", "exact", code=1)
         self.assertIn("largest operators, modelled calls:", result.out)
-        self.assertRegex(result.out, r"\n +2  aten::sort\.stable\n +1  aten::_fft_r2c\n")
+        self.assertRegex(result.out, r"\n +2  aten::sort\.stable in h\.0\.mlp\n +1  aten::_fft_r2c\n")
+        self.assertIn("largest operators, measured calls:", result.out)
+        self.assertRegex(result.out, r"\n +2  aten::convolution in h\.0\.mlp\n")
 
     def test_require_measured_accepts_measured_calls(self):
         self.succeeds(self.gpt, self.measured, "--require", "measured")

@@ -39,22 +39,17 @@ Json summary(const program::Profile& profile, const std::string& output) {
           {"parameter_count", profile.program.parameter_count()},
           {"operators", profile.program.operators.size()},
           {"unattributed_operators", profile.unattributed_operators},
-          {"memory",
-           {{"parameters_bytes", memory.parameters_bytes},
-            {"buffers_bytes", memory.buffers_bytes},
-            {"gradients_bytes", memory.gradients_bytes},
-            {"optimizer_bytes", memory.optimizer_bytes},
-            {"activations_peak_bytes", memory.activations_peak_bytes},
-            {"peak_allocated_bytes", memory.peak_allocated_bytes},
-            {"peak_reserved_bytes", value_or_null(memory.peak_reserved_bytes)},
-            {"process_peak_bytes", value_or_null(memory.process_peak_bytes)},
-            {"certainty", memory.certainty ? to_json(*memory.certainty) : Json(nullptr)}}}};
+          {"memory", to_json(memory)}};
 }
 
 /// How certain the allocated peak is. On a CPU it counts tensors alone.
 std::string label_of(const program::MemorySummary& memory) {
   if (!memory.certainty) return "of tensors";
-  return std::string(program::name_of(memory.certainty->basis()));
+  const program::Basis basis = memory.certainty->basis();
+  const std::string name(program::name_of(basis));
+  if (basis != program::Basis::kModelled) return name;
+  return fmt::format(
+      "{}; {}", name, program::off_text(memory.certainty->may_be_off.allocated_bytes));
 }
 
 class ProfileRun {
