@@ -77,7 +77,7 @@ void ask_for_workspaces(const std::vector<program::Profile>& profiles,
                   operators::shipped_workspace_table(profile.program.target.sm),
                   AskAbout::kGpuHere);
     if (!asked.failure.empty()) {
-      context.warn("cuDNN was not asked for the workspaces of convolutions: " + asked.failure);
+      context.warn("the workspaces of convolutions are guessed: " + asked.failure);
       return;
     }
     if (asked.answers == nullptr) continue;

@@ -57,7 +57,7 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
     profile.program.workspaces = asked.answers;
     if (!asked.failure.empty()) {
       step.warnings.push_back(
-          fmt::format("cuDNN was not asked for the workspaces of convolutions: {}", asked.failure));
+          fmt::format("the workspaces of convolutions are guessed: {}", asked.failure));
     }
   }
   step.prediction = memory::predict_step(
