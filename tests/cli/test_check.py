@@ -184,6 +184,17 @@ class Labels(CheckTest):
         self.assertEqual(checks[("modelled.profile.json", "max_modelled_calls")]["overshoot"], 1)
         self.assertEqual(checks[("gpt.profile.json", "max_modelled_calls")]["verdict"], "within")
 
+    def test_a_budget_may_require_a_label(self):
+        budget = self.budget(require="exact", models=[{"files": "modelled*", "require": "modelled", "limits": {"max_parameters": "1B"}}])
+        schema("budget").validate(json.loads((self.directory / budget).read_text(encoding="utf-8")))
+        document, checks = self.checks(budget, self.gpt, self.measured, self.modelled, code=1)
+        self.assertEqual([file["failed"] for file in document["files"]], [False, True, False])
+        check = checks[("measured.profile.json", "max_measured_calls")]
+        self.assertEqual((check["verdict"], check["origin"]["pointer"]), ("over", "/require"))
+        # A flag goes before it.
+        self.succeeds(budget, self.gpt, self.measured, "--require", "measured")
+        self.fails(2, "EX0209", self.budget(require="certain"), self.gpt, mentions="/require")
+
     def test_an_increase_of_everything_leaves_labels_out(self):
         document, checks = self.checks(self.modelled, "--baseline", self.gpt, "--max-increase", "0%")
         self.assertNotIn(("modelled.profile.json", "max_increase_percent/modelled_calls"), checks)
@@ -279,6 +290,12 @@ class Baselines(CheckTest):
     def test_another_batch_is_a_warning(self):
         result = self.succeeds(self.batch, "--baseline", self.gpt, "--max-increase", "1%", code=1)
         self.assertIn("tokens int64[64], adamw before; tokens int64[128], adamw now", result.err)
+
+    def test_other_answers_of_cudnn_are_a_warning(self):
+        arguments = (self.shared / "asked.profile.json", "--baseline", self.gpt, "--max-increase", "1%")
+        err = self.succeeds(*arguments).err
+        self.assertIn("workspaces of convolutions from different sources: nobody was asked before; cuDNN 9.19.0 now", err)
+        self.assertNotIn("different sources", self.succeeds(self.gpt, *arguments[1:]).err)
 
     def test_limits_with_a_baseline_blame_growth(self):
         result = self.succeeds(self.grown, "--max-peak-allocated", "1MiB", "--baseline", self.gpt, code=1)
