@@ -60,7 +60,7 @@ struct Destination {
 
 Destination prepare_destination(const Options& options, Context& context) {
   if (options.into && !context.output()) {
-    check_output(*options.into, Overwrite::kAllow);
+    check_output(*options.into, Overwrite::kAllow, "--into");
     return {*options.into, true};
   }
   return {context.prepare_output("hardware.json"), false};
@@ -103,7 +103,7 @@ Answer work(const Options& options, Context& context) {
   // Find every mistake before the long part.
   const Destination destination = prepare_destination(options, context);
   const Overwrite overwrite = context.overwrite();
-  if (options.samples) check_output(*options.samples, overwrite);
+  if (options.samples) check_output(*options.samples, overwrite, "--samples");
   measure::Request request;
   request.disk_directory = options.disk;
   request.device = options.device;

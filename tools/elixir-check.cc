@@ -192,7 +192,7 @@ void write_step_summary(const elixir::check::CheckReport& report, elixir::tools:
 
 elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
   const auto overwrite = options.force ? elixir::Overwrite::kAllow : elixir::Overwrite::kRefuse;
-  if (options.junit) elixir::check_output(*options.junit, overwrite);
+  if (options.junit) elixir::check_output(*options.junit, overwrite, "--junit");
   elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
   warn_about_unused(inputs, context);
   const std::vector<elixir::check::Subject> subjects = subjects_of(std::move(inputs), options);

@@ -211,6 +211,10 @@ class Reports(ProfileTest):
         self.fails(2, "EX0104", self.model, "--html", "x", "--snapshot", "x", mentions="same file")
         self.fails(2, "EX0104", self.model, "--html", "tiny.profile.json")
         self.assertEqual((self.directory / "old.html").read_bytes(), b"old")
+        for flag in ("--html", "--snapshot"):
+            self.fails(2, "EX0203", self.model, flag, "old.html", mentions=f"choose another name with {flag}")
+            self.fails(2, "EX0204", self.model, flag, "/proc/x", mentions="/proc/x")
+        self.assertEqual(self.files(), ["old.html"])
 
 
 class Fits(ProfileTest):
@@ -374,10 +378,6 @@ class OptimizerForms(ProfileTest):
         elixir = json.loads((self.directory / "y").read_text(encoding="utf-8"))
         self.assertEqual(profile["memory"]["certainty"]["exact_calls"], elixir["memory"]["certainty"]["exact_calls"] + 1)
 
-    def test_the_peak_may_be_in_the_update(self):
-        import torch
-
-        layers = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
     def test_updates_that_cannot_run_are_refused(self):
         import torch
 
@@ -396,6 +396,10 @@ class OptimizerForms(ProfileTest):
         labels = self.envelope("turns.pt", "--optimizer-form", "torch-foreach")["document"]["memory"]["certainty"]
         self.assertIn("torch.optim's update", [op["name"] for op in labels["modelled_operators"]])
 
+    def test_the_peak_may_be_in_the_update(self):
+        import torch
+
+        layers = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
 
         class Loss(torch.nn.Module):
             def __init__(self):

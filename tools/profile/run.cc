@@ -104,9 +104,8 @@ class ProfileRun {
     // Checked before the output, so that an invalid model is reported first.
     Steps steps(options_, context_.argv());
     const std::string output = context_.prepare_output(beside(".profile.json"));
-    for (const auto& path : {options_.html, options_.snapshot}) {
-      if (path) check_output(*path, context_.overwrite());
-    }
+    if (options_.html) check_output(*options_.html, context_.overwrite(), "--html");
+    if (options_.snapshot) check_output(*options_.snapshot, context_.overwrite(), "--snapshot");
     // Read first, so that a bad file is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
@@ -204,7 +203,7 @@ class ProfileRun {
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
       context_.files().writes("--batch", outputs.back());
-      check_output(outputs.back(), context_.overwrite());
+      check_output(outputs.back(), context_.overwrite(), /*flag=*/"");
     }
     std::vector<program::MemorySummary> rows;
     Json batches = Json::array();
