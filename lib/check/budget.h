@@ -4,7 +4,8 @@
 // The budget document (`elixir.budget`): limits for profiles and plans. People write it by hand and
 // keep it with a model's code. Limits apply to every document that is checked; `models` changes
 // them for documents whose file name matches a glob. Values are numbers in base units, or text with
-// a unit ("20GiB", "250ms", "2%"). `require` limits calls by label. `meta` is optional. Any unknown key is an error.
+// a unit ("20GiB", "250ms", "2%"). `require` limits calls by label. `meta` is optional. Any unknown
+// key is an error.
 
 #include <array>
 #include <cstdint>

@@ -21,8 +21,8 @@ enum class AskAbout : std::uint8_t {
 };
 
 struct CudnnAnswers {
-  /// nullptr: there was nothing to ask, or cuDNN answered nothing. Never empty: queries that are not
-  /// in it have no usable answer.
+  /// nullptr: there was nothing to ask, or cuDNN answered nothing. Never empty. Queries that are
+  /// not in it have no usable answer.
   std::shared_ptr<const program::WorkspaceAnswers> answers;
   std::string failure;  ///< why cuDNN did not answer, in a line; empty when it did
 };

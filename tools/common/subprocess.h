@@ -20,8 +20,8 @@ struct ProcessResult {
 };
 
 /// Runs `program` (a path) and returns its stdout. It reads `input` from its stdin. Its stderr is
-/// discarded, because helpers report errors as JSON. `variables` are added to the environment. With a
-/// `limit`, it is killed when it has not ended after that time. Throws kIoError when it cannot be
+/// discarded, because helpers report errors as JSON. `variables` are added to the environment. With
+/// a `limit`, it is killed when it has not ended after that time. Throws kIoError when it cannot be
 /// started.
 [[nodiscard]] ProcessResult run_process(
     const std::filesystem::path& program,

@@ -176,7 +176,8 @@ program::Certainty certainty_of(const program::Program& program,
         ++certainty.modelled_calls;
         modelled.add(op, program, scripts[i]);
         const bool has_passes = passes.by_library + passes.guessed() > 0;
-        const bool is_answered = passes.by_library > 0 && passes.guessed() == 0 && !is_of_table;
+        const bool is_answered = passes.by_library > 0 && passes.guessed() == 0 &&
+                                 (!is_of_table || table.is_of_predicted_libraries());
         grounds.only_answers = grounds.only_answers && is_answered;
         if (has_passes || is_of_table) break;
         ++grounds.calls_not_recorded;

@@ -272,6 +272,43 @@ TEST(TrainingStep, SaysWhatAnswersOfCudnnAreWorth) {
               ElementsAre("convolutions: cuDNN 9.19.0 on a GPU answered 1 of 1 pass"));
 }
 
+/// One pass of a call may be in the table, and the other one answered.
+TEST(TrainingStep, AnswersMayStandBesideATable) {
+  fakes::ProgramBuilder builder(program::DType::kFloat32,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const auto gradient = builder.input("gradient", {2, 4, 14, 14}, program::DType::kFloat32);
+  const auto x = builder.input("x", {2, 8, 16, 16}, program::DType::kFloat32);
+  const auto weight = builder.parameter("weight", {4, 8, 3, 3});
+  builder.call("aten::convolution_backward", {gradient, x, weight}, {2, 8, 16, 16});
+  const program::Ints one{1, 1};
+  const program::Ints zero{0, 0};
+  for (const program::Argument& argument :
+       std::vector<program::Argument>{program::None{},
+                                      one,
+                                      zero,
+                                      one,
+                                      false,
+                                      zero,
+                                      std::int64_t{1},
+                                      program::Bools{true, true, false}}) {
+    builder.last().arguments.push_back(argument);
+  }
+  program::Program program = builder.build();
+  const auto queries = operators::unknown_convolutions(program, {});
+  ASSERT_EQ(queries.size(), 2U);
+  program.workspaces = std::make_shared<const program::WorkspaceAnswers>(program::WorkspaceAnswers{
+      .source = "cuDNN", .measured = false, .bytes = {{text_of(queries[0]), 4096}}});
+  operators::WorkspaceTable table;
+  table.queries[text_of(queries[1])] = 512;
+  const auto off = [&] {
+    return predict_step(program, program::Optimizer::kNone, table, {})
+        .memory.certainty->may_be_off.allocated_bytes;
+  };
+  EXPECT_EQ(off(), 7'864'832);
+  table.libraries = "of another version";
+  EXPECT_EQ(off(), std::nullopt);
+}
+
 TEST(TrainingStep, DoesNotClaimWhatCudnnDidNotAnswer) {
   program::Program program = convolution();
   const auto reasons = [&] {
