@@ -60,7 +60,7 @@ struct Destination {
 
 Destination prepare_destination(const Options& options, Context& context) {
   if (options.into && !context.output()) {
-    check_output(*options.into, Overwrite::kAllow);
+    check_output(*options.into, Overwrite::kAllow, "--into");
     return {*options.into, true};
   }
   return {context.prepare_output("hardware.json"), false};
@@ -77,7 +77,7 @@ void ask_for_workspaces(const std::vector<program::Profile>& profiles,
                   operators::shipped_workspace_table(profile.program.target.sm),
                   AskAbout::kGpuHere);
     if (!asked.failure.empty()) {
-      context.warn("cuDNN was not asked for the workspaces of convolutions: " + asked.failure);
+      context.warn("the workspaces of convolutions are guessed: " + asked.failure);
       return;
     }
     if (asked.answers == nullptr) continue;
@@ -103,7 +103,7 @@ Answer work(const Options& options, Context& context) {
   // Find every mistake before the long part.
   const Destination destination = prepare_destination(options, context);
   const Overwrite overwrite = context.overwrite();
-  if (options.samples) check_output(*options.samples, overwrite);
+  if (options.samples) check_output(*options.samples, overwrite, "--samples");
   measure::Request request;
   request.disk_directory = options.disk;
   request.device = options.device;

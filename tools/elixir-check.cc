@@ -38,7 +38,7 @@ struct Options {
   std::optional<elixir::check::Increase> max_increase;
   std::string format = "text";
   std::optional<std::string> junit;
-  std::optional<std::string> require;
+  std::optional<elixir::check::Required> require;
   bool force = false;
 };
 
@@ -65,13 +65,6 @@ elixir::check::Origin from_flag(const char* flag) {
   return origin;
 }
 
-/// What `--require` allows none of.
-std::vector<Quantity> forbidden_by(const std::string& required) {
-  if (required == "modelled") return {};
-  if (required == "measured") return {Quantity::kModelledCalls};
-  return {Quantity::kMeasuredCalls, Quantity::kModelledCalls};
-}
-
 /// The rules of the budget for this document. Flags override them.
 elixir::check::Rules rules_of(const CheckedDocument& document,
                               const elixir::tools::CheckInputs& inputs,
@@ -82,8 +75,10 @@ elixir::check::Rules rules_of(const CheckedDocument& document,
     const std::size_t i = elixir::check::index_of(flag.quantity);
     if (options.limits[i]) rules.limits[i] = {*options.limits[i], from_flag(flag.name)};
   }
-  for (const Quantity quantity : forbidden_by(options.require.value_or("modelled"))) {
-    rules.limits[elixir::check::index_of(quantity)] = {0, from_flag("--require")};
+  if (options.require) {
+    for (const auto& [quantity, limit] : limits_of(*options.require, from_flag("--require"))) {
+      rules.limits[elixir::check::index_of(quantity)] = limit;
+    }
   }
   if (options.baseline) rules.baseline = options.baseline;
   if (options.max_increase) {
@@ -146,6 +141,20 @@ void warn_about_unused(const elixir::tools::CheckInputs& inputs, elixir::tools::
   }
 }
 
+/// Whoever names the workspaces of convolutions changes peaks, though the model stays the same.
+void warn_about_workspaces(const elixir::check::Subject& subject, elixir::tools::Context& context) {
+  const std::string& now = subject.document.attribution->workspaces;
+  const std::string& before = subject.baseline->attribution->workspaces;
+  if (now == before) return;
+  context.warn(
+      fmt::format("`{}` and its baseline have the workspaces of convolutions from different "
+                  "sources: {} before; {} now",
+                  subject.document.path,
+                  before,
+                  now),
+      {"make both with the same cuDNN and --cudnn before you blame the model"});
+}
+
 void warn_about_baselines(const std::vector<elixir::check::Subject>& subjects,
                           elixir::tools::Context& context) {
   for (const elixir::check::Subject& subject : subjects) {
@@ -154,6 +163,7 @@ void warn_about_baselines(const std::vector<elixir::check::Subject>& subjects,
       context.warn(fmt::format("`{}` has no baseline at `{}`", path, subject.rules.baseline->path));
     }
     if (!subject.baseline || !subject.document.attribution) continue;
+    warn_about_workspaces(subject, context);
     const auto& now = *subject.document.attribution;
     const auto& before = *subject.baseline->attribution;
     if (now.inputs != before.inputs || now.optimizer != before.optimizer) {
@@ -182,7 +192,7 @@ void write_step_summary(const elixir::check::CheckReport& report, elixir::tools:
 
 elixir::tools::Answer work(const Options& options, elixir::tools::Context& context) {
   const auto overwrite = options.force ? elixir::Overwrite::kAllow : elixir::Overwrite::kRefuse;
-  if (options.junit) elixir::check_output(*options.junit, overwrite);
+  if (options.junit) elixir::check_output(*options.junit, overwrite, "--junit");
   elixir::tools::CheckInputs inputs = elixir::tools::read_documents(options.files);
   warn_about_unused(inputs, context);
   const std::vector<elixir::check::Subject> subjects = subjects_of(std::move(inputs), options);
@@ -240,7 +250,7 @@ void declare(Flags& flags, Options& options) {
     declare_limit(flags, limit, options.limits[elixir::check::index_of(limit.quantity)]);
   }
   flags.choice("--require",
-               {"exact", "measured", "modelled"},
+               elixir::check::kRequired,
                &options.require,
                "how certain the peaks of profiles must be, at least");
   flags.exclusive({"--require", "--max-modelled-calls"});
@@ -301,8 +311,8 @@ int main(int argc, char** argv) {
       "profiles parameters and activations.\n\n"
       "--require exact allows no measured and no modelled call, --require measured no modelled "
       "one; "
-      "the report lists modelled calls by operator. A profile that does not say how certain it is "
-      "fails. --require modelled, the default, accepts all.\n\n"
+      "the report lists them by operator and module. A profile that does not say how certain it is "
+      "fails. --require modelled, the default, accepts all. A budget may say `require` too.\n\n"
       "Exit code 1: over budget; the report names the modules and operators that are responsible. "
       "With "
       "--format github, a failed check is an annotation, and a table goes to the step's summary.";

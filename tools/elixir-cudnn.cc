@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "cudnn/device.h"
 #include "operators/convolution/convolution_query.h"
 #include "operators/convolution/engine_workspace.h"
+#include "operators/convolution/gpu_description.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {
@@ -37,34 +39,43 @@ void replace_cublaslt() {
   }
 }
 
-std::vector<std::string> read_lines() {
-  std::vector<std::string> lines;
+struct AskedQuery {
+  std::string text;
+  operators::ConvolutionQuery query;
+};
+
+/// One of each line that is not empty.
+std::vector<AskedQuery> read_queries() {
+  std::vector<AskedQuery> queries;
+  int number = 0;
   for (std::string line; std::getline(std::cin, line);) {
-    if (!line.empty()) lines.push_back(std::move(line));
+    ++number;
+    if (line.empty()) continue;
+    const auto query = operators::parse_convolution_query(line);
+    if (!query) {
+      throw Error(ErrorCode::kJsonBadValue,
+                  SourcePos{.file = "stdin", .line = number},
+                  "`{}` is no query of a convolution",
+                  line)
+          .help("like: fwd bf16 nchw x=16,3,224,224 w=96,3,4,4 s=4,4 p=0,0 d=1,1 g=1");
+    }
+    queries.push_back({std::move(line), *query});
   }
-  return lines;
+  return queries;
 }
 
 /// The GPU that is asked about.
 struct Gpu {
   cudnn::Device device;
   Json description;
-  /// Without a GPU, workspaces are computed for so many.
-  [[nodiscard]] int multiprocessors() const {
-    return description.at("multiProcessorCount").get<int>();
-  }
+  int multiprocessors = 0;  ///< without a GPU, workspaces are computed for so many
 };
 
-Json answer_to(const cudnn::Library& library, const Gpu& gpu, const std::string& text) {
-  const auto query = operators::parse_convolution_query(text);
-  if (!query) {
-    throw Error(ErrorCode::kBadFlagValue, "`{}` is no query of a convolution", text)
-        .help("like: fwd bf16 nchw x=16,3,224,224 w=96,3,4,4 s=4,4 p=0,0 d=1,1 g=1");
-  }
-  Json answer = {{"query", text}};
+Json answer_to(const cudnn::Library& library, const Gpu& gpu, const AskedQuery& asked) {
+  Json answer = {{"query", asked.text}};
   try {
     const operators::ConvolutionEngine engine =
-        cudnn::convolution_engine(library, gpu.device, *query);
+        cudnn::convolution_engine(library, gpu.device, asked.query);
     answer["engine"] = engine.engine;
     answer["knobs"] = Json::array();
     for (const operators::EngineKnob& knob : engine.knobs) {
@@ -72,7 +83,7 @@ Json answer_to(const cudnn::Library& library, const Gpu& gpu, const std::string&
     }
     answer["bytes"] = gpu.device.is_here()
                           ? engine.bytes
-                          : operators::workspace_on(*query, engine, gpu.multiprocessors());
+                          : operators::workspace_on(asked.query, engine, gpu.multiprocessors);
   } catch (const cudnn::Failure& failure) {
     answer["failure"] = failure.what();
   }
@@ -83,19 +94,19 @@ Gpu gpu_here(const cudnn::Library& library) {
   try {
     cudnn::Device device = cudnn::Device::of_this_machine(library);
     Json description = Json::parse(device.describe());
-    return {std::move(device), std::move(description)};
+    return {std::move(device), std::move(description), /*multiprocessors=*/0};
   } catch (const cudnn::Failure& failure) {
     throw Error(ErrorCode::kNoGpu, "cuDNN: {}", failure.what());
   }
 }
 
 Gpu described_gpu(const cudnn::Library& library, const std::string& path) {
-  const std::string text = read_file(path);
+  const auto document = JsonDocument::load(path);
+  const int multiprocessors = operators::check_gpu_description(*document, std::nullopt);
+  const Json& description = document->root().raw();
   try {
-    Gpu gpu{cudnn::Device::described(library, text), Json::parse(text)};
-    static_cast<void>(gpu.multiprocessors());
-    return gpu;
-  } catch (const std::exception& failure) {
+    return {cudnn::Device::described(library, description.dump()), description, multiprocessors};
+  } catch (const cudnn::Failure& failure) {
     throw Error(ErrorCode::kJsonBadValue,
                 SourcePos{.file = path},
                 "cuDNN does not accept this description of a GPU: {}",
@@ -105,11 +116,11 @@ Gpu described_gpu(const cudnn::Library& library, const std::string& path) {
 
 Answer work(const std::string& description, Context& context) {
   if (!description.empty()) replace_cublaslt();
-  const std::vector<std::string> queries = read_lines();
+  const std::vector<AskedQuery> queries = read_queries();
   const cudnn::Library library;
   const Gpu gpu = description.empty() ? gpu_here(library) : described_gpu(library, description);
   Json answers = Json::array();
-  for (const std::string& query : queries) answers.push_back(answer_to(library, gpu, query));
+  for (const AskedQuery& query : queries) answers.push_back(answer_to(library, gpu, query));
   context.document() = {{"library", "cuDNN " + library.version()},
                         {"description", gpu.description},
                         {"answers", std::move(answers)}};

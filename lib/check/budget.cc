@@ -49,17 +49,16 @@ class Reader {
 
   [[nodiscard]] Budget read() const {
     const JsonCursor root = document_.root("elixir.budget", 1);
-    root.only_keys({"schema", "schema_version", "meta", "limits", "baseline", "models"});
-    if (!root.has("limits") && !root.has("baseline") && !root.has("models")) {
+    root.only_keys({"schema", "schema_version", "meta", "require", "limits", "baseline", "models"});
+    if (!root.has("require") && !root.has("limits") && !root.has("baseline") &&
+        !root.has("models")) {
       throw root.error(ErrorCode::kJsonMissingKey, "the budget limits nothing")
-          .help("give `limits`, `baseline` or `models`");
+          .help("give `require`, `limits`, `baseline` or `models`");
     }
     if (root.has("meta")) static_cast<void>(root.at("meta").members());
     Budget budget;
-    if (root.has("limits")) {
-      for (const auto& [quantity, limit] : read_limits(root.at("limits"), Null::kRefused)) {
-        budget.rules.limits[index_of(quantity)] = limit;
-      }
+    for (const auto& [quantity, limit] : read_required_and_limits(root, Null::kRefused)) {
+      budget.rules.limits[index_of(quantity)] = limit;
     }
     if (root.has("baseline")) {
       ModelRules rules;
@@ -137,6 +136,28 @@ class Reader {
     return {*percent, origin_of(cursor)};
   }
 
+  /// `require` and `limits` of an object, where it has them.
+  [[nodiscard]] std::vector<std::pair<Quantity, std::optional<Limit>>> read_required_and_limits(
+      const JsonCursor& cursor, Null null) const {
+    std::vector<std::pair<Quantity, std::optional<Limit>>> limits;
+    if (cursor.has("require")) {
+      const JsonCursor required = cursor.at("require");
+      limits = limits_of(required.choice(kRequired), origin_of(required));
+    }
+    if (!cursor.has("limits")) return limits;
+    for (auto& limit : read_limits(cursor.at("limits"), null)) {
+      if (cursor.has("require") && counts_labels(limit.first)) {
+        throw cursor.at("limits")
+            .at(fmt::format("max_{}", info_of(limit.first).key))
+            .error(
+                ErrorCode::kJsonBadValue, "`require` limits {} already", info_of(limit.first).title)
+            .help("give one of them");
+      }
+      limits.push_back(std::move(limit));
+    }
+    return limits;
+  }
+
   void read_baseline(const JsonCursor& cursor, Null null, ModelRules& rules) const {
     if (cursor.is_null() && null == Null::kLifts) {
       rules.lifts_baseline = true;
@@ -175,7 +196,7 @@ class Reader {
   }
 
   [[nodiscard]] ModelRules read_model(const JsonCursor& cursor) const {
-    cursor.only_keys({"files", "limits", "baseline"});
+    cursor.only_keys({"files", "require", "limits", "baseline"});
     ModelRules model;
     model.origin = origin_of(cursor);
     const JsonCursor files = cursor.at("files");
@@ -185,7 +206,7 @@ class Reader {
       for (const JsonCursor& item : files.items()) model.files.push_back(read_glob(item));
       if (model.files.empty()) throw files.error(ErrorCode::kJsonBadValue, "the list is empty");
     }
-    if (cursor.has("limits")) model.limits = read_limits(cursor.at("limits"), Null::kLifts);
+    model.limits = read_required_and_limits(cursor, Null::kLifts);
     if (cursor.has("baseline")) read_baseline(cursor.at("baseline"), Null::kLifts, model);
     return model;
   }
@@ -201,6 +222,15 @@ const ByQuantity<QuantityInfo>& quantities() {
 
 const QuantityInfo& info_of(Quantity quantity) {
   return kQuantities[index_of(quantity)];
+}
+
+std::vector<std::pair<Quantity, std::optional<Limit>>> limits_of(Required required,
+                                                                 const Origin& origin) {
+  std::optional<Limit> measured;
+  std::optional<Limit> modelled;
+  if (required == Required::kExact) measured = Limit{.value = 0, .origin = origin};
+  if (required != Required::kModelled) modelled = Limit{.value = 0, .origin = origin};
+  return {{Quantity::kMeasuredCalls, measured}, {Quantity::kModelledCalls, modelled}};
 }
 
 std::optional<std::int64_t> parse_value(Measure measure, std::string_view text) {

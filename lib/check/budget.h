@@ -4,7 +4,8 @@
 // The budget document (`elixir.budget`): limits for profiles and plans. People write it by hand and
 // keep it with a model's code. Limits apply to every document that is checked; `models` changes
 // them for documents whose file name matches a glob. Values are numbers in base units, or text with
-// a unit ("20GiB", "250ms", "2%"). `meta` is optional. Any unknown key is an error.
+// a unit ("20GiB", "250ms", "2%"). `require` limits calls by label. `meta` is optional. Any unknown
+// key is an error.
 
 #include <array>
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/name_table.h"
 
 namespace elixir::check {
 
@@ -54,6 +56,12 @@ struct QuantityInfo {
   return quantity == Quantity::kMeasuredCalls || quantity == Quantity::kModelledCalls;
 }
 
+/// How certain the peaks of profiles must be, at least.
+enum class Required : std::uint8_t { kExact, kMeasured, kModelled };
+inline constexpr NameTable<Required, 3> kRequired{{{Required::kExact, "exact"},
+                                                   {Required::kMeasured, "measured"},
+                                                   {Required::kModelled, "modelled"}}};
+
 /// Parses text with a unit ("20GiB", "250ms", "1.3B") into base units; nullopt when it is invalid.
 [[nodiscard]] std::optional<std::int64_t> parse_value(Measure measure, std::string_view text);
 /// Help for a text that parse_value() refuses.
@@ -77,6 +85,11 @@ struct Increase {
   double percent = 0;
   Origin origin;
 };
+
+/// The limits that stand for `required`, from `origin`: 0 calls of the labels that are not certain
+/// enough, and no limit for the others.
+[[nodiscard]] std::vector<std::pair<Quantity, std::optional<Limit>>> limits_of(
+    Required required, const Origin& origin);
 
 /// The older document for comparison.
 struct BaselinePath {

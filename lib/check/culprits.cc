@@ -27,22 +27,39 @@ Values modules(const CheckedDocument& document, Get get) {
   return values;
 }
 
+std::string name_in(const std::string& op, const std::string& module) {
+  return fmt::format("{} in {}", op, program::module_label(module));
+}
+
 template <class Get>
 Values operators(const CheckedDocument& document, Get get) {
   Values values;
   for (const memory::OperatorShare& op : document.attribution->operators) {
-    values[fmt::format("{} in {}", op.name, program::module_label(op.module))] += get(op);
+    values[name_in(op.name, op.module)] += get(op);
   }
   return values;
 }
 
-Values modelled_calls(const CheckedDocument& document) {
+/// By operator and module, where the document says the module.
+Values labelled_calls(const std::vector<program::LabelledOperator>& operators) {
   Values values;
-  if (!document.certainty) return values;
-  for (const program::ModelledOperator& op : document.certainty->modelled_operators) {
-    values[op.name] += op.calls;
+  for (const program::LabelledOperator& op : operators) {
+    std::int64_t rest = op.calls;
+    for (const program::ModuleCalls& module : op.modules) {
+      values[name_in(op.name, module.path)] += module.calls;
+      rest -= module.calls;
+    }
+    if (rest > 0) values[op.name] += rest;
   }
   return values;
+}
+
+Values measured_calls(const CheckedDocument& document) {
+  return document.certainty ? labelled_calls(document.certainty->measured_operators) : Values();
+}
+
+Values modelled_calls(const CheckedDocument& document) {
+  return document.certainty ? labelled_calls(document.certainty->modelled_operators) : Values();
 }
 
 Values parts(const std::vector<PlanPart>& parts) {
@@ -135,7 +152,8 @@ void add_of_profile(Quantity quantity, Finder& finder) {
         return modules(document, [](const auto& module) { return module.at_peak_bytes; });
       });
       finder.add("operators", Measure::kBytes, "at the peak", [](const CheckedDocument& document) {
-        return operators(document, [](const auto& op) { return op.at_peak_bytes; });
+        return operators(document,
+                         [](const auto& op) { return op.at_peak_bytes + op.workspaces_bytes; });
       });
       break;
     case Quantity::kActivations:
@@ -151,11 +169,13 @@ void add_of_profile(Quantity quantity, Finder& finder) {
         return modules(document, [](const auto& module) { return module.parameters; });
       });
       break;
+    case Quantity::kMeasuredCalls:
+      finder.add("operators", Measure::kCount, "measured calls", measured_calls);
+      break;
     case Quantity::kModelledCalls:
       finder.add("operators", Measure::kCount, "modelled calls", modelled_calls);
       break;
     case Quantity::kHost:
-    case Quantity::kMeasuredCalls:
     case Quantity::kStepTime:
       break;
   }

@@ -43,7 +43,7 @@ Error unwritable_below(const std::string& path, const std::string& directory) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) {
     throw file_error(
         ErrorCode::kDiskFull, path, "no room to write `{}`: {}", path, errno_text(number))
-        .help("free space or choose another place with -o; nothing was left behind");
+        .help("free space or choose another place; nothing was left behind");
   }
   throw file_error(ErrorCode::kIoError, path, "cannot write `{}`: {}", path, errno_text(number));
 }
@@ -146,8 +146,14 @@ class Writer {
 
 enum class TargetKind { kNew, kRegular, kDirect };
 
-/// Finds out what `path` is. Throws when it cannot be written.
-TargetKind inspect(const std::string& path, Overwrite overwrite) {
+/// "give --force to replace it, or choose another name with -o"
+std::string help_for_existing(std::string_view flag) {
+  const std::string text = "give --force to replace it";
+  return flag.empty() ? text : fmt::format("{}, or choose another name with {}", text, flag);
+}
+
+/// Finds out what `path` is. Throws when it cannot be written. `flag` names it; empty: none does.
+TargetKind inspect(const std::string& path, Overwrite overwrite, std::string_view flag) {
   if (path.empty())
     throw file_error(ErrorCode::kOutputUnwritable, path, "the output file name is empty");
   struct stat status {};
@@ -160,7 +166,7 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
     if (!S_ISREG(status.st_mode)) return TargetKind::kDirect;
     if (overwrite == Overwrite::kRefuse) {
       throw file_error(ErrorCode::kOutputExists, path, "`{}` exists already", path)
-          .help("give --force to replace it, or choose another name with -o");
+          .help("{}", help_for_existing(flag));
     }
   } else if (errno != ENOENT) {
     throw file_error(
@@ -178,7 +184,9 @@ TargetKind inspect(const std::string& path, Overwrite overwrite) {
                      directory);
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    throw unwritable_below(path, directory).help("choose a directory you may write to with -o");
+    throw unwritable_below(path, directory)
+        .help(flag.empty() ? std::string("choose a directory you may write to")
+                           : fmt::format("choose a directory you may write to with {}", flag));
   }
   return ::stat(path.c_str(), &status) == 0 ? TargetKind::kRegular : TargetKind::kNew;
 }
@@ -195,6 +203,36 @@ void write_direct(const std::string& path, const std::function<void(const Sink&)
   if (file.close() != 0) fail_write(path, errno);
 }
 
+/// The file that is replaced, links followed, and its permissions (0: of a new file).
+struct Target {
+  std::string path;
+  mode_t mode = 0;
+};
+Target target_of(const std::string& path, TargetKind kind) {
+  Target target{.path = path};
+  if (kind != TargetKind::kRegular) return target;
+  std::error_code ignored;
+  const stdfs::path real = stdfs::canonical(path, ignored);
+  if (!ignored) target.path = real.string();
+  struct stat status {};
+  if (::stat(target.path.c_str(), &status) == 0) target.mode = status.st_mode & 07777;
+  return target;
+}
+
+std::string temporary_name(const std::string& target) {
+  static std::atomic<int> counter{0};
+  return fmt::format("{}.tmp-{}-{}", target, ::getpid(), counter++);
+}
+
+/// Opens a new file for what is written to `path`.
+int make_temporary(const std::string& name, const std::string& path) {
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file >= 0) return file;
+  if (errno == ENOSPC || errno == EDQUOT) fail_write(path, errno);
+  throw file_error(
+      ErrorCode::kOutputUnwritable, path, "cannot write `{}`: {}", path, errno_text(errno));
+}
+
 /// Renames the finished temporary file. Still refuses to overwrite if another process has created
 /// the file meanwhile.
 void publish(const std::string& temporary, const std::string& path, Overwrite overwrite) {
@@ -204,7 +242,7 @@ void publish(const std::string& temporary, const std::string& path, Overwrite ov
     }
     if (errno == EEXIST) {
       throw file_error(ErrorCode::kOutputExists, path, "`{}` exists already", path)
-          .help("give --force to replace it, or choose another name with -o");
+          .help("{}", help_for_existing(""));
     }
     // The file system lacks RENAME_NOREPLACE, so the check before the work must be enough.
     if (errno != EINVAL && errno != ENOSYS) fail_write(path, errno);
@@ -214,8 +252,13 @@ void publish(const std::string& temporary, const std::string& path, Overwrite ov
 
 }  // namespace
 
-void check_output(const std::string& path, Overwrite overwrite) {
-  inspect(path, overwrite);
+void check_output(const std::string& path, Overwrite overwrite, std::string_view flag) {
+  const TargetKind kind = inspect(path, overwrite, flag);
+  if (kind == TargetKind::kDirect) return;
+  // Permissions do not say everything: /proc takes no new files.
+  const Target target = target_of(path, kind);
+  const Temporary temporary(temporary_name(target.path));
+  const Descriptor file(make_temporary(temporary.path(), path));
 }
 
 void write_file(const std::string& path, std::string_view bytes, Overwrite overwrite) {
@@ -225,37 +268,23 @@ void write_file(const std::string& path, std::string_view bytes, Overwrite overw
 void write_file_streamed(const std::string& path,
                          Overwrite overwrite,
                          const std::function<void(const Sink&)>& produce) {
-  static std::atomic<int> counter{0};
-  const TargetKind kind = inspect(path, overwrite);
+  const TargetKind kind = inspect(path, overwrite, "");
   if (kind == TargetKind::kDirect) {
     write_direct(path, produce);
     return;
   }
-  std::string target = path;
-  mode_t mode = 0;
-  if (kind == TargetKind::kRegular) {
-    std::error_code ignored;
-    const stdfs::path real = stdfs::canonical(path, ignored);
-    if (!ignored) target = real.string();
-    struct stat status {};
-    if (::stat(target.c_str(), &status) == 0) mode = status.st_mode & 07777;
-  }
-  Temporary temporary(fmt::format("{}.tmp-{}-{}", target, ::getpid(), counter++));
-  Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) {
-    if (errno == ENOSPC || errno == EDQUOT) fail_write(path, errno);
-    throw file_error(
-        ErrorCode::kOutputUnwritable, path, "cannot write `{}`: {}", path, errno_text(errno));
-  }
-  if (mode != 0) static_cast<void>(::fchmod(file.get(), mode));
+  const Target target = target_of(path, kind);
+  Temporary temporary(temporary_name(target.path));
+  Descriptor file(make_temporary(temporary.path(), path));
+  if (target.mode != 0) static_cast<void>(::fchmod(file.get(), target.mode));
   Writer writer(file.get(), path);
   produce([&](std::string_view bytes) { writer.append(bytes); });
   writer.flush();
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail_write(path, errno);
   if (file.close() != 0) fail_write(path, errno);
-  publish(temporary.path(), target, overwrite);
+  publish(temporary.path(), target.path, overwrite);
   temporary.keep();
-  sync_directory(directory_of(target));
+  sync_directory(directory_of(target.path));
 }
 
 std::string read_file(const std::string& path, std::uint64_t most_bytes) {

@@ -16,9 +16,10 @@ namespace elixir {
 
 enum class Overwrite { kRefuse, kAllow };
 
-/// Call this before long work, so that a bad output path fails early. Throws kOutputExists (unless
-/// kAllow), or kOutputUnwritable when the directory is missing or not writable.
-void check_output(const std::string& path, Overwrite overwrite);
+/// Call this before long work, and for all outputs before any is written, so that a bad output path
+/// fails early. `flag` names the file; empty: no flag does. Throws kOutputExists (unless kAllow),
+/// or kOutputUnwritable when the directory is missing or no file can be made in it.
+void check_output(const std::string& path, Overwrite overwrite, std::string_view flag = "-o");
 
 /// Writes `bytes` to `path` atomically. Throws kOutputExists, kOutputUnwritable, kDiskFull,
 /// kIoError. A failure leaves no partial file.

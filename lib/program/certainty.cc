@@ -13,9 +13,26 @@
 namespace elixir::program {
 namespace {
 
-std::string calls_text(std::int64_t count, std::string_view kind) {
-  return count == 1 ? fmt::format("one {} call", kind)
-                    : fmt::format("{} {} calls", format_count(count), kind);
+Json to_json(const std::vector<LabelledOperator>& operators) {
+  Json list = Json::array();
+  for (const LabelledOperator& op : operators) {
+    Json modules = Json::array();
+    for (const ModuleCalls& module : op.modules) {
+      modules.push_back({{"path", module.path}, {"calls", module.calls}});
+    }
+    list.push_back({{"name", op.name},
+                    {"calls", op.calls},
+                    {"known_bytes", op.known_bytes},
+                    {"modules", std::move(modules)}});
+  }
+  return list;
+}
+
+/// "one of 40 calls takes", "2 of 40 calls take"; `verb` is the plural.
+std::string some_calls(std::int64_t count, std::int64_t all, std::string_view verb) {
+  return count == 1
+             ? fmt::format("one of {} calls {}s", format_count(all), verb)
+             : fmt::format("{} of {} calls {}", format_count(count), format_count(all), verb);
 }
 
 }  // namespace
@@ -38,21 +55,24 @@ Basis Certainty::basis() const {
 }
 
 Json to_json(const Certainty& certainty) {
-  Json operators = Json::array();
-  for (const ModelledOperator& op : certainty.modelled_operators) {
-    operators.push_back({{"name", op.name}, {"calls", op.calls}, {"known_bytes", op.known_bytes}});
-  }
+  const MayBeOff& off = certainty.may_be_off;
   return {{"exact_calls", certainty.exact_calls},
           {"measured_calls", certainty.measured_calls},
           {"modelled_calls", certainty.modelled_calls},
-          {"modelled_operators", std::move(operators)},
-          {"modelled_bytes_at_peak", certainty.modelled_bytes_at_peak}};
+          {"measured_operators", to_json(certainty.measured_operators)},
+          {"modelled_operators", to_json(certainty.modelled_operators)},
+          {"modelled_bytes_at_peak", certainty.modelled_bytes_at_peak},
+          {"may_be_off",
+           {{"peak_allocated_bytes", value_or_null(off.allocated_bytes)},
+            {"peak_reserved_bytes", value_or_null(off.reserved_bytes)},
+            {"process_peak_bytes", value_or_null(off.process_bytes)}}},
+          {"reasons", certainty.reasons}};
 }
 
-std::string list_of(const std::vector<ModelledOperator>& operators, std::size_t most) {
+std::string list_of(const std::vector<LabelledOperator>& operators, std::size_t most) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(most, operators.size()); ++i) {
-    const ModelledOperator& op = operators[i];
+    const LabelledOperator& op = operators[i];
     parts.push_back(op.calls == 1 ? op.name
                                   : fmt::format("{} ({})", op.name, format_count(op.calls)));
   }
@@ -61,23 +81,25 @@ std::string list_of(const std::vector<ModelledOperator>& operators, std::size_t 
   return text;
 }
 
+std::string off_text(const std::optional<std::int64_t>& may_be_off_bytes) {
+  return may_be_off_bytes ? fmt::format("it may be off by {}", format_bytes(*may_be_off_bytes))
+                          : "how far off it may be is not known";
+}
+
 std::string text_of(const Certainty& certainty) {
   switch (certainty.basis()) {
     case Basis::kExact:
       return "exact, workspaces included";
     case Basis::kMeasured:
-      return fmt::format("exact, the workspaces of {} as measured",
-                         certainty.measured_calls == 1
-                             ? std::string("one call")
-                             : format_count(certainty.measured_calls) + " calls");
+      return fmt::format("measured: {} the workspace that a library names, the rest is exact",
+                         some_calls(certainty.measured_calls, certainty.calls(), "take"));
     case Basis::kModelled:
       break;
   }
-  const std::string text =
-      fmt::format("exact but for {}", calls_text(certainty.modelled_calls, "modelled"));
-  if (certainty.modelled_bytes_at_peak == 0) return text + ": 0 known at the peak, may be more";
-  return fmt::format(
-      "{}: about {} at the peak", text, format_bytes(certainty.modelled_bytes_at_peak));
+  return fmt::format("modelled: {} {} of it; {}",
+                     some_calls(certainty.modelled_calls, certainty.calls(), "hold"),
+                     format_bytes(certainty.modelled_bytes_at_peak),
+                     off_text(certainty.may_be_off.allocated_bytes));
 }
 
 }  // namespace elixir::program

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -15,6 +16,14 @@
 #include "program/program.h"
 
 namespace elixir::program {
+
+/// Scratch memory that is alive at the allocated peak. It is no tensor of the program.
+struct Workspace {
+  std::optional<OperatorId>
+      made_at;             ///< the call that asked for it; nullopt: the optimizer's update
+  std::int64_t bytes = 0;  ///< of its block
+  bool operator==(const Workspace&) const = default;
+};
 
 /// Bytes of one training step. Exact values count each storage rounded up to 512 bytes, as
 /// LibTorch's caching allocator does. nullopt (null in the document): the figure is not computed.
@@ -25,7 +34,11 @@ struct MemorySummary {
   std::optional<std::int64_t> peak_reserved_bytes, process_peak_bytes;
   /// nullopt for a CPU, whose peak counts tensors alone, and in documents of version 1.0.
   std::optional<Certainty> certainty;
+  /// In order of request. Empty for a CPU, and in documents before 1.5.
+  std::vector<Workspace> workspaces_at_peak;
 };
+/// As `memory` of a profile.
+[[nodiscard]] Json to_json(const MemorySummary& memory);
 
 struct Profile {
   std::string model_path;

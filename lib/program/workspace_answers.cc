@@ -14,6 +14,15 @@ WorkspaceAnswers merged(const WorkspaceAnswers& known, const WorkspaceAnswers& b
   return all;
 }
 
+std::int64_t read_workspace_bytes(const JsonCursor& cursor) {
+  const std::int64_t bytes = cursor.non_negative();
+  if (bytes > kMostWorkspaceBytes) {
+    throw cursor.error(
+        ErrorCode::kJsonBadValue, "a workspace of {} bytes is larger than any GPU", bytes);
+  }
+  return bytes;
+}
+
 Json to_json(const WorkspaceAnswers& answers) {
   Json queries = Json::array();
   for (const auto& [query, bytes] : answers.bytes) {
@@ -30,7 +39,7 @@ WorkspaceAnswers read_workspace_answers(const JsonCursor& cursor) {
   for (const JsonCursor& item : cursor.at("queries").items()) {
     item.only_keys({"query", "bytes"});
     const JsonCursor query = item.at("query");
-    if (!answers.bytes.emplace(query.string(), item.at("bytes").non_negative()).second) {
+    if (!answers.bytes.emplace(query.string(), read_workspace_bytes(item.at("bytes"))).second) {
       throw query.error(ErrorCode::kJsonBadValue, "this query is there twice");
     }
   }

@@ -29,6 +29,11 @@ struct WorkspaceAnswers {
 [[nodiscard]] WorkspaceAnswers merged(const WorkspaceAnswers& known,
                                       const WorkspaceAnswers& better);
 
+/// No GPU has as much; sums of workspaces do not overflow.
+inline constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 40;
+/// Throws Error for what no workspace has.
+[[nodiscard]] std::int64_t read_workspace_bytes(const JsonCursor& cursor);
+
 [[nodiscard]] Json to_json(const WorkspaceAnswers& answers);
 /// Throws Error at the value that is wrong.
 [[nodiscard]] WorkspaceAnswers read_workspace_answers(const JsonCursor& cursor);

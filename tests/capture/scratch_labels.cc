@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "operators/convolution/convolution.h"
 #include "operators/scratch/call_script.h"
 #include "operators/scratch/known_without_scratch.h"
 
@@ -69,7 +70,11 @@ std::string scratch_section() {
   for (const std::string_view name : operators::names_without_scratch_by_source()) {
     if (!operators::rule_of(name.substr(0, name.find('.')))) by_source.insert(name);
   }
-  const auto of_library = operators::library_calls();
+  std::set<std::string_view> convolutions, other_library_calls;
+  for (const std::string_view name : operators::library_calls()) {
+    const bool is_convolution = operators::is_convolution({.name = std::string(name)});
+    (is_convolution ? convolutions : other_library_calls).insert(name);
+  }
   return "## Scratch memory\n\n"
          "A call may ask the CUDA allocator for memory beside its results. The table says how that "
          "is known\n"
@@ -77,7 +82,9 @@ std::string scratch_section() {
          "does not name is **modelled**:\n"
          "nobody has looked at it, and 0 bytes are known. So are calls of a named operator that "
          "its rule is not sure of, or whose\n"
-         "form was not recorded. A call whose tensors are all on the host is exact.\n\n"
+         "form was not recorded. A call whose tensors are all on the host is exact. On a GPU other "
+         "than sm_90, every call that makes\n"
+         "or writes anything on it is modelled.\n\n"
          "| scratch memory | operators |\n"
          "| --- | --- |\n" +
          row("exact, by rule", ruled(ScriptRuleKind::kOfSource)) +
@@ -92,8 +99,12 @@ std::string scratch_section() {
                         "), for the dtypes and up to the sizes that were tried",
                     tried())) +
          row("measured: formulas, else modelled", ruled(ScriptRuleKind::kMeasured)) +
-         row("measured: calls in `profiles/workspaces`, else modelled",
-             {of_library.begin(), of_library.end()}) +
+         row("measured: depthwise ones that LibTorch runs itself, those in `profiles/workspaces`, "
+             "and "
+             "those that cuDNN was asked about on such a GPU; else modelled: as cuDNN names it "
+             "without a GPU, or guessed",
+             convolutions) +
+         row("measured: calls in `profiles/workspaces`, else modelled", other_library_calls) +
          row("modelled, by rule", ruled(ScriptRuleKind::kEstimate));
 }
 

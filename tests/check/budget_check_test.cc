@@ -295,6 +295,37 @@ TEST(BudgetCheck, CulpritsAreOfTheQuantityThatIsOver) {
   EXPECT_EQ(culprits[2].measure, Measure::kCount);
 }
 
+TEST(BudgetCheck, NamesCallsByLabelAndModule) {
+  CheckedDocument document = profile();
+  document.certainty =
+      program::Certainty{.measured_calls = 3,
+                         .measured_operators = {{.name = "aten::convolution",
+                                                 .calls = 3,
+                                                 .known_bytes = 512,
+                                                 .modules = {{.path = "stem", .calls = 2}}}}};
+  document.values[check::index_of(Quantity::kMeasuredCalls)] = 3;
+  const CheckReport report = check_documents({{document, limit(Quantity::kMeasuredCalls, 0), {}}});
+  const auto& culprits = report.files.front().culprits;
+  ASSERT_EQ(culprits.size(), 1U);
+  EXPECT_EQ(culprits[0].share, "measured calls");
+  ASSERT_EQ(culprits[0].entries.size(), 2U);
+  EXPECT_EQ(culprits[0].entries[0].name, "aten::convolution in stem");
+  EXPECT_EQ(culprits[0].entries[0].value, 2);
+  EXPECT_EQ(culprits[0].entries[1].name, "aten::convolution") << "of no known module";
+}
+
+TEST(BudgetCheck, OperatorsCountTheirWorkspaces) {
+  program::Profile of = profile_of(2);
+  const auto operators = [&] {
+    const CheckReport report = check_documents(
+        {{check::checked_document("a", of), limit(Quantity::kPeakAllocated, 1), {}}});
+    return report.files.front().culprits.at(1).entries.front();
+  };
+  of.memory.workspaces_at_peak = {{.made_at = 0, .bytes = 8_MiB}};
+  EXPECT_GE(operators().value, 8_MiB);
+  EXPECT_THAT(operators().name, HasSubstr(of.program.operators[0].name));
+}
+
 TEST(BudgetCheck, APlanNamesStreamsAndPartsOfItsPeak) {
   Rules rules = limit(Quantity::kStepTime, 999);
   rules.limits[check::index_of(Quantity::kPeakAllocated)] = check::Limit{999, {}};

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "core/units.h"
 
 namespace elixir::check {
@@ -47,6 +49,30 @@ TEST(Budget, TakesNumbersInBaseUnitsAndTextWithUnits) {
   EXPECT_EQ(limit(rules, Quantity::kStepTime), 250'000'000);
   EXPECT_FALSE(rules.empty());
   EXPECT_FALSE(rules.limits_increase());
+}
+
+TEST(Budget, RequiresLabels) {
+  const auto limits = [](const char* word) {
+    const Rules rules = rules_for(
+        parsed(fmt::format(R"("require": "{}", "limits": {{"max_step_ns": 1}})", word)), "x");
+    return std::pair(limit(rules, Quantity::kMeasuredCalls),
+                     limit(rules, Quantity::kModelledCalls));
+  };
+  using Limits = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
+  EXPECT_EQ(limits("exact"), Limits(0, 0));
+  EXPECT_EQ(limits("measured"), Limits(std::nullopt, 0));
+  EXPECT_EQ(limits("modelled"), Limits(std::nullopt, std::nullopt));
+  const Budget budget = parsed(R"("require": "exact",
+      "models": [{"files": "a", "require": "measured"}, {"files": "b", "require": "modelled"}])");
+  EXPECT_EQ(budget.rules.limits[index_of(Quantity::kModelledCalls)]->origin.place.pointer,
+            "/require");
+  EXPECT_EQ(limit(rules_for(budget, "a"), Quantity::kMeasuredCalls), std::nullopt);
+  EXPECT_EQ(limit(rules_for(budget, "a"), Quantity::kModelledCalls), 0);
+  EXPECT_TRUE(rules_for(budget, "b").empty());
+  EXPECT_EQ(refused(R"("require": "certain")").where->pointer, "/require");
+  const ErrorInfo both = refused(R"("require": "exact", "limits": {"max_modelled_calls": 3})");
+  EXPECT_EQ(both.code, ErrorCode::kJsonBadValue);
+  EXPECT_EQ(both.where->pointer, "/limits/max_modelled_calls");
 }
 
 TEST(Budget, RemembersWhereALimitStands) {

@@ -133,9 +133,12 @@ class Limits(CheckTest):
 class Labels(CheckTest):
     def test_every_profile_says_how_certain_its_peaks_are(self):
         out = self.succeeds(self.gpt, self.measured, self.modelled, self.cpu, "--max-parameters", "1B").out
-        self.assertIn("  peaks: exact, workspaces included\n", out)
-        self.assertIn("  peaks: exact, the workspaces of 2 calls as measured\n", out)
-        self.assertIn("  peaks: exact but for 3 modelled calls: about 4.00 KiB at the peak\n", out)
+        self.assertIn("  peak allocated is exact, workspaces included\n", out)
+        self.assertRegex(out, r"  peak allocated is measured: 2 of \d+ calls take the workspace that a library names")
+        said = r"  peak allocated is modelled: 3 of \d+ calls hold 4\.00 KiB of it; how far off it may be is not known\n"
+        self.assertRegex(out, said)
+        self.assertIn("  measured: aten::convolution (2)\n", out)
+        self.assertIn("  aten::sort.stable: no such call was recorded, and the peak may be more\n", out)
         self.assertIn("  modelled: aten::sort.stable (2), aten::_fft_r2c\n", out)
         self.assertIn("\n  peaks on a CPU count tensors alone; what kernels take", out)
         document = self.envelope(self.gpt, self.modelled, self.cpu, "--max-parameters", "1B")["document"]
@@ -151,7 +154,9 @@ class Labels(CheckTest):
         self.assertEqual(checks[("measured.profile.json", "max_modelled_calls")]["verdict"], "within")
         result = self.succeeds(self.modelled, "--require", "exact", code=1)
         self.assertIn("largest operators, modelled calls:", result.out)
-        self.assertRegex(result.out, r"\n +2  aten::sort\.stable\n +1  aten::_fft_r2c\n")
+        self.assertRegex(result.out, r"\n +2  aten::sort\.stable in h\.0\.mlp\n +1  aten::_fft_r2c\n")
+        self.assertIn("largest operators, measured calls:", result.out)
+        self.assertRegex(result.out, r"\n +2  aten::convolution in h\.0\.mlp\n")
 
     def test_require_measured_accepts_measured_calls(self):
         self.succeeds(self.gpt, self.measured, "--require", "measured")
@@ -178,6 +183,17 @@ class Labels(CheckTest):
         document, checks = self.checks(budget, self.modelled, self.gpt, code=1)
         self.assertEqual(checks[("modelled.profile.json", "max_modelled_calls")]["overshoot"], 1)
         self.assertEqual(checks[("gpt.profile.json", "max_modelled_calls")]["verdict"], "within")
+
+    def test_a_budget_may_require_a_label(self):
+        budget = self.budget(require="exact", models=[{"files": "modelled*", "require": "modelled", "limits": {"max_parameters": "1B"}}])
+        schema("budget").validate(json.loads((self.directory / budget).read_text(encoding="utf-8")))
+        document, checks = self.checks(budget, self.gpt, self.measured, self.modelled, code=1)
+        self.assertEqual([file["failed"] for file in document["files"]], [False, True, False])
+        check = checks[("measured.profile.json", "max_measured_calls")]
+        self.assertEqual((check["verdict"], check["origin"]["pointer"]), ("over", "/require"))
+        # A flag goes before it.
+        self.succeeds(budget, self.gpt, self.measured, "--require", "measured")
+        self.fails(2, "EX0209", self.budget(require="certain"), self.gpt, mentions="/require")
 
     def test_an_increase_of_everything_leaves_labels_out(self):
         document, checks = self.checks(self.modelled, "--baseline", self.gpt, "--max-increase", "0%")
@@ -274,6 +290,12 @@ class Baselines(CheckTest):
     def test_another_batch_is_a_warning(self):
         result = self.succeeds(self.batch, "--baseline", self.gpt, "--max-increase", "1%", code=1)
         self.assertIn("tokens int64[64], adamw before; tokens int64[128], adamw now", result.err)
+
+    def test_other_answers_of_cudnn_are_a_warning(self):
+        arguments = (self.shared / "asked.profile.json", "--baseline", self.gpt, "--max-increase", "1%")
+        err = self.succeeds(*arguments).err
+        self.assertIn("workspaces of convolutions from different sources: nobody was asked before; cuDNN 9.19.0 now", err)
+        self.assertNotIn("different sources", self.succeeds(self.gpt, *arguments[1:]).err)
 
     def test_limits_with_a_baseline_blame_growth(self):
         result = self.succeeds(self.grown, "--max-peak-allocated", "1MiB", "--baseline", self.gpt, code=1)

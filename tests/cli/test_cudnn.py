@@ -46,12 +46,21 @@ class Answers(Helper):
 
 class BadInput(Helper):
     def test_a_query_that_is_none(self):
-        self.fails(2, "EX0102", "--description", H200, stdin=b"fwd bf16 nchw x=1\n", mentions="x=1")
+        stdin = f"{STEM}\n\nfwd bf16 nchw x=1\n".encode()
+        said = self.fails(2, "EX0209", "--description", H200, stdin=stdin, mentions=["x=1", "stdin", "3"])
+        self.assertNotIn("--description", said)
 
     def test_a_description_that_is_none(self):
-        for name, text in (("empty", ""), ("text", "no GPU"), ("other", '{"gpu": "H200"}')):
+        description = json.loads(H200.read_text(encoding="utf-8"))
+        for name, code, text in (
+            ("empty", "EX0205", ""),
+            ("text", "EX0205", "no GPU"),
+            ("other", "EX0209", '{"gpu": "H200"}'),
+            ("none", "EX0209", json.dumps({**description, "multiProcessorCount": 0})),
+            ("half", "EX0209", json.dumps({**description, "maxThreadsPerSM": 0.5})),
+        ):
             (self.directory / name).write_text(text, encoding="utf-8")
-            self.fails(2, "EX0209", "--description", name, stdin=STEM.encode(), mentions="does not accept")
+            self.fails(2, code, "--description", name, stdin=STEM.encode(), mentions=name)
 
     def test_a_description_that_is_not_there(self):
         self.fails(2, "EX0201", "--description", "missing.json", stdin=STEM.encode(), mentions="missing.json")
@@ -102,29 +111,71 @@ class Profiles(ToolTest):
         self.assertEqual(asked["model"]["fingerprint"], unasked["model"]["fingerprint"])
 
     def test_say_when_cudnn_was_not_asked(self):
-        (self.directory / "gpus").mkdir()
-        (self.directory / "gpus/sm_90.json").write_text('{"gpu": "H200"}', encoding="utf-8")
-        document, warnings = self.profile(env=clean_environment(ELIXIR_PROFILES=str(self.directory)))
-        self.assertIsNone(document["workspaces"])
-        self.assertIn("does not accept this description", "".join(warnings))
         document, warnings = self.profile("--target", "cuda:sm_75")
+        self.assertIsNone(document["workspaces"])
         self.assertIn("no GPU of cuda:sm_75 is described", "".join(warnings))
 
-    def test_outlive_a_helper_that_crashes_or_talks_nonsense(self):
-        tools = pathlib.Path(self.binary).parent
+    def test_refuse_the_description_of_another_gpu(self):
+        (self.directory / "gpus").mkdir()
+        path = self.directory / "gpus/sm_90.json"
+        environment = clean_environment(ELIXIR_PROFILES=str(self.directory))
+        for text, said in (
+            ('{"gpu": "H200"}', "no description of a GPU"),
+            ((ROOT / "profiles/gpus/sm_80.json").read_text(encoding="utf-8"), "/deviceVer"),
+        ):
+            path.write_text(text, encoding="utf-8")
+            self.fails(2, "EX0209", self.model, "-o", "x", env=environment, mentions=["gpus/sm_90.json", said])
+
+    def with_helper(self, script):
+        """The profile and the warnings when `script` stands in for elixir-cudnn."""
+        binary = pathlib.Path(os.environ["ELIXIR_PROFILE"])
         copy = self.shared / "elixir-profile"
-        shutil.copy2(self.binary, copy)
-        libraries = ":".join([str(tools.parent), os.environ.get("LD_LIBRARY_PATH", "")])
-        environment = clean_environment(LD_LIBRARY_PATH=libraries)
+        if not copy.exists():
+            shutil.copy2(binary, copy)
+        libraries = ":".join([str(binary.parents[1]), os.environ.get("LD_LIBRARY_PATH", "")])
+        helper = self.shared / "elixir-cudnn"
+        helper.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        helper.chmod(0o755)
         os.environ["ELIXIR_COPY"] = str(copy)
         self.tool = "ELIXIR_COPY"
-        helper = self.shared / "elixir-cudnn"
-        for script, said in (("kill -SEGV $$", "exit code 139"), ("echo '{}'", "no answer"), ("exit 0", "no answer")):
-            helper.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-            helper.chmod(0o755)
-            document, warnings = self.profile(env=environment)
+        document, warnings = self.profile(env=clean_environment(LD_LIBRARY_PATH=libraries))
+        self.tool = "ELIXIR_PROFILE"
+        return document, "".join(warnings)
+
+    def test_outlive_a_helper_that_crashes_or_talks_nonsense(self):
+        for script, said in (
+            ("kill -SEGV $$", "was ended by SIGSEGV"),
+            ("kill -ABRT $$", "was ended by SIGABRT"),
+            ("exit 3", "ended with exit code 3"),
+            ("echo '{}'", "gave no answer that can be read"),
+            ("echo '[[['", "gave no answer that can be read"),
+            ("exit 0", "gave no answer that can be read"),
+            ("exec sleep 60", "cuDNN did not answer in 10"),
+        ):
+            document, warnings = self.with_helper(script)
             self.assertIsNone(document["workspaces"])
-            self.assertIn(said, "".join(warnings))
+            self.assertIn(said, warnings)
+            self.assertNotIn("parse error", warnings)
+            self.assertIn("nets whose convolutions were guessed were off by up to 9.6 %", warnings)
+            self.assertNotIn("89 %", warnings)
+
+    def test_take_only_bytes_that_a_workspace_can_have(self):
+        queries = [f"{pass_} fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1" for pass_ in ("fwd", "wgrad")]
+
+        def answered(*answers):
+            list_ = [f'{{"query": "{query}", {answer}}}' for query, answer in zip(queries, answers)]
+            list_.append('{"query": "never asked", "bytes": 1}')
+            text = '{"library": "cuDNN 9.19.0", "description": {"deviceName": "X"}, "answers": [%s]}' % ", ".join(list_)
+            return self.with_helper(f"echo '{{\"document\": {text}}}'")
+
+        for bad in ("-1", "9223372036854775808", "4611686018427387904", "1e30", "1.5", '"8"', "null"):
+            document, warnings = answered('"bytes": 4096', f'"bytes": {bad}')
+            self.assertEqual(document["workspaces"]["queries"], [{"query": queries[0], "bytes": 4096}], bad)
+            self.assertIn("answered 1 of 2 passes; the rest are estimates", warnings)
+        document, warnings = answered('"failure": "none"', '"failure": "none"')
+        self.assertIsNone(document["workspaces"])
+        self.assertIn("cuDNN 9.19.0 with a description of X answered none of 2 questions", warnings)
+        self.assertEqual(document["memory"]["certainty"], self.profile("--cudnn", "none")[0]["memory"]["certainty"])
 
 
 if __name__ == "__main__":

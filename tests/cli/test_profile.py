@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import CommonBehaviour, ToolTest, clean_environment, schema
+from harness import ROOT, CommonBehaviour, ToolTest, clean_environment, schema
 from training import ROWS, TOKENS, save_traced, tiny_model
 
 
@@ -60,10 +60,72 @@ class Targets(ProfileTest):
             self.fails(2, "EX0312", self.model, "--target", target, mentions=[target, "cuda:sm_75", "cuda:sm_120"])
 
     def test_gpus_that_nobody_recorded_are_modelled(self):
-        said = "modelled; recorded on sm_90 only"
+        said = "follows LibTorch's sources: recorded on sm_90 only"
         for target in ("cuda:sm_80", "cuda:sm_120"):
-            self.assertIn(said, self.succeeds(self.model, "--target", target, "-o", "x", "--force").out)
+            result = self.succeeds(self.model, "--target", target, "-o", "x", "--force", "--gpu-memory", "24GiB")
+            self.assertIn(said, result.out)
+            self.assertIn(said, result.err)
+            self.assertRegex(result.out, r"\nallocated +[\d.,]+  modelled: \d+ of \d+ calls")
+            self.assertRegex(result.out, r"\nreserved +[\d.,]+  modelled: ")
+            self.assertRegex(result.out, r"peak reserved [\d.]+ MiB \(modelled\) leaves")
         self.assertNotIn(said, self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--force").out)
+
+    def test_gpus_that_nobody_recorded_are_modelled_wherever_a_label_is(self):
+        import torch
+
+        class Elementwise(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.ones(16))
+
+            def forward(self, x):
+                return torch.exp(x * self.weight).sum()
+
+        # Every call of it is exact by LibTorch's source.
+        torch.jit.trace(Elementwise(), torch.randn(4, 16)).save(str(self.directory / "exp.pt"))
+        for target, label in (("cuda:sm_90", "exact"), ("cuda:sm_80", "modelled")):
+            answer = self.envelope("exp.pt", "--target", target, "-o", "x", "--force", "--gpu-memory", "24GiB")["document"]
+            certainty = answer["memory"]["certainty"]
+            self.assertEqual(certainty["modelled_calls"] == 0, label == "exact")
+            self.assertEqual(answer["gpu_memory"]["largest_batch"]["certainty"].replace("measured", "exact"), label)
+            self.assertEqual(answer["gpu_memory"]["certainty"].replace("measured", "exact"), label)
+            table = self.succeeds("exp.pt", "--target", target, "--batch", "2,4", "--force").out
+            self.assertRegex(table, rf"\n +2 .* {label}(; how far off it may be is not known)?\n")
+
+    def test_a_table_of_other_libraries_is_modelled_and_one_of_another_gpu_refused(self):
+        import torch
+
+        table = json.loads((ROOT / "profiles/workspaces/sm_90.json").read_text(encoding="utf-8"))
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 24, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(24 * 35 * 35, 1))
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = net
+
+            def forward(self, x):
+                return self.net(x).sum()
+
+        torch.jit.trace(Net(), torch.zeros(3, 3, 37, 37), check_trace=False).save(str(self.directory / "net.pt"))
+        queries = ("fwd fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1", "wgrad fp32 nchw x=3,3,37,37 w=24,3,3,3 s=1,1 p=0,0 d=1,1 g=1")
+        table["queries"] = [{"query": query, "bytes": 4096} for query in queries]
+        (self.directory / "workspaces").mkdir()
+        path = self.directory / "workspaces/sm_90.json"
+        environment = clean_environment(ELIXIR_PROFILES=str(self.directory))
+
+        def profile(**changes):
+            path.write_text(json.dumps({**table, **changes}), encoding="utf-8")
+            return self.envelope("net.pt", "-o", "x", "--force", env=environment)
+
+        same = profile()["document"]["memory"]["certainty"]
+        self.assertEqual(same["measured_calls"], 2)
+        result = profile(libraries="LibTorch 2.10.0+cu128, cuDNN 9.10")
+        certainty = result["document"]["memory"]["certainty"]
+        self.assertEqual((certainty["measured_calls"], certainty["modelled_calls"]), (0, same["modelled_calls"] + 2))
+        for text in (" ".join(certainty["reasons"]), json.dumps(result["diagnostics"])):
+            self.assertIn("recorded with LibTorch 2.10.0+cu128, cuDNN 9.10, and the prediction is for LibTorch 2.11.0", text)
+        path.write_text(json.dumps({**table, "target": "cuda:sm_80"}), encoding="utf-8")
+        self.fails(2, "EX0209", "net.pt", "-o", "x", "--force", mentions=["/target", "cuda:sm_80"], env=environment)
 
 
 class Documents(ProfileTest):
@@ -149,6 +211,10 @@ class Reports(ProfileTest):
         self.fails(2, "EX0104", self.model, "--html", "x", "--snapshot", "x", mentions="same file")
         self.fails(2, "EX0104", self.model, "--html", "tiny.profile.json")
         self.assertEqual((self.directory / "old.html").read_bytes(), b"old")
+        for flag in ("--html", "--snapshot"):
+            self.fails(2, "EX0203", self.model, flag, "old.html", mentions=f"choose another name with {flag}")
+            self.fails(2, "EX0204", self.model, flag, "/proc/x", mentions="/proc/x")
+        self.assertEqual(self.files(), ["old.html"])
 
 
 class Fits(ProfileTest):
@@ -269,7 +335,9 @@ class Labels(ProfileTest):
 
     def test_each_call_has_a_label_in_the_document(self):
         labels = self.labels(self.sorts, "cuda:sm_90")
-        self.assertEqual(labels["modelled_operators"], [{"name": "aten::sort", "calls": 1, "known_bytes": 0}])
+        sort = {"name": "aten::sort", "calls": 1, "known_bytes": 0, "modules": [{"path": "", "calls": 1}]}
+        self.assertEqual(labels["modelled_operators"], [sort])
+        self.assertEqual(set(labels["may_be_off"].values()), {None})
         self.assertEqual((labels["modelled_calls"], labels["modelled_bytes_at_peak"]), (1, 0))
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
@@ -283,14 +351,20 @@ class Labels(ProfileTest):
 
     def test_every_peak_on_the_screen_says_its_label(self):
         result = self.run_tool(self.sorts, "--batch", "2,4", "--gpu-memory", "24GiB")
-        self.assertRegex(result.out, r"\n +2 .* modelled +[\d.,]+\n +4 .* modelled +")
+        self.assertRegex(result.out, r"\n +2 .* modelled; how far off it may be is not known +[\d.,]+\n +4 .* modelled; ")
         self.assertRegex(result.out, r"peak process [\d.]+ MiB \(modelled\) leaves")
         self.assertRegex(result.out, r"largest batch: [\d,]+ \([\d.]+ GiB, modelled; ")
-        self.assertIn("the scratch memory of one call is modelled: aten::sort; no such call was recorded", result.err)
+        self.assertIn("the scratch memory of one call is modelled: aten::sort: no such call was recorded", result.err)
         document = self.envelope(self.sorts, "--gpu-memory", "24GiB")["document"]["gpu_memory"]
         self.assertEqual((document["certainty"], document["largest_batch"]["certainty"]), ("modelled", "modelled"))
         screen = self.run_tool(self.sorts, "--force").out
-        self.assertIn("exact but for one modelled call: 0 known at the peak, may be more", screen)
+        self.assertRegex(screen, r"\nallocated +[\d.,]+  modelled: one of \d+ calls holds 0 B of it; how far off it may be is not known\n")
+        self.assertRegex(screen, r"\nreserved +[\d.,]+  modelled: ")
+        self.assertRegex(screen, r"\nprocess +[\d.,]+  modelled: ")
+        self.assertIn("\n  aten::sort: no such call was recorded, and the peak may be more\n", screen)
+        page = self.directory / "page.html"
+        self.succeeds(self.sorts, "--force", "--html", page)
+        self.assertEqual(page.read_text(encoding="utf-8").count("<small>modelled: "), 3)
 
 
 class OptimizerForms(ProfileTest):
@@ -299,10 +373,28 @@ class OptimizerForms(ProfileTest):
         self.assertIn("optimizer adamw (torch-fused)", result.out)
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
         schema("profile").validate(profile)
-        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.4", "torch-fused"))
+        self.assertEqual((profile["schema_version"], profile["optimizer_form"]), ("1.5", "torch-fused"))
         self.succeeds(self.model, "-o", "y")
         elixir = json.loads((self.directory / "y").read_text(encoding="utf-8"))
         self.assertEqual(profile["memory"]["certainty"]["exact_calls"], elixir["memory"]["certainty"]["exact_calls"] + 1)
+
+    def test_updates_that_cannot_run_are_refused(self):
+        import torch
+
+        class Turns(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.phase = torch.nn.Parameter(torch.ones(16, dtype=torch.complex64))
+
+            def forward(self, x):
+                return torch.view_as_real(self.phase * x).square().sum()
+
+        torch.jit.trace(Turns(), torch.randn(4, 16)).save(str(self.directory / "turns.pt"))
+        for optimizer, form in (("adafactor", "torch-loop"), ("adamw", "torch-fused"), ("sgd-momentum", "torch-fused")):
+            arguments = ("--optimizer", optimizer, "--optimizer-form", form)
+            self.fails(2, "EX0104", "turns.pt", *arguments, mentions=["complex", "phase"])
+        labels = self.envelope("turns.pt", "--optimizer-form", "torch-foreach")["document"]["memory"]["certainty"]
+        self.assertIn("torch.optim's update", [op["name"] for op in labels["modelled_operators"]])
 
     def test_the_peak_may_be_in_the_update(self):
         import torch

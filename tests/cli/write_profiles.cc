@@ -3,6 +3,7 @@
 // Writes profiles of synthetic transformers for the tests of elixir-check. Usage: write-profiles
 // DIRECTORY. The directory gets
 //   gpt.profile.json        for a GPU, with reserved and process memory
+//   asked.profile.json      as gpt, with workspaces that a library named
 //   bert.profile.json       another one, smaller
 //   cpu.profile.json        for the CPU: no reserved memory
 //   grown/gpt.profile.json  as gpt, with a fourth layer
@@ -14,7 +15,9 @@
 //   calling.profile.json    as cpu, and its last call opens a file
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -22,6 +25,7 @@
 #include "fakes/program_builder.h"
 #include "memory/step/timeline.h"
 #include "program/document.h"
+#include "program/workspace_answers.h"
 
 namespace {
 
@@ -40,9 +44,21 @@ elixir::program::Certainty certainty(const Program& program,
   labels.modelled_calls = modelled;
   labels.exact_calls = static_cast<std::int64_t>(program.operators.size()) - measured - modelled;
   if (modelled > 0) {
-    labels.modelled_operators = {{.name = "aten::sort.stable", .calls = modelled - 1},
-                                 {.name = "aten::_fft_r2c", .calls = 1, .known_bytes = 4096}};
+    labels.modelled_operators = {
+        {.name = "aten::sort.stable",
+         .calls = modelled - 1,
+         .modules = {{.path = "h.0.mlp", .calls = modelled - 1}}},
+        {.name = "aten::_fft_r2c", .calls = 1, .known_bytes = 4096, .modules = {}}};
     labels.modelled_bytes_at_peak = 4096;
+    labels.reasons = {"aten::sort.stable: no such call was recorded, and the peak may be more"};
+  } else {
+    labels.may_be_off = {.allocated_bytes = 0, .reserved_bytes = 0};
+  }
+  if (measured > 0) {
+    labels.measured_operators = {{.name = "aten::convolution",
+                                  .calls = measured,
+                                  .known_bytes = 512,
+                                  .modules = {{.path = "h.0.mlp", .calls = measured}}}};
   }
   return labels;
 }
@@ -70,16 +86,11 @@ void write(const std::string& path,
 
 /// The document as builds wrote it that did not know of `memory.certainty`.
 void write_old(const std::string& path, const std::string& old_path) {
-  std::string text = elixir::read_file(path);
-  const auto replace = [&text](std::size_t begin, std::size_t end, const char* with) {
-    text.replace(begin, end - begin, with);
-  };
-  const std::size_t version = text.find("\"1.4\"");
-  replace(version, version + 5, "\"1.0\"");
-  const std::size_t begin = text.find(",\n    \"certainty\"");
-  const std::size_t end = text.find("\"modelled_bytes_at_peak\"", begin);
-  replace(begin, text.find('}', end) + 1, "");
-  elixir::write_file(old_path, text, elixir::Overwrite::kAllow);
+  elixir::Json document = elixir::Json::parse(elixir::read_file(path));
+  document["schema_version"] = "1.0";
+  document["memory"].erase("certainty");
+  document["memory"].erase("workspaces_at_peak");
+  elixir::write_file(old_path, elixir::dump(document), elixir::Overwrite::kAllow);
 }
 
 TransformerOptions options(int layers, std::int64_t tokens) {
@@ -111,6 +122,10 @@ int main(int argc, char** argv) {
   write(at("batch/gpt.profile.json"), elixir::fakes::transformer(options(3, 2 * kTokens)), true);
   write(at("measured.profile.json"), gpt, true, 2);
   write(at("modelled.profile.json"), gpt, true, 2, 3);
+  Program asked = gpt;
+  asked.workspaces = std::make_shared<const elixir::program::WorkspaceAnswers>(
+      elixir::program::WorkspaceAnswers{.source = "cuDNN 9.19.0", .measured = false, .bytes = {}});
+  write(at("asked.profile.json"), asked, true);
   write_old(at("gpt.profile.json"), at("old.profile.json"));
   Program hostile = gpt;
   for (std::string& module : hostile.modules) {

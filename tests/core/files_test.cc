@@ -116,6 +116,26 @@ TEST_F(FilesTest, ReportsAMissingDirectoryWithTheRemedy) {
   EXPECT_THAT(error.help.at(0), HasSubstr("mkdir -p"));
 }
 
+TEST_F(FilesTest, ChecksWhetherAFileCanBeMade) {
+  EXPECT_EQ(error_of([&] { check_output("/proc/x", Overwrite::kRefuse); }).code,
+            ErrorCode::kOutputUnwritable);
+  check_output(path("x"), Overwrite::kRefuse);
+  EXPECT_THAT(listing(), IsEmpty());
+  write_file(path("x"), "old", Overwrite::kRefuse);
+  check_output(path("x"), Overwrite::kAllow);
+  EXPECT_EQ(read_file(path("x")), "old");
+  EXPECT_THAT(listing(), ElementsAre("x"));
+}
+
+TEST_F(FilesTest, HelpNamesTheFlagThatNamesTheFile) {
+  write_file(path("x"), "old", Overwrite::kRefuse);
+  const auto help = [&](std::string_view flag) {
+    return error_of([&] { check_output(path("x"), Overwrite::kRefuse, flag); }).help.at(0);
+  };
+  EXPECT_EQ(help("--html"), "give --force to replace it, or choose another name with --html");
+  EXPECT_EQ(help(""), "give --force to replace it");
+}
+
 TEST_F(FilesTest, ReportsADirectoryAsOutput) {
   EXPECT_EQ(error_of([&] { write_file(directory_, "x", Overwrite::kAllow); }).code,
             ErrorCode::kOutputUnwritable);

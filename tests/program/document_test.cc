@@ -146,8 +146,13 @@ TEST_F(ProfileDocument, ReadsBackWhatItWrote) {
 Certainty two_modelled() {
   return {.exact_calls = 1,
           .modelled_calls = 2,
-          .modelled_operators = {{.name = "aten::mm", .calls = 2, .known_bytes = 64}},
-          .modelled_bytes_at_peak = 64};
+          .modelled_operators = {{.name = "aten::mm",
+                                  .calls = 2,
+                                  .known_bytes = 64,
+                                  .modules = {{.path = "", .calls = 1}}}},
+          .modelled_bytes_at_peak = 64,
+          .may_be_off = {.allocated_bytes = 512},
+          .reasons = {"a \"reason\""}};
 }
 
 TEST_F(ProfileDocument, KeepsItsLabels) {
@@ -157,12 +162,40 @@ TEST_F(ProfileDocument, KeepsItsLabels) {
   EXPECT_EQ(reload(text_of(profile_)).memory.certainty, std::nullopt);
 }
 
+TEST_F(ProfileDocument, KeepsWorkspacesAtThePeak) {
+  profile_.memory.workspaces_at_peak = {{.made_at = 1, .bytes = 4096},
+                                        {.made_at = std::nullopt, .bytes = 512}};
+  profile_.memory.peak_allocated_bytes = 4608;
+  EXPECT_EQ(reload(text_of(profile_)).memory.workspaces_at_peak,
+            profile_.memory.workspaces_at_peak);
+  const ErrorInfo info = error_of("\"operator\": 1", "\"operator\": 3");
+  EXPECT_EQ(info.code, ErrorCode::kJsonBadValue);
+  EXPECT_EQ(info.where->pointer, "/memory/workspaces_at_peak/0/operator");
+  profile_.memory.peak_allocated_bytes = 4607;
+  EXPECT_THROW(static_cast<void>(reload(text_of(profile_))), Error);
+}
+
+/// As documents of version 1.4 say it.
+TEST_F(ProfileDocument, MayLackWhatLabelsRestOn) {
+  profile_.memory.certainty = two_modelled();
+  Json old = Json::parse(text_of(profile_));
+  old["schema_version"] = "1.4";
+  old["memory"].erase("workspaces_at_peak");
+  for (const char* key : {"measured_operators", "may_be_off", "reasons"}) {
+    old["memory"]["certainty"].erase(key);
+  }
+  old["memory"]["certainty"]["modelled_operators"][0].erase("modules");
+  const Certainty labels = *reload(dump(old)).memory.certainty;
+  EXPECT_EQ(labels.modelled_calls, 2);
+  EXPECT_EQ(labels.may_be_off, MayBeOff());
+}
+
 TEST_F(ProfileDocument, OfTheOldVersionHasNoLabels) {
   const std::string label = ",\n    \"certainty\": null";
   // A new one that lacks them is damaged.
   EXPECT_EQ(error_of(label, "").code, ErrorCode::kJsonMissingKey);
   std::string old = text_of(profile_);
-  const std::string version = "\"schema_version\": \"1.4\"";
+  const std::string version = "\"schema_version\": \"1.5\"";
   ASSERT_NE(old.find(version), std::string::npos);
   old.replace(old.find(version), version.size(), "\"schema_version\": \"1.0\"");
   old.erase(old.find(label), label.size());
@@ -220,6 +253,7 @@ TEST_F(ProfileDocument, RefusesLabelsThatDoNotAddUp) {
   refuses("\"exact_calls\": 1", "\"exact_calls\": 9000000000000000000");
   refuses("\"calls\": 2", "\"calls\": 1");
   refuses("\"modelled_calls\": 2", "\"modelled_calls\": 0");
+  refuses("\"path\": \"\",\n              \"calls\": 1", "\"path\": \"\", \"calls\": 3");
 }
 
 TEST_F(ProfileDocument, RefusesAnotherSchema) {

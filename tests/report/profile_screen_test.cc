@@ -72,7 +72,7 @@ TEST(ProfileScreen, ShowsReservedAndProcessWhereTheyAreKnown) {
   profile.memory.peak_reserved_bytes = 3 << 20;
   profile.memory.process_peak_bytes = 5 << 20;
   const std::string screen = screen_of(profile);
-  EXPECT_THAT(line_with(screen, "reserved"), ContainsRegex("3,072\\.0 +max_memory_reserved"));
+  EXPECT_THAT(line_with(screen, "reserved"), ContainsRegex("3,072\\.0 +the simulated allocator"));
   EXPECT_THAT(line_with(screen, "process "), ContainsRegex("5,120\\.0 +reserved, and context"));
   EXPECT_THAT(screen, Not(HasSubstr("not computed")));
 }
@@ -88,7 +88,7 @@ TEST(ProfileScreen, SaysWhatIsKnownOfSeveralGpus) {
                      "process ");
   };
   EXPECT_THAT(line(1), Not(HasSubstr("NCCL")));
-  EXPECT_THAT(line(2), ContainsRegex("[0-9.,]+ +reserved, .* of it NCCL's with 2 GPUs"));
+  EXPECT_THAT(line(2), ContainsRegex("[0-9.,]+ +modelled: reserved, .* of it NCCL's with 2 GPUs"));
   EXPECT_THAT(line(8),
               ContainsRegex("- +not known: what NCCL takes has not been measured with 8 GPUs"));
 }
@@ -97,22 +97,30 @@ TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {
   program::Program program = fakes::transformer({});
   EXPECT_THAT(screen_of(profile_of(program)), HasSubstr("without workspaces of libraries"));
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
-  EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
-              ContainsRegex("exact but for [0-9]+ modelled calls: 0 known at the peak, may be"));
+  EXPECT_THAT(
+      line_with(screen_of(profile_of(program)), "allocated "),
+      ContainsRegex("modelled: [0-9]+ of [0-9]+ calls hold 0 B of it; how far off it may be is "
+                    "not known"));
   const auto labels = profile_of(program).memory.certainty;
   ASSERT_TRUE(labels);
-  for (const program::ModelledOperator& op : labels->modelled_operators) {
+  for (const program::LabelledOperator& op : labels->modelled_operators) {
     for (program::Operator& call : program.operators) {
       if (operators::full_name(call) == op.name) call.name = "aten::relu";
     }
   }
   const std::string screen = screen_of(profile_of(program));
   EXPECT_THAT(line_with(screen, "allocated "), HasSubstr("exact, workspaces included"));
-  EXPECT_THAT(line_with(screen, "reserved"), HasSubstr("simulated allocator"));
+  EXPECT_THAT(line_with(screen, "reserved"), HasSubstr("exact: the simulated allocator"));
+  EXPECT_THAT(line_with(screen, "process "), HasSubstr("measured: reserved, and"));
   EXPECT_THAT(line_with(screen, "workspace  "), ContainsRegex("[0-9.]+ +[0-9.]+"));
   program.operators[3].name = "aten::_convolution";
-  EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "),
-              HasSubstr("exact but for one modelled call: "));
+  const std::string modelled = screen_of(profile_of(program));
+  EXPECT_THAT(line_with(modelled, "allocated "), HasSubstr("modelled: one of "));
+  EXPECT_THAT(line_with(modelled, "reserved"), HasSubstr("modelled: the simulated allocator"));
+  EXPECT_THAT(line_with(modelled, "process "), HasSubstr("modelled: reserved, and"));
+  EXPECT_THAT(modelled, HasSubstr("\n  convolutions: one pass is guessed; nets whose"));
+  program.target.sm = 80;
+  EXPECT_THAT(line_with(screen_of(profile_of(program)), "allocated "), HasSubstr("modelled: "));
 }
 
 TEST(ProfileScreen, NamesTheOperatorAtThePeakWithItsModule) {
@@ -135,7 +143,7 @@ TEST(ProfileScreen, SaysThatTheOptimizersUpdateMakesThePeak) {
   EXPECT_THAT(screen, HasSubstr("reached while the optimizer updates parameters\n"));
   EXPECT_THAT(line_with(screen, "the optimizer's update"), HasSubstr("3 × "));
   EXPECT_THAT(line_with(screen, "allocated "),
-              HasSubstr("exact but for one modelled call: 0 known at the peak"));
+              ContainsRegex("modelled: one of [0-9]+ calls holds 0 B of it; "));
 }
 
 TEST(ProfileScreen, ListsTheLargestTensorsAndTheRest) {

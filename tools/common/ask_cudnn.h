@@ -21,13 +21,15 @@ enum class AskAbout : std::uint8_t {
 };
 
 struct CudnnAnswers {
-  /// nullptr: there was nothing to ask, or cuDNN did not answer.
+  /// nullptr: there was nothing to ask, or cuDNN answered nothing. Never empty. Queries that are
+  /// not in it have no usable answer.
   std::shared_ptr<const program::WorkspaceAnswers> answers;
   std::string failure;  ///< why cuDNN did not answer, in a line; empty when it did
 };
 
-/// Asks about every convolution whose workspace `table` does not know. Never throws for what is wrong
-/// with cuDNN.
+/// Asks about every convolution whose workspace `table` does not know, and waits 10 s and 10 ms for
+/// each query at most. Never throws for what is wrong with cuDNN. Throws kJsonBadValue where the
+/// description of the target's GPU is of another one or of none.
 [[nodiscard]] CudnnAnswers ask_cudnn(const program::Program& program,
                                      const operators::WorkspaceTable& table,
                                      AskAbout about);

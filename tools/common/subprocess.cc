@@ -3,17 +3,20 @@
 #include "tools/common/subprocess.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -54,15 +57,58 @@ std::vector<std::string> environment_with(
   return all;
 }
 
-std::string read_all(int from) {
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;  // nullopt: never
+
+bool is_over(const Deadline& deadline) {
+  return deadline && Clock::now() >= *deadline;
+}
+
+/// Waits for something to read, or the end. False at the deadline.
+bool wait_for_output(int from, const Deadline& deadline) {
+  for (;;) {
+    int left_ms = -1;
+    if (deadline) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+      constexpr std::int64_t kLongestPoll_ms = 60'000;
+      left_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongestPoll_ms));
+    }
+    pollfd wanted{.fd = from, .events = POLLIN, .revents = 0};
+    if (poll(&wanted, 1, left_ms) > 0) return true;
+    if (is_over(deadline)) return false;
+  }
+}
+
+/// All that comes before the deadline.
+std::string read_all(int from, const Deadline& deadline) {
   std::string text;
   std::array<char, 65536> buffer{};
-  for (;;) {
+  while (wait_for_output(from, deadline)) {
     const ssize_t got = read(from, buffer.data(), buffer.size());
     if (got > 0) {
       text.append(buffer.data(), static_cast<std::size_t>(got));
     } else if (got == 0 || errno != EINTR) {
       return text;
+    }
+    if (is_over(deadline)) return text;
+  }
+  return text;
+}
+
+/// Waits for the child's end, and kills it at the deadline. Whether that was needed.
+bool wait_or_kill(pid_t child, const Deadline& deadline, int& status) {
+  bool killed = false;
+  for (;;) {
+    const pid_t ended = waitpid(child, &status, deadline && !killed ? WNOHANG : 0);
+    if (ended == child || (ended < 0 && errno != EINTR)) return killed;
+    if (ended < 0) continue;
+    if (is_over(deadline)) {
+      ::kill(child, SIGKILL);
+      killed = true;
+    } else {
+      constexpr auto kPause = std::chrono::milliseconds(5);
+      std::this_thread::sleep_for(kPause);
     }
   }
 }
@@ -85,7 +131,8 @@ int file_of(const std::filesystem::path& program, const std::string& text) {
 ProcessResult run_process(const std::filesystem::path& program,
                           const std::vector<std::string>& arguments,
                           const std::vector<std::pair<std::string, std::string>>& variables,
-                          const std::string& input) {
+                          const std::string& input,
+                          std::optional<std::chrono::milliseconds> limit) {
   const int input_file = file_of(program, input);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(program, errno);
@@ -112,15 +159,17 @@ ProcessResult run_process(const std::filesystem::path& program,
     cannot_start(program, failure);
   }
   running = child;
+  Deadline deadline;
+  if (limit) deadline = Clock::now() + *limit;
   ProcessResult result;
-  result.output = read_all(ends[0]);
+  result.output = read_all(ends[0], deadline);
   close(ends[0]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  result.was_too_slow = wait_or_kill(child, deadline, status);
   running = 0;
   constexpr int kSignalBase = 128;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
+  if (!WIFEXITED(status)) result.signal = WTERMSIG(status);
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + result.signal;
   return result;
 }
 

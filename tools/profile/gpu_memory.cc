@@ -49,7 +49,9 @@ LargestBatchAnswer find_largest_batch(Steps& steps,
           if (steps.known_peaks().count(batch) == 0) progress(batch);
           return steps.peak_at(batch);
         });
-    answer.basis = steps.peak_at(std::max<std::int64_t>(answer.found->batch, 1)).basis;
+    const memory::BatchPeak peak = steps.peak_at(std::max<std::int64_t>(answer.found->batch, 1));
+    answer.basis = peak.basis;
+    answer.may_be_off_bytes = peak.may_be_off_bytes;
   } catch (const Error& error) {
     if (error.info().code != ErrorCode::kModelRejectsInput) throw;
     answer.unknown_because = "the model rejects other batch sizes: " + error.info().message;
@@ -69,6 +71,9 @@ std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes) {
                         format_bytes(limit_bytes),
                         what,
                         format_bytes(-margin));
+  if (peak.basis == program::Basis::kModelled) {
+    text += fmt::format("\n  it is modelled: {}", program::off_text(peak.may_be_off_bytes));
+  }
   if (peak.kind != memory::PeakKind::kProcess) {
     text += fmt::format("\n  {} memory is a lower bound: the process takes more",
                         memory::name_of(peak.kind));
@@ -107,6 +112,7 @@ Json to_json(const memory::KnownPeak& peak,
     largest = {{"batch", answer.found->batch},
                {"peak_bytes", answer.found->bytes},
                {"certainty", label_or_null(answer.basis)},
+               {"may_be_off_bytes", value_or_null(answer.may_be_off_bytes)},
                {"next_peak_bytes",
                 answer.found->next_bytes ? Json(*answer.found->next_bytes) : Json(nullptr)},
                {"ceiling", answer.found->ceiling},
@@ -116,6 +122,7 @@ Json to_json(const memory::KnownPeak& peak,
           {"compared", memory::name_of(peak.kind)},
           {"peak_bytes", peak.bytes},
           {"certainty", label_or_null(peak.basis)},
+          {"may_be_off_bytes", value_or_null(peak.may_be_off_bytes)},
           {"fits", peak.bytes <= limit_bytes},
           {"margin_bytes", limit_bytes - peak.bytes},
           {"largest_batch", std::move(largest)}};

@@ -20,8 +20,9 @@ inline constexpr std::int64_t kMostBatch = 1 << 20;
 
 struct LargestBatchAnswer {
   std::optional<memory::LargestBatch> found;
-  std::optional<program::Basis> basis;  ///< of its peak; nullopt where it has no label
-  std::string unknown_because;          ///< the reason when `found` is empty
+  std::optional<program::Basis> basis;           ///< of its peak; nullopt where it has no label
+  std::optional<std::int64_t> may_be_off_bytes;  ///< its peak; nullopt: nobody knows
+  std::string unknown_because;                   ///< the reason when `found` is empty
 };
 
 /// Calls `progress` before each capture. If the model rejects another batch size, that is an answer
@@ -35,8 +36,8 @@ struct LargestBatchAnswer {
 [[nodiscard]] std::string fit_text(const memory::KnownPeak& peak, std::int64_t limit_bytes);
 [[nodiscard]] std::string largest_text(const LargestBatchAnswer& answer);
 
-/// The document's `gpu_memory`: {limit_bytes, compared, peak_bytes, certainty, fits, margin_bytes,
-/// largest_batch}. `peak` is that of the step in question.
+/// The document's `gpu_memory`: {limit_bytes, compared, peak_bytes, certainty, may_be_off_bytes,
+/// fits, margin_bytes, largest_batch}. `peak` is that of the step in question.
 [[nodiscard]] Json to_json(const memory::KnownPeak& peak,
                            std::int64_t limit_bytes,
                            const LargestBatchAnswer& answer);

@@ -39,22 +39,17 @@ Json summary(const program::Profile& profile, const std::string& output) {
           {"parameter_count", profile.program.parameter_count()},
           {"operators", profile.program.operators.size()},
           {"unattributed_operators", profile.unattributed_operators},
-          {"memory",
-           {{"parameters_bytes", memory.parameters_bytes},
-            {"buffers_bytes", memory.buffers_bytes},
-            {"gradients_bytes", memory.gradients_bytes},
-            {"optimizer_bytes", memory.optimizer_bytes},
-            {"activations_peak_bytes", memory.activations_peak_bytes},
-            {"peak_allocated_bytes", memory.peak_allocated_bytes},
-            {"peak_reserved_bytes", value_or_null(memory.peak_reserved_bytes)},
-            {"process_peak_bytes", value_or_null(memory.process_peak_bytes)},
-            {"certainty", memory.certainty ? to_json(*memory.certainty) : Json(nullptr)}}}};
+          {"memory", to_json(memory)}};
 }
 
 /// How certain the allocated peak is. On a CPU it counts tensors alone.
 std::string label_of(const program::MemorySummary& memory) {
   if (!memory.certainty) return "of tensors";
-  return std::string(program::name_of(memory.certainty->basis()));
+  const program::Basis basis = memory.certainty->basis();
+  const std::string name(program::name_of(basis));
+  if (basis != program::Basis::kModelled) return name;
+  return fmt::format(
+      "{}; {}", name, program::off_text(memory.certainty->may_be_off.allocated_bytes));
 }
 
 class ProfileRun {
@@ -109,9 +104,8 @@ class ProfileRun {
     // Checked before the output, so that an invalid model is reported first.
     Steps steps(options_, context_.argv());
     const std::string output = context_.prepare_output(beside(".profile.json"));
-    for (const auto& path : {options_.html, options_.snapshot}) {
-      if (path) check_output(*path, context_.overwrite());
-    }
+    if (options_.html) check_output(*options_.html, context_.overwrite(), "--html");
+    if (options_.snapshot) check_output(*options_.snapshot, context_.overwrite(), "--snapshot");
     // Read first, so that a bad file is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
@@ -209,7 +203,7 @@ class ProfileRun {
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));
       context_.files().writes("--batch", outputs.back());
-      check_output(outputs.back(), context_.overwrite());
+      check_output(outputs.back(), context_.overwrite(), /*flag=*/"");
     }
     std::vector<program::MemorySummary> rows;
     Json batches = Json::array();

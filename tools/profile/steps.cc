@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -16,23 +17,12 @@
 namespace elixir::tools {
 namespace {
 
-std::string warning_of_estimates(const program::Program& program,
-                                 const program::Certainty& certainty) {
-  constexpr std::size_t kMostNamed = 4;
-  std::string why = "no such call was recorded, and the peak may be more";
-  if (program.workspaces != nullptr) {
-    // docs/accuracy.md, "What cuDNN says".
-    why += fmt::format(
-        "; convolutions as {} says, which was right to the byte in 89 % of the workspaces of other "
-        "nets and off by up to 8 MiB",
-        program.workspaces->source);
-  }
-  return fmt::format("the scratch memory of {} is modelled: {}; {}",
+std::string warning_of_estimates(const program::Certainty& certainty) {
+  return fmt::format("the scratch memory of {} is modelled: {}",
                      certainty.modelled_calls == 1
                          ? "one call"
                          : fmt::format("{} calls", format_count(certainty.modelled_calls)),
-                     program::list_of(certainty.modelled_operators, kMostNamed),
-                     why);
+                     fmt::join(certainty.reasons, "; "));
 }
 
 }  // namespace
@@ -67,18 +57,14 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
     profile.program.workspaces = asked.answers;
     if (!asked.failure.empty()) {
       step.warnings.push_back(
-          fmt::format("cuDNN was not asked for the workspaces of convolutions: {}", asked.failure));
+          fmt::format("the workspaces of convolutions are guessed: {}", asked.failure));
     }
   }
   step.prediction = memory::predict_step(
       profile.program, options_.optimizer_use(), workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
-  if (!step.prediction.recorded) {
-    step.warnings.push_back(
-        fmt::format("memory on {} is modelled after LibTorch's sources: recorded on sm_90 only",
-                    profile.program.target.text()));
-  } else if (profile.memory.certainty && profile.memory.certainty->modelled_calls > 0) {
-    step.warnings.push_back(warning_of_estimates(profile.program, *profile.memory.certainty));
+  if (profile.memory.certainty && profile.memory.certainty->modelled_calls > 0) {
+    step.warnings.push_back(warning_of_estimates(*profile.memory.certainty));
   }
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);

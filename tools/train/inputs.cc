@@ -125,7 +125,7 @@ void capture_model(const capture::Model& model,
         program, operators::shipped_workspace_table(program.target.sm), AskAbout::kGpuHere);
     program.workspaces = asked.answers;
     if (!asked.failure.empty()) {
-      context.warn("cuDNN was not asked for the workspaces of convolutions: " + asked.failure);
+      context.warn("the workspaces of convolutions are guessed: " + asked.failure);
     }
   }
   run.fingerprint = program::fingerprint(program);

@@ -95,7 +95,7 @@ void check_outputs(const TrainOptions& options, const RunPlace& place, Context& 
   }
   if (options.export_path) {
     (void)train::export_format_of(*options.export_path);
-    check_output(*options.export_path, overwrite_of_export(options, context));
+    check_output(*options.export_path, overwrite_of_export(options, context), "--export");
   }
 }
 

@@ -14,6 +14,7 @@
 #include "core/allocation_unit.h"
 #include "memory/analysis/module_memory.h"
 #include "memory/step/optimizer_state.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::memory {
 
@@ -51,6 +52,7 @@ class Attributor {
     find_owners();
     add_parameters();
     add_storages(result);
+    add_workspaces();
     add_peaks_inside();
     finish(result);
     return result;
@@ -64,6 +66,8 @@ class Attributor {
     result.fingerprint = fingerprint(program_);
     result.target = program_.target.text();
     result.optimizer = profile_.optimizer_use().text();
+    const program::WorkspaceAnswers* answers = program_.workspaces.get();
+    result.workspaces = answers == nullptr ? "nobody was asked" : answers->source;
     for (const program::Input& input : program_.inputs) {
       result.inputs.push_back(fmt::format("{} {}[{}]",
                                           input.name,
@@ -166,6 +170,14 @@ class Attributor {
       if (storage.allocated_at < 0) continue;
       operator_share(program_.operators[position(storage.allocated_at)]).at_peak_bytes +=
           live.bytes;
+    }
+  }
+
+  void add_workspaces() {
+    for (const program::Workspace& workspace : profile_.memory.workspaces_at_peak) {
+      if (!workspace.made_at) continue;
+      operator_share(program_.operators[position(*workspace.made_at)]).workspaces_bytes +=
+          workspace.bytes;
     }
   }
 

@@ -40,6 +40,7 @@ struct OperatorShare {
   std::vector<std::int64_t> call_bytes;  ///< bytes that each call allocates, in program order
   std::int64_t at_peak_bytes = 0;        ///< the part of it that is alive at the peak
   std::int64_t activations_bytes = 0;    ///< the part of it that is kept for backward
+  std::int64_t workspaces_bytes = 0;     ///< scratch memory that it has at the peak
   [[nodiscard]] std::int64_t calls() const { return static_cast<std::int64_t>(call_bytes.size()); }
   [[nodiscard]] std::int64_t allocated_bytes() const;
 };
@@ -47,6 +48,7 @@ struct OperatorShare {
 /// A profile reduced to its memory. Small and easy to compare; does not hold the program.
 struct Attribution {
   std::string model_path, fingerprint, target, optimizer;
+  std::string workspaces;  ///< who named those of convolutions: "cuDNN 9.19.0 on an NVIDIA H200"
   std::vector<std::string> inputs;  ///< "input_ids int64[8,128]"
   program::MemorySummary memory;    ///< copied from the document
   std::int64_t parameters = 0;      ///< elements

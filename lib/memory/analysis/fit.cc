@@ -26,20 +26,27 @@ std::string_view name_of(PeakKind kind) {
 
 KnownPeak best_known_peak(const program::MemorySummary& memory) {
   std::optional<program::Basis> basis;
-  if (memory.certainty) basis = memory.certainty->basis();
+  program::MayBeOff off;
+  if (memory.certainty) {
+    basis = memory.certainty->basis();
+    off = memory.certainty->may_be_off;
+  }
   if (memory.process_peak_bytes) {
     if (basis) basis = std::max(*basis, program::Basis::kMeasured);
-    return {PeakKind::kProcess, *memory.process_peak_bytes, basis};
+    return {PeakKind::kProcess, *memory.process_peak_bytes, basis, off.process_bytes};
   }
-  if (memory.peak_reserved_bytes) return {PeakKind::kReserved, *memory.peak_reserved_bytes, basis};
-  return {PeakKind::kAllocated, memory.peak_allocated_bytes, basis};
+  if (memory.peak_reserved_bytes) {
+    return {PeakKind::kReserved, *memory.peak_reserved_bytes, basis, off.reserved_bytes};
+  }
+  return {PeakKind::kAllocated, memory.peak_allocated_bytes, basis, off.allocated_bytes};
 }
 
 BatchPeak batch_peak(const program::MemorySummary& memory) {
   const KnownPeak peak = best_known_peak(memory);
   const std::int64_t held =
       memory.peak_reserved_bytes ? *memory.peak_reserved_bytes - memory.peak_allocated_bytes : 0;
-  return {peak.bytes, peak.bytes - std::max<std::int64_t>(held, 0), peak.basis};
+  return {
+      peak.bytes, peak.bytes - std::max<std::int64_t>(held, 0), peak.basis, peak.may_be_off_bytes};
 }
 
 namespace {

@@ -23,6 +23,7 @@ struct KnownPeak {
   /// nullopt where the profile does not say. Process memory is measured at best: of the context and
   /// the libraries, nobody knows more.
   std::optional<program::Basis> basis;
+  std::optional<std::int64_t> may_be_off_bytes;  ///< nullopt: nobody knows
 };
 
 /// Process memory if known, else reserved, else allocated memory. A limit applies to the process,
@@ -45,7 +46,8 @@ struct BatchPeak {
   /// The part of it that never falls as the batch grows. It leaves out memory that is reserved but
   /// not allocated, which may go up or down.
   std::int64_t least_bytes = 0;
-  std::optional<program::Basis> basis;  ///< as KnownPeak::basis
+  std::optional<program::Basis> basis;           ///< as KnownPeak::basis
+  std::optional<std::int64_t> may_be_off_bytes;  ///< as KnownPeak::may_be_off_bytes
 };
 /// From a profile: the best known peak, and the same with reserved memory equal to allocated
 /// memory.

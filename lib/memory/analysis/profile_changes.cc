@@ -123,6 +123,7 @@ ProfileChanges compare(const Attribution& before, const Attribution& after) {
   result.fingerprint = {before.fingerprint, after.fingerprint};
   result.target = {before.target, after.target};
   result.optimizer = {before.optimizer, after.optimizer};
+  result.workspaces = {before.workspaces, after.workspaces};
   result.inputs = {before.inputs, after.inputs};
   result.peak_allocated_bytes = {before.memory.peak_allocated_bytes,
                                  after.memory.peak_allocated_bytes};

@@ -50,7 +50,7 @@ struct CategoryChange {
 };
 
 struct ProfileChanges {
-  Change<std::string> model_path, fingerprint, target, optimizer;
+  Change<std::string> model_path, fingerprint, target, optimizer, workspaces;
   Change<std::vector<std::string>> inputs;
   Amount peak_allocated_bytes, activations_peak_bytes, parameters, operator_calls;
   Change<std::optional<std::int64_t>> peak_reserved_bytes, process_peak_bytes;

@@ -2,9 +2,11 @@
 // Copyright 2026 The Elixir authors
 #include "memory/step/optimizer_update.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "memory/step/adafactor.h"
 #include "memory/step/clip_grad_norm.h"
 #include "memory/step/update_requests.h"
@@ -46,12 +48,43 @@ void denominators(const Program& program, UpdateRequests& requests) {
   requests.release(held);
 }
 
+bool is_complex(program::DType dtype) {
+  return dtype == program::DType::kComplex64 || dtype == program::DType::kComplex128;
+}
+
+/// Whether updates of such parameters were recorded.
+bool has_recorded_dtype(const Program& program) {
+  const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
+  return std::all_of(groups.begin(), groups.end(), [](const ParametersOfDType& group) {
+    return group.dtype == program::DType::kFloat32 || group.dtype == program::DType::kBFloat16;
+  });
+}
+
 }  // namespace
+
+void require_possible_update(const Program& program, program::OptimizerUse use) {
+  const bool is_adafactor = use.optimizer == Optimizer::kAdafactor;
+  if (!use.is_torch() || (!is_adafactor && use.form != OptimizerForm::kTorchFused)) return;
+  for (const program::Parameter* parameter : updated_parameters(program)) {
+    if (!is_complex(parameter->tensor.dtype)) continue;
+    throw Error(ErrorCode::kConflictingFlags,
+                "{} does not update complex parameters, and `{}` is {}",
+                is_adafactor ? "torch.optim.Adafactor" : "a fused optimizer of torch.optim",
+                parameter->name,
+                name_of(parameter->tensor.dtype))
+        .help(is_adafactor ? "choose another --optimizer, such as adamw"
+                           : "choose --optimizer-form torch-foreach or torch-loop");
+  }
+}
 
 OptimizerUpdate optimizer_update(const Program& program, program::OptimizerUse use) {
   UpdateRequests clipping(program.target);
   if (use.clips_by_torch()) clip_grad_norm(program, clipping);
   UpdateRequests update(program.target);
+  if (!has_recorded_dtype(program)) {
+    clipping.guess();
+    update.guess();
+  }
   const bool foreach = use.form == OptimizerForm::kTorchForeach;
   const bool loop = use.form == OptimizerForm::kTorchLoop;
   if (use.optimizer == Optimizer::kAdamW || use.optimizer == Optimizer::kAdam) {

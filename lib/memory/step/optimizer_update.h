@@ -6,7 +6,9 @@
 //
 // Source: torch/optim/adam.py and sgd.py of PyTorch 2.11, for their default arguments (no amsgrad, not
 // capturable; of Adam and SGD without weight decay). The test `torch-optimizer` compares these requests with those of
-// torch.optim on the CPU. Recorded on an H100: AdamW and SGD with momentum, every form (docs/accuracy.md).
+// torch.optim on the CPU. Recorded on an H100 and an H200, in fp32 and bf16: AdamW and SGD with
+// momentum, every form; Adafactor; clipping (docs/accuracy.md). AdamW is Adam there with another
+// default, and SGD without momentum is less of the same.
 
 #include "operators/scratch/call_script.h"
 #include "program/program.h"
@@ -18,9 +20,14 @@ struct OptimizerUpdate {
   operators::CallScript clipping;  ///< comes first; empty without
   operators::CallScript update;
 };
-/// A script is modelled where parameters have several dtypes: nobody recorded such an update, and PyTorch takes dtypes in the
+/// A script is modelled on a GPU that was not recorded, and where parameters have a dtype other
+/// than fp32 and bf16, or several: nobody recorded such an update, and PyTorch takes dtypes in the
 /// order of a hash table.
 [[nodiscard]] OptimizerUpdate optimizer_update(const program::Program& program,
                                                program::OptimizerUse use);
+
+/// Throws kConflictingFlags for an update that torch.optim refuses to run: of complex parameters by
+/// Adafactor, or in the fused form.
+void require_possible_update(const program::Program& program, program::OptimizerUse use);
 
 }  // namespace elixir::memory

@@ -178,6 +178,7 @@ TrainingStep predict_step(const Program& program,
                           std::int64_t gpus) {
   // The first step allocates what stays. The second one is like all later steps.
   constexpr int kDifferentSteps = 2;
+  require_possible_update(program, use);
   TrainingStep step;
   step.memory = summarise(program, use);
   step.with_scratch = program.target.kind == program::Target::Kind::kCuda;
@@ -190,12 +191,16 @@ TrainingStep predict_step(const Program& program,
   const operators::CudaTraits traits = operators::cuda_traits(program.target);
   const std::vector<operators::CallScript> scripts =
       operators::call_scripts(program, traits, table);
-  step.recorded = traits.recorded;
   step.events = training_events(program, use, scripts, kDifferentSteps);
   SimulatedStep simulated = place_in_caching_allocator(step.events, config);
   step.placed = std::move(simulated.placed);
   step.timeline = timeline_of(program, step.events, step.placed);
-  step.memory.certainty = certainty_of(program, scripts, use, step.timeline);
+  step.memory.certainty = certainty_of(program, scripts, use, table, step.timeline);
+  for (const LiveScratch& live : step.timeline.scratch_at_peak) {
+    std::optional<program::OperatorId> made_at;
+    if (live.made_at >= 0) made_at = live.made_at;
+    step.memory.workspaces_at_peak.push_back({.made_at = made_at, .bytes = live.bytes});
+  }
   step.memory.peak_allocated_bytes = simulated.training.peak_allocated_bytes;
   step.memory.peak_reserved_bytes = simulated.training.peak_reserved_bytes;
   step.gpus = gpus;

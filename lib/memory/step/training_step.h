@@ -27,15 +27,14 @@ struct TrainingStep {
   Timeline timeline;      ///< in the allocator's blocks
   TrainingEvents events;  ///< what `placed` refers to
   std::vector<PlacedEvent> placed;
-  bool recorded = true;       ///< predictions for such a device were compared with runs
-  bool with_scratch = false;  ///< includes scratch memory of kernels and libraries
-  std::int64_t gpus = 1;      ///< that train together
+  bool with_scratch = false;               ///< includes scratch memory of kernels and libraries
+  std::int64_t gpus = 1;                   ///< that train together
   std::optional<std::int64_t> nccl_bytes;  ///< included in process memory; nullopt: unknown
 };
 
 /// `table`, `config` and `gpus` apply to CUDA targets only. With several GPUs there is one process
 /// per GPU, and NCCL's memory is part of process memory. Where NCCL's memory is unknown, so is
-/// process memory.
+/// process memory. Throws kConflictingFlags for an update that torch.optim cannot run.
 [[nodiscard]] TrainingStep predict_step(const program::Program& program,
                                         program::OptimizerUse use,
                                         const operators::WorkspaceTable& table,

@@ -37,7 +37,9 @@ std::vector<ParametersOfDType> updated_by_dtype(const Program& program) {
 }
 
 UpdateRequests::UpdateRequests(const program::Target& target) {
-  if (target.kind == program::Target::Kind::kCuda) traits_ = operators::cuda_traits(target);
+  if (target.kind != program::Target::Kind::kCuda) return;
+  traits_ = operators::cuda_traits(target);
+  if (!traits_->recorded) guess();
 }
 
 int UpdateRequests::ask(std::int64_t bytes) {

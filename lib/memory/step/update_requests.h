@@ -28,6 +28,7 @@ struct ParametersOfDType {
 
 class UpdateRequests {
  public:
+  /// A guess where no GPU like the target was recorded.
   explicit UpdateRequests(const program::Target& target);
 
   int ask(std::int64_t bytes);
@@ -43,7 +44,7 @@ class UpdateRequests {
   void read_norm(const program::TensorRef& tensor);
 
   [[nodiscard]] bool on_gpu() const { return traits_.has_value(); }
-  /// From here on nobody knows whether PyTorch does it in this order.
+  /// From here on nobody knows whether PyTorch does it in this way.
   void guess() { script_.source = operators::ScriptSource::kModelled; }
   [[nodiscard]] operators::CallScript take();
 

@@ -12,6 +12,7 @@
 
 #include "operators/convolution/memory_format.h"
 #include "operators/operator_key.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::operators {
 namespace {
@@ -316,6 +317,39 @@ void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer) {
   } else {
     writer.depthwise_backward(image, wanted);
   }
+}
+
+void ConvolutionPasses::add(const ConvolutionPasses& passes) {
+  by_table += passes.by_table;
+  by_library += passes.by_library;
+  unanswered += passes.unanswered;
+  other += passes.other;
+}
+
+ConvolutionPasses passes_of(const program::Operator& op,
+                            const program::Program& program,
+                            const WorkspaceTable& table) {
+  ConvolutionPasses passes;
+  if (!is_convolution(op)) return passes;
+  if (table.calls.count(operator_key(op)) > 0) return {.by_table = 1};
+  const program::WorkspaceAnswers* answers = program.workspaces.get();
+  const AnswerConvolution count = [&](const ConvolutionQuery& query) {
+    const std::string text = text_of(query);
+    if (table.queries.count(text) > 0) {
+      ++passes.by_table;
+    } else if (answers != nullptr && answers->bytes.count(text) > 0) {
+      ++passes.by_library;
+    } else {
+      ++passes.unanswered;
+    }
+    return std::optional(ConvolutionWorkspace{.bytes = 0, .measured = true});
+  };
+  const CudaTraits traits = cuda_traits(program.target);
+  ScriptBuilder script(op, {}, program, traits);
+  write_convolution(script, count);
+  const bool is_whole_guess = script.finish().source == ScriptSource::kModelled;
+  if (is_whole_guess) passes.other = 1;
+  return passes;
 }
 
 std::vector<ConvolutionQuery> unknown_convolutions(const program::Program& program,

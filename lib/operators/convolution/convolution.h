@@ -33,6 +33,20 @@ using AnswerConvolution =
 /// call reads; then the script is modelled. It is measured where every answer is.
 void write_convolution(ScriptBuilder& script, const AnswerConvolution& answer);
 
+/// Where the workspaces of one call come from, in passes of cuDNN.
+struct ConvolutionPasses {
+  std::int64_t by_table = 0;    ///< a table has them, or the whole call
+  std::int64_t by_library = 0;  ///< cuDNN was asked, and the program keeps its answers
+  std::int64_t unanswered = 0;  ///< guessed, though cuDNN could answer
+  std::int64_t other = 0;       ///< guessed for a call that cuDNN does not run
+  [[nodiscard]] std::int64_t guessed() const { return unanswered + other; }
+  void add(const ConvolutionPasses& passes);
+};
+/// Nothing for other calls, and for convolutions that take no workspace.
+[[nodiscard]] ConvolutionPasses passes_of(const program::Operator& op,
+                                          const program::Program& program,
+                                          const WorkspaceTable& table);
+
 /// Every query that the convolutions of a program lead to and `table` does not answer: each once, in
 /// order of their first call.
 [[nodiscard]] std::vector<ConvolutionQuery> unknown_convolutions(const program::Program& program,

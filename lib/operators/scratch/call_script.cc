@@ -96,11 +96,13 @@ bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
 }
 
 /// What is known of cuDNN's workspaces: from the shipped table, then from the program's own answers.
+/// Another version of a library may take other workspaces.
 AnswerConvolution answers_of(const Program& program, const WorkspaceTable& table) {
   return [&program, &table](const ConvolutionQuery& query) -> std::optional<ConvolutionWorkspace> {
     const std::string text = text_of(query);
     if (const auto found = table.queries.find(text); found != table.queries.end()) {
-      return ConvolutionWorkspace{.bytes = found->second, .measured = true};
+      return ConvolutionWorkspace{.bytes = found->second,
+                                  .measured = table.is_of_predicted_libraries()};
     }
     if (program.workspaces == nullptr) return std::nullopt;
     const auto found = program.workspaces->bytes.find(text);
@@ -109,10 +111,9 @@ AnswerConvolution answers_of(const Program& program, const WorkspaceTable& table
   };
 }
 
-bool takes_scratch(const CallScript& script) {
-  return std::any_of(script.steps.begin(), script.steps.end(), [](const ScriptStep& step) {
-    return step.kind != ScriptStep::Kind::kOutput;
-  });
+/// Whether the call makes or writes anything on the device. A view does not.
+bool touches_device(const Operator& op, const Program& program, const CallScript& script) {
+  return (op.writes || !script.steps.empty()) && !is_on_host_alone(op, program);
 }
 
 /// Of a call without a rule, whose script is its outputs alone. Exact only where somebody has
@@ -209,6 +210,10 @@ bool is_library_call(const Operator& op) {
   return std::find(names.begin(), names.end(), op.name) != names.end();
 }
 
+bool is_recorded_call(const Operator& op, const WorkspaceTable& table) {
+  return is_library_call(op) && table.calls.count(operator_key(op)) > 0;
+}
+
 std::optional<ScriptRuleKind> rule_of(std::string_view name) {
   const auto found = rules().find(name);
   if (found == rules().end()) return std::nullopt;
@@ -277,9 +282,14 @@ std::vector<CallScript> call_scripts(const Program& program,
       write_by_rule(rule->second->write, builder);
     }
     CallScript script = builder.finish();
-    if (measured) script.source = ScriptSource::kMeasured;
+    if (measured) {
+      script.source =
+          table.is_of_predicted_libraries() ? ScriptSource::kMeasured : ScriptSource::kModelled;
+    }
     if (!library && rule == rules().end()) script.source = source_without_rule(op, program, traits);
-    if (!traits.recorded && takes_scratch(script)) script.source = ScriptSource::kModelled;
+    if (!traits.recorded && touches_device(op, program, script)) {
+      script.source = ScriptSource::kModelled;
+    }
     scripts.push_back(std::move(script));
   }
   return scripts;

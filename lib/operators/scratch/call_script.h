@@ -44,6 +44,8 @@ struct CallScript {
 
 /// Whether only a library (cuDNN) knows the scratch memory of the call.
 [[nodiscard]] bool is_library_call(const program::Operator& op);
+/// Whether the table has the script of such a call.
+[[nodiscard]] bool is_recorded_call(const program::Operator& op, const WorkspaceTable& table);
 /// The names of such calls, sorted.
 [[nodiscard]] std::vector<std::string_view> library_calls();
 

@@ -13,7 +13,8 @@ namespace elixir::operators {
 
 struct CudaTraits {
   /// Whether runs on a GPU of this architecture were recorded and compared with predictions. If
-  /// not, the rules still follow LibTorch's sources, but all scratch memory counts as modelled.
+  /// not, the rules still follow LibTorch's sources, but every call that makes or writes anything
+  /// on the device counts as modelled.
   bool recorded = false;
   /// Of the GPU that stands for the architecture (90: H100 SXM and H200; 80: A100; 89: RTX 4090);
   /// nullopt for unknown architectures.

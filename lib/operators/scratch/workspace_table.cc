@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "operators/scratch/workspace_table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/shipped_data.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::operators {
 namespace {
@@ -72,6 +74,12 @@ WorkspaceTable parse_workspace_table(const JsonDocument& document) {
   WorkspaceTable table;
   table.target = root.at("target").string();
   table.libraries = root.at("libraries").string();
+  if (table.libraries.empty()) {
+    throw root.at("libraries")
+        .error(ErrorCode::kJsonBadValue,
+               "the table does not say which libraries it was recorded with")
+        .help("like \"{}\"", kPredictedLibraries);
+  }
   for (const JsonCursor& call : root.at("calls").items()) {
     call.only_keys({"key", "script"});
     const JsonCursor key = call.at("key");
@@ -83,7 +91,8 @@ WorkspaceTable parse_workspace_table(const JsonDocument& document) {
   for (const JsonCursor& item : root.at("queries").items()) {
     item.only_keys({"query", "bytes"});
     const JsonCursor query = item.at("query");
-    if (!table.queries.emplace(query.string(), item.at("bytes").non_negative()).second) {
+    const std::int64_t bytes = program::read_workspace_bytes(item.at("bytes"));
+    if (!table.queries.emplace(query.string(), bytes).second) {
       throw query.error(ErrorCode::kJsonBadValue, "this query is there twice");
     }
   }
@@ -95,7 +104,17 @@ WorkspaceTable shipped_workspace_table(int sm) {
     const std::filesystem::path path = directory / "workspaces" / fmt::format("sm_{}.json", sm);
     std::error_code error;
     if (std::filesystem::exists(path, error)) {
-      return parse_workspace_table(*JsonDocument::load(path.string()));
+      const auto document = JsonDocument::load(path.string());
+      WorkspaceTable table = parse_workspace_table(*document);
+      const std::string target = fmt::format("cuda:sm_{}", sm);
+      if (table.target != target) {
+        throw document->root()
+            .at("target")
+            .error(
+                ErrorCode::kJsonBadValue, "workspaces of {} do not go for {}", table.target, target)
+            .help("put a table here that was recorded on {}, or remove the file", target);
+      }
+      return table;
     }
   }
   return {};

@@ -191,12 +191,69 @@ std::int64_t bytes_figure(const JsonCursor& value) {
   return read;
 }
 
+/// The operators of one label, whose calls add up to `all`.
+std::vector<LabelledOperator> read_labelled(const JsonCursor& cursor,
+                                            std::int64_t all,
+                                            std::string_view label) {
+  const auto count = [all, label](const JsonCursor& value) {
+    const std::int64_t read = value.non_negative();
+    if (read > all) {
+      throw value.error(ErrorCode::kJsonBadValue, "{} calls, but {} are {}", read, all, label);
+    }
+    return read;
+  };
+  std::vector<LabelledOperator> operators;
+  std::int64_t named = 0;
+  for (const JsonCursor& item : cursor.items()) {
+    item.only_keys({"name", "calls", "known_bytes", "modules"});
+    LabelledOperator op{.name = item.at("name").string(),
+                        .calls = count(item.at("calls")),
+                        .known_bytes = bytes_figure(item.at("known_bytes")),
+                        .modules = {}};
+    std::int64_t in_modules = 0;
+    if (item.has("modules")) {
+      for (const JsonCursor& module : item.at("modules").items()) {
+        module.only_keys({"path", "calls"});
+        op.modules.push_back(
+            {.path = module.at("path").string(), .calls = count(module.at("calls"))});
+        in_modules = std::min(in_modules + op.modules.back().calls, all + 1);
+      }
+    }
+    if (in_modules > op.calls) {
+      throw item.at("modules").error(
+          ErrorCode::kJsonBadValue, "the modules have more than its {} calls", op.calls);
+    }
+    // Stops before a sum of hostile numbers overflows.
+    named = std::min(named + op.calls, all + 1);
+    operators.push_back(std::move(op));
+  }
+  if (named != all) {
+    throw cursor.error(
+        ErrorCode::kJsonBadValue, "the operators do not add up to the {} {} calls", all, label);
+  }
+  return operators;
+}
+
+MayBeOff read_may_be_off(const JsonCursor& cursor) {
+  cursor.only_keys({"peak_allocated_bytes", "peak_reserved_bytes", "process_peak_bytes"});
+  const auto maybe = [&](std::string_view key) {
+    const auto value = cursor.nullable(key);
+    return value ? std::optional<std::int64_t>(bytes_figure(*value)) : std::nullopt;
+  };
+  return {.allocated_bytes = maybe("peak_allocated_bytes"),
+          .reserved_bytes = maybe("peak_reserved_bytes"),
+          .process_bytes = maybe("process_peak_bytes")};
+}
+
 Certainty read_certainty(const JsonCursor& cursor, std::size_t calls) {
   static const Keys kKeys{"exact_calls",
                           "measured_calls",
                           "modelled_calls",
+                          "measured_operators",
                           "modelled_operators",
-                          "modelled_bytes_at_peak"};
+                          "modelled_bytes_at_peak",
+                          "may_be_off",
+                          "reasons"};
   cursor.only_keys(kKeys);
   const auto most = static_cast<std::int64_t>(calls);
   const auto count = [most](const JsonCursor& value) {
@@ -209,22 +266,23 @@ Certainty read_certainty(const JsonCursor& cursor, std::size_t calls) {
   Certainty certainty{.exact_calls = count(cursor.at("exact_calls")),
                       .measured_calls = count(cursor.at("measured_calls")),
                       .modelled_calls = count(cursor.at("modelled_calls")),
+                      .measured_operators = {},
                       .modelled_operators = {},
-                      .modelled_bytes_at_peak = bytes_figure(cursor.at("modelled_bytes_at_peak"))};
-  std::int64_t named = 0;
-  for (const JsonCursor& item : cursor.at("modelled_operators").items()) {
-    item.only_keys({"name", "calls", "known_bytes"});
-    certainty.modelled_operators.push_back({.name = item.at("name").string(),
-                                            .calls = count(item.at("calls")),
-                                            .known_bytes = bytes_figure(item.at("known_bytes"))});
-    // Stops before a sum of hostile numbers overflows.
-    named = std::min(named + certainty.modelled_operators.back().calls, most + 1);
+                      .modelled_bytes_at_peak = bytes_figure(cursor.at("modelled_bytes_at_peak")),
+                      .may_be_off = {},
+                      .reasons = {}};
+  certainty.modelled_operators =
+      read_labelled(cursor.at("modelled_operators"), certainty.modelled_calls, "modelled");
+  // Documents before 1.5 do not have the rest.
+  if (cursor.has("measured_operators")) {
+    certainty.measured_operators =
+        read_labelled(cursor.at("measured_operators"), certainty.measured_calls, "measured");
   }
-  if (named != certainty.modelled_calls) {
-    throw cursor.at("modelled_operators")
-        .error(ErrorCode::kJsonBadValue,
-               "the operators do not add up to the {} modelled calls",
-               certainty.modelled_calls);
+  if (cursor.has("may_be_off")) certainty.may_be_off = read_may_be_off(cursor.at("may_be_off"));
+  if (cursor.has("reasons")) {
+    for (const JsonCursor& reason : cursor.at("reasons").items()) {
+      certainty.reasons.push_back(reason.string());
+    }
   }
   if (certainty.calls() != most) {
     throw cursor.error(ErrorCode::kJsonBadValue,
@@ -235,7 +293,24 @@ Certainty read_certainty(const JsonCursor& cursor, std::size_t calls) {
   return certainty;
 }
 
-MemorySummary read_memory(const JsonCursor& cursor, bool with_certainty, std::size_t calls) {
+Workspace read_workspace(const JsonCursor& cursor, std::size_t operators) {
+  cursor.only_keys({"operator", "bytes"});
+  Workspace workspace{.made_at = std::nullopt, .bytes = bytes_figure(cursor.at("bytes"))};
+  if (const auto made_at = cursor.nullable("operator")) {
+    const std::int64_t id = made_at->non_negative();
+    if (id >= static_cast<std::int64_t>(operators)) {
+      throw made_at->error(ErrorCode::kJsonBadValue, "there is no operator {}", id);
+    }
+    workspace.made_at = static_cast<OperatorId>(id);
+  }
+  return workspace;
+}
+
+/// Of a step with `operators` operators, and `calls` calls that have a label.
+MemorySummary read_memory(const JsonCursor& cursor,
+                          bool with_certainty,
+                          std::size_t operators,
+                          std::size_t calls) {
   static const Keys kKeys{"parameters_bytes",
                           "buffers_bytes",
                           "gradients_bytes",
@@ -244,7 +319,8 @@ MemorySummary read_memory(const JsonCursor& cursor, bool with_certainty, std::si
                           "peak_allocated_bytes",
                           "peak_reserved_bytes",
                           "process_peak_bytes",
-                          "certainty"};
+                          "certainty",
+                          "workspaces_at_peak"};
   cursor.only_keys(kKeys);
   const auto maybe = [&](std::string_view key) {
     const auto value = cursor.nullable(key);
@@ -254,15 +330,31 @@ MemorySummary read_memory(const JsonCursor& cursor, bool with_certainty, std::si
   if (with_certainty) {
     if (const auto value = cursor.nullable("certainty")) certainty = read_certainty(*value, calls);
   }
+  const std::int64_t peak_allocated_bytes = bytes_figure(cursor.at("peak_allocated_bytes"));
+  std::vector<Workspace> workspaces;
+  std::int64_t together_bytes = 0;
+  if (cursor.has("workspaces_at_peak")) {
+    for (const JsonCursor& item : cursor.at("workspaces_at_peak").items()) {
+      workspaces.push_back(read_workspace(item, operators));
+      // Stops before a sum of hostile numbers overflows.
+      together_bytes += workspaces.back().bytes;
+      if (together_bytes > peak_allocated_bytes) {
+        throw item.error(ErrorCode::kJsonBadValue,
+                         "the workspaces take more than the peak of {} bytes",
+                         peak_allocated_bytes);
+      }
+    }
+  }
   return {.parameters_bytes = bytes_figure(cursor.at("parameters_bytes")),
           .buffers_bytes = bytes_figure(cursor.at("buffers_bytes")),
           .gradients_bytes = bytes_figure(cursor.at("gradients_bytes")),
           .optimizer_bytes = bytes_figure(cursor.at("optimizer_bytes")),
           .activations_peak_bytes = bytes_figure(cursor.at("activations_peak_bytes")),
-          .peak_allocated_bytes = bytes_figure(cursor.at("peak_allocated_bytes")),
+          .peak_allocated_bytes = peak_allocated_bytes,
           .peak_reserved_bytes = maybe("peak_reserved_bytes"),
           .process_peak_bytes = maybe("process_peak_bytes"),
-          .certainty = std::move(certainty)};
+          .certainty = std::move(certainty),
+          .workspaces_at_peak = std::move(workspaces)};
 }
 
 void read_model(const JsonCursor& cursor, Profile& profile) {
@@ -392,6 +484,7 @@ Profile load_profile(const std::string& path) {
   profile.memory =
       read_memory(root.at("memory"),
                   with_certainty,
+                  read.operators.size(),
                   read.operators.size() + (profile.optimizer_use().is_torch() ? 1 : 0));
   profile.unattributed_operators = root.at("unattributed_operators").non_negative();
   if (root.has("workspaces")) {

@@ -126,10 +126,6 @@ std::string names_json(const std::vector<std::string>& names) {
   return list_json(names, [](const std::string& name) { return json_string(name); });
 }
 
-std::string optional_json(const std::optional<std::int64_t>& value) {
-  return value ? fmt::format("{}", *value) : "null";
-}
-
 /// `"key": [` with one element a line.
 template <class Range, class Text>
 void print_lines(
@@ -186,24 +182,6 @@ void print_model(Stream& out, const std::string& model_path, const Program& prog
             program.draws_random);
 }
 
-void print_memory(Stream& out, const MemorySummary& memory) {
-  out.print(
-      "  \"memory\": {{\n    \"parameters_bytes\": {},\n    \"buffers_bytes\": {},\n    "
-      "\"gradients_bytes\": {},\n    \"optimizer_bytes\": {},\n"
-      "    \"activations_peak_bytes\": {},\n    \"peak_allocated_bytes\": {},\n    "
-      "\"peak_reserved_bytes\": {},\n    \"process_peak_bytes\": {},\n    \"certainty\": {}\n  "
-      "}},\n",
-      memory.parameters_bytes,
-      memory.buffers_bytes,
-      memory.gradients_bytes,
-      memory.optimizer_bytes,
-      memory.activations_peak_bytes,
-      memory.peak_allocated_bytes,
-      optional_json(memory.peak_reserved_bytes),
-      optional_json(memory.process_peak_bytes),
-      memory.certainty ? indented(to_json(*memory.certainty), "    ") : "null");
-}
-
 void print_storages(Stream& out, const std::vector<Storage>& storages) {
   print_lines(out, "  ", "storages", storages, [](const Storage& storage) {
     return fmt::format(
@@ -236,6 +214,24 @@ void print_operators(Stream& out, const Program& program) {
 
 }  // namespace
 
+Json to_json(const MemorySummary& memory) {
+  Json workspaces = Json::array();
+  for (const Workspace& workspace : memory.workspaces_at_peak) {
+    workspaces.push_back(
+        {{"operator", value_or_null(workspace.made_at)}, {"bytes", workspace.bytes}});
+  }
+  return {{"parameters_bytes", memory.parameters_bytes},
+          {"buffers_bytes", memory.buffers_bytes},
+          {"gradients_bytes", memory.gradients_bytes},
+          {"optimizer_bytes", memory.optimizer_bytes},
+          {"activations_peak_bytes", memory.activations_peak_bytes},
+          {"peak_allocated_bytes", memory.peak_allocated_bytes},
+          {"peak_reserved_bytes", value_or_null(memory.peak_reserved_bytes)},
+          {"process_peak_bytes", value_or_null(memory.process_peak_bytes)},
+          {"certainty", memory.certainty ? to_json(*memory.certainty) : Json(nullptr)},
+          {"workspaces_at_peak", std::move(workspaces)}};
+}
+
 void write_profile(const Profile& profile, const Sink& sink) {
   const Program& program = profile.program;
   Stream out(sink);
@@ -257,7 +253,7 @@ void write_profile(const Profile& profile, const Sink& sink) {
       json_string(std::string(name_of(profile.optimizer))),
       json_string(std::string(name_of(profile.optimizer_form))),
       profile.clips_gradients);
-  print_memory(out, profile.memory);
+  out.print("  \"memory\": {},\n", indented(to_json(profile.memory)));
   out.print("  \"unattributed_operators\": {},\n", profile.unattributed_operators);
   out.print("  \"workspaces\": {},\n",
             program.workspaces ? indented(to_json(*program.workspaces)) : "null");

@@ -140,7 +140,7 @@ class Page {
     card("Peak reserved",
          bytes(memory.peak_reserved_bytes),
          unit(memory.peak_reserved_bytes),
-         memory.peak_reserved_bytes ? "the simulated allocator's segments" : "not computed");
+         basis_of_reserved(memory));
     card("Process",
          bytes(memory.process_peak_bytes),
          unit(memory.process_peak_bytes),
@@ -155,6 +155,10 @@ class Page {
          flop_unit.name,
          "matrix work of one step");
     text_ += "</section>\n";
+    if (!memory.certainty) return;
+    for (const std::string& reason : memory.certainty->reasons) {
+      text_ += fmt::format("<p class=\"hint\">{}</p>\n", escape_html(reason));
+    }
   }
 
   [[nodiscard]] std::string place_of_peak() const {

@@ -72,6 +72,7 @@ std::string differences(const ProfileChanges& changes) {
   };
   say("target", changes.target);
   say("optimizer", changes.optimizer);
+  say("workspaces of convolutions", changes.workspaces);
   say("inputs",
       {fmt::format("{}", fmt::join(changes.inputs.before, ", ")),
        fmt::format("{}", fmt::join(changes.inputs.after, ", "))});
@@ -367,6 +368,7 @@ Json to_json(const ProfileChanges& changes) {
           {"fingerprint", change_json(changes.fingerprint)},
           {"target", change_json(changes.target)},
           {"optimizer", change_json(changes.optimizer)},
+          {"workspaces", change_json(changes.workspaces)},
           {"inputs", change_json(changes.inputs)},
           {"peak_allocated_bytes", change_json(changes.peak_allocated_bytes)},
           {"peak_reserved_bytes", change_json(changes.peak_reserved_bytes)},

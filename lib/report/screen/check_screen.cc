@@ -67,12 +67,18 @@ std::string label_line(const check::FileReport& file) {
   constexpr std::size_t kMostNamed = 8;
   if (file.kind != check::CheckedDocument::Kind::kProfile) return "";
   if (!file.certainty) return fmt::format("  {}\n", check::why_no_certainty(file.target));
-  std::string text = "  peaks: " + text_of(*file.certainty);
-  if (file.certainty->modelled_calls > 0) {
-    text += fmt::format("\n  modelled: {}",
-                        one_line(program::list_of(file.certainty->modelled_operators, kMostNamed)));
+  std::string text = fmt::format("  peak allocated is {}\n", text_of(*file.certainty));
+  const auto list = [&text](const char* label,
+                            const std::vector<program::LabelledOperator>& operators) {
+    if (operators.empty()) return;
+    text += fmt::format("  {}: {}\n", label, one_line(program::list_of(operators, kMostNamed)));
+  };
+  list("modelled", file.certainty->modelled_operators);
+  list("measured", file.certainty->measured_operators);
+  for (const std::string& reason : file.certainty->reasons) {
+    text += fmt::format("  {}\n", one_line(reason));
   }
-  return text + '\n';
+  return text;
 }
 
 /// "+28.7 %, at most +2 %" for a limit over the baseline; empty for other limits.

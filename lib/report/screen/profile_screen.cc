@@ -126,12 +126,14 @@ std::string peaks(const program::MemorySummary& memory,
         table.row({name, bytes ? in_unit(*bytes, unit) : "-", meaning});
       };
   row("allocated", memory.peak_allocated_bytes, basis_of_allocated(step));
-  row("reserved",
-      memory.peak_reserved_bytes,
-      memory.peak_reserved_bytes ? "max_memory_reserved: the simulated allocator's segments"
-                                 : "not computed");
+  row("reserved", memory.peak_reserved_bytes, basis_of_reserved(memory));
   row("process", memory.process_peak_bytes, basis_of_process(memory, step));
-  return table.text();
+  std::string text = table.text();
+  if (!memory.certainty) return text;
+  for (const std::string& reason : memory.certainty->reasons) {
+    text += fmt::format("  {}\n", one_line(reason));
+  }
+  return text;
 }
 
 std::string peak_operator(const Program& program, const memory::Timeline& timeline) {

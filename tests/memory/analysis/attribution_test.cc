@@ -115,6 +115,17 @@ TEST(Attribution, BytesBeyondTheTensorsAreNobodys) {
   EXPECT_EQ(with.modules.back().at_peak_bytes, 4096);
 }
 
+TEST(Attribution, WorkspacesBelongToTheOperatorsThatAskedForThem) {
+  program::Profile profile = profile_of(fakes::mlp({64, 64}, 8));
+  profile.memory.peak_allocated_bytes += 4096;
+  profile.memory.workspaces_at_peak = {{.made_at = 0, .bytes = 3072},
+                                       {.made_at = std::nullopt, .bytes = 1024}};
+  std::int64_t bytes = 0;
+  for (const OperatorShare& op : attribute(profile).operators) bytes += op.workspaces_bytes;
+  EXPECT_EQ(bytes, 3072);
+  EXPECT_EQ(attribute(profile).modules.back().at_peak_bytes, 4096) << "modules stay as they are";
+}
+
 TEST(Attribution, SurvivesNamesOfManyParts) {
   std::string deep = "a";
   for (int i = 0; i < 100'000; ++i) deep += ".a";

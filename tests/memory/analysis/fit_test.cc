@@ -36,6 +36,8 @@ TEST(BestKnownPeak, HasTheLabelOfItsCallsAndOfAProcessIsMeasuredAtBest) {
   EXPECT_EQ(batch_peak(memory).basis, program::Basis::kExact);
   memory.process_peak_bytes = 30;
   EXPECT_EQ(best_known_peak(memory).basis, program::Basis::kMeasured);
+  memory.certainty->may_be_off = {.allocated_bytes = 1, .reserved_bytes = 2, .process_bytes = 3};
+  EXPECT_EQ(best_known_peak(memory).may_be_off_bytes, 3);
   memory.certainty->modelled_calls = 1;
   EXPECT_EQ(best_known_peak(memory).basis, program::Basis::kModelled);
 }

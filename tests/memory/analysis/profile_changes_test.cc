@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "fakes/program_builder.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::memory {
 namespace {
@@ -49,6 +51,18 @@ TEST(ProfileChanges, OfAProgramWithItselfIsEmpty) {
   EXPECT_THAT(changes.modules, IsEmpty());
   EXPECT_THAT(changes.operators, IsEmpty());
   EXPECT_EQ(growth(changes.peak_allocated_bytes), 0);
+}
+
+TEST(ProfileChanges, NamesWhoKnewTheWorkspaces) {
+  program::Profile profile;
+  profile.program = transformer(2);
+  profile.memory = summarise(profile.program, profile.optimizer);
+  const Attribution before = attribute(profile);
+  profile.program.workspaces = std::make_shared<const program::WorkspaceAnswers>(
+      program::WorkspaceAnswers{.source = "cuDNN 9.19.0", .measured = false, .bytes = {}});
+  const ProfileChanges changes = compare(before, attribute(profile));
+  EXPECT_EQ(changes.workspaces.before, "nobody was asked");
+  EXPECT_EQ(changes.workspaces.after, "cuDNN 9.19.0");
 }
 
 TEST(ProfileChanges, AnAddedLayerIsNewAndTheOthersAreMatched) {

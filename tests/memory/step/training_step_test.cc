@@ -2,16 +2,30 @@
 // Copyright 2026 The Elixir authors
 #include "memory/step/training_step.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/units.h"
+#include "fakes/error_of.h"
 #include "fakes/program_builder.h"
+#include "memory/step/optimizer_update.h"
+#include "operators/convolution/convolution.h"
 #include "operators/scratch/call_script.h"
+#include "program/workspace_answers.h"
 
 namespace elixir::memory {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 program::Program cuda(program::Program program) {
   program.target = {.kind = program::Target::Kind::kCuda, .sm = 90};
@@ -133,6 +147,214 @@ TEST(TrainingStep, OfTorchWithSeveralDTypesIsModelled) {
   }
 }
 
+/// Of every form, also where it asks for nothing.
+TEST(TrainingStep, OfTorchOnAGpuThatNobodyRecordedIsModelled) {
+  program::Program program = cuda(fakes::mlp({64, 64}, 1));
+  for (const auto form : {program::OptimizerForm::kTorchForeach,
+                          program::OptimizerForm::kTorchFused,
+                          program::OptimizerForm::kTorchLoop}) {
+    program.target.sm = 90;
+    EXPECT_GT(predict_step(program, {program::Optimizer::kSgd, form}, {}, {})
+                  .memory.certainty->exact_calls,
+              0);
+    program.target.sm = 80;
+    const TrainingStep step = predict_step(program, {program::Optimizer::kSgd, form}, {}, {});
+    const program::Certainty& certainty = *step.memory.certainty;
+    EXPECT_EQ(certainty.basis(), program::Basis::kModelled);
+    EXPECT_EQ(certainty.modelled_operators.back().name, "torch.optim's update");
+    EXPECT_THAT(certainty.reasons, ElementsAre(HasSubstr("cuda:sm_80")));
+    for (const program::Operator& op : program.operators) {
+      if (op.name == "aten::t") continue;
+      EXPECT_TRUE(std::any_of(certainty.modelled_operators.begin(),
+                              certainty.modelled_operators.end(),
+                              [&](const auto& each) { return each.name.starts_with(op.name); }))
+          << op.name;
+    }
+  }
+}
+
+/// Updates were recorded in fp32 and bf16.
+TEST(TrainingStep, OfTorchInADTypeThatNobodyRecordedIsModelled) {
+  using program::DType;
+  for (const auto& [dtype, is_modelled] : {std::pair{DType::kFloat32, false},
+                                           {DType::kBFloat16, false},
+                                           {DType::kFloat16, true},
+                                           {DType::kFloat64, true}}) {
+    const program::Program program = cuda(fakes::mlp({64, 64}, 1, dtype));
+    const auto modelled = [&](program::OptimizerUse use) {
+      return predict_step(program, use, {}, {}).memory.certainty->modelled_calls;
+    };
+    const std::int64_t without = modelled(program::Optimizer::kAdamW);
+    for (const auto form :
+         {program::OptimizerForm::kTorchForeach, program::OptimizerForm::kTorchFused}) {
+      EXPECT_EQ(modelled({program::Optimizer::kAdamW, form}), without + (is_modelled ? 1 : 0));
+    }
+  }
+}
+
+TEST(TrainingStep, RefusesUpdatesThatTorchRefuses) {
+  using program::Optimizer;
+  using program::OptimizerForm;
+  program::Program program = cuda(fakes::mlp({64, 64}, 1));
+  program.parameters.front().tensor.dtype = program::DType::kComplex64;
+  for (const program::OptimizerUse use :
+       {program::OptimizerUse{Optimizer::kAdafactor, OptimizerForm::kTorchLoop},
+        program::OptimizerUse{Optimizer::kAdafactor, OptimizerForm::kTorchForeach},
+        program::OptimizerUse{Optimizer::kAdamW, OptimizerForm::kTorchFused},
+        program::OptimizerUse{Optimizer::kSgd, OptimizerForm::kTorchFused}}) {
+    const ErrorInfo error = tests::error_of([&] { require_possible_update(program, use); });
+    EXPECT_EQ(error.code, ErrorCode::kConflictingFlags);
+    EXPECT_THAT(error.message, HasSubstr(program.parameters.front().name));
+  }
+  for (const auto form : {OptimizerForm::kElixir, OptimizerForm::kTorchForeach}) {
+    EXPECT_NO_THROW(require_possible_update(program, {Optimizer::kAdamW, form}));
+  }
+  program.parameters.front().gradient.reset();
+  EXPECT_NO_THROW(require_possible_update(program, {Optimizer::kAdamW, OptimizerForm::kTorchFused}))
+      << "nothing updates it";
+}
+
+/// A net of one convolution, as elixir-profile captures it.
+program::Program convolution() {
+  fakes::ProgramBuilder builder(program::DType::kFloat32,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const auto x = builder.input("x", {2, 8, 16, 16}, program::DType::kFloat32);
+  const auto weight = builder.parameter("weight", {4, 8, 3, 3});
+  builder.set_module("stem");
+  builder.call("aten::_convolution", {x, weight}, {2, 4, 14, 14});
+  const program::Ints one{1, 1};
+  const program::Ints zero{0, 0};
+  for (const program::Argument& argument : std::vector<program::Argument>{program::None{},
+                                                                          one,
+                                                                          zero,
+                                                                          one,
+                                                                          false,
+                                                                          zero,
+                                                                          std::int64_t{1},
+                                                                          false,
+                                                                          false,
+                                                                          true,
+                                                                          true}) {
+    builder.last().arguments.push_back(argument);
+  }
+  return builder.build();
+}
+
+TEST(TrainingStep, SaysWhatAnswersOfCudnnAreWorth) {
+  program::Program program = convolution();
+  const auto queries = operators::unknown_convolutions(program, {});
+  ASSERT_EQ(queries.size(), 1U);
+  const auto certainty = [&](const operators::WorkspaceTable& table) {
+    return *predict_step(program, program::Optimizer::kNone, table, {}).memory.certainty;
+  };
+  const auto answer = [&](bool measured) {
+    program.workspaces = std::make_shared<const program::WorkspaceAnswers>(
+        program::WorkspaceAnswers{.source = "cuDNN 9.19.0 on a GPU",
+                                  .measured = measured,
+                                  .bytes = {{text_of(queries[0]), 4096}}});
+  };
+  answer(false);
+  const program::Certainty asked = certainty({});
+  EXPECT_EQ(asked.modelled_calls, 1);
+  EXPECT_EQ(asked.may_be_off.allocated_bytes, 7'864'832) << "the largest error, rounded up";
+  EXPECT_EQ(asked.may_be_off.reserved_bytes, std::nullopt);
+  EXPECT_THAT(asked.reasons, ElementsAre(HasSubstr("answered 1 of 1 pass; of such answers, 89 %")));
+  answer(true);
+  const program::Certainty measured = certainty({});
+  EXPECT_EQ(measured.basis(), program::Basis::kMeasured);
+  EXPECT_EQ(measured.measured_operators,
+            (std::vector<program::LabelledOperator>{{.name = "aten::_convolution",
+                                                     .calls = 1,
+                                                     .known_bytes = 4096,
+                                                     .modules = {{.path = "stem", .calls = 1}}}}));
+  EXPECT_EQ(measured.may_be_off.allocated_bytes, 0);
+  EXPECT_THAT(measured.reasons,
+              ElementsAre("convolutions: cuDNN 9.19.0 on a GPU answered 1 of 1 pass"));
+}
+
+/// One pass of a call may be in the table, and the other one answered.
+TEST(TrainingStep, AnswersMayStandBesideATable) {
+  fakes::ProgramBuilder builder(program::DType::kFloat32,
+                                {.kind = program::Target::Kind::kCuda, .sm = 90});
+  const auto gradient = builder.input("gradient", {2, 4, 14, 14}, program::DType::kFloat32);
+  const auto x = builder.input("x", {2, 8, 16, 16}, program::DType::kFloat32);
+  const auto weight = builder.parameter("weight", {4, 8, 3, 3});
+  builder.call("aten::convolution_backward", {gradient, x, weight}, {2, 8, 16, 16});
+  const program::Ints one{1, 1};
+  const program::Ints zero{0, 0};
+  for (const program::Argument& argument :
+       std::vector<program::Argument>{program::None{},
+                                      one,
+                                      zero,
+                                      one,
+                                      false,
+                                      zero,
+                                      std::int64_t{1},
+                                      program::Bools{true, true, false}}) {
+    builder.last().arguments.push_back(argument);
+  }
+  program::Program program = builder.build();
+  const auto queries = operators::unknown_convolutions(program, {});
+  ASSERT_EQ(queries.size(), 2U);
+  program.workspaces = std::make_shared<const program::WorkspaceAnswers>(program::WorkspaceAnswers{
+      .source = "cuDNN", .measured = false, .bytes = {{text_of(queries[0]), 4096}}});
+  operators::WorkspaceTable table;
+  table.queries[text_of(queries[1])] = 512;
+  const auto off = [&] {
+    return predict_step(program, program::Optimizer::kNone, table, {})
+        .memory.certainty->may_be_off.allocated_bytes;
+  };
+  EXPECT_EQ(off(), 7'864'832);
+  table.libraries = "of another version";
+  EXPECT_EQ(off(), std::nullopt);
+}
+
+TEST(TrainingStep, DoesNotClaimWhatCudnnDidNotAnswer) {
+  program::Program program = convolution();
+  const auto reasons = [&] {
+    return predict_step(program, program::Optimizer::kNone, {}, {}).memory.certainty->reasons;
+  };
+  EXPECT_THAT(reasons(), ElementsAre(HasSubstr("off by up to 9.6 % allocated")));
+  program.operators.push_back(program.operators[0]);
+  program.operators[1].id = 1;
+  program.operators[1].outputs.clear();
+  std::get<program::Ints>(program.operators[1].arguments[5]) = {2, 2};  // another dilation
+  const auto queries = operators::unknown_convolutions(program, {});
+  ASSERT_EQ(queries.size(), 2U);
+  program.workspaces = std::make_shared<const program::WorkspaceAnswers>(program::WorkspaceAnswers{
+      .source = "cuDNN", .measured = false, .bytes = {{text_of(queries[0]), 4096}}});
+  EXPECT_THAT(reasons(),
+              ElementsAre(HasSubstr("answered 1 of 2 passes; the rest are estimates"),
+                          HasSubstr("one pass is guessed")));
+}
+
+TEST(TrainingStep, NamesBothVersionsWhereATableIsOfOtherLibraries) {
+  const program::Program program = convolution();
+  operators::WorkspaceTable table;
+  table.libraries = "LibTorch 2.10.0, cuDNN 9.10";
+  table.queries[text_of(operators::unknown_convolutions(program, {}).at(0))] = 4096;
+  const program::Certainty certainty =
+      *predict_step(program, program::Optimizer::kNone, table, {}).memory.certainty;
+  EXPECT_EQ(certainty.basis(), program::Basis::kModelled);
+  EXPECT_THAT(certainty.reasons,
+              ElementsAre("the workspaces of one call were recorded with LibTorch 2.10.0, cuDNN "
+                          "9.10, and the prediction is for " +
+                          std::string(operators::kPredictedLibraries)));
+  table.libraries = operators::kPredictedLibraries;
+  const program::Certainty same =
+      *predict_step(program, program::Optimizer::kNone, table, {}).memory.certainty;
+  EXPECT_EQ(same.basis(), program::Basis::kMeasured);
+  EXPECT_THAT(same.reasons, IsEmpty());
+}
+
+TEST(TrainingStep, ListsTheWorkspacesAtThePeak) {
+  const program::Program program = convolution();
+  const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
+  ASSERT_EQ(step.memory.workspaces_at_peak.size(), 1U);
+  EXPECT_EQ(step.memory.workspaces_at_peak[0].made_at, 0);
+  EXPECT_EQ(step.memory.workspaces_at_peak[0].bytes, step.timeline.peak_scratch_bytes);
+}
+
 TEST(TrainingStep, CountsWorkspacesThatLibrariesKeep) {
   const program::Program program = cuda(fakes::mlp({64, 64, 64}, 16));
   const TrainingStep step = predict_step(program, program::Optimizer::kNone, {}, {});
@@ -161,10 +383,17 @@ TEST(TrainingStep, TellsEstimatesFromTheRest) {
   EXPECT_EQ(certainty.measured_calls, 0);
   EXPECT_EQ(certainty.modelled_calls, 2);
   // The estimate of a convolution is what it reads. Of a sort, nothing is known.
-  const std::vector<program::ModelledOperator> expected{
-      {.name = "aten::_convolution", .calls = 1, .known_bytes = 512},
-      {.name = "aten::sort", .calls = 1, .known_bytes = 0}};
+  const std::vector<program::LabelledOperator> expected{
+      {.name = "aten::_convolution",
+       .calls = 1,
+       .known_bytes = 512,
+       .modules = {{.path = "", .calls = 1}}},
+      {.name = "aten::sort", .calls = 1, .known_bytes = 0, .modules = {{.path = "", .calls = 1}}}};
   EXPECT_EQ(certainty.modelled_operators, expected);
+  EXPECT_EQ(certainty.may_be_off, program::MayBeOff()) << "nobody knows";
+  EXPECT_THAT(certainty.reasons,
+              ElementsAre(HasSubstr("aten::sort: no such call was recorded"),
+                          HasSubstr("one pass is guessed; nets whose")));
   EXPECT_EQ(certainty.modelled_bytes_at_peak, 512) << "the convolution makes the peak";
 }
 
@@ -175,7 +404,8 @@ TEST(TrainingStep, IsExactWhereEveryCallIs) {
   const auto weight = builder.parameter("weight", {8, 8});
   builder.call("aten::relu", {builder.call("aten::mm", {x, weight}, {8, 8})}, {8, 8});
   const TrainingStep step = predict_step(builder.build(), program::Optimizer::kNone, {}, {});
-  EXPECT_EQ(step.memory.certainty, (program::Certainty{.exact_calls = 2}));
+  const program::MayBeOff nothing{.allocated_bytes = 0, .reserved_bytes = 0};
+  EXPECT_EQ(step.memory.certainty, (program::Certainty{.exact_calls = 2, .may_be_off = nothing}));
   EXPECT_EQ(step.memory.certainty->basis(), program::Basis::kExact);
 }
 

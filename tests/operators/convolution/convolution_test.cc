@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "operators/operator_key.h"
 #include "operators/scratch/call_script.h"
 #include "program/workspace_answers.h"
 
@@ -225,6 +226,44 @@ TEST(Convolution, TakesTheAnswersOfItsProgram) {
     EXPECT_EQ(script.steps[1].bytes, 4096);
     EXPECT_EQ(script.source, measured ? ScriptSource::kMeasured : ScriptSource::kModelled);
   }
+}
+
+TEST(Convolution, AnswersOfATableOfOtherLibrariesAreModelled) {
+  const Call call = forward(tensor({2, 8, 16, 16}), tensor({4, 8, 3, 3}));
+  WorkspaceTable table;
+  table.queries[asked(call).at(0)] = 4096;
+  table.libraries = "LibTorch 2.10.0+cu128, cuDNN 9.10";
+  EXPECT_EQ(call.source(table), ScriptSource::kModelled);
+  EXPECT_THAT(call.script(table), ElementsAre("o2", "+4096", "-0"));
+}
+
+TEST(Convolution, PassesSayWhoKnowsTheirWorkspace) {
+  const TensorRef input = tensor({2, 8, 16, 16});
+  const Call call =
+      backward(tensor({2, 4, 14, 14}), input, tensor({4, 8, 3, 3}), {true, true, false});
+  const Words queries = asked(call);
+  ASSERT_EQ(queries.size(), 2U);
+  Program program = call.program();
+  const auto passes = [&](const WorkspaceTable& table) {
+    return passes_of(program.operators[0], program, table);
+  };
+  EXPECT_EQ(passes({}).unanswered, 2);
+  EXPECT_EQ(passes({}).guessed(), 2);
+  program.workspaces = std::make_shared<const program::WorkspaceAnswers>(program::WorkspaceAnswers{
+      .source = "cuDNN", .measured = false, .bytes = {{queries[1], 4096}}});
+  EXPECT_EQ(passes({}).by_library, 1);
+  EXPECT_EQ(passes({}).unanswered, 1);
+  WorkspaceTable table;
+  table.queries[queries[0]] = 1;
+  EXPECT_EQ(passes(table).by_table, 1);
+  EXPECT_EQ(passes(table).guessed(), 0);
+  table.calls[operator_key(program.operators[0])] = {};
+  EXPECT_EQ(passes(table).by_table, 1) << "the call as a whole";
+  EXPECT_EQ(passes(table).by_library, 0);
+  const Program other = forward(input, tensor({4, 8, 2, 2}), {.cudnn = false}).program();
+  EXPECT_EQ(passes_of(other.operators[0], other, {}).other, 1) << "not cuDNN's";
+  const Program none = Call("aten::relu").tensor_argument(input).output(input).program();
+  EXPECT_EQ(passes_of(none.operators[0], none, {}).guessed(), 0);
 }
 
 TEST(Convolution, WhatCudnnDoesNotRunIsEstimated) {

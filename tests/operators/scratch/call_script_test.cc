@@ -482,7 +482,13 @@ TEST(CallScript, LibraryCallsComeFromTheTableOrAreAGuess) {
       {operators::RecordedStep::Kind::kTemporary, 21504, 0},
       {operators::RecordedStep::Kind::kRelease, 0, 1}};
   EXPECT_EQ(call.source(table), operators::ScriptSource::kMeasured);
-  EXPECT_EQ(call.script(table), (Words{"o1", "+272", "-0", "o2", "+21504", "-1"}));
+  const Words script{"o1", "+272", "-0", "o2", "+21504", "-1"};
+  EXPECT_EQ(call.script(table), script);
+  table.libraries = operators::kPredictedLibraries;
+  EXPECT_EQ(call.source(table), operators::ScriptSource::kMeasured);
+  table.libraries = "LibTorch 2.10.0+cu128, cuDNN 9.10";
+  EXPECT_EQ(call.source(table), operators::ScriptSource::kModelled) << "of other libraries";
+  EXPECT_EQ(call.script(table), script);
 }
 
 /// A GRU of two layers, 1,024 wide, over 8 sequences of 64 numbers, without dropout.
@@ -573,7 +579,7 @@ TEST(CudaTraits, WhatNobodyKnowsOfAGpuIsNotAnH200s) {
   EXPECT_TRUE(operators::cuda_traits(kHopper).recorded);
 }
 
-TEST(CallScript, ScratchMemoryOfAGpuThatNobodyRecordedIsModelled) {
+TEST(CallScript, WhatTouchesAGpuThatNobodyRecordedIsModelled) {
   for (const int sm : {80, 90}) {
     const program::Target target{.kind = program::Target::Kind::kCuda, .sm = sm};
     fakes::ProgramBuilder builder(DType::kFloat32, target);
@@ -581,11 +587,16 @@ TEST(CallScript, ScratchMemoryOfAGpuThatNobodyRecordedIsModelled) {
     const auto w = builder.parameter("w", {4, 4});
     builder.call("aten::mm", {x, w}, {4, 4});  // makes cuBLAS's workspace
     builder.call("aten::relu", {x}, {4, 4});   // its output alone, by LibTorch's source
+    builder.write("aten::zero_", x, {});
+    builder.view("aten::t", x, {4, 4});  // runs no kernel
     const auto scripts =
         operators::call_scripts(builder.build(), operators::cuda_traits(target), {});
-    EXPECT_EQ(scripts.at(0).source,
-              sm == 90 ? operators::ScriptSource::kExact : operators::ScriptSource::kModelled);
-    EXPECT_EQ(scripts.at(1).source, operators::ScriptSource::kExact);
+    for (const std::size_t call : {0, 1, 2}) {
+      EXPECT_EQ(scripts.at(call).source,
+                sm == 90 ? operators::ScriptSource::kExact : operators::ScriptSource::kModelled)
+          << call;
+    }
+    EXPECT_EQ(scripts.at(3).source, operators::ScriptSource::kExact);
   }
 }
 
