@@ -189,8 +189,8 @@ const Registration kContention({
       std::vector<hardware::Contention> found;
       measure_among(
           bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, sampling, found);
-      if (bench.on_cuda() && bench.gpus > 1) {
-        measure_among(users_of_host_memory(bench, bench.gpus), bench.gpus, sampling, found);
+      for (int gpus = 2; bench.on_cuda() && gpus <= bench.gpus; gpus *= 2) {
+        measure_among(users_of_host_memory(bench, gpus), gpus, sampling, found);
       }
       profile.contention = std::move(found);
     },

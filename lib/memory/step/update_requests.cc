@@ -62,12 +62,17 @@ int UpdateRequests::reduce(const program::TensorRef& input,
                            std::int64_t result_bytes) {
   const int result = ask(result_bytes);
   if (!traits_) return result;
-  const operators::ReductionScratch scratch = operators::reduction_scratch(
-      input, dimensions, operators::accumulator_bytes(input.dtype), *traits_);
-  const int buffer = scratch.buffer_bytes > 0 ? ask(scratch.buffer_bytes) : -1;
-  const int semaphores = scratch.semaphores_bytes > 0 ? ask(scratch.semaphores_bytes) : -1;
-  release(semaphores);
-  release(buffer);
+  const operators::ReductionRequests requests = operators::reduction_requests(
+      input, dimensions, operators::reduced_dtypes(input.dtype, input.dtype), *traits_);
+  if (!requests.known) guess();
+  const auto ask_if_any = [this](std::int64_t bytes) { return bytes > 0 ? ask(bytes) : -1; };
+  const int sums = ask_if_any(requests.sums_bytes);
+  for (const operators::ReductionScratch& kernel : requests.kernels) {
+    const int buffer = ask_if_any(kernel.buffer_bytes);
+    release(ask_if_any(kernel.semaphores_bytes));
+    release(buffer);
+  }
+  release(sums);
   return result;
 }
 

@@ -258,21 +258,4 @@ ReductionRequests reduction_requests(const program::TensorRef& input,
   return requests;
 }
 
-ReductionScratch reduction_scratch(const program::TensorRef& input,
-                                   const std::vector<std::int64_t>& dimensions,
-                                   std::int64_t accumulator_bytes,
-                                   const CudaTraits& traits) {
-  const std::int64_t bytes = program::element_bytes(input.dtype);
-  const ReductionRequests requests = reduction_requests(
-      input,
-      dimensions,
-      {.input_bytes = bytes, .result_bytes = bytes, .accumulator_bytes = accumulator_bytes},
-      traits);
-  ReductionScratch most;
-  for (const ReductionScratch& kernel : requests.kernels) {
-    if (kernel.buffer_bytes > most.buffer_bytes) most = kernel;
-  }
-  return most;
-}
-
 }  // namespace elixir::operators

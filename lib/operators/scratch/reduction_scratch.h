@@ -44,10 +44,4 @@ struct ReductionRequests {
                                                    const ReducedDTypes& dtypes,
                                                    const CudaTraits& traits);
 
-/// The same for a reduction into the dtype of `input`. Of several kernels, the one that takes most.
-[[nodiscard]] ReductionScratch reduction_scratch(const program::TensorRef& input,
-                                                 const std::vector<std::int64_t>& dimensions,
-                                                 std::int64_t accumulator_bytes,
-                                                 const CudaTraits& traits);
-
 }  // namespace elixir::operators

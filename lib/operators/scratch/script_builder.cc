@@ -79,15 +79,8 @@ void ScriptBuilder::once(std::int64_t bytes) {
 void ScriptBuilder::reduce(const TensorRef& input,
                            const program::Ints& dimensions,
                            program::DType result) {
-  const bool half = result == program::DType::kFloat16 || result == program::DType::kBFloat16;
   const ReductionRequests requests =
-      reduction_requests(input,
-                         dimensions,
-                         {.input_bytes = program::element_bytes(input.dtype),
-                          .result_bytes = program::element_bytes(result),
-                          .accumulator_bytes = accumulator_bytes(input.dtype),
-                          .sums_in_result = !half},
-                         traits_);
+      reduction_requests(input, dimensions, reduced_dtypes(input.dtype, result), traits_);
   if (!requests.known) modelled();
   const int sums = temporary(requests.sums_bytes);
   for (const ReductionScratch& kernel : requests.kernels) {
@@ -174,6 +167,14 @@ TensorRef converted(const TensorRef& tensor, program::DType dtype) {
 std::int64_t accumulator_bytes(program::DType dtype) {
   const std::int64_t bytes = program::element_bytes(dtype);
   return program::is_floating(dtype) ? std::max(kFloatBytes, bytes) : bytes;
+}
+
+ReducedDTypes reduced_dtypes(program::DType input, program::DType result) {
+  const bool half = result == program::DType::kFloat16 || result == program::DType::kBFloat16;
+  return {.input_bytes = program::element_bytes(input),
+          .result_bytes = program::element_bytes(result),
+          .accumulator_bytes = accumulator_bytes(input),
+          .sums_in_result = !half};
 }
 
 bool is_complex(program::DType dtype) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operators/scratch/call_script.h"
+#include "operators/scratch/reduction_scratch.h"
 #include "program/arguments/arguments.h"
 
 namespace elixir::operators {
@@ -95,6 +96,8 @@ class ScriptBuilder {
 [[nodiscard]] bool is_one_block(const program::TensorRef& tensor);
 /// The bytes of one number in which LibTorch's kernels sum up such numbers.
 [[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
+/// Of a reduction of `input` to `result`.
+[[nodiscard]] ReducedDTypes reduced_dtypes(program::DType input, program::DType result);
 [[nodiscard]] bool is_complex(program::DType dtype);
 /// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the call
 /// reads. Most recorded calls need less.

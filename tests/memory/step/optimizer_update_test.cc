@@ -11,6 +11,7 @@
 
 #include "fakes/program_builder.h"
 #include "operators/scratch/reduction_scratch.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::memory {
 namespace {
@@ -85,8 +86,15 @@ TEST(OptimizerUpdate, ClippingSumsUpPiecesOnGpus) {
 TEST(OptimizerUpdate, NormsOfLargeParametersShareBlocksOnGpus) {
   const program::OptimizerUse adafactor{Optimizer::kAdafactor, OptimizerForm::kTorchLoop};
   const program::Program program = on(kGpu);
-  const operators::ReductionScratch scratch = operators::reduction_scratch(
-      program.parameters.front().tensor, {}, sizeof(float), operators::cuda_traits(program.target));
+  const program::TensorRef& parameter = program.parameters.front().tensor;
+  const auto kernels =
+      operators::reduction_requests(parameter,
+                                    {},
+                                    operators::reduced_dtypes(parameter.dtype, parameter.dtype),
+                                    operators::cuda_traits(program.target))
+          .kernels;
+  ASSERT_EQ(kernels.size(), 1U);
+  const operators::ReductionScratch scratch = kernels.front();
   ASSERT_GT(scratch.buffer_bytes, 0);
   std::vector<std::int64_t> requests = requests_of(optimizer_update(program, adafactor).update);
   ASSERT_GE(requests.size(), 6U);

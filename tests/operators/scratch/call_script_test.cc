@@ -19,6 +19,21 @@
 namespace elixir::operators {
 namespace {
 
+/// Of a reduction that is one kernel.
+ReductionScratch scratch_of_one_kernel(const program::TensorRef& input,
+                                       const Ints& dimensions,
+                                       std::int64_t accumulator_bytes,
+                                       const CudaTraits& traits) {
+  const std::int64_t bytes = program::element_bytes(input.dtype);
+  const ReductionRequests requests = reduction_requests(
+      input,
+      dimensions,
+      {.input_bytes = bytes, .result_bytes = bytes, .accumulator_bytes = accumulator_bytes},
+      traits);
+  EXPECT_LE(requests.kernels.size(), 1U);
+  return requests.kernels.empty() ? ReductionScratch{} : requests.kernels.front();
+}
+
 using Words = std::vector<std::string>;
 
 TEST(ReductionScratch, IsWhatTheDeviceTook) {
@@ -38,7 +53,7 @@ TEST(ReductionScratch, IsWhatTheDeviceTook) {
                         Case{{4096, 30522}, 23440896, 1908}}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
       const operators::ReductionScratch scratch =
-          operators::reduction_scratch(tensor(c.sizes, dtype), {0}, 4, traits);
+          scratch_of_one_kernel(tensor(c.sizes, dtype), {0}, 4, traits);
       EXPECT_EQ(scratch.buffer_bytes, c.buffer) << c.sizes[0] << " x " << c.sizes[1];
       EXPECT_EQ(scratch.semaphores_bytes, c.semaphores) << c.sizes[0] << " x " << c.sizes[1];
     }
@@ -47,22 +62,22 @@ TEST(ReductionScratch, IsWhatTheDeviceTook) {
 
 TEST(ReductionScratch, IsNothingWhereEveryOutputHasABlock) {
   const operators::CudaTraits traits = operators::cuda_traits(kHopper);
-  EXPECT_EQ(operators::reduction_scratch(tensor({2048, 2048}), {1}, 4, traits).buffer_bytes, 0);
-  EXPECT_EQ(operators::reduction_scratch(tensor({64, 64}), {0}, 4, traits).buffer_bytes, 0);
-  EXPECT_EQ(operators::reduction_scratch(tensor({}), {}, 4, traits).buffer_bytes, 0);
-  EXPECT_EQ(operators::reduction_scratch(tensor({0, 8}), {0}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(scratch_of_one_kernel(tensor({2048, 2048}), {1}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(scratch_of_one_kernel(tensor({64, 64}), {0}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(scratch_of_one_kernel(tensor({}), {}, 4, traits).buffer_bytes, 0);
+  EXPECT_EQ(scratch_of_one_kernel(tensor({0, 8}), {0}, 4, traits).buffer_bytes, 0);
 }
 
 TEST(ReductionScratch, DoesNotDependOnDimensionsOfOneOrHowDimensionsAreSplit) {
   const operators::CudaTraits traits = operators::cuda_traits(kHopper);
   const operators::ReductionScratch flat =
-      operators::reduction_scratch(tensor({4096, 768}), {0}, 4, traits);
+      scratch_of_one_kernel(tensor({4096, 768}), {0}, 4, traits);
   for (const auto& [sizes, dimensions] : {std::pair<Ints, Ints>{{4, 1024, 768}, {0, 1}},
                                           {{1, 4096, 768}, {1}},
                                           {{4096, 1, 768}, {-3}},
                                           {{1, 4, 1024, 1, 768}, {0, 1, 2, 3}}}) {
     const operators::ReductionScratch split =
-        operators::reduction_scratch(tensor(sizes), dimensions, 4, traits);
+        scratch_of_one_kernel(tensor(sizes), dimensions, 4, traits);
     EXPECT_EQ(split.buffer_bytes, flat.buffer_bytes);
     EXPECT_EQ(split.semaphores_bytes, flat.semaphores_bytes);
   }
