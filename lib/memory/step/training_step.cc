@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "memory/step/certainty.h"
+#include "memory/step/optimizer_update.h"
 #include "operators/scratch/call_script.h"
 #include "operators/scratch/cuda_traits.h"
 
