@@ -103,7 +103,7 @@ Gpu gpu_here(const cudnn::Library& library) {
 Gpu described_gpu(const cudnn::Library& library, const std::string& path) {
   const auto document = JsonDocument::load(path);
   const int multiprocessors = operators::check_gpu_description(*document, std::nullopt);
-  const Json& description = document->root().raw();
+  const Json description = document->root().raw();
   try {
     return {cudnn::Device::described(library, description.dump()), description, multiprocessors};
   } catch (const cudnn::Failure& failure) {
