@@ -322,7 +322,7 @@ TEST(Search, AtTheMinimumAPlanIsFoundAndOneByteBelowNone) {
   }
 }
 
-/// Each activation is slightly larger than 10 MiB. LibTorch uses segments of 12 MiB for them.
+/// Each activation is slightly larger than 10 MiB: half a page of the allocator's.
 TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
   fakes::ModelBuilder builder;
   fakes::TensorRef x = builder.raw().parameter("w", {(10_MiB + 512) / 4});

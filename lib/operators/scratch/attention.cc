@@ -63,8 +63,13 @@ void cudnn_attention(ScriptBuilder& script) {
 
 /// fp32 sums of the query's gradient, and one fp32 per row. With grouped queries also the gradients
 /// of key and value for every query head, which are summed afterwards.
+/// A gradient whose rows are not contiguous is copied.
 void cudnn_attention_backward(ScriptBuilder& script) {
   script.outputs();
+  const auto* gradient = script.tensor("grad_out");
+  if (gradient != nullptr && !gradient->strides.empty() && gradient->strides.back() != 1) {
+    script.temporary(gradient->bytes());
+  }
   const auto call = query_and_key(script);
   if (!call) return;
   const auto& [dtype, q, k] = *call;

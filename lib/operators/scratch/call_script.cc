@@ -36,6 +36,7 @@ const Rules& rules() {
     for (const auto* topic : {&kAttentionScripts,
                               &kConversionScripts,
                               &kEmbeddingScripts,
+                              &kIndexingScripts,
                               &kLossScripts,
                               &kNormScripts,
                               &kPoolingScripts,

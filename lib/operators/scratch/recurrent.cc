@@ -106,8 +106,9 @@ void cudnn_rnn_backward(ScriptBuilder& script) {
   const int sums =
       packed ? -1 : script.temporary(rnn.weight_elements() * program::element_bytes(rnn.dtype));
   if (packed) script.outputs();
-  script.release(script.temporary(workspace_bytes));
+  const int workspace = script.temporary(workspace_bytes);
   script.outputs();
+  script.release(workspace);
   script.release(sums);
   script.release(again);
 }

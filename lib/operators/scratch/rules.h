@@ -21,6 +21,7 @@ struct ScriptRule {
 extern const std::vector<ScriptRule> kAttentionScripts;
 extern const std::vector<ScriptRule> kConversionScripts;
 extern const std::vector<ScriptRule> kEmbeddingScripts;
+extern const std::vector<ScriptRule> kIndexingScripts;
 extern const std::vector<ScriptRule> kLossScripts;
 extern const std::vector<ScriptRule> kNormScripts;
 extern const std::vector<ScriptRule> kPoolingScripts;

@@ -551,6 +551,69 @@ TEST(CallScript, RecurrentLayersThatNobodyAskedForAreModelled) {
   EXPECT_EQ(gru_forward(true, false, 10'000).source(), operators::ScriptSource::kModelled);
 }
 
+/// Without biases the gradients of the weights are copied out of the packed ones, while the workspace is
+/// still there.
+TEST(CallScript, RecurrentLayersWithoutBiasesGiveTheirGradientsBesideTheWorkspace) {
+  constexpr std::int64_t kReserveBytes = 2196736;
+  const auto half = [](Ints sizes) { return tensor(std::move(sizes), DType::kFloat16); };
+  const Call call = Call("aten::_cudnn_rnn_backward")
+                        .tensor_argument(half({55, 6, 108}))
+                        .argument(program::None{})
+                        .argument(std::int64_t{2})
+                        .tensor_argument(half({675840}))
+                        .tensor_argument(half({2, 6, 256}))
+                        .argument(program::None{})
+                        .tensor_argument(half({55, 6, 256}))
+                        .tensor_argument(half({55, 6, 256}))
+                        .tensor_argument(half({2, 6, 256}))
+                        .argument(program::None{})
+                        .argument(std::int64_t{3})
+                        .argument(std::int64_t{256})
+                        .argument(std::int64_t{0})
+                        .argument(std::int64_t{2})
+                        .argument(false)
+                        .argument(0.0)
+                        .argument(true)
+                        .argument(false)
+                        .argument(Ints{})
+                        .argument(program::None{})
+                        .tensor_argument(tensor({kReserveBytes}, DType::kUInt8))
+                        .argument(Bools{true, true, false, true})
+                        .output(half({55, 6, 108}))
+                        .output(half({2, 6, 256}))
+                        .output(half({768, 108}))
+                        .output(half({768, 256}))
+                        .output(half({768, 256}))
+                        .output(half({768, 256}));
+  EXPECT_EQ(call.script(),
+            (Words{"o7", "o8", "+18950720", "-0", "+1351680", "+18950720", "o9", "o10", "o11", "o12",
+                   "-2", "-1"}));
+}
+
+/// Seen on an H200.
+TEST(CallScript, IndicesOfOtherStridesAreCopied) {
+  const auto script_of = [](const std::vector<TensorRef>& indices) {
+    program::Tensors list;
+    for (TensorRef each : indices) {
+      each.storage = 0;
+      list.emplace_back(std::move(each));
+    }
+    return Call("aten::index", "Tensor")
+        .tensor_argument(tensor({11, 1, 3, 8}))
+        .argument(std::move(list))
+        .output(tensor({128, 141, 3, 8}))
+        .script();
+  };
+  const TensorRef plain = tensor({128, 141}, DType::kInt64);
+  TensorRef turned = plain;
+  turned.strides = {1, 128};
+  EXPECT_EQ(script_of({turned}), (Words{"o1"}));
+  EXPECT_EQ(script_of({turned, turned}), (Words{"o1"}));
+  EXPECT_EQ(script_of({plain, turned}), (Words{"+144384", "o1", "-0"}));
+  EXPECT_EQ(script_of({tensor({128, 1}, DType::kInt64), tensor({141}, DType::kInt64)}),
+            (Words{"+144384", "+144384", "o1", "-1", "-0"}));
+}
+
 TEST(CallScript, EveryFreshStorageIsAllocatedOnceAndEveryTemporaryReleasedOnce) {
   fakes::TransformerOptions options;
   const Program program = fakes::transformer(options);

@@ -47,7 +47,8 @@ memory::TrainingEvents events_of(const MemoryCase& of, int steps = 2) {
   return operator_events(of.schedule, of.program, of.lifetimes, replay_scripts(of.program), steps);
 }
 
-TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
+/// Segments of their own would take 12 MiB for each activation (elixir-train uses expandable ones).
+TEST(OperatorMemory, ReservedIsHardlyMoreThanWhatIsAllocated) {
   const MemoryCase made = lowered(awkward_sizes());
   const OperatorMemory memory = operator_memory(events_of(made));
   const Simulation simulation = simulate(made.schedule,
@@ -60,9 +61,10 @@ TEST(OperatorMemory, ReservedIsWhatSegmentsTakeNotWhatIsAllocated) {
       simulation.device.bytes - buffer_bytes(made.schedule.buffers, Arena::kDevice);
   EXPECT_TRUE(memory.settled);
   EXPECT_GE(memory.peak_allocated_bytes, dynamic);
-  EXPECT_GE(memory.peak_reserved_bytes, kLayers * 12_MiB);
-  // More than the estimate of a sixteenth and 96 MiB would have covered.
-  EXPECT_GT(memory.peak_reserved_bytes, dynamic + dynamic / 16);
+  EXPECT_GE(memory.peak_reserved_bytes, memory.peak_allocated_bytes);
+  EXPECT_LT(memory.peak_reserved_bytes, kLayers * 12_MiB);
+  // A page of 20 MiB may be half used, and one of 2 MiB for small tensors.
+  EXPECT_LE(memory.peak_reserved_bytes, memory.peak_allocated_bytes + 22_MiB);
 }
 
 TEST(OperatorMemory, EveryRequestIsReleasedWithinItsStep) {
