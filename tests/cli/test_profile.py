@@ -456,13 +456,13 @@ class Reserved(ProfileTest):
         self.assertIsNone(self.profile("--force")["memory"]["peak_reserved_bytes"])
 
     def test_nccl_is_part_of_the_process(self):
-        alone, two, four = self.memory(), self.memory("--gpus", "2"), self.memory("--gpus", "4")
+        alone, two, eight = self.memory(), self.memory("--gpus", "2"), self.memory("--gpus", "8")
         self.assertGreater(two["process_peak_bytes"], alone["process_peak_bytes"])
         self.assertEqual(two["peak_reserved_bytes"], alone["peak_reserved_bytes"])
-        self.assertIsNone(four["process_peak_bytes"])
+        self.assertIsNone(eight["process_peak_bytes"])
         self.assertIn("NCCL's with 2 GPUs", self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "x", "--gpus", "2").out)
-        four_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus", "4").out
-        self.assertIn("what NCCL takes has not been measured with 4 GPUs", four_text)
+        eight_text = self.succeeds(self.model, "--target", "cuda:sm_90", "-o", "y", "--gpus", "8").out
+        self.assertIn("what NCCL takes has not been measured with 8 GPUs", eight_text)
         self.fails(2, "EX0104", self.model, "--target", "cpu", "--gpus", "2", mentions="--gpus")
         self.fails(2, "EX0104", self.model, "--target", "cuda:sm_90", "--measure", "--gpus", "2", mentions="--gpus")
 

@@ -216,7 +216,7 @@ class InBrowser(PageTest):
 
     def test_picture_has_the_categories_in_their_colours(self):
         for dark, colours in zip((False, True), schemes(self.page("cuda"))):
-            rows = self.chromium.picture(self.directory / "cuda.html", 900, 800, dark=dark)
+            rows = self.chromium.picture(self.directory / "cuda.html", 900, 1000, dark=dark)
             counts = collections.Counter(pixel for row in rows for pixel in row)
             for category in ("parameter", "optimizer_state", "gradient", "activation", "temporary", "workspace"):
                 self.assertGreater(counts[colours[category]], 300, (category, dark))

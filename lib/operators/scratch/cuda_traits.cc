@@ -33,7 +33,7 @@ CudaTraits cuda_traits(const program::Target& target) {
     traits.multiprocessors = 132;  // H100 SXM, H200
     traits.autograd_overhead_bytes = 804'061'184;
     traits.backward_thread_bytes = 72_MiB;
-    traits.nccl_of_two_bytes = 842_MiB;  // NCCL 2.28.9, NVLink
+    traits.nccl_of_group_bytes = 842_MiB;  // NCCL 2.28.9, NVLink
   }
   if (target.sm == kAmpere) traits.multiprocessors = 108;  // A100
   if (target.sm == kAda) traits.multiprocessors = 128;     // RTX 4090

@@ -453,9 +453,11 @@ TEST(PredictStep, CountsNcclAmongGpusThatTrainTogether) {
   EXPECT_GT(*two.nccl_bytes, 0);
   EXPECT_EQ(two.memory.peak_reserved_bytes, alone.memory.peak_reserved_bytes)
       << "NCCL does not ask the allocator";
-  const TrainingStep three = predict_step(program, program::Optimizer::kAdamW, {}, {}, 3);
-  EXPECT_FALSE(three.memory.process_peak_bytes) << "nobody measured";
-  EXPECT_FALSE(three.nccl_bytes);
+  const TrainingStep four = predict_step(program, program::Optimizer::kAdamW, {}, {}, 4);
+  EXPECT_EQ(four.nccl_bytes, two.nccl_bytes);
+  const TrainingStep five = predict_step(program, program::Optimizer::kAdamW, {}, {}, 5);
+  EXPECT_FALSE(five.memory.process_peak_bytes) << "nobody measured";
+  EXPECT_FALSE(five.nccl_bytes);
 }
 
 }  // namespace
