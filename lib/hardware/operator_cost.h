@@ -135,9 +135,9 @@ class CostModel {
       adam_gpu_params_per_s_;                                   ///< by dtype, one rank
   std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< those that were measured
   std::map<std::string, double> adam_cpu_together_;  ///< of all ranks of a machine over one alone
-  std::map<std::string, double> matmul_flop_per_s_;             ///< by dtype
-  std::unordered_map<std::string, OperatorCost> measured_;      ///< by operator_key
-  OperatorTable table_;                                         ///< their work and time
+  std::map<std::string, double> matmul_flop_per_s_;  ///< by dtype
+  std::unordered_map<std::string, OperatorCost> measured_;  ///< by operator_key
+  OperatorTable table_;                                     ///< their work and time
 };
 
 }  // namespace elixir::hardware

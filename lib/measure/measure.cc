@@ -209,9 +209,8 @@ Outcome measure(const Request& request) {
   bench.pool = &pool;
   bench.memory_bytes = request.host_memory_bytes.value_or(host_memory_limit_bytes());
   std::optional<SpreadMemory> spread;
-  spread.emplace(spread_memory_bytes(bench.memory_bytes),
-                 pool,
-                 bench.on_cuda() ? gpu_page_lock() : nullptr);
+  spread.emplace(
+      spread_memory_bytes(bench.memory_bytes), pool, bench.on_cuda() ? gpu_page_lock() : nullptr);
   bench.spread = &*spread;
   bench.gpus = bench.on_cuda() ? gpu_count() : 0;
   bench.disk_directory = request.disk_directory;

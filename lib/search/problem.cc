@@ -214,8 +214,7 @@ Evaluated Problem::evaluate(plan::Plan plan,
   const std::int64_t host_bytes = result.simulation.host_bytes;
   result.gpu_memory_bytes = gpu_memory_for(
       result.simulation.device.bytes, result.simulation.device_buffer_bytes, host_bytes);
-  plan.budgets.gpu_context_bytes =
-      context_bytes(result.simulation.device_buffer_bytes, host_bytes);
+  plan.budgets.gpu_context_bytes = context_bytes(result.simulation.device_buffer_bytes, host_bytes);
   const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
   plan.predicted = {};
   plan.predicted.step_ns = whole(result.simulation.step_ns);
@@ -251,12 +250,12 @@ std::int64_t Problem::verify(Evaluated& plan) const {
   if (fresh) reserved->second = schedule::operator_memory(events).peak_reserved_bytes;
   // Workspaces that are only bounded count as allocated, but are not requests of the simulated
   // allocator.
-  const std::int64_t held_bytes =
-      std::max(schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) + reserved->second,
-               plan.simulation.device.bytes);
+  const std::int64_t held_bytes = std::max(
+      schedule::buffer_bytes(schedule.buffers, schedule::Arena::kDevice) + reserved->second,
+      plan.simulation.device.bytes);
   plan.process_bytes = plan.plan.budgets.gpu_context_bytes + held_bytes;
-  const std::int64_t guessed = std::exchange(
-      plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, plan.process_bytes));
+  const std::int64_t guessed =
+      std::exchange(plan.gpu_memory_bytes, std::max(plan.gpu_memory_bytes, plan.process_bytes));
   return plan.gpu_memory_bytes - guessed;
 }
 

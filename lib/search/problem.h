@@ -31,8 +31,9 @@ struct Evaluated {
   plan::Plan plan;
   std::string description;
   schedule::Simulation simulation;
-  std::int64_t gpu_memory_bytes = 0;  ///< the budget that it needs, as estimated while plans are compared
-  std::int64_t process_bytes = 0;     ///< what a process takes of a GPU; 0 until verify()
+  std::int64_t gpu_memory_bytes =
+      0;  ///< the budget that it needs, as estimated while plans are compared
+  std::int64_t process_bytes = 0;  ///< what a process takes of a GPU; 0 until verify()
 };
 
 /// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is

@@ -67,12 +67,11 @@ TEST_F(SpreadMemoryTest, IsAQuarterOfWhatMeasurementsMayUseWithinLimits) {
 
 TEST_F(SpreadMemoryTest, AdamChunksStayFiniteInEveryForm) {
   using kernels::Element;
-  for (const AdamPass& pass : {AdamPass{.gradient = Element::kFloat32},
-                               AdamPass{.gradient = Element::kFloat16},
-                               AdamPass{.gradient = Element::kBFloat16, .split = true},
-                               AdamPass{.gradient = Element::kBFloat16,
-                                        .moments = Element::kBFloat16,
-                                        .split = true}}) {
+  for (const AdamPass& pass :
+       {AdamPass{.gradient = Element::kFloat32},
+        AdamPass{.gradient = Element::kFloat16},
+        AdamPass{.gradient = Element::kBFloat16, .split = true},
+        AdamPass{.gradient = Element::kBFloat16, .moments = Element::kBFloat16, .split = true}}) {
     AdamChunks chunks(pass, 100'003, memory_, pool_);
     for (int step = 1; step <= 3; ++step) chunks.run(step);
     EXPECT_NO_THROW(chunks.require_finite()) << text_of(pass, 100'003);

@@ -38,7 +38,8 @@ SpreadMemory::Pieces SpreadMemory::take(std::size_t count, std::size_t piece_byt
   Pieces pieces;
   pieces.user_ = std::move(user);
   for (std::size_t i = 0; i < count; ++i) {
-    pieces.starts_.push_back(arena().data() + i * (kStripes / count) * stripe_bytes() + used_bytes_);
+    pieces.starts_.push_back(arena().data() + i * (kStripes / count) * stripe_bytes() +
+                             used_bytes_);
   }
   used_bytes_ += (piece_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   return pieces;

@@ -33,10 +33,8 @@ class AdamCpuWork : public ContendingWork {
  public:
   AdamCpuWork(std::size_t parameters, int threads, SpreadMemory& memory)
       : pool_(threads),
-        chunks_({.gradient = kernels::Element::kBFloat16, .split = true},
-                parameters,
-                memory,
-                pool_) {}
+        chunks_(
+            {.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool_) {}
   [[nodiscard]] std::string name() const override { return "adam_cpu"; }
   void run_unit() override { chunks_.run(++step_); }
 

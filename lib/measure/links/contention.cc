@@ -71,7 +71,8 @@ Groups users_of_host_memory(const Bench& bench, int gpus) {
     groups.push_back(std::move(copies));
   }
   // All ranks together have the cores.
-  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads(), *bench.spread)));
+  groups.push_back(
+      alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads(), *bench.spread)));
   return groups;
 }
 

@@ -390,10 +390,11 @@ class CudaDevice final : public Device {
     check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the GPU's free memory");
     const auto used_bytes = static_cast<std::int64_t>(total_bytes - free_bytes);
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
-    log::verbose(fmt::format("GPU memory in use with {}: {} bytes, {} of them reserved for operators",
-                             with,
-                             format_count(used_bytes),
-                             format_count(stats.reserved_bytes[0].current)));
+    log::verbose(
+        fmt::format("GPU memory in use with {}: {} bytes, {} of them reserved for operators",
+                    with,
+                    format_count(used_bytes),
+                    format_count(stats.reserved_bytes[0].current)));
     return used_bytes;
   }
 

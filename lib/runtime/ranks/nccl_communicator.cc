@@ -242,16 +242,18 @@ std::shared_ptr<NcclCalls> connect(Communicator& host, const plan::RankGrid& gri
   check_cuda(cudaGetDevice(&device), "asking for the GPU");
   std::promise<std::shared_ptr<NcclCalls>> promise;
   std::future<std::shared_ptr<NcclCalls>> connected = promise.get_future();
-  std::thread([id, device, rank = host.rank(), grid, exchanges, promise = std::move(promise)]() mutable {
-    try {
-      check_cuda(cudaSetDevice(device), "choosing the GPU");
-      auto calls = std::make_shared<NcclCalls>(id, rank, grid);
-      calls->warm_up(exchanges);
-      promise.set_value(std::move(calls));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  }).detach();
+  std::thread(
+      [id, device, rank = host.rank(), grid, exchanges, promise = std::move(promise)]() mutable {
+        try {
+          check_cuda(cudaSetDevice(device), "choosing the GPU");
+          auto calls = std::make_shared<NcclCalls>(id, rank, grid);
+          calls->warm_up(exchanges);
+          promise.set_value(std::move(calls));
+        } catch (...) {
+          promise.set_exception(std::current_exception());
+        }
+      })
+      .detach();
   while (connected.wait_for(kBetweenLooks) != std::future_status::ready) {
     if (const auto lost = host.lost()) throw Error(ErrorCode::kRankLost, *lost);
   }

@@ -586,8 +586,18 @@ TEST(CallScript, RecurrentLayersWithoutBiasesGiveTheirGradientsBesideTheWorkspac
                         .output(half({768, 256}))
                         .output(half({768, 256}));
   EXPECT_EQ(call.script(),
-            (Words{"o7", "o8", "+18950720", "-0", "+1351680", "+18950720", "o9", "o10", "o11", "o12",
-                   "-2", "-1"}));
+            (Words{"o7",
+                   "o8",
+                   "+18950720",
+                   "-0",
+                   "+1351680",
+                   "+18950720",
+                   "o9",
+                   "o10",
+                   "o11",
+                   "o12",
+                   "-2",
+                   "-1"}));
 }
 
 /// Seen on an H200.
