@@ -3,7 +3,6 @@
 #include "measure/adam/adam_chunks.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -65,9 +64,7 @@ AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::T
     fill_random(chunk.master, n, pool);
   }
   for (void* moment : {chunk.moment1, chunk.moment2}) {
-    pool.parallel_for(moment_bytes, 1_MiB, [moment](std::size_t begin, std::size_t end) {
-      std::memset(static_cast<char*>(moment) + begin, 0, end - begin);
-    });
+    fill_bytes(moment, moment_bytes, 0, pool);
   }
   return chunk;
 }

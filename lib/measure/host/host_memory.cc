@@ -16,21 +16,26 @@ namespace {
 
 constexpr std::size_t kGrainElements = 65536;
 
-kernels::HostArena arena_of(std::size_t bytes, kernels::ThreadPool& pool) try {
-  return kernels::HostArena(bytes, &pool);
+}  // namespace
+
+kernels::HostArena make_host_arena(std::size_t bytes,
+                                   kernels::ThreadPool& pool,
+                                   const kernels::PageLock* lock) try {
+  return kernels::HostArena(bytes, &pool, lock);
 } catch (const std::bad_alloc&) {
   throw Error(ErrorCode::kOutOfMemory,
               "the system has no {} left",
               format_bytes(static_cast<std::int64_t>(bytes)));
 }
 
-}  // namespace
-
 HostMemory::HostMemory(std::size_t bytes, kernels::ThreadPool& pool, int byte)
-    : arena_(arena_of(bytes, pool)) {
-  if (byte == 0) return;  // as an arena begins
+    : arena_(make_host_arena(bytes, pool)) {
+  if (byte != 0) fill_bytes(arena_.data(), bytes, byte, pool);  // an arena begins with zeros
+}
+
+void fill_bytes(void* memory, std::size_t bytes, int byte, kernels::ThreadPool& pool) {
   pool.parallel_for(bytes, kGrainElements, [&](std::size_t begin, std::size_t end) {
-    std::memset(arena_.data() + begin, byte, end - begin);
+    std::memset(static_cast<char*>(memory) + begin, byte, end - begin);
   });
 }
 

@@ -26,6 +26,13 @@ class HostMemory {
   kernels::HostArena arena_;
 };
 
+/// An arena whose pages `pool` allocates. Throws kOutOfMemory.
+[[nodiscard]] kernels::HostArena make_host_arena(std::size_t bytes,
+                                                 kernels::ThreadPool& pool,
+                                                 const kernels::PageLock* lock = nullptr);
+
+void fill_bytes(void* memory, std::size_t bytes, int byte, kernels::ThreadPool& pool);
+
 /// Random floats in [0.1, 1), which are neither denormal nor special.
 void fill_random(float* values, std::size_t n, kernels::ThreadPool& pool);
 

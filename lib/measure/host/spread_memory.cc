@@ -3,10 +3,10 @@
 #include "measure/host/spread_memory.h"
 
 #include <algorithm>
-#include <new>
 
 #include "core/error.h"
 #include "core/units.h"
+#include "measure/host/host_memory.h"
 
 namespace elixir::measure {
 namespace {
@@ -54,15 +54,7 @@ bool SpreadMemory::locked() {
 }
 
 kernels::HostArena& SpreadMemory::arena() {
-  if (!arena_) {
-    try {
-      arena_.emplace(bytes_, &pool_, lock_);
-    } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::kOutOfMemory,
-                  "the system has no {} left",
-                  format_bytes(static_cast<std::int64_t>(bytes_)));
-    }
-  }
+  if (!arena_) arena_.emplace(make_host_arena(bytes_, pool_, lock_));
   return *arena_;
 }
 

@@ -10,6 +10,7 @@
 #include "memory/step/adafactor.h"
 #include "memory/step/clip_grad_norm.h"
 #include "memory/step/update_requests.h"
+#include "operators/scratch/script_builder.h"
 
 namespace elixir::memory {
 namespace {
@@ -48,10 +49,6 @@ void denominators(const Program& program, UpdateRequests& requests) {
   requests.release(held);
 }
 
-bool is_complex(program::DType dtype) {
-  return dtype == program::DType::kComplex64 || dtype == program::DType::kComplex128;
-}
-
 /// Whether updates of such parameters were recorded.
 bool has_recorded_dtype(const Program& program) {
   const std::vector<ParametersOfDType> groups = updated_by_dtype(program);
@@ -66,7 +63,7 @@ void require_possible_update(const Program& program, program::OptimizerUse use) 
   const bool is_adafactor = use.optimizer == Optimizer::kAdafactor;
   if (!use.is_torch() || (!is_adafactor && use.form != OptimizerForm::kTorchFused)) return;
   for (const program::Parameter* parameter : updated_parameters(program)) {
-    if (!is_complex(parameter->tensor.dtype)) continue;
+    if (!operators::is_complex(parameter->tensor.dtype)) continue;
     throw Error(ErrorCode::kConflictingFlags,
                 "{} does not update complex parameters, and `{}` is {}",
                 is_adafactor ? "torch.optim.Adafactor" : "a fused optimizer of torch.optim",

@@ -383,7 +383,6 @@ class CudaDevice final : public Device {
   [[nodiscard]] c10::CachingAllocator::Stat allocated() const {
     return c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice).allocated_bytes[0];
   }
-  /// Gives LibTorch's allocator what static buffers leave of the limit.
   /// Says how much of the GPU's memory is in use since there is what `with` names, and returns it.
   std::int64_t log_use(const char* with) const {
     std::size_t free_bytes = 0, total_bytes = 0;
@@ -398,6 +397,7 @@ class CudaDevice final : public Device {
     return used_bytes;
   }
 
+  /// Gives LibTorch's allocator what static buffers leave of the limit.
   void limit_operators() const {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, kDevice), "asking the GPU");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/allocation_unit.h"
+#include "core/units.h"
 #include "operators/own.h"
 #include "schedule/buffers/gradient_sums.h"
 #include "schedule/buffers/update_piece.h"
@@ -289,7 +290,7 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
 
 std::int64_t page_table_bytes(std::int64_t bytes) {
   constexpr std::int64_t kPageBytes = 4096, kEntryBytes = 8;
-  return (bytes + kPageBytes - 1) / kPageBytes * kEntryBytes;
+  return ceil_div(bytes, kPageBytes) * kEntryBytes;
 }
 
 StepBuffers step_buffers(const program::Program& program,
