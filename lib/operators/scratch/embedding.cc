@@ -54,10 +54,10 @@ std::int64_t scan_bytes(std::int64_t count, program::DType dtype) {
   return (three ? array(kStatusBytes) + 2 * array(bytes) : array(2 * bytes)) + kCubCounterBytes;
 }
 
-/// Indices with several dimensions are flattened, which copies expanded ones.
+/// Indices with several dimensions are flattened, which copies those that no view can flatten.
 void embedding(ScriptBuilder& script) {
   const auto* indices = script.tensor("indices");
-  if (indices != nullptr && indices->sizes.size() > 1 && !is_contiguous(*indices)) {
+  if (indices != nullptr && indices->sizes.size() > 1 && !is_evenly_spaced(*indices)) {
     script.temporary(indices->bytes());
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "operators/scratch/call_form.h"
@@ -127,6 +128,16 @@ bool is_contiguous(const TensorRef& tensor) {
     if (tensor.sizes[i] == 1) continue;
     if (tensor.strides[i] != expected) return false;
     expected *= tensor.sizes[i];
+  }
+  return true;
+}
+
+bool is_evenly_spaced(const TensorRef& tensor) {
+  std::optional<std::int64_t> expected;  // the stride that continues the dimensions after this one
+  for (std::size_t i = tensor.sizes.size(); i-- > 0;) {
+    if (tensor.sizes[i] == 1) continue;
+    if (expected.has_value() && tensor.strides[i] != *expected) return false;
+    expected = tensor.sizes[i] * tensor.strides[i];
   }
   return true;
 }

@@ -88,6 +88,8 @@ class ScriptBuilder {
 [[nodiscard]] bool is_within_32_bits(const program::Operator& op);
 /// Whether the elements of a tensor are one block in row-major order.
 [[nodiscard]] bool is_contiguous(const program::TensorRef& tensor);
+/// Whether `reshape(-1)` makes a view: its elements, in row-major order, are equally far apart.
+[[nodiscard]] bool is_evenly_spaced(const program::TensorRef& tensor);
 /// A tensor without storage whose elements are such a block.
 [[nodiscard]] program::TensorRef in_row_major_order(program::Ints sizes, program::DType dtype);
 /// What LibTorch's `to` makes of a tensor: one block, in the tensor's order if that is one block.

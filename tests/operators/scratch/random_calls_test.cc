@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Calls of random arguments on an H200 (LibTorch 2.11.0, CUDA 13.0), with what each of them asked
-// the allocator for. Their predictions were wrong once. Arguments are
+// Calls of random arguments on an H200 or H100 (LibTorch 2.11.0, CUDA 13.0), with what each of them
+// asked the allocator for. Their predictions were wrong once. Arguments are
 // "dtype[sizes]:[strides]"; requests are "r" for results and "+" for others, with bytes, and "-n"
 // for the end of request n.
 #include <gtest/gtest.h>
@@ -61,6 +61,11 @@ const std::vector<RandomCase> kExactCases = {
     {"aten::clamp_min", "Int[1,95023,1,1]:[95023,1,1,1] 2.", DType::kFloat32, "+380092 r380092 -0"},
     {"aten::clamp_min", "Long[]:[] 0.5", DType::kFloat32, "+4 r4 -0"},
     {"aten::clamp_min", "Bool[]:[] 3", DType::kInt64, "+8 r8 -0"},
+    {"aten::embedding", "Half[163,187]:[187,1] Long[99025,3]:[6,2] -1 False False", DType::kFloat16, "r111106050"},
+    {"aten::embedding", "BFloat16[467,283]:[283,1] Long[1,4,64]:[512,128,2] -1 False False", DType::kBFloat16, "r144896"},
+    {"aten::embedding", "BFloat16[16844,1]:[1,1] Long[5,13,9]:[234,18,2] -1 False False", DType::kBFloat16, "r1170"},
+    {"aten::embedding", "Double[1,56736]:[56736,1] Long[1,1696]:[3392,2] -1 False False", DType::kFloat64, "r769794048"},
+    {"aten::embedding", "Float[4,3]:[3,1] Long[2,1]:[2,2] -1 False False", DType::kFloat32, "r24"},
     {"aten::embedding_dense_backward", "Float[23106,1]:[1,1] Long[23106]:[1] 2876733 -1 False", DType::kFloat32, "+184848 +184848 +184848 +393215 -3 -2 r11506932 +184848 +8 +184848 +1279 -8 -7 +184848 +184848 +1535 -11 +8 +203328 +101664 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
     {"aten::embedding_dense_backward", "Float[40689,13]:[13,1] Long[40689]:[1] 10017366 0 False", DType::kFloat32, "+325512 +325512 +325512 +677375 -3 -2 r520903032 +325512 +8 +325512 +1279 -8 -7 +325512 +325512 +1791 -11 +8 +358056 +2327364 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
     {"aten::embedding_dense_backward", "Float[14206029,1]:[1,1] Long[14206029]:[1] 26 -1 False", DType::kFloat32, "+113648232 +113648232 +113648232 +230470655 -3 -2 r104 +113648232 +8 +113648232 +51967 -8 -7 +208 +208 +1279 -11 +8 +11365024 +11365024 -14 -13 -12 -10 -9 -6 -5 -1 -0"},
