@@ -8,7 +8,8 @@ namespace elixir::schedule {
 
 std::string_view name_of(Stream stream) {
   constexpr std::array<std::string_view, kStreamCount> kNames{
-      "compute", "device_update", "host_to_device", "device_to_host", "collective", "cpu"};
+      "compute",        "device_update", "update_to_host", "host_to_device",
+      "device_to_host", "collective",    "reduce",         "cpu"};
   return kNames[static_cast<std::size_t>(stream)];
 }
 

@@ -48,14 +48,17 @@ using BufferId = std::int32_t;
 
 enum class Stream : std::uint8_t {
   kCompute,
-  kDeviceUpdate,  ///< copies to the device that belong to updates: apart from those of the next
-                  ///< step, which must not queue behind them
+  // Copies that belong to updates are apart from those of the next step, which must not queue behind
+  // them.
+  kDeviceUpdate,  ///< to the device, and AdamW of what is copied there and back
+  kUpdateToHost,
   kHostToDevice,
   kDeviceToHost,
   kCollective,
+  kReduce,  ///< apart from gathers, which operators wait for: they must not queue behind these
   kCpu
 };
-inline constexpr int kStreamCount = 6;
+inline constexpr int kStreamCount = 8;
 [[nodiscard]] std::string_view name_of(Stream stream);
 
 enum class Arena : std::uint8_t { kDevice, kHost };
@@ -121,17 +124,17 @@ enum class TaskKind : std::uint8_t {
   kGradientNorm,   ///< compute: sums of squares of one parameter's gradient, before it goes to the
                    ///< host, into `destination`
   kClip,           ///< compute: all sums of squares -> global norm and clip factor
-  kMoveGradients,  ///< device-update or d2h: a chunk's gradients between home and staging, for an
-                   ///< update elsewhere
+  kMoveGradients,  ///< device-update or update-to-host: a chunk's gradients between home and staging,
+                   ///< for an update elsewhere
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
             ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
             ///< piece (device-update): in `source`; parameters that live on the device go home
   kLoadState,   ///< device-update: a piece of a chunk's master, moments and, where they live on the
                 ///< host, gradients to `destination`
-  kStoreState,  ///< d2h: a piece of master, moments and, where they live on the host, parameters
-                ///< from `source` to their homes
-  kMoveParameters,  ///< device-update or d2h: updated parameters from `source` (staging; in fp32
-                    ///< the master) to their home `destination`
+  kStoreState,  ///< update-to-host: a piece of master, moments and, where they live on the host,
+                ///< parameters from `source` to their homes
+  kMoveParameters,  ///< device-update or update-to-host: updated parameters from `source` (staging; in
+                    ///< fp32 the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
              ///< end this in the program
@@ -144,7 +147,7 @@ enum class TaskKind : std::uint8_t {
             ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
   /// The gradients of a chunk in block `source` of every rank: each rank gets its shard from all of them,
   /// and adds them up in fp32, in rank order, into (the first of plan::gradient_parts()) or on top of
-  /// `destination`: the gradients at home, or staging for the host.
+  /// `destination`: the gradients at home, or staging for the host. On the reduce stream.
   kReduce,
   kStoreShard,   ///< d2h: from staging `source` into the gradients (one part) or the landing
                  ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1

@@ -220,7 +220,9 @@ Evaluated Problem::evaluate(plan::Plan plan,
   plan.predicted.step_ns = whole(result.simulation.step_ns);
   for (int s = 0; s < schedule::kStreamCount; ++s) {
     const auto stream = static_cast<schedule::Stream>(s);
-    if (stream == schedule::Stream::kCollective && ranks_.world == 1) continue;
+    const bool of_ranks =
+        stream == schedule::Stream::kCollective || stream == schedule::Stream::kReduce;
+    if (of_ranks && ranks_.world == 1) continue;
     plan.predicted.streams.push_back({.stream = std::string(schedule::name_of(stream)),
                                       .busy_ns = whole(result.simulation.busy_ns[s])});
   }

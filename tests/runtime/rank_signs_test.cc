@@ -34,7 +34,7 @@ Task task(int id, TaskKind kind, Stream stream, int chunk = -1) {
 }
 
 const Task kCompute = task(4, TaskKind::kCompute, Stream::kCompute);
-const Task kReduce = task(5, TaskKind::kReduce, Stream::kCollective, 3);
+const Task kReduce = task(5, TaskKind::kReduce, Stream::kReduce, 3);
 
 /// A task of step 1: then step 3 is not one of the first.
 void begin_training(TaskRecorder& recorder) {

@@ -17,9 +17,11 @@ namespace {
 
 constexpr schedule::Stream kStreams[] = {schedule::Stream::kCompute,
                                          schedule::Stream::kDeviceUpdate,
+                                         schedule::Stream::kUpdateToHost,
                                          schedule::Stream::kHostToDevice,
                                          schedule::Stream::kDeviceToHost,
                                          schedule::Stream::kCollective,
+                                         schedule::Stream::kReduce,
                                          schedule::Stream::kCpu};
 
 /// Nanoseconds as microseconds. Doubles would lose the last digits of long runs.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The CUDA device. The calling thread issues compute tasks on their own stream. One thread for each
-// stream of copies issues these, and another thread runs cpu tasks. A lane waits for other lanes only
+// stream of copies issues these, one thread those of both streams between ranks, and another one runs
+// cpu tasks. A lane waits for other lanes only
 // where a task says so (on the GPU through events), so copies, AdamW on the CPU and compute
 // overlap, and two steps do.
 //
@@ -170,13 +171,17 @@ class CudaDevice final : public Device {
         device_update_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         host_to_device_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         device_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
+        update_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
         collective_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
+        reduce_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
         ranks_(communicator_of(options)),
         compute_operations_(compute_.stream()),
         device_update_operations_(device_update_.stream()),
         host_to_device_operations_(host_to_device_.stream()),
         device_to_host_operations_(device_to_host_.stream()),
+        update_to_host_operations_(update_to_host_.stream()),
         collective_operations_(collective_.stream(), ranks_.get()),
+        reduce_operations_(reduce_.stream(), ranks_.get()),
         cpu_operations_(make_host_operations(options.cpu_threads, nullptr, options.first_cpu)),
         copies_(options.cpu_threads) {
     for (RunningStep& step : steps_.all()) {
@@ -294,6 +299,8 @@ class CudaDevice final : public Device {
     switch (task.stream) {
       case Stream::kDeviceUpdate:
         return device_update_lane_.push(std::move(job));
+      case Stream::kUpdateToHost:
+        return update_to_host_lane_.push(std::move(job));
       case Stream::kHostToDevice:
         return host_to_device_lane_.push(std::move(job));
       case Stream::kDeviceToHost:
@@ -301,6 +308,7 @@ class CudaDevice final : public Device {
       case Stream::kCpu:
         return cpu_lane_.push(std::move(job));
       case Stream::kCollective:
+      case Stream::kReduce:
         require(collective_lane_.has_value(), "a collective task, but one rank");
         return collective_lane_->push(std::move(job));
       case Stream::kCompute:
@@ -411,12 +419,16 @@ class CudaDevice final : public Device {
     switch (stream) {
       case Stream::kDeviceUpdate:
         return device_update_.stream();
+      case Stream::kUpdateToHost:
+        return update_to_host_.stream();
       case Stream::kHostToDevice:
         return host_to_device_.stream();
       case Stream::kDeviceToHost:
         return device_to_host_.stream();
       case Stream::kCollective:
         return collective_.stream();
+      case Stream::kReduce:
+        return reduce_.stream();
       default:
         return compute_.stream();
     }
@@ -425,12 +437,16 @@ class CudaDevice final : public Device {
     switch (stream) {
       case Stream::kDeviceUpdate:
         return device_update_operations_;
+      case Stream::kUpdateToHost:
+        return update_to_host_operations_;
       case Stream::kHostToDevice:
         return host_to_device_operations_;
       case Stream::kDeviceToHost:
         return device_to_host_operations_;
       case Stream::kCollective:
         return collective_operations_;
+      case Stream::kReduce:
+        return reduce_operations_;
       case Stream::kCpu:
         return *cpu_operations_;
       default:
@@ -540,6 +556,7 @@ class CudaDevice final : public Device {
 
   void wait_idle() {
     device_update_lane_.wait_idle();
+    update_to_host_lane_.wait_idle();
     host_to_device_lane_.wait_idle();
     device_to_host_lane_.wait_idle();
     if (collective_lane_) collective_lane_->wait_idle();
@@ -559,10 +576,12 @@ class CudaDevice final : public Device {
   TaskHook before_task_;
   std::vector<void*> device_slabs_;
   std::vector<PinnedMemory> pinned_;
-  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, collective_;
+  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, update_to_host_,
+      collective_, reduce_;
   std::unique_ptr<DeviceCommunicator> ranks_;  ///< nullptr: there is one rank
   CudaOperations compute_operations_, device_update_operations_, host_to_device_operations_,
-      device_to_host_operations_, collective_operations_;
+      device_to_host_operations_, update_to_host_operations_, collective_operations_,
+      reduce_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
@@ -570,9 +589,10 @@ class CudaDevice final : public Device {
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
   Lane device_update_lane_{begin_lane};
+  Lane update_to_host_lane_{begin_lane};
   Lane host_to_device_lane_{begin_lane};
   Lane device_to_host_lane_{begin_lane};
-  std::optional<Lane> collective_lane_;  ///< with several ranks
+  std::optional<Lane> collective_lane_;  ///< with several ranks; one, so that all issue in one order
   Lane cpu_lane_{begin_lane};
 };
 

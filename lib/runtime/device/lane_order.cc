@@ -33,8 +33,10 @@ class LaneOrder final : public TaskOrder {
  public:
   explicit LaneOrder(const TaskOrderParts& parts)
       : caller_(parts.caller), before_task_(parts.before_task) {
-    for (std::size_t stream = 0; stream < lanes_.size(); ++stream) {
-      if (stream != kCompute) lanes_[stream] = std::make_unique<HostLane>(parts);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const auto stream = static_cast<schedule::Stream>(i);
+      const bool has_thread = stream != schedule::Stream::kCompute && lane_of(stream) == stream;
+      if (has_thread) lanes_[i] = std::make_unique<HostLane>(parts);
     }
   }
   ~LaneOrder() override { LaneOrder::abandon_steps(); }
@@ -49,7 +51,7 @@ class LaneOrder final : public TaskOrder {
 
   void issue(const schedule::Task& task, Body body) override {
     steps_.add(task);
-    HostLane* const lane = lanes_[static_cast<std::size_t>(task.stream)].get();
+    HostLane* const lane = lanes_[static_cast<std::size_t>(lane_of(task.stream))].get();
     StreamOperations& operations = lane == nullptr ? caller_ : *lane->operations;
     auto job = [this,
                 &task,
@@ -104,13 +106,11 @@ class LaneOrder final : public TaskOrder {
   }
 
  private:
-  static constexpr auto kCompute = static_cast<std::size_t>(schedule::Stream::kCompute);
-
   StreamOperations& caller_;
   TaskHook before_task_;
   HostClock clock_;
   StepsUnderWay<HostLaneStep> steps_;
-  std::array<std::unique_ptr<HostLane>, schedule::kStreamCount> lanes_;  ///< none for compute
+  std::array<std::unique_ptr<HostLane>, schedule::kStreamCount> lanes_;  ///< some are nullptr
 };
 
 }  // namespace

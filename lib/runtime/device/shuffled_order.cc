@@ -61,16 +61,17 @@ class ShuffledOrder final : public TaskOrder {
 
   void issue(const schedule::Task& task, Body body) override {
     const std::int64_t step = newest();
-    steps_.back().streams.at(task.id) = task.stream;
+    const Stream stream = lane_of(task.stream);
+    steps_.back().streams.at(task.id) = stream;
     Queued queued{&task, step, std::move(body)};
-    if (task.stream == Stream::kCompute) {
+    if (stream == Stream::kCompute) {
       Needs needs;
       add_needs_of(queued, needs);
       run_needs(needs);
       run_some();
       run(queued);
     } else {
-      queue(task.stream).push_back(std::move(queued));
+      queue(stream).push_back(std::move(queued));
     }
     run_some();
   }

@@ -41,6 +41,12 @@ struct TaskOrderParts {
   TaskHook before_task;              ///< may be empty; for lanes
 };
 
+/// The stream in whose order a stream's tasks run. On CPUs one connection leads to another rank, so
+/// reductions queue with all other collectives.
+[[nodiscard]] constexpr schedule::Stream lane_of(schedule::Stream stream) {
+  return stream == schedule::Stream::kReduce ? schedule::Stream::kCollective : stream;
+}
+
 [[nodiscard]] std::unique_ptr<TaskOrder> make_task_order(const CpuOrder& order,
                                                          const TaskOrderParts& parts);
 // The orders by themselves, for make_task_order().

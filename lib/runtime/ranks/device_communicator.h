@@ -2,7 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What the GPUs of several ranks exchange. Calls only enqueue on a CUDA stream. Every rank must make
-// the same calls in the same order, with the same sizes, from one thread at a time.
+// the same calls in the same order, with the same sizes, from one thread at a time. Exchanges by copies
+// on two streams run side by side; NCCL's calls run in the order in which they were made.
 //
 // A rank that is gone would be waited for on the GPU without end. So a thread watches the others
 // while something is under way, and ends it then; check() says so afterwards.

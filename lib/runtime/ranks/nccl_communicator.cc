@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <future>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -276,7 +277,7 @@ class NcclCommunicator final : public DeviceCommunicator {
         copies_(PeerCopies::make(host)),
         calls_(connect(host, grid, /*exchanges=*/copies_ == nullptr)) {
     check_cuda(cudaGetDevice(&device_), "asking for the GPU");
-    check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "creating an event");
+    check_cuda(cudaEventCreateWithFlags(&nccl_done_, cudaEventDisableTiming), "creating an event");
     watcher_ = std::thread([this] { watch(); });
   }
   ~NcclCommunicator() override {
@@ -284,7 +285,8 @@ class NcclCommunicator final : public DeviceCommunicator {
     watcher_.join();
     // Otherwise NCCL would wait for the lost rank to take leave, too.
     if (host_.lost()) calls_->abort();
-    static_cast<void>(cudaEventDestroy(last_));
+    static_cast<void>(cudaEventDestroy(nccl_done_));
+    for (const auto& [stream, last] : last_) static_cast<void>(cudaEventDestroy(last.event));
   }
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -300,22 +302,22 @@ class NcclCommunicator final : public DeviceCommunicator {
                   const void* own,
                   std::int64_t part_bytes,
                   Stream stream) override {
-    const bool copies = can_copy(all, group.count * part_bytes);
-    enqueue(stream, [&] {
-      copies ? copies_->all_gather(group, all, own, part_bytes, stream)
-             : calls_->all_gather(group, all, own, part_bytes, stream);
-    });
+    if (can_copy(all, group.count * part_bytes)) {
+      enqueue(stream, [&] { copies_->all_gather(group, all, own, part_bytes, stream); });
+    } else {
+      enqueue_nccl(stream, [&] { calls_->all_gather(group, all, own, part_bytes, stream); });
+    }
   }
   void all_to_all(const plan::RankGrid& grid,
                   void* to,
                   const void* from,
                   std::int64_t part_bytes,
                   Stream stream) override {
-    const bool copies = can_copy(to, grid.world * part_bytes);
-    enqueue(stream, [&] {
-      copies ? copies_->all_to_all(grid, to, from, part_bytes, stream)
-             : calls_->all_to_all(to, from, part_bytes, stream);
-    });
+    if (can_copy(to, grid.world * part_bytes)) {
+      enqueue(stream, [&] { copies_->all_to_all(grid, to, from, part_bytes, stream); });
+    } else {
+      enqueue_nccl(stream, [&] { calls_->all_to_all(to, from, part_bytes, stream); });
+    }
   }
   void reduce_scatter(const plan::RankGrid& /*grid*/,
                       void* to,
@@ -323,17 +325,17 @@ class NcclCommunicator final : public DeviceCommunicator {
                       std::size_t shard_elements,
                       kernels::Element type,
                       Stream stream) override {
-    enqueue(stream, [&] { calls_->reduce_scatter(to, from, shard_elements, type, stream); });
+    enqueue_nccl(stream, [&] { calls_->reduce_scatter(to, from, shard_elements, type, stream); });
   }
   void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
-    enqueue(stream, [&] { calls_->broadcast(root, data, bytes, stream); });
+    enqueue_nccl(stream, [&] { calls_->broadcast(root, data, bytes, stream); });
   }
   void all_reduce(const plan::RankGroup& group,
                   float* to,
                   const float* from,
                   std::size_t count,
                   Stream stream) override {
-    enqueue(stream, [&] { calls_->all_reduce(group, to, from, count, stream); });
+    enqueue_nccl(stream, [&] { calls_->all_reduce(group, to, from, count, stream); });
   }
   void check() const override {
     if (!calls_->aborted()) return;
@@ -351,8 +353,23 @@ class NcclCommunicator final : public DeviceCommunicator {
     check();
     call();
     const std::scoped_lock lock(mutex_);
-    check_cuda(cudaEventRecord(last_, stream), "following a collective");
-    pending_ = true;
+    LastCall& last = last_[stream];
+    if (last.event == nullptr) {
+      check_cuda(cudaEventCreateWithFlags(&last.event, cudaEventDisableTiming),
+                 "creating an event");
+    }
+    check_cuda(cudaEventRecord(last.event, stream), "following a collective");
+    last.pending = true;
+  }
+  /// On the GPU, too, NCCL gets one call after the other: it must do them in the same order everywhere.
+  template <class Call>
+  void enqueue_nccl(Stream stream, const Call& call) {
+    if (nccl_stream_ != nullptr && nccl_stream_ != stream) {
+      check_cuda(cudaStreamWaitEvent(stream, nccl_done_), "ordering collectives");
+    }
+    enqueue(stream, call);
+    check_cuda(cudaEventRecord(nccl_done_, stream), "ordering collectives");
+    nccl_stream_ = stream;
   }
 
   void watch() {
@@ -385,8 +402,12 @@ class NcclCommunicator final : public DeviceCommunicator {
   /// A rank that has ended when all is done is not missed.
   bool is_pending() {
     const std::scoped_lock lock(mutex_);
-    if (pending_ && cudaEventQuery(last_) == cudaSuccess) pending_ = false;
-    return pending_;
+    bool pending = false;
+    for (auto& [stream, last] : last_) {
+      if (last.pending && cudaEventQuery(last.event) == cudaSuccess) last.pending = false;
+      pending = pending || last.pending;
+    }
+    return pending;
   }
 
   Communicator& host_;
@@ -394,8 +415,14 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::shared_ptr<NcclCalls> calls_;
   int device_ = 0;
   mutable std::mutex mutex_;
-  cudaEvent_t last_ = nullptr;  ///< after the last collective
-  bool pending_ = false;
+  /// The last collective of a stream.
+  struct LastCall {
+    cudaEvent_t event = nullptr;
+    bool pending = false;
+  };
+  std::map<Stream, LastCall> last_;
+  Stream nccl_stream_ = nullptr;     ///< of NCCL's last call
+  cudaEvent_t nccl_done_ = nullptr;  ///< after it
   std::string lost_;
   std::atomic<bool> ends_{false};
   std::thread watcher_;

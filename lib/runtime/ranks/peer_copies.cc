@@ -72,7 +72,8 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
 
 bool PeerCopies::try_count() {
   const auto world = static_cast<std::size_t>(world_);
-  counters_ = SharedHostMemory::make(host_, world * world * kCounters * sizeof(std::uint32_t));
+  counters_ = SharedHostMemory::make(
+      host_, world * world * kStreams * kCounters * sizeof(std::uint32_t));
   if (counters_ == nullptr) return false;
   void* address = nullptr;
   const bool mapped =
@@ -161,8 +162,16 @@ bool PeerCopies::covers(const void* memory, std::int64_t bytes) const {
   return find(memory, bytes) != nullptr;
 }
 
-std::size_t PeerCopies::position(int of_rank, Counter counter, int written_by) const {
-  const int of_counters = of_rank * kCounters + static_cast<int>(counter);
+int PeerCopies::number_of(Stream stream) {
+  const auto found = std::find(streams_.begin(), streams_.end(), stream);
+  if (found != streams_.end()) return static_cast<int>(found - streams_.begin());
+  require(streams_.size() < kStreams, "more streams exchange than there are counters for");
+  streams_.push_back(stream);
+  return static_cast<int>(streams_.size()) - 1;
+}
+
+std::size_t PeerCopies::position(int of_rank, int stream, Counter counter, int written_by) const {
+  const int of_counters = (of_rank * kStreams + stream) * kCounters + static_cast<int>(counter);
   return static_cast<std::size_t>(of_counters * world_ + written_by);
 }
 
@@ -177,9 +186,11 @@ void PeerCopies::exchange(const plan::RankGroup& group,
   const int own_place = group.position(rank_);
   const std::int64_t place = static_cast<char*>(to) - shared->own + own_place * part_bytes;
   const auto bytes = static_cast<std::size_t>(part_bytes);
-  const std::uint32_t count = ++count_;
+  const int number = number_of(stream);
+  const std::uint32_t count = ++count_[static_cast<std::size_t>(number)];
   const auto counter = [&](int of_rank, Counter what, int written_by) {
-    return counters_on_device_ + position(of_rank, what, written_by) * sizeof(std::uint32_t);
+    return counters_on_device_ +
+           position(of_rank, number, what, written_by) * sizeof(std::uint32_t);
   };
   const auto tell = [&](int peer, Counter what) {
     check_driver(
@@ -228,9 +239,12 @@ void PeerCopies::all_to_all(const plan::RankGrid& grid,
 
 void PeerCopies::release_waits() {
   auto* counters = static_cast<std::uint32_t*>(counters_->data());
-  for (const Counter what : {Counter::kReady, Counter::kArrived}) {
-    for (int peer = 0; peer < world_; ++peer) {
-      std::atomic_ref(counters[position(rank_, what, peer)]).store(count_ + kFarAhead);
+  for (int stream = 0; stream < kStreams; ++stream) {
+    const std::uint32_t released = count_[static_cast<std::size_t>(stream)] + kFarAhead;
+    for (const Counter what : {Counter::kReady, Counter::kArrived}) {
+      for (int peer = 0; peer < world_; ++peer) {
+        std::atomic_ref(counters[position(rank_, stream, what, peer)]).store(released);
+      }
     }
   }
 }

@@ -9,8 +9,10 @@
 // the driver, which may itself wait for these streams.
 //
 // What is exchanged must lie in shared memory. Every rank must share memory of the same sizes in the
-// same order, and make the same calls with the same offsets into it: ranks run the same schedule.
+// same order, and make the same calls with the same offsets into it: ranks run the same schedule. Exchanges
+// of one stream follow each other. Those of two streams do not, so each of these has its own counters.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +42,7 @@ class PeerCopies {
   /// Whether all of it has been shared.
   [[nodiscard]] bool covers(const void* memory, std::int64_t bytes) const;
 
-  /// As DeviceCommunicator's. covers(all) or covers(to) must hold.
+  /// As DeviceCommunicator's. covers(all) or covers(to) must hold. At most kStreams streams.
   void all_gather(const plan::RankGroup& group,
                   void* all,
                   const void* own,
@@ -63,9 +65,10 @@ class PeerCopies {
     std::int64_t bytes = 0;
     std::vector<char*> of_rank;  ///< by rank; `own` for its own
   };
-  /// Counters of each rank, by the rank that writes them.
+  /// Counters of each rank and stream, by the rank that writes them.
   enum class Counter : std::uint8_t { kReady, kArrived };
   static constexpr int kCounters = 2;
+  static constexpr int kStreams = 2;
   struct Driver;  ///< the driver's calls
 
   PeerCopies(Communicator& host, const Driver& driver);
@@ -76,7 +79,12 @@ class PeerCopies {
   [[nodiscard]] bool try_share(void* memory, std::int64_t bytes);
   static void close(const Shared& shared);
   [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
-  [[nodiscard]] std::size_t position(int of_rank, Counter counter, int written_by) const;
+  /// By first use, so that all ranks number their streams alike.
+  [[nodiscard]] int number_of(Stream stream);
+  [[nodiscard]] std::size_t position(int of_rank,
+                                     int stream,
+                                     Counter counter,
+                                     int written_by) const;
   /// `part_for(r)` goes to rank r of the group, to the place in its `to` that is this rank's.
   template <class PartFor>
   void exchange(const plan::RankGroup& group,
@@ -91,7 +99,8 @@ class PeerCopies {
   std::unique_ptr<SharedHostMemory> counters_;
   std::uint64_t counters_on_device_ = 0;  ///< their address for streams
   std::vector<Shared> shared_;
-  std::atomic<std::uint32_t> count_{0};  ///< exchanges so far
+  std::vector<Stream> streams_;  ///< by number
+  std::array<std::atomic<std::uint32_t>, kStreams> count_{};  ///< exchanges so far, by stream
 };
 
 /// An environment variable: ranks exchange through NCCL, even where they could copy.

@@ -11,7 +11,8 @@ namespace elixir::runtime {
 namespace {
 
 bool waits_for_ranks(const TaskRecord& record) {
-  return record.stream == schedule::Stream::kCollective;
+  return record.stream == schedule::Stream::kCollective ||
+         record.stream == schedule::Stream::kReduce;
 }
 
 }  // namespace

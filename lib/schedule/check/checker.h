@@ -49,7 +49,8 @@ struct Content {
 /// The latest tasks that touched some bytes, as Checker::now() counts.
 struct Touched {
   TaskId write = -1;
-  std::array<TaskId, kStreamCount> reads{-1, -1, -1, -1, -1, -1};
+  std::array<TaskId, kStreamCount> reads{};  ///< -1: none
+  Touched() { reads.fill(-1); }
 };
 
 class Checker {

@@ -60,10 +60,12 @@ bool Checker::structure_is_sound() {
 
 void Checker::make_clocks() {
   const auto tasks = static_cast<TaskId>(schedule_.tasks.size());
-  std::array<TaskId, kStreamCount> latest{-1, -1, -1, -1, -1, -1};
+  std::array<TaskId, kStreamCount> none{};
+  none.fill(-1);
+  std::array<TaskId, kStreamCount> latest = none;
   for (int step = 0; step < kSteps; ++step) {
     for (const Task& task : schedule_.tasks) {
-      std::array<TaskId, kStreamCount> clock{-1, -1, -1, -1, -1, -1};
+      std::array<TaskId, kStreamCount> clock = none;
       const auto stream = static_cast<std::size_t>(task.stream);
       const auto merge = [&](TaskId before) {
         for (std::size_t s = 0; s < kStreamCount; ++s) {

@@ -116,7 +116,7 @@ void Checker::update_piece(const Task& task) {
 }
 
 void Checker::store_state(const Task& task) {
-  on_stream(task, Stream::kDeviceToHost);
+  on_stream(task, Stream::kUpdateToHost);
   if (!is_next_piece(task, task.chunk < 0 ? 0 : pieces_stored_[task.chunk])) return;
   if (!holds_piece(task, task.source, Content::What::kUpdatedState)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];

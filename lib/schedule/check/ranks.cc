@@ -114,7 +114,7 @@ bool Checker::is_of_trained_chunk(const Task& task) {
 }
 
 void Checker::reduce(const Task& task) {
-  on_stream(task, Stream::kCollective);
+  on_stream(task, Stream::kReduce);
   if (!is_of_trained_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool collected = task.source >= 0 && content_[task.source].chunk == task.chunk &&

@@ -203,7 +203,7 @@ void Checker::move_gradients(const Task& task) {
   if (!needs_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool to_device = chunk.optimizer_home == Home::kDevice;
-  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost);
+  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kUpdateToHost);
   const BufferId gradients = find(BufferRole::kGradients, task.chunk);
   if (task.source != gradients || gradients < 0 || task.destination < 0 ||
       schedule_.buffers[task.destination].role !=
@@ -273,7 +273,7 @@ void Checker::move_parameters(const Task& task) {
   if (!needs_chunk(task)) return;
   const Chunk& chunk = plan_.chunks[task.chunk];
   const bool to_device = chunk.parameter_home == Home::kDevice;
-  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost);
+  on_stream(task, to_device ? Stream::kDeviceUpdate : Stream::kUpdateToHost);
   const BufferId home = find(BufferRole::kParameters, task.chunk);
   const BufferId master = find(BufferRole::kMaster, task.chunk);
   const bool from_master = chunk.dtype == DType::kFloat32 && master >= 0 && task.source == master;

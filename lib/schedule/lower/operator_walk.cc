@@ -76,7 +76,9 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
 
 void OperatorWalk::run() {
   for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
-  if (options_.training && options_.clip_gradients) updates_.clip_and_update(needs_.chunks);
+  if (options_.training && options_.clip_gradients) {
+    updates_.clip_and_update(needs_.chunks, gradients_.last_reduction());
+  }
   updates_.finish();
   if (options_.training && plan_.world > 1) share_buffers();
   link_steps();

@@ -133,7 +133,9 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kMoveGradients:
     case TaskKind::kMoveParameters:
       if (task.stream == Stream::kDeviceUpdate) return cost.host_to_device_ns(task.bytes);
-      if (task.stream == Stream::kDeviceToHost) return cost.device_to_host_ns(task.bytes);
+      if (task.stream == Stream::kUpdateToHost || task.stream == Stream::kDeviceToHost) {
+        return cost.device_to_host_ns(task.bytes);
+      }
       return touched_ns(task.stream, task.bytes);
     case TaskKind::kAccumulate:
     case TaskKind::kGradientNorm:
@@ -187,16 +189,17 @@ Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
       return task.kind == TaskKind::kUpdate ? Timeline::Use::kNothing : Timeline::Use::kToDevice;
     case Stream::kHostToDevice:
       return Timeline::Use::kToDevice;
+    case Stream::kUpdateToHost:
     case Stream::kDeviceToHost:
       return Timeline::Use::kToHost;
     case Stream::kCpu:
       return Timeline::Use::kHostMemory;
     case Stream::kCompute:
       return Timeline::Use::kCompute;
-    case Stream::kCollective: {
-      const bool nccl = task.kind == TaskKind::kReduce && plan::reduces_by_nccl(plan);
-      return nccl ? Timeline::Use::kNccl : Timeline::Use::kCollective;
-    }
+    case Stream::kCollective:
+      return Timeline::Use::kCollective;
+    case Stream::kReduce:
+      return plan::reduces_by_nccl(plan) ? Timeline::Use::kNccl : Timeline::Use::kCollective;
   }
   return Timeline::Use::kNothing;
 }
@@ -244,7 +247,9 @@ class Simulator : public TaskSink {
     if (to_device) {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
-    if (task.stream == Stream::kDeviceToHost) result_.traffic.device_to_host_bytes += task.bytes;
+    if (task.stream == Stream::kUpdateToHost || task.stream == Stream::kDeviceToHost) {
+      result_.traffic.device_to_host_bytes += task.bytes;
+    }
     if (task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce) {
       result_.traffic.collective_bytes += task.bytes;
     }

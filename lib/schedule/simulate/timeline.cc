@@ -161,15 +161,17 @@ class SteadyRun {
         return to_host * beside(contention.to_host, to_device, cpu);
       case Timeline::Use::kHostMemory:
         return beside(contention.cpu, to_device, to_host);
-      case Timeline::Use::kCompute:  // one task at a time is on the collective stream
+      case Timeline::Use::kCompute: {
+        double most = 1;
         for (const Timeline::Use other : kExchanges) {
-          if (count(other) > 0) return exchange(other).compute;
+          if (count(other) > 0) most = std::max(most, exchange(other).compute);
         }
-        return 1;
-      case Timeline::Use::kCollective:
+        return most;
+      }
+      case Timeline::Use::kCollective:  // two share the links between the GPUs
       case Timeline::Use::kNccl:
       case Timeline::Use::kSums:
-        return count(Timeline::Use::kCompute) > 0 ? exchange(use).other : 1;
+        return count(use) * (count(Timeline::Use::kCompute) > 0 ? exchange(use).other : 1);
     }
     return 1;
   }

@@ -56,7 +56,7 @@ TEST(Lower, UpdatesElsewhereMoveGradientsThereAndParametersBack) {
   for (const Task& task : schedule.tasks) {
     const auto role = [&](BufferId id) { return schedule.buffers[id].role; };
     if (task.kind == TaskKind::kMoveGradients) {
-      EXPECT_EQ(task.stream, Stream::kDeviceToHost);
+      EXPECT_EQ(task.stream, Stream::kUpdateToHost);
       EXPECT_EQ(role(task.source), BufferRole::kGradients);
       EXPECT_EQ(role(task.destination), BufferRole::kHostStaging);
     }

@@ -96,6 +96,17 @@ TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
   EXPECT_EQ(timeline.times()[1].end_ns, 15);
 }
 
+TEST(Timeline, AGatherAndAReductionShareTheLinks) {
+  Timeline timeline(
+      false, kNone, {}, {.collective = {.compute = 1, .other = 1}, .nccl = {}, .sums = {}});
+  timeline.add(Stream::kCollective, Use::kCollective, 6, {});
+  timeline.add(Stream::kReduce, Use::kCollective, 4, {});
+  const std::vector<StepLink> links = {{.task = 0, .previous = 1}, {.task = 1, .previous = 0}};
+  // Each gets 4 done in 8; then the gather goes on alone.
+  EXPECT_EQ(timeline.steady_step_ns(links), 10);
+  EXPECT_EQ(timeline.times()[1].end_ns - timeline.times()[1].start_ns, 8);
+}
+
 TEST(Timeline, TheLastUpdateRunsBesideTheNextStepsFetch) {
   hardware::HostContention contention;
   contention.cpu.first = 2;

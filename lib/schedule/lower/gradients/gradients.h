@@ -47,6 +47,8 @@ class Gradients {
   void ignore(std::int32_t parameter) { releases_.done_with_gradient(storage_of(parameter)); }
   /// The open range releases storages of gradients that no operator after `op` reads.
   void release_after(program::OperatorId op) { releases_.release_after(op); }
+  /// As Reductions's.
+  [[nodiscard]] TaskId last_reduction() const { return reductions_.last(); }
   /// It releases whatever is left of the micro-batch, the loss included.
   void end_micro_batch() { releases_.end_micro_batch(); }
   /// The first task of a step that writes a buffer waits for the last of the step before that reads

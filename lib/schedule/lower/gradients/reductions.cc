@@ -72,7 +72,7 @@ TaskId Reductions::reduce(const ReadyGradient& last) {
   if (to_host) slot = staging_.take();
   const TaskId turn = turns_.take(chunk);
   const TaskId reduced = tasks_.add({.kind = TaskKind::kReduce,
-                                     .stream = Stream::kCollective,
+                                     .stream = Stream::kReduce,
                                      .micro_batch = micro_batch,
                                      .chunk = chunk,
                                      .source = mine.gradient_block,
@@ -80,7 +80,7 @@ TaskId Reductions::reduce(const ReadyGradient& last) {
                                      .bytes = plan::exchanged_bytes(plan_, it),
                                      .sums_squares = last.sums_squares && !lands},
                                     {collected_[chunk], slot.free_after, to_host ? -1 : turn});
-  block_uses_[mine.gradient_block].last_reduce = reduced;
+  block_uses_[mine.gradient_block].last_reduce = last_ = reduced;
   tasks.gradients_done = reduced;
   if (!to_host) {
     if (tasks.first_store < 0) tasks.first_store = reduced;

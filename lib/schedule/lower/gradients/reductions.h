@@ -35,6 +35,8 @@ class Reductions {
   /// The gradient goes to its chunk's block. With the last one that is missing there, the ranks add
   /// up. Returns the task of the cpu stream that adds up squares; -1: there is none.
   TaskId collect(const ReadyGradient& gradient);
+  /// The latest reduction, which has made sums of squares; -1: there is none.
+  [[nodiscard]] TaskId last() const { return last_; }
   void link_steps() const;
 
  private:
@@ -56,6 +58,7 @@ class Reductions {
   TaskList& tasks_;
   std::map<BufferId, BlockUse> block_uses_;
   BufferRing staging_;
+  TaskId last_ = -1;
   // By chunk:
   std::vector<int> left_;          // of a micro-batch's gradients
   std::vector<TaskId> collected_;  // the latest store into its block

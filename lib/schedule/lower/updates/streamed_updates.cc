@@ -77,7 +77,7 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
                   .bytes = piece.elements * update_bytes(plan_, it)},
                  {piece.load, piece.clip, mine.gradients_done, goes_home ? readers : -1});
   const TaskId stored = tasks_.add({.kind = TaskKind::kStoreState,
-                                    .stream = Stream::kDeviceToHost,
+                                    .stream = Stream::kUpdateToHost,
                                     .chunk = piece.chunk,
                                     .source = piece.slot.buffer,
                                     .first_element = piece.first,

@@ -31,7 +31,7 @@ Updates::Updates(const plan::Plan& plan,
   }
 }
 
-void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
+void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_reduction) {
   std::vector<std::int32_t> order;
   for (std::size_t c = 0; c < needs.size(); ++c) {
     if (needs[c].trained) order.push_back(static_cast<std::int32_t>(c));
@@ -44,7 +44,7 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs) {
                            .source = buffers_.rank_sums,
                            .destination = buffers_.gradient_sums,
                            .bytes = buffers_.all[buffers_.gradient_sums].bytes},
-                          {sums_on_host_});
+                          {sums_on_host_, last_reduction});
   }
   // On the compute stream, where nearly all sums are made, no update on the device waits for the
   // host.
@@ -88,7 +88,7 @@ void Updates::update(std::int32_t chunk) {
     gradients = gradient_staging_[side].take();
     before.gradients_read =
         tasks_.add({.kind = TaskKind::kMoveGradients,
-                    .stream = on_device ? Stream::kDeviceUpdate : Stream::kDeviceToHost,
+                    .stream = on_device ? Stream::kDeviceUpdate : Stream::kUpdateToHost,
                     .chunk = chunk,
                     .source = mine.gradients,
                     .destination = gradients.buffer,
@@ -120,7 +120,7 @@ void Updates::update(std::int32_t chunk) {
   }
   if (!moves_parameters) return;
   before.updated = tasks_.add({.kind = TaskKind::kMoveParameters,
-                               .stream = on_device ? Stream::kDeviceToHost : Stream::kDeviceUpdate,
+                               .stream = on_device ? Stream::kUpdateToHost : Stream::kDeviceUpdate,
                                .chunk = chunk,
                                .source = updated_parameters,
                                .destination = mine.parameters,

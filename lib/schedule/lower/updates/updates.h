@@ -29,8 +29,8 @@ class Updates {
   /// The latest task of the cpu stream that has made sums of squares.
   void sums_on_host(TaskId task) { sums_on_host_ = task; }
   /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
-  /// next step needs them.
-  void clip_and_update(const std::vector<ChunkNeeds>& needs);
+  /// next step needs them. `last_reduction` of several ranks; else -1.
+  void clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_reduction);
   /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
   /// parameters to theirs.
   void update(std::int32_t chunk);
