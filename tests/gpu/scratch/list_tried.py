@@ -26,6 +26,7 @@ ASKS_FOR_OTHER_ARGUMENTS = {
     "aten::histc": "without bounds it reduces the input first",
     "aten::nll_loss2d_backward": "targets and weights are copied where they are strided",
     "aten::put": "indices of another shape are copied where they are strided",
+    "aten::put_": "likewise",
 }
 
 DTYPES = {
