@@ -7,9 +7,14 @@
 namespace elixir::schedule {
 
 std::string_view name_of(Stream stream) {
-  constexpr std::array<std::string_view, kStreamCount> kNames{
-      "compute",        "device_update", "update_to_host", "host_to_device",
-      "device_to_host", "collective",    "reduce",         "cpu"};
+  constexpr std::array<std::string_view, kStreamCount> kNames{"compute",
+                                                              "device_update",
+                                                              "update_to_host",
+                                                              "host_to_device",
+                                                              "device_to_host",
+                                                              "collective",
+                                                              "reduce",
+                                                              "cpu"};
   return kNames[static_cast<std::size_t>(stream)];
 }
 

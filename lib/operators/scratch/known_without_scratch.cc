@@ -194,6 +194,13 @@ bool dtypes_were_tried(const Operator& op, program::DType first) {
   return tried && indices_are_int64(op);
 }
 
+/// Where the source names the operator but not this call, random calls say nothing.
+bool is_named_by_source(const Operator& op) {
+  const std::string full = full_name(op);
+  return names(kViews, op.name) || names(kEmpty, op.name) || names(kCopiesAndFills, op.name) ||
+         names(kElementwise, full) || names(kWrittenWithElementwise, full);
+}
+
 }  // namespace
 
 bool is_on_host_alone(const Operator& op, const Program& program) {
@@ -239,8 +246,9 @@ bool was_tried(const Operator& op,
 
 WithoutScratch known_without_scratch(const Operator& op, const Program& program) {
   if (without_scratch_by_source(op, program)) return WithoutScratch::kBySource;
-  const bool evidence = was_tried(op, program, kTriedOperators) ||
-                        (is_within_32_bits(op) && is_recorded_form(call_form(op, program)));
+  const bool tried = !is_named_by_source(op) && was_tried(op, program, kTriedOperators);
+  const bool evidence =
+      tried || (is_within_32_bits(op) && is_recorded_form(call_form(op, program)));
   return evidence ? WithoutScratch::kByEvidence : WithoutScratch::kNotKnown;
 }
 

@@ -592,7 +592,8 @@ class CudaDevice final : public Device {
   Lane update_to_host_lane_{begin_lane};
   Lane host_to_device_lane_{begin_lane};
   Lane device_to_host_lane_{begin_lane};
-  std::optional<Lane> collective_lane_;  ///< with several ranks; one, so that all issue in one order
+  std::optional<Lane>
+      collective_lane_;  ///< with several ranks; one, so that all issue in one order
   Lane cpu_lane_{begin_lane};
 };
 

@@ -72,8 +72,8 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
 
 bool PeerCopies::try_count() {
   const auto world = static_cast<std::size_t>(world_);
-  counters_ = SharedHostMemory::make(
-      host_, world * world * kStreams * kCounters * sizeof(std::uint32_t));
+  counters_ =
+      SharedHostMemory::make(host_, world * world * kStreams * kCounters * sizeof(std::uint32_t));
   if (counters_ == nullptr) return false;
   void* address = nullptr;
   const bool mapped =

@@ -99,7 +99,7 @@ class PeerCopies {
   std::unique_ptr<SharedHostMemory> counters_;
   std::uint64_t counters_on_device_ = 0;  ///< their address for streams
   std::vector<Shared> shared_;
-  std::vector<Stream> streams_;  ///< by number
+  std::vector<Stream> streams_;                               ///< by number
   std::array<std::atomic<std::uint32_t>, kStreams> count_{};  ///< exchanges so far, by stream
 };
 
