@@ -187,7 +187,7 @@ class NcclCalls {
     cudaStream_t stream = nullptr;
     void* memory = nullptr;
     const int world = grid_.world;
-    const auto bytes = static_cast<std::size_t>(2 * world * kPartBytes);
+    const auto bytes = static_cast<std::size_t>(std::int64_t{2} * world * kPartBytes);
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "connecting the GPUs");
     check_cuda(cudaMalloc(&memory, bytes), "connecting the GPUs");
     check_cuda(cudaMemsetAsync(memory, 0, bytes, stream), "connecting the GPUs");

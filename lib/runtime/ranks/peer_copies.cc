@@ -171,8 +171,9 @@ int PeerCopies::number_of(Stream stream) {
 }
 
 std::size_t PeerCopies::position(int of_rank, int stream, Counter counter, int written_by) const {
-  const int of_counters = (of_rank * kStreams + stream) * kCounters + static_cast<int>(counter);
-  return static_cast<std::size_t>(of_counters * world_ + written_by);
+  const std::int64_t of_stream = std::int64_t{of_rank} * kStreams + stream;
+  const std::int64_t of_counter = of_stream * kCounters + static_cast<std::int64_t>(counter);
+  return static_cast<std::size_t>(of_counter * world_ + written_by);
 }
 
 template <class PartFor>
