@@ -27,12 +27,12 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/units.h"
-#include "kernels/cuda_kernels.h"
 #include "kernels/time_slice.h"
 #include "replay/cuda_status.h"
 #include "replay/dropout_state.h"
 #include "replay/launch_errors.h"
 #include "replay/replay_call.h"
+#include "runtime/device/cuda_operations.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
 #include "runtime/device/parts.h"
@@ -49,97 +49,6 @@ using Clock = std::chrono::steady_clock;
 using schedule::Stream;
 
 constexpr c10::DeviceIndex kDevice = 0;
-
-class CudaOperations final : public StreamOperations {
- public:
-  explicit CudaOperations(cudaStream_t stream, DeviceCommunicator* ranks = nullptr)
-      : stream_(stream), ranks_(ranks) {}
-  void copy(void* to, const void* from, std::int64_t bytes) override {
-    check_cuda(
-        cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_),
-        "copying");
-  }
-  void poison(void* memory, std::int64_t bytes) override {
-    kernels::poison_cuda(memory, static_cast<std::size_t>(bytes), stream_);
-  }
-  void adam(const kernels::AdamArrays& arrays,
-            const kernels::AdamScalars& scalars,
-            const kernels::Clip* clip,
-            std::uint32_t* report) override {
-    kernels::adam_cuda(arrays, scalars, stream_, {.skip = nullptr, .report = report}, clip);
-  }
-  void sum_squares(const void* gradient,
-                   kernels::Element type,
-                   std::size_t n,
-                   const kernels::BlockSums& sums) override {
-    kernels::sum_squares_cuda(gradient, type, n, sums.divisor, sums.sums, stream_);
-  }
-  void sum_squares_of_parts(const void* gradients,
-                            kernels::Element type,
-                            const std::vector<kernels::SummedPart>& parts) override {
-    kernels::sum_squares_of_parts_cuda(gradients, type, parts, stream_);
-  }
-  void copy_and_sum_squares(void* to,
-                            const void* from,
-                            kernels::Element type,
-                            std::size_t n,
-                            const kernels::BlockSums& sums) override {
-    kernels::copy_and_sum_squares_cuda(to, from, type, n, sums, stream_);
-  }
-  void accumulate(float* sum,
-                  const void* gradient,
-                  kernels::Element type,
-                  std::size_t n,
-                  kernels::Accumulate how,
-                  const kernels::BlockSums& sums) override {
-    kernels::accumulate_cuda(sum, gradient, type, n, how, stream_, sums);
-  }
-  void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) override {
-    kernels::clip_cuda(sums, count, max_norm, clip, stream_);
-  }
-
-  void all_gather(const plan::RankGroup& group,
-                  void* all,
-                  const void* own,
-                  std::int64_t part_bytes) override {
-    ranks().all_gather(group, all, own, part_bytes, stream_);
-  }
-  void all_to_all(const plan::RankGrid& grid,
-                  void* to,
-                  const void* from,
-                  std::int64_t part_bytes) override {
-    ranks().all_to_all(grid, to, from, part_bytes, stream_);
-  }
-  void reduce_scatter(const plan::RankGrid& grid,
-                      void* to,
-                      const void* from,
-                      std::size_t shard_elements,
-                      kernels::Element type) override {
-    ranks().reduce_scatter(grid, to, from, shard_elements, type, stream_);
-  }
-  void broadcast(int root, void* data, std::int64_t bytes) override {
-    ranks().broadcast(root, data, bytes, stream_);
-  }
-  void gather_disjoint(const plan::RankGroup& group,
-                       float* to,
-                       const float* from,
-                       std::size_t count) override {
-    ranks().all_reduce(group, to, from, count, stream_);  // with zeros, any order gives the same
-  }
-  void sum_parts(const SumParts& sum) override {
-    kernels::sum_parts_cuda(
-        sum.to, sum.to_type, sum.from, sum.type, sum.parts, sum.n, sum.how, stream_);
-  }
-
- private:
-  [[nodiscard]] DeviceCommunicator& ranks() const {
-    require(ranks_ != nullptr, "a collective task, but one rank");
-    return *ranks_;
-  }
-
-  cudaStream_t stream_;
-  DeviceCommunicator* ranks_;
-};
 
 /// The events at start and end of a task on its stream.
 struct TaskEvents {
@@ -175,13 +84,13 @@ class CudaDevice final : public Device {
         collective_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
         reduce_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
         ranks_(communicator_of(options)),
-        compute_operations_(compute_.stream()),
-        device_update_operations_(device_update_.stream()),
-        host_to_device_operations_(host_to_device_.stream()),
-        device_to_host_operations_(device_to_host_.stream()),
-        update_to_host_operations_(update_to_host_.stream()),
-        collective_operations_(collective_.stream(), ranks_.get()),
-        reduce_operations_(reduce_.stream(), ranks_.get()),
+        compute_operations_(make_cuda_operations(compute_.stream())),
+        device_update_operations_(make_cuda_operations(device_update_.stream())),
+        host_to_device_operations_(make_cuda_operations(host_to_device_.stream())),
+        device_to_host_operations_(make_cuda_operations(device_to_host_.stream())),
+        update_to_host_operations_(make_cuda_operations(update_to_host_.stream())),
+        collective_operations_(make_cuda_operations(collective_.stream(), ranks_.get())),
+        reduce_operations_(make_cuda_operations(reduce_.stream(), ranks_.get())),
         cpu_operations_(make_host_operations(options.cpu_threads, nullptr, options.first_cpu)),
         copies_(options.cpu_threads) {
     for (RunningStep& step : steps_.all()) {
@@ -436,21 +345,21 @@ class CudaDevice final : public Device {
   StreamOperations& operations_of(Stream stream) {
     switch (stream) {
       case Stream::kDeviceUpdate:
-        return device_update_operations_;
+        return *device_update_operations_;
       case Stream::kUpdateToHost:
-        return update_to_host_operations_;
+        return *update_to_host_operations_;
       case Stream::kHostToDevice:
-        return host_to_device_operations_;
+        return *host_to_device_operations_;
       case Stream::kDeviceToHost:
-        return device_to_host_operations_;
+        return *device_to_host_operations_;
       case Stream::kCollective:
-        return collective_operations_;
+        return *collective_operations_;
       case Stream::kReduce:
-        return reduce_operations_;
+        return *reduce_operations_;
       case Stream::kCpu:
         return *cpu_operations_;
       default:
-        return compute_operations_;
+        return *compute_operations_;
     }
   }
 
@@ -579,9 +488,9 @@ class CudaDevice final : public Device {
   c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, update_to_host_,
       collective_, reduce_;
   std::unique_ptr<DeviceCommunicator> ranks_;  ///< nullptr: there is one rank
-  CudaOperations compute_operations_, device_update_operations_, host_to_device_operations_,
-      device_to_host_operations_, update_to_host_operations_, collective_operations_,
-      reduce_operations_;
+  std::unique_ptr<StreamOperations> compute_operations_, device_update_operations_,
+      host_to_device_operations_, device_to_host_operations_, update_to_host_operations_,
+      collective_operations_, reduce_operations_;
   std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
