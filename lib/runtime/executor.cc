@@ -440,9 +440,7 @@ void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
   if (stream == schedule::Stream::kHostToDevice || stream == schedule::Stream::kDeviceUpdate) {
     traffic.host_to_device_bytes += bytes;
   }
-  if (stream == schedule::Stream::kDeviceToHost || stream == schedule::Stream::kUpdateToHost) {
-    traffic.device_to_host_bytes += bytes;
-  }
+  if (schedule::copies_to_host(stream)) traffic.device_to_host_bytes += bytes;
 }
 
 void Executor::issue_copy(

@@ -60,6 +60,13 @@ enum class Stream : std::uint8_t {
 };
 inline constexpr int kStreamCount = 8;
 [[nodiscard]] std::string_view name_of(Stream stream);
+[[nodiscard]] constexpr bool copies_to_host(Stream stream) {
+  return stream == Stream::kUpdateToHost || stream == Stream::kDeviceToHost;
+}
+/// Whether its tasks exchange something with other ranks.
+[[nodiscard]] constexpr bool is_between_ranks(Stream stream) {
+  return stream == Stream::kCollective || stream == Stream::kReduce;
+}
 
 enum class Arena : std::uint8_t { kDevice, kHost };
 

@@ -220,9 +220,7 @@ Evaluated Problem::evaluate(plan::Plan plan,
   plan.predicted.step_ns = whole(result.simulation.step_ns);
   for (int s = 0; s < schedule::kStreamCount; ++s) {
     const auto stream = static_cast<schedule::Stream>(s);
-    const bool of_ranks =
-        stream == schedule::Stream::kCollective || stream == schedule::Stream::kReduce;
-    if (of_ranks && ranks_.world == 1) continue;
+    if (schedule::is_between_ranks(stream) && ranks_.world == 1) continue;
     plan.predicted.streams.push_back({.stream = std::string(schedule::name_of(stream)),
                                       .busy_ns = whole(result.simulation.busy_ns[s])});
   }

@@ -15,15 +15,6 @@
 namespace elixir::report {
 namespace {
 
-constexpr schedule::Stream kStreams[] = {schedule::Stream::kCompute,
-                                         schedule::Stream::kDeviceUpdate,
-                                         schedule::Stream::kUpdateToHost,
-                                         schedule::Stream::kHostToDevice,
-                                         schedule::Stream::kDeviceToHost,
-                                         schedule::Stream::kCollective,
-                                         schedule::Stream::kReduce,
-                                         schedule::Stream::kCpu};
-
 /// Nanoseconds as microseconds. Doubles would lose the last digits of long runs.
 std::string microseconds(double ns) {
   const std::int64_t whole = std::llround(std::max(0.0, ns));
@@ -92,7 +83,8 @@ void write_schedule_trace(const schedule::Schedule& schedule,
         R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}})",
         pid,
         pid));
-    for (const schedule::Stream stream : kStreams) {
+    for (int i = 0; i < schedule::kStreamCount; ++i) {
+      const auto stream = static_cast<schedule::Stream>(i);
       event(
           fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})",
                       pid,

@@ -2,9 +2,8 @@
 // Copyright 2026 The Elixir authors
 // The CUDA device. The calling thread issues compute tasks on their own stream. One thread for each
 // stream of copies issues these, one thread those of both streams between ranks, and another one runs
-// cpu tasks. A lane waits for other lanes only
-// where a task says so (on the GPU through events), so copies, AdamW on the CPU and compute
-// overlap, and two steps do.
+// cpu tasks. A lane waits for other lanes only where a task says so (on the GPU through events), so
+// copies, AdamW on the CPU and compute overlap, and two steps do.
 //
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
 // Operators use LibTorch's caching allocator, which gets the rest of the limit.

@@ -11,8 +11,7 @@ namespace elixir::runtime {
 namespace {
 
 bool waits_for_ranks(const TaskRecord& record) {
-  return record.stream == schedule::Stream::kCollective ||
-         record.stream == schedule::Stream::kReduce;
+  return schedule::is_between_ranks(record.stream);
 }
 
 }  // namespace

@@ -133,9 +133,7 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kMoveGradients:
     case TaskKind::kMoveParameters:
       if (task.stream == Stream::kDeviceUpdate) return cost.host_to_device_ns(task.bytes);
-      if (task.stream == Stream::kUpdateToHost || task.stream == Stream::kDeviceToHost) {
-        return cost.device_to_host_ns(task.bytes);
-      }
+      if (copies_to_host(task.stream)) return cost.device_to_host_ns(task.bytes);
       return touched_ns(task.stream, task.bytes);
     case TaskKind::kAccumulate:
     case TaskKind::kGradientNorm:
@@ -247,9 +245,7 @@ class Simulator : public TaskSink {
     if (to_device) {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
-    if (task.stream == Stream::kUpdateToHost || task.stream == Stream::kDeviceToHost) {
-      result_.traffic.device_to_host_bytes += task.bytes;
-    }
+    if (copies_to_host(task.stream)) result_.traffic.device_to_host_bytes += task.bytes;
     if (task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce) {
       result_.traffic.collective_bytes += task.bytes;
     }
