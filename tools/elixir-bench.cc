@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/interrupt.h"
 #include "hardware/hardware_profile.h"
 #include "measure/machine/core_watch.h"
 #include "measure/machine/gpu_probe.h"
@@ -134,6 +135,8 @@ Answer work(const Options& options, Context& context) {
     context.warn(*busy + ": other programs are measured along",
                  {"stop them, or bind this to cores of its own (taskset)"});
   }
+  // One sample can take longer than a first signal waits, and what is finished must reach the file.
+  const FinishesFirst sample_and_document;
   auto progress = context.progress();
   request.progress = [&](double fraction, std::string_view what) {
     progress->update(fraction, fmt::format("measuring {}", what));

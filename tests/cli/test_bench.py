@@ -9,6 +9,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -186,6 +187,13 @@ class Bench(CommonBehaviour, ToolTest):
             if b"host-streams" in line:
                 break
         process.send_signal(signal.SIGINT)
+        for line in process.stderr:
+            if b"interrupted" in line:
+                break
+        self.assertIn(b"once more ends at once", line)
+        process.send_signal(signal.SIGSTOP)  # a sample that takes longer than other tools wait
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
         document = json.loads((self.directory / "hardware.json").read_text(encoding="utf-8"))
