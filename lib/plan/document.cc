@@ -127,6 +127,7 @@ Json write_predicted(const Predicted& predicted) {
   Json streams = Json::array();
   for (const StreamTime& stream : predicted.streams) {
     streams.push_back({{"stream", stream.stream}, {"busy_ns", stream.busy_ns}});
+    if (stream.critical_ns) streams.back()["critical_ns"] = *stream.critical_ns;
   }
   return {
       {"step_ns", predicted.step_ns},
@@ -155,9 +156,11 @@ Predicted read_predicted(const JsonCursor& cursor) {
   Predicted predicted;
   predicted.step_ns = cursor.at("step_ns").non_negative();
   for (const JsonCursor& entry : cursor.at("streams").items()) {
-    entry.only_keys({"stream", "busy_ns"});
-    predicted.streams.push_back(
-        {.stream = entry.at("stream").string(), .busy_ns = entry.at("busy_ns").non_negative()});
+    entry.only_keys({"stream", "busy_ns", "critical_ns"});
+    StreamTime& stream = predicted.streams.emplace_back();
+    stream.stream = entry.at("stream").string();
+    stream.busy_ns = entry.at("busy_ns").non_negative();
+    if (entry.has("critical_ns")) stream.critical_ns = entry.at("critical_ns").non_negative();
   }
   predicted.peak_allocated_bytes = read_bytes(cursor.at("peak_allocated_bytes"));
   predicted.host_bytes = read_bytes(cursor.at("host_bytes"));

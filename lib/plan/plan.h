@@ -172,6 +172,8 @@ struct Traffic {
 struct StreamTime {
   std::string stream;
   std::int64_t busy_ns = 0;
+  /// Of `busy_ns`: on the step's critical path. Only for a GPU; older plans lack it.
+  std::optional<std::int64_t> critical_ns;
 };
 
 struct Predicted {

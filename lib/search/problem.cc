@@ -15,6 +15,7 @@
 #include "memory/step/training_events.h"
 #include "schedule/buffers/buffers.h"
 #include "schedule/memory/operator_memory.h"
+#include "schedule/simulate/critical_path.h"
 
 namespace elixir::search {
 namespace {
@@ -38,6 +39,17 @@ std::int64_t nccl_bytes(const hardware::Ranks& ranks, bool copies) {
   const bool groups = ranks.replicas > 1 && ranks.replicas < ranks.world;
   return kNcclBytes * (groups ? 1 + kGroups : 1) +
          (copies ? 0 : kNcclBytesPerPeer * (ranks.world - 1));
+}
+
+void add_critical_path(const schedule::Schedule& schedule, Evaluated& plan) {
+  const schedule::CriticalPath path =
+      schedule::critical_path(schedule, plan.simulation.tasks, plan.simulation.step_ns);
+  for (plan::StreamTime& time : plan.plan.predicted.streams) {
+    for (int s = 0; s < schedule::kStreamCount; ++s) {
+      if (time.stream != schedule::name_of(static_cast<schedule::Stream>(s))) continue;
+      time.critical_ns = std::llround(path.by_stream_ns[static_cast<std::size_t>(s)]);
+    }
+  }
 }
 
 }  // namespace
@@ -239,6 +251,7 @@ std::int64_t Problem::verify(Evaluated& plan) const {
   constexpr int kDifferentSteps = 2;  // the first one allocates what stays
   const schedule::Schedule schedule =
       schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
+  add_critical_path(schedule, plan);
   const memory::TrainingEvents events =
       schedule::operator_events(schedule, program_, lifetimes_, scripts_, kDifferentSteps);
   std::size_t sequence = 0;

@@ -147,7 +147,15 @@ class Bits(RanksTest):
 
     def test_what_is_predicted_is_what_runs(self):
         for plan in ("roomy-2", "tight-2"):
-            self.succeeds(*self.flags(plan, output=plan))
+            result = self.succeeds(*self.flags(plan, output=plan))
+            for words in ("critical path, measured: ", "critical path, rank 1: "):
+                self.assertRegex(result.out, words + r"[a-z-]+ \d+ %")
+            events = json.loads((self.directory / plan / "trace.json").read_text())["traceEvents"]
+            names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+            self.assertEqual(sorted(names.values()), ["measured rank 0", "measured rank 1"])
+            slices = [[(e["ts"], e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == pid] for pid in names]
+            self.assertEqual(len(slices[0]), len(slices[1]))
+            self.assertNotEqual(slices[0], slices[1])
             summary = json.loads((self.directory / plan / "summary.json").read_text())
             for figure in ("peak_device_bytes", "host_bytes", "traffic"):
                 self.assertEqual(summary["measured"][figure], summary["predicted"][figure], (plan, figure))

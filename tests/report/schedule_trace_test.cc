@@ -55,7 +55,7 @@ TEST_F(ScheduleTrace, LabelsNameWhatRunsAndChunks) {
 }
 
 TEST_F(ScheduleTrace, EachTimelineIsAProcessWithTheSameTasks) {
-  const Json trace = written({{"predicted rank 0", {{0, 10}, {5, 8}}},
+  const Json trace = written({{"predicted", {{0, 10}, {5, 8}}},
                               {"measured rank 0", {{0, 123456789012345.0}, {1500, 1501}}}});
   std::vector<Json> slices;
   for (const Json& event : trace["traceEvents"]) {

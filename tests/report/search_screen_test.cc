@@ -83,6 +83,15 @@ TEST(SearchScreen, SaysWhatModelledOperatorsMean) {
                         "workspace an upper bound\n"));
 }
 
+TEST(SearchScreen, SaysWhatLimitsTheStep) {
+  search::Found found = found_of(plan_of(4, 1, 2));
+  EXPECT_THAT(search_screen(found, {}, 1), Not(HasSubstr("limited by")));
+  found.plan.predicted.streams = {{.stream = "compute", .busy_ns = 300, .critical_ns = 100},
+                                  {.stream = "host_to_device", .busy_ns = 400, .critical_ns = 300}};
+  EXPECT_THAT(search_screen(found, {}, 1),
+              HasSubstr("limited by host-to-device 75 %, compute 25 % (the critical path)\n"));
+}
+
 TEST(SearchScreen, SaysWhyAPlanMovesWhatTheProfileFits) {
   search::Found found = found_of(plan_of(4, 1, 2));
   found.all_on_device = search::DeviceNeed{22_GiB, 25_GiB};

@@ -72,5 +72,19 @@ TEST(StepComparison, ShowsShortTimesAsTimesAndLargeRatiosAsRatios) {
   EXPECT_THAT(text, HasSubstr("promised: the step's time within 15 %"));
 }
 
+TEST(StepComparison, ShowsCriticalPathsOnceOneWasMeasured) {
+  StepFigures predicted = step(1e9, 1_MiB);
+  StepFigures measured = step(1e9, 1_MiB);
+  predicted.critical_path.emplace().by_stream_ns[0] = 4;
+  EXPECT_THAT(table_of(on_cpu(predicted, measured)), Not(HasSubstr("critical path")));
+  measured.critical_path.emplace().by_stream_ns[0] = 3;
+  measured.critical_path->idle_ns = 1;
+  const std::string text = table_of(on_cpu(predicted, measured));
+  EXPECT_THAT(text, HasSubstr("critical path, measured: compute 75 %, idle 25 %\n"));
+  EXPECT_THAT(text, HasSubstr("critical path, predicted: compute 100 %\n"));
+  predicted.critical_path.reset();
+  EXPECT_THAT(table_of(on_cpu(predicted, measured)), Not(HasSubstr("path, predicted")));
+}
+
 }  // namespace
 }  // namespace elixir::report

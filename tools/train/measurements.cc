@@ -57,10 +57,16 @@ Json to_json(const StepFigures& figures) {
   json["step_ns"] = std::llround(figures.step_ns);
   json["streams"] = Json::array();
   for (int i = 0; i < schedule::kStreamCount; ++i) {
-    json["streams"].push_back(
-        {{"stream", schedule::name_of(static_cast<schedule::Stream>(i))},
-         {"busy_ns", integer_of(figures.busy_ns[static_cast<std::size_t>(i)])}});
+    const auto at = static_cast<std::size_t>(i);
+    std::optional<double> critical_ns;
+    if (figures.critical_path) critical_ns = figures.critical_path->by_stream_ns[at];
+    json["streams"].push_back({{"stream", schedule::name_of(static_cast<schedule::Stream>(i))},
+                               {"busy_ns", integer_of(figures.busy_ns[at])},
+                               {"critical_ns", integer_of(critical_ns)}});
   }
+  std::optional<double> idle_ns;
+  if (figures.critical_path) idle_ns = figures.critical_path->idle_ns;
+  json["critical_idle_ns"] = integer_of(idle_ns);
   json["peak_device_bytes"] = figures.peak_device_bytes;
   json["gpu_memory_bytes"] = value_or_null(figures.gpu_memory_bytes);
   json["host_bytes"] = figures.host_bytes;

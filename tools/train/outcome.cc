@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "report/screen/critical_path_text.h"
 #include "report/screen/train_log.h"
 #include "report/trace/schedule_trace.h"
+#include "schedule/simulate/critical_path.h"
 #include "tools/train/data_notes.h"
 #include "train/run/export.h"
 #include "train/run/metrics.h"
@@ -30,7 +32,20 @@ double flop_per_s(const RunFacts& facts, const StepFigures& measured) {
 }
 
 StepComparison comparison_of(const RunFacts& facts) {
-  return compare(facts.prediction.figures, facts.measurements.figures(), facts.inputs.run.device);
+  StepFigures measured = facts.measurements.figures();
+  if (!facts.critical_paths.empty()) measured.critical_path = facts.critical_paths.front();
+  return compare(facts.prediction.figures, measured, facts.inputs.run.device);
+}
+
+/// Measured, by rank; empty where no step was timed.
+std::vector<schedule::CriticalPath> critical_paths_of(const RunFacts& facts,
+                                                      const schedule::Schedule& schedule) {
+  std::vector<schedule::CriticalPath> paths;
+  for (const train::TaskTimes& times : facts.result.times) {
+    if (times.empty()) continue;
+    paths.push_back(schedule::critical_path(schedule, times, facts.measurements.figures().step_ns));
+  }
+  return paths;
 }
 
 void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
@@ -50,11 +65,14 @@ void write_summary(const RunFacts& facts, const Json& summary) {
 }
 
 void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
-  if (facts.result.last_tasks.empty()) return;
+  const std::vector<train::TaskTimes>& times = facts.result.times;
+  if (times.empty() || times.front().empty()) return;
   const auto& simulation = facts.prediction.simulation;
   std::vector<report::Timeline> timelines;
-  if (simulation) timelines.push_back({"predicted rank 0", simulation->tasks});
-  timelines.push_back({"measured rank 0", facts.result.last_tasks});
+  if (simulation) timelines.push_back({"predicted", simulation->tasks});
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    timelines.push_back({fmt::format("measured rank {}", rank), times[rank]});
+  }
   write_file_streamed(
       facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
         report::write_schedule_trace(schedule, facts.inputs.running, timelines, sink);
@@ -65,6 +83,10 @@ void print_comparison(const RunFacts& facts, Context& context) {
   if (facts.measurements.empty()) return;
   const StepComparison comparison = comparison_of(facts);
   context.print(report::fit(table_of(comparison), context.out_style()));
+  for (std::size_t rank = 1; rank < facts.critical_paths.size(); ++rank) {
+    context.print(fmt::format(
+        "critical path, rank {}: {}\n", rank, report::shares_of(facts.critical_paths[rank])));
+  }
   for (const std::string& broken : comparison.broken) context.warn(broken);
   const StepFigures& measured = comparison.measured;
   std::string text =
@@ -144,6 +166,7 @@ void conclude(RunFacts facts, train::TrainingRun& run, Context& context) {
   if (finished && facts.options.export_path) export_trained(facts, run, context);
   // A run that had already finished has none yet.
   if (finished && !result.held_out_loss) result.held_out_loss = run.evaluate();
+  facts.critical_paths = critical_paths_of(facts, run.trainer().schedule());
   const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
   context.document() = summary;
   write_summary(facts, summary);

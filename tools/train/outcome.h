@@ -23,6 +23,7 @@ struct RunFacts {
   const Prediction& prediction;
   Measurements measurements;
   train::RunResult result;
+  std::vector<schedule::CriticalPath> critical_paths = {};  ///< measured, by rank
 };
 
 /// `ended`: "finished", "interrupted" or "dry-run".

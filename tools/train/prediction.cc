@@ -76,7 +76,7 @@ Prediction predict(const TrainOptions& options, const TrainInputs& inputs, Conte
   if (hardware) {
     prediction.simulation = schedule::simulate(
         schedule, inputs.running, inputs.lifetimes, run.plan, cost_model(*hardware, run.plan));
-    prediction.figures = report::predicted_by(*prediction.simulation);
+    prediction.figures = report::predicted_by(*prediction.simulation, schedule);
   }
   prediction.memory = memory_of(inputs, schedule, hardware);
   prediction.figures.peak_device_bytes += prediction.memory.evaluation.own_device_bytes;

@@ -10,6 +10,7 @@
 
 #include "core/units.h"
 #include "program/names/labels.h"
+#include "report/screen/critical_path_text.h"
 #include "report/terminal/table.h"
 
 namespace elixir::report {
@@ -167,6 +168,9 @@ std::string time_text(const Plan& plan, const std::string& collectives) {
   std::string text = fmt::format("step time  {} predicted; busy: {}\n",
                                  format_ns(static_cast<double>(predicted.step_ns)),
                                  fmt::join(streams, ", "));
+  if (const auto path = critical_path_of(predicted)) {
+    text += fmt::format("limited by {} (the critical path)\n", shares_of(*path));
+  }
   const plan::Traffic& traffic = predicted.traffic;
   if (traffic.fetches > 0 || traffic.evictions > 0) {
     text += fmt::format(

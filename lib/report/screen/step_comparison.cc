@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/screen/critical_path_text.h"
 #include "report/terminal/table.h"
 
 namespace elixir::report {
@@ -51,6 +52,17 @@ std::string promise(const StepFigures& predicted, bool counted) {
                  : fmt::format("nothing: {}", why);
 }
 
+/// Empty where none was measured.
+std::string critical_paths(const StepComparison& comparison) {
+  const auto& [predicted, measured, promised, broken] = comparison;
+  if (!measured.critical_path) return "";
+  std::string text = "critical path, measured: " + shares_of(*measured.critical_path) + "\n";
+  if (predicted.critical_path) {
+    text += "critical path, predicted: " + shares_of(*predicted.critical_path) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 StepFigures predicted_by(const plan::Plan& plan) {
@@ -64,6 +76,7 @@ StepFigures predicted_by(const plan::Plan& plan) {
       }
     }
   }
+  figures.critical_path = critical_path_of(plan.predicted);
   figures.peak_device_bytes = plan.predicted.peak_allocated_bytes;
   figures.host_bytes = plan.predicted.host_bytes;
   figures.traffic = plan.predicted.traffic;
@@ -72,12 +85,14 @@ StepFigures predicted_by(const plan::Plan& plan) {
   return figures;
 }
 
-StepFigures predicted_by(const schedule::Simulation& simulation) {
+StepFigures predicted_by(const schedule::Simulation& simulation,
+                         const schedule::Schedule& schedule) {
   StepFigures figures;
   figures.step_ns = simulation.step_ns;
   for (std::size_t i = 0; i < simulation.busy_ns.size(); ++i) {
     figures.busy_ns[i] = simulation.busy_ns[i];
   }
+  figures.critical_path = schedule::critical_path(schedule, simulation.tasks, simulation.step_ns);
   figures.peak_device_bytes = simulation.device.bytes;
   figures.host_bytes = simulation.host_bytes;
   figures.traffic = simulation.traffic;
@@ -145,7 +160,7 @@ std::string table_of(const StepComparison& comparison) {
     const auto at = static_cast<std::size_t>(i);
     const double seen = measured.busy_ns[at].value_or(0);
     if (seen == 0 && predicted.busy_ns[at].value_or(0) == 0) continue;
-    time(fmt::format("  {} busy", schedule::name_of(static_cast<schedule::Stream>(i))),
+    time(fmt::format("  {} busy", name_for_people(static_cast<schedule::Stream>(i))),
          predicted.busy_ns[at],
          seen);
   }
@@ -162,7 +177,8 @@ std::string table_of(const StepComparison& comparison) {
   bytes("device to host",
         predicted.traffic.device_to_host_bytes,
         measured.traffic.device_to_host_bytes);
-  return table.text() + fmt::format("promised: {}\n", comparison.promised);
+  return table.text() + critical_paths(comparison) +
+         fmt::format("promised: {}\n", comparison.promised);
 }
 
 }  // namespace elixir::report

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
+#include "schedule/simulate/critical_path.h"
 
 namespace elixir::report {
 
@@ -22,6 +23,7 @@ namespace elixir::report {
 struct StepFigures {
   double step_ns = 0;
   std::array<std::optional<double>, schedule::kStreamCount> busy_ns{};
+  std::optional<schedule::CriticalPath> critical_path;
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
   /// Of a GPU: predicted for one process, measured for all of them; nullopt on the CPU device.
   std::optional<std::int64_t> gpu_memory_bytes;
@@ -30,7 +32,8 @@ struct StepFigures {
   std::int64_t operators_measured = 0, operators_total = 0;
 };
 [[nodiscard]] StepFigures predicted_by(const plan::Plan& plan);
-[[nodiscard]] StepFigures predicted_by(const schedule::Simulation& simulation);
+[[nodiscard]] StepFigures predicted_by(const schedule::Simulation& simulation,
+                                       const schedule::Schedule& schedule);
 
 inline constexpr double kPromisedStepTimeShare = 0.15;
 
@@ -47,7 +50,7 @@ struct StepComparison {
                                            const StepFigures& measured,
                                            bool counted);
 
-/// One row per figure, then what was promised.
+/// One row per figure, then the critical path and what was promised.
 [[nodiscard]] std::string table_of(const StepComparison& comparison);
 
 }  // namespace elixir::report

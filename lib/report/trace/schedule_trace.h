@@ -3,10 +3,10 @@
 #pragma once
 // lib/report/trace: steps as files for other viewers: Chrome traces, PyTorch memory snapshots.
 //
-// A step as a Chrome trace (chrome://tracing, Perfetto): one process per timeline ("predicted rank
-// 0", "measured rank 0"), one thread per stream, one slice per task. Predicted and measured show
-// the same tasks, because they are the same schedule. Times are microseconds since the step's
-// start, printed from integer nanoseconds.
+// A step as a Chrome trace (chrome://tracing, Perfetto): one process per timeline ("predicted",
+// "measured rank 0"), one thread per stream, one slice per task. Predicted and measured show
+// the same tasks, because they are the same schedule. Times are microseconds since the start of the
+// step, on this rank, printed from integer nanoseconds.
 
 #include <string>
 #include <vector>

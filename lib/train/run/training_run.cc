@@ -14,9 +14,13 @@
 namespace elixir::train {
 namespace {
 
-/// Steps. Timing every task costs some microseconds of each, so it is done now and then, and in the
-/// last step.
-constexpr std::int64_t kTimedEvery = 16;
+/// Timing every task costs some microseconds of each, so it is done now and then, and in the last
+/// step but one: no next step runs beside the updates of the last. Likewise not in multiples of 16,
+/// after which runs like to write checkpoints. All steps of a short run are timed.
+bool times_tasks(std::int64_t step, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t kTimedEvery = 16, kShort = 3;
+  return step % kTimedEvery == kTimedEvery - 1 || step == last - 1 || last - first < kShort;
+}
 
 }  // namespace
 
@@ -74,6 +78,7 @@ RunResult TrainingRun::train() {
     checkpoints_->note_newest(error);
     throw;
   }
+  result_.times = trainer_->gather_times(times_);
   result_.steps_done = trainer_->steps_done();
   result_.checkpoint_step = checkpoints_->newest_step();
   return std::move(result_);
@@ -81,6 +86,7 @@ RunResult TrainingRun::train() {
 
 void TrainingRun::train_steps() {
   std::int64_t started = trainer_->steps_done();
+  first_step_ = started + 1;
   std::optional<StartedStep> under_way;
   const auto finish = [&] {
     if (under_way) finish_step(*std::exchange(under_way, std::nullopt));
@@ -101,7 +107,7 @@ void TrainingRun::train_steps() {
 TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
   const runtime::MicroBatches batch = batch_of_step(inputs_, options_, step);
   const double learning_rate = options_.learning_rate.at(step);
-  const bool time_tasks = step % kTimedEvery == 0 || step == options_.steps;
+  const bool time_tasks = times_tasks(step, first_step_, options_.steps);
   return {learning_rate, trainer_->step(step, batch, learning_rate, {.time_tasks = time_tasks})};
 }
 
@@ -118,7 +124,7 @@ void TrainingRun::finish_step(const StartedStep& started) {
   }
   directory_->append_metrics(metrics_line(record, inputs_));
   observer_.step_done(record);
-  if (!record.report.tasks.empty()) result_.last_tasks = std::move(record.report.tasks);
+  if (!record.report.tasks.empty()) times_ = std::move(record.report.tasks);
 }
 
 bool TrainingRun::evaluates_after(std::int64_t step) const {

@@ -23,6 +23,7 @@
 #include "schedule/simulate.h"
 #include "train/run/checkpoint.h"
 #include "train/run/ranks/led_trainer.h"
+#include "train/run/ranks/rank_times.h"
 #include "train/run/run_checkpoints.h"
 #include "train/run/run_directory.h"
 #include "train/run/run_observer.h"
@@ -37,7 +38,7 @@ struct RunResult {
   std::optional<double> first_loss, last_loss;
   std::optional<double> first_held_out_loss, held_out_loss;
   std::optional<std::int64_t> checkpoint_step;  ///< of the newest one
-  std::vector<schedule::TaskTime> last_tasks;   ///< of the last step that was timed
+  std::vector<TaskTimes> times;                 ///< by rank, of the newest step that was timed
 };
 
 class TrainingRun {
@@ -82,6 +83,8 @@ class TrainingRun {
   RunDirectory* directory_ = nullptr;
   std::optional<RunCheckpoints> checkpoints_;
   RunResult result_;
+  std::int64_t first_step_ = 0;  ///< of this process
+  TaskTimes times_;              ///< of the newest step that was timed
 };
 
 }  // namespace elixir::train

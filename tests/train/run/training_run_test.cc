@@ -126,7 +126,8 @@ TEST_F(TrainingRunTest, TrainsAllStepsAndLeavesOneCheckpoint) {
   EXPECT_LT(*result.held_out_loss, *result.first_held_out_loss);
   EXPECT_EQ(result.first_held_out_loss, watcher.untrained);
   EXPECT_EQ(watcher.held_out, (std::vector<std::int64_t>{6}));
-  EXPECT_FALSE(result.last_tasks.empty());
+  ASSERT_EQ(result.times.size(), 1U);
+  EXPECT_FALSE(result.times.front().empty());
   EXPECT_EQ(steps_logged(directory), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(Json::parse(content_of(directory.file("config.json")))["run_id"], directory.run_id());
 }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "train/run/ranks/rank_checkpoints.h"
 #include "train/run/ranks/rank_commands.h"
+#include "train/run/ranks/rank_times.h"
 #include "train/run/training_state.h"
 
 namespace elixir::train {
@@ -61,6 +62,9 @@ class Follower {
       case RankCall::kSaveShards:
         static_cast<void>(save_shards(command.name, *trainer_, options_.ranks));
         return;
+      case RankCall::kTimes:
+        static_cast<void>(gather_times(times_, &control_));
+        return;
       case RankCall::kSetStepsDone:
         return trainer_->set_steps_done(command.number);
       case RankCall::kPrepareEvaluation:
@@ -83,7 +87,8 @@ class Follower {
     require(!steps_.empty() && steps_.front().number() == step, "rank 0 waits for another step");
     const runtime::PendingStep oldest = steps_.front();
     steps_.pop_front();
-    oldest.wait();
+    runtime::StepReport report = oldest.report();
+    if (!report.tasks.empty()) times_ = std::move(report.tasks);
   }
 
   const RunInputs& inputs_;
@@ -91,6 +96,7 @@ class Follower {
   runtime::Communicator& control_;
   std::optional<runtime::Trainer> trainer_;
   std::deque<runtime::PendingStep> steps_;  ///< not yet waited for
+  TaskTimes times_;                         ///< of the newest step that was timed
 };
 
 }  // namespace

@@ -58,6 +58,11 @@ runtime::StepReport LedTrainer::report(const runtime::PendingStep& step) {
   return step.report();
 }
 
+std::vector<TaskTimes> LedTrainer::gather_times(const TaskTimes& own) {
+  tell({.call = RankCall::kTimes});
+  return train::gather_times(own, ranks_.control);
+}
+
 void LedTrainer::prepare_evaluation() {
   tell({.call = RankCall::kPrepareEvaluation});
   trainer_->prepare_evaluation(inputs_.held_out->program);

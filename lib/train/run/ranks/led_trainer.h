@@ -9,10 +9,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/trainer.h"
 #include "train/run/checkpoint.h"
 #include "train/run/ranks/rank_commands.h"
+#include "train/run/ranks/rank_times.h"
 #include "train/run/run_setup.h"
 
 namespace elixir::train {
@@ -36,6 +38,8 @@ class LedTrainer {
                                           double learning_rate,
                                           const runtime::StepOptions& options);
   [[nodiscard]] runtime::StepReport report(const runtime::PendingStep& step);
+  /// Of all ranks. `own` is this rank's.
+  [[nodiscard]] std::vector<TaskTimes> gather_times(const TaskTimes& own);
   /// The loss of a batch of the held-out data, the same on every rank.
   void prepare_evaluation();
   [[nodiscard]] double evaluate(std::int64_t batch, std::int64_t batches);

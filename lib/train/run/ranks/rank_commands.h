@@ -23,6 +23,7 @@ enum class RankCall : std::int32_t {
   kSetStepsDone,       ///< `number`
   kPrepareEvaluation,  ///
   kEvaluate,           ///< `number`: the batch; `of`: how many there are
+  kTimes,              ///< gather_times() (rank_times.h)
   kEnd
 };
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/simulate/critical_path.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+#include "core/error.h"
+
+namespace elixir::schedule {
+namespace {
+
+/// Whether all tasks ran in issue order, each when the one before it had ended, and no step beside
+/// the next.
+bool one_after_another(std::span<const TaskTime> times, double step_ns) {
+  return times.back().end_ns - times.front().start_ns <= step_ns &&
+         std::adjacent_find(times.begin(), times.end(), [](const TaskTime& a, const TaskTime& b) {
+           return b.start_ns < a.end_ns;
+         }) == times.end();
+}
+
+/// Steps that follow each other, in which every task begins as soon as what it waits for has ended.
+class LongRun {
+ public:
+  LongRun(const Schedule& schedule, std::span<const TaskTime> times)
+      : tasks_(schedule.tasks), times_(times), stream_before_(tasks_.size(), kNone) {
+    last_of_stream_.fill(kNone);
+    for (const Task& task : tasks_) {
+      TaskId& last = last_of_stream_[static_cast<std::size_t>(task.stream)];
+      stream_before_[task.id] = last;
+      last = task.id;
+    }
+    for (std::int32_t step = 0; step < kSteps; ++step) run(step);
+  }
+
+  /// Walks back from the end of the run until it comes to a task for the second time.
+  [[nodiscard]] CriticalPath cycle() const {
+    std::vector<Place> walked;
+    std::vector<std::int32_t> walked_at(tasks_.size(), kNone);  // by task: where in `walked`
+    Place place{last_to_end(), kSteps - 1};
+    while (place.task != kNone && walked_at[place.task] == kNone) {
+      walked_at[place.task] = static_cast<std::int32_t>(walked.size());
+      walked.push_back(place);
+      place = awaited_[index(place)];
+    }
+    // It always comes to one unless the run is too short. Then the whole walk is the best there is.
+    const auto first = static_cast<std::size_t>(place.task == kNone ? 0 : walked_at[place.task]);
+    const std::int32_t steps = walked[first].step - (place.task == kNone ? -1 : place.step);
+    CriticalPath path;
+    for (std::size_t i = first; i < walked.size(); ++i) {
+      const Task& task = tasks_[walked[i].task];
+      path.by_stream_ns[static_cast<std::size_t>(task.stream)] += duration_ns(task.id) / steps;
+    }
+    return path;
+  }
+
+ private:
+  static constexpr TaskId kNone = -1;
+  static constexpr std::int32_t kSteps = 32;
+
+  struct Place {
+    TaskId task = kNone;
+    std::int32_t step = 0;
+  };
+
+  [[nodiscard]] std::size_t index(const Place& place) const {
+    return static_cast<std::size_t>(place.step) * tasks_.size() +
+           static_cast<std::size_t>(place.task);
+  }
+  [[nodiscard]] double duration_ns(TaskId task) const {
+    return times_[task].end_ns - times_[task].start_ns;
+  }
+
+  void run(std::int32_t step) {
+    for (const Task& task : tasks_) {
+      Place latest;
+      double start_ns = 0;
+      const auto wait = [&](TaskId other, std::int32_t steps_back) {
+        if (other == kNone || step < steps_back) return;
+        const Place place{other, step - steps_back};
+        const double end_ns = end_ns_[index(place)];
+        if (latest.task != kNone && end_ns <= start_ns) return;
+        latest = place;
+        start_ns = end_ns;
+      };
+      const TaskId before = stream_before_[task.id];
+      if (before != kNone) {
+        wait(before, 0);
+      } else {
+        wait(last_of_stream_[static_cast<std::size_t>(task.stream)], 1);
+      }
+      for (const TaskId other : task.after) wait(other, 0);
+      for (const TaskId other : task.after_previous) wait(other, 1);
+      awaited_.push_back(latest);
+      end_ns_.push_back(start_ns + duration_ns(task.id));
+    }
+  }
+
+  [[nodiscard]] TaskId last_to_end() const {
+    const auto step = std::prev(end_ns_.end(), static_cast<std::ptrdiff_t>(tasks_.size()));
+    return static_cast<TaskId>(std::distance(step, std::max_element(step, end_ns_.end())));
+  }
+
+  const std::vector<Task>& tasks_;
+  std::span<const TaskTime> times_;
+  std::vector<TaskId> stream_before_;  ///< by task: the one before it on its stream
+  std::array<TaskId, kStreamCount> last_of_stream_{};
+  // By step, then by task:
+  std::vector<double> end_ns_;
+  std::vector<Place> awaited_;  ///< what it waited for longest
+};
+
+CriticalPath all_tasks(const Schedule& schedule, std::span<const TaskTime> times) {
+  CriticalPath path;
+  for (const Task& task : schedule.tasks) {
+    path.by_stream_ns[static_cast<std::size_t>(task.stream)] +=
+        times[task.id].end_ns - times[task.id].start_ns;
+  }
+  return path;
+}
+
+}  // namespace
+
+double CriticalPath::total_ns() const {
+  return std::accumulate(by_stream_ns.begin(), by_stream_ns.end(), idle_ns);
+}
+
+CriticalPath critical_path(const Schedule& schedule,
+                           std::span<const TaskTime> times,
+                           double step_ns) {
+  require(!times.empty() && times.size() == schedule.tasks.size(),
+          "a path through other tasks than the schedule's");
+  CriticalPath path = one_after_another(times, step_ns) ? all_tasks(schedule, times)
+                                                        : LongRun(schedule, times).cycle();
+  path.idle_ns = std::max(0.0, step_ns - path.total_ns());
+  return path;
+}
+
+}  // namespace elixir::schedule

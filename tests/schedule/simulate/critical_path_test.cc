@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/simulate/critical_path.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "fakes/hardware.h"
+#include "schedule/check/cases.h"
+
+namespace elixir::schedule {
+namespace {
+
+using fakes::Case;
+using fakes::lower_case;
+using fakes::random_case;
+
+double on(const CriticalPath& path, Stream stream) {
+  return path.by_stream_ns[static_cast<std::size_t>(stream)];
+}
+
+Task task(TaskId id, Stream stream, std::vector<TaskId> after, std::vector<TaskId> previous = {}) {
+  Task task;
+  task.id = id;
+  task.stream = stream;
+  task.after = std::move(after);
+  task.after_previous = std::move(previous);
+  return task;
+}
+
+/// Forward, which needs a copy; backward; an update, which the next copy waits for.
+Schedule offloaded() {
+  Schedule schedule;
+  schedule.tasks = {task(0, Stream::kHostToDevice, {}, {3}),
+                    task(1, Stream::kCompute, {0}),
+                    task(2, Stream::kCompute, {}),
+                    task(3, Stream::kCpu, {2})};
+  return schedule;
+}
+
+// 4 copy, 10 forward, 20 backward, 30 update. The copy began beside the compute of the step before.
+const std::vector<TaskTime> kTimes = {{-6, -2}, {0, 10}, {10, 30}, {30, 60}};
+
+TEST(CriticalPath, GoesThroughTheUpdateThatTheNextStepWaitsFor) {
+  const CriticalPath path = critical_path(offloaded(), kTimes, 66);
+  EXPECT_EQ(on(path, Stream::kHostToDevice), 4);
+  EXPECT_EQ(on(path, Stream::kCompute), 30);
+  EXPECT_EQ(on(path, Stream::kCpu), 30);
+  EXPECT_EQ(path.idle_ns, 2);
+  EXPECT_EQ(path.total_ns(), 66);
+}
+
+TEST(CriticalPath, LeavesOutWhatIsHiddenBehindIt) {
+  // Nobody waits for the update, which is a little shorter than compute.
+  Schedule schedule = offloaded();
+  schedule.tasks[0].after_previous.clear();
+  std::vector<TaskTime> times = kTimes;
+  times[3].end_ns -= 1;
+  const CriticalPath path = critical_path(schedule, times, 30);
+  EXPECT_EQ(on(path, Stream::kCompute), 30);
+  EXPECT_EQ(path.total_ns(), 30);
+}
+
+TEST(CriticalPath, IsTheSlowestStreamWhereStreamsHardlyWaitForEachOther) {
+  // Updates take longer than compute. Before they hold it up, some steps pass.
+  Schedule schedule = offloaded();
+  schedule.tasks[0].after_previous.clear();
+  schedule.tasks[2].after_previous = {3};
+  const std::vector<TaskTime> times = {{-6, -2}, {0, 10}, {10, 11}, {11, 31}};
+  const CriticalPath path = critical_path(schedule, times, 21);
+  EXPECT_EQ(on(path, Stream::kCpu), 20);
+  EXPECT_EQ(on(path, Stream::kCompute), 1);
+}
+
+TEST(CriticalPath, MaySpanSeveralSteps) {
+  // A copy of 6 waits for the update of the step before, and the update for the copy of the step before:
+  // a chain of 6 + 10 goes through two steps, so that it takes 8 of each.
+  Schedule schedule;
+  schedule.tasks = {task(0, Stream::kCompute, {}),
+                    task(1, Stream::kHostToDevice, {}, {2}),
+                    task(2, Stream::kDeviceUpdate, {}, {1})};
+  const CriticalPath path =
+      critical_path(schedule, std::vector<TaskTime>{{0, 1}, {0, 6}, {0, 9}}, 9);
+  // The update alone, after itself, takes 9.
+  EXPECT_EQ(on(path, Stream::kDeviceUpdate), 9);
+  schedule.tasks[2].stream = Stream::kCpu;
+  const CriticalPath both =
+      critical_path(schedule, std::vector<TaskTime>{{0, 1}, {0, 6}, {0, 6}}, 6);
+  EXPECT_EQ(both.total_ns(), 6);
+}
+
+TEST(CriticalPath, IsEveryTaskWhereOneRunsAfterTheOther) {
+  // By what they wait for, the copy would be hidden.
+  Schedule schedule;
+  schedule.tasks = {task(0, Stream::kCompute, {}),
+                    task(1, Stream::kHostToDevice, {}),
+                    task(2, Stream::kCompute, {1}),
+                    task(3, Stream::kCpu, {2})};
+  const std::vector<TaskTime> times = {{0, 2}, {2, 5}, {5, 10}, {10, 17}};
+  const CriticalPath path = critical_path(schedule, times, 18);
+  EXPECT_EQ(on(path, Stream::kCompute), 7);
+  EXPECT_EQ(on(path, Stream::kHostToDevice), 3);
+  EXPECT_EQ(on(path, Stream::kCpu), 7);
+  EXPECT_EQ(path.idle_ns, 1);
+}
+
+TEST(CriticalPath, IsNeverIdleForLessThanNothing) {
+  // A step that was faster than the one whose tasks were timed.
+  EXPECT_EQ(critical_path(offloaded(), kTimes, 50).idle_ns, 0);
+}
+
+TEST(CriticalPath, RefusesTimesOfAnotherSchedule) {
+  EXPECT_THROW((void)critical_path(offloaded(), {}, 1), Error);
+}
+
+/// The simulator starts every task as soon as it may, so that a path without a gap explains the step.
+TEST(CriticalPath, ExplainsEverySimulatedStep) {
+  int beside_compute = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Case c = random_case(seed);
+    const Schedule schedule = lower_case(c);
+    const int world = c.plan.world;
+    const hardware::CostModel cost(
+        world > 1 ? fakes::machine_of(world) : fakes::machine(seed % 5 != 0),
+        {.world = world, .per_node = world, .replicas = c.plan.replicas});
+    const Simulation simulation =
+        simulate(schedule, c.program, program::analyse_lifetimes(c.program), c.plan, cost);
+    const CriticalPath path = critical_path(schedule, simulation.tasks, simulation.step_ns);
+    const double allowed_ns = 1e-9 * simulation.step_ns;
+    EXPECT_NEAR(path.idle_ns, 0, allowed_ns) << "seed " << seed;
+    // Where tasks slow each other down, they may take a little longer in the step that is shown than
+    // in the next.
+    EXPECT_LE(path.total_ns(), 1.0002 * simulation.step_ns) << "seed " << seed;
+    for (int i = 0; i < kStreamCount; ++i) {
+      const auto stream = static_cast<Stream>(i);
+      EXPECT_LE(on(path, stream), simulation.busy_ns[static_cast<std::size_t>(i)] + allowed_ns)
+          << "seed " << seed << ", " << name_of(stream);
+      beside_compute += stream != Stream::kCompute && on(path, stream) > allowed_ns ? 1 : 0;
+    }
+  }
+  EXPECT_GT(beside_compute, 400);
+}
+
+}  // namespace
+}  // namespace elixir::schedule
