@@ -37,6 +37,14 @@ TEST(Streams, MoveWhatTheySay) {
   }
 }
 
+TEST(HostMemory, IsLargerThanCachesAsFarAsTheyAreBelieved) {
+  EXPECT_EQ(uncached_bytes(128_MiB, 32_MiB), 128_MiB);
+  EXPECT_EQ(uncached_bytes(64_MiB, 32_MiB), 128_MiB);
+  EXPECT_EQ(uncached_bytes(128_MiB, 300_MiB), 1200_MiB);
+  EXPECT_EQ(uncached_bytes(128_MiB, 2_GiB), 4_GiB);
+  EXPECT_EQ(uncached_bytes(128_MiB, 0), 128_MiB);  // the system does not say
+}
+
 Request quick_on_cpu(std::vector<std::string> only) {
   Request request;
   request.only = std::move(only);

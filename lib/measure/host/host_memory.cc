@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "measure/host/host_memory.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -17,6 +18,11 @@ namespace {
 constexpr std::size_t kGrainElements = 65536;
 
 }  // namespace
+
+std::int64_t uncached_bytes(std::int64_t least_bytes, std::int64_t last_level_cache_bytes) {
+  constexpr std::int64_t kMost = 4_GiB, kTimes = 4;
+  return std::max(least_bytes, std::min(kTimes * last_level_cache_bytes, kMost));
+}
 
 kernels::HostArena make_host_arena(std::size_t bytes,
                                    kernels::ThreadPool& pool,

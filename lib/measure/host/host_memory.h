@@ -5,6 +5,7 @@
 // by a sixth.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/host_arena.h"
 #include "kernels/thread_pool.h"
@@ -25,6 +26,11 @@ class HostMemory {
  private:
   kernels::HostArena arena_;
 };
+
+/// How large memory must be for a pass over it to be hardly served by the caches: four times the last
+/// level, and `least`. At most 4 GiB, because virtual machines may report the caches of the whole host.
+[[nodiscard]] std::int64_t uncached_bytes(std::int64_t least_bytes,
+                                          std::int64_t last_level_cache_bytes);
 
 /// An arena whose pages `pool` allocates. Throws kOutOfMemory.
 [[nodiscard]] kernels::HostArena make_host_arena(std::size_t bytes,

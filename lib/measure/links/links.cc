@@ -25,12 +25,10 @@ using hardware::LinkRate;
 
 constexpr int kGroupCopies = 4;  // queued per GPU
 
-/// Large enough that no cache holds both sides, and small enough for the memory. The upper limit is
-/// needed because virtual machines report the caches of the whole host.
+/// Large enough that no cache holds both sides, and small enough for the memory.
 std::size_t copy_bytes(const Bench& bench) {
-  const std::int64_t least = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
-  const std::int64_t most = bench.by_effort<std::int64_t>(1_GiB, 256_MiB);
-  const std::int64_t wanted = std::clamp(4 * last_level_cache_bytes(), least, most);
+  const std::int64_t wanted =
+      uncached_bytes(bench.by_effort<std::int64_t>(256_MiB, 64_MiB), last_level_cache_bytes());
   const std::int64_t allowed = std::max<std::int64_t>(1_MiB, bench.memory_bytes / 8);
   return static_cast<std::size_t>(std::min(wanted, allowed));
 }
