@@ -10,13 +10,11 @@
 #include <thread>
 #include <utility>
 
-#include <ATen/ops/empty_strided.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "core/units.h"
+#include "runtime/conforming_batch.h"
 #include "runtime/micro_batch_seed.h"
 #include "runtime/ranks/task_recorder.h"
 #include "runtime/state/element.h"
@@ -47,23 +45,6 @@ bool needs_settled_step(TaskKind kind) {
   }
 }
 
-/// `tensor` with the layout that the program requires.
-at::Tensor conform(const at::Tensor& tensor, const program::Input& input) {
-  const program::TensorRef& ref = input.tensor;
-  if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.sizes().equals(ref.sizes) ||
-      tensor.scalar_type() != capture::scalar_type(ref.dtype)) {
-    throw Error(ErrorCode::kDataMismatch,
-                "input {} must be {}[{}] on the CPU",
-                input.name,
-                program::name_of(ref.dtype),
-                fmt::join(ref.sizes, ", "));
-  }
-  if (tensor.strides().equals(ref.strides)) return tensor;
-  at::Tensor laid_out = at::empty_strided(ref.sizes, ref.strides, tensor.options());
-  laid_out.copy_(tensor);
-  return laid_out;
-}
-
 }  // namespace
 
 Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
@@ -72,12 +53,14 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
       program_(parts.replay.program()),
       schedule_(std::move(schedule)),
       ends_(schedule::ends_that_matter(schedule_)),
-      parameters_of_chunk_(parts.plan.chunks.size()),
-      bound_(parts.plan.chunks.size()),
+      tables_(static_cast<std::size_t>(schedule_.micro_batches)),
+      chunks_(program_,
+              parts.layouts,
+              parts.plan.chunks.size(),
+              parts.device.torch_device(),
+              parts.poison,
+              tables_),
       piece_layout_(schedule::update_piece_layout(parts.plan)) {
-  for (std::size_t i = 0; i < parts_.layouts.size(); ++i) {
-    parameters_of_chunk_[parts_.layouts[i].chunk].push_back(static_cast<std::int32_t>(i));
-  }
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     const auto at = [&](BufferRole role) {
       return parts_.buffers.find(role, static_cast<std::int32_t>(c));
@@ -88,7 +71,6 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
                       .moment2 = at(BufferRole::kMoment2),
                       .gradients = at(BufferRole::kGradients)});
   }
-  tables_.resize(static_cast<std::size_t>(schedule_.micro_batches));
   for (auto& table : tables_) table.resize(program_.storages.size());
   // One slot per micro-batch. Too small to be a buffer of the schedule.
   loss_slots_ = static_cast<char*>(parts_.device.allocate(
@@ -125,9 +107,9 @@ void Executor::bind_statics() {
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     const auto chunk = static_cast<std::int32_t>(c);
     if (!plan::needs_block(parts_.plan, parts_.plan.chunks[c])) {
-      bind_chunk(chunk, homes_[c].parameters);
+      chunks_.bind(chunk, homes_[c].parameters);
     } else {
-      unbind_chunk(chunk);
+      chunks_.unbind(chunk);
     }
   }
 }
@@ -136,67 +118,11 @@ const c10::Storage& Executor::storage_of(const program::Buffer& buffer) const {
   return tables_.front()[buffer.tensor.storage];
 }
 
-void Executor::bind_chunk(std::int32_t chunk, void* memory) {
-  require(memory != nullptr, "a chunk has no memory to be read from");
-  const std::vector<c10::Storage>& storages = bound(chunk, memory).parameters;
-  const std::vector<std::int32_t>& parameters = parameters_of_chunk_[chunk];
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const program::StorageId id = program_.parameters[parameters[i]].tensor.storage;
-    for (auto& table : tables_) table[id] = storages[i];
-  }
-}
-
-const Executor::BoundChunk& Executor::bound(std::int32_t chunk, void* memory) {
-  std::vector<BoundChunk>& known = bound_[chunk];
-  for (const BoundChunk& place : known) {
-    if (place.memory == memory) return place;
-  }
-  BoundChunk& place = known.emplace_back(BoundChunk{.memory = memory, .parameters = {}});
-  for (const std::int32_t p : parameters_of_chunk_[chunk]) {
-    const program::StorageId id = program_.parameters[p].tensor.storage;
-    place.parameters.push_back(
-        replay::borrow_storage(advance(memory, parts_.layouts[p].offset_bytes),
-                               program_.storages[id].bytes,
-                               parts_.device.torch_device()));
-  }
-  return place;
-}
-
-void Executor::unbind_chunk(std::int32_t chunk) {
-  if (parts_.poison) return bind_chunk(chunk, parts_.poison);
-  for (const std::int32_t p : parameters_of_chunk_[chunk]) {
-    for (auto& table : tables_) table[program_.parameters[p].tensor.storage] = c10::Storage();
-  }
-}
-
-std::vector<std::vector<at::Tensor>> Executor::conforming(const MicroBatches& batch) const {
-  if (batch.size() != tables_.size()) {
-    throw Error(ErrorCode::kDataMismatch,
-                "{} micro-batches given, the plan has {}",
-                batch.size(),
-                tables_.size());
-  }
-  std::vector<std::vector<at::Tensor>> inputs;
-  for (const std::vector<at::Tensor>& micro_batch : batch) {
-    if (micro_batch.size() != program_.inputs.size()) {
-      throw Error(ErrorCode::kDataMismatch,
-                  "{} inputs given, the program has {}",
-                  micro_batch.size(),
-                  program_.inputs.size());
-    }
-    std::vector<at::Tensor>& conforming = inputs.emplace_back();
-    for (std::size_t i = 0; i < micro_batch.size(); ++i) {
-      conforming.push_back(conform(micro_batch[i], program_.inputs[i]));
-    }
-  }
-  return inputs;
-}
-
 void Executor::release_everything() {
   for (auto& table : tables_) parts_.replay.release_produced(table);
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     if (plan::needs_block(parts_.plan, parts_.plan.chunks[c])) {
-      unbind_chunk(static_cast<std::int32_t>(c));
+      chunks_.unbind(static_cast<std::int32_t>(c));
     }
   }
 }
@@ -244,7 +170,7 @@ void Executor::issue(const MicroBatches& batch,
                      std::int64_t step,
                      const StepOptions& options,
                      const std::function<void()>& settle) {
-  std::vector<std::vector<at::Tensor>> inputs = conforming(batch);
+  MicroBatches inputs = conforming(batch, program_, tables_.size());
   seed_ = seed;
   step_ = step;
   seeded_.assign(tables_.size(), false);
@@ -370,7 +296,7 @@ void Executor::issue(const Task& task) {
                  homes_[task.chunk].parameters,
                  shard_bytes(task));
       if (grid_.shards() > 1) return;  // the others come by kGather
-      return bind_chunk(task.chunk, parts_.buffers.at(task.destination));
+      return chunks_.bind(task.chunk, parts_.buffers.at(task.destination));
     case TaskKind::kGather:
       return issue_gather(task);
     case TaskKind::kReduce:
@@ -389,7 +315,7 @@ void Executor::issue(const Task& task) {
       return issue_share_buffers(task);
     case TaskKind::kEvict: {
       ++under_way_.back().traffic.evictions;
-      unbind_chunk(task.chunk);
+      chunks_.unbind(task.chunk);
       void* block = parts_.buffers.at(task.source);
       const std::int64_t bytes = parts_.poison ? schedule_.buffers[task.source].bytes : 0;
       return run(task, [block, bytes](StreamOperations& operations) {

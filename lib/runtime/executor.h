@@ -21,6 +21,7 @@
 #include "runtime/device/device.h"
 #include "runtime/optimizer_pass.h"
 #include "runtime/state/buffer_store.h"
+#include "runtime/state/chunk_bindings.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/step_report.h"
 #include "runtime/task_copies.h"
@@ -74,28 +75,19 @@ class Executor {
   [[nodiscard]] const c10::Storage& storage_of(const program::Buffer& buffer) const;
 
  private:
-  /// A chunk's parameters in memory that operators read them from.
-  struct BoundChunk {
-    void* memory;
-    std::vector<c10::Storage> parameters;  ///< as parameters_of_chunk_
-  };
   /// A chunk's arrays; nullptr where it has none.
   struct HomeMemory {
     void *parameters, *master, *moment1, *moment2, *gradients;
   };
 
   void bind_statics();
-  void bind_chunk(std::int32_t chunk, void* memory);
-  void unbind_chunk(std::int32_t chunk);
-  [[nodiscard]] const BoundChunk& bound(std::int32_t chunk, void* memory);
   /// What a step needs until it has ended.
   struct StepUnderWay {
-    std::vector<std::vector<at::Tensor>> inputs;
+    MicroBatches inputs;
     bool timed = false;
     std::int64_t peak_device_bytes = 0;
     plan::Traffic traffic;
   };
-  [[nodiscard]] std::vector<std::vector<at::Tensor>> conforming(const MicroBatches& batch) const;
   /// Runs `work`. When it fails, abandons the steps under way.
   template <class Work>
   void guarded(Work work);
@@ -159,15 +151,14 @@ class Executor {
   plan::RankGrid grid_;
   const program::Program& program_;
   schedule::Schedule schedule_;
-  std::vector<bool> ends_;  ///< by task id: schedule::ends_that_matter()
-  std::vector<std::vector<std::int32_t>> parameters_of_chunk_;
-  std::vector<std::vector<BoundChunk>> bound_;  ///< by chunk, as they come
-  std::vector<HomeMemory> homes_;               ///< by chunk
-  schedule::UpdatePieceLayout piece_layout_;
+  std::vector<bool> ends_;                    ///< by task id: schedule::ends_that_matter()
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
-  char* loss_slots_ = nullptr;                ///< host, kLossSlotBytes per micro-batch
-  std::deque<StepUnderWay> under_way_;        ///< oldest first
-  double last_end_ns_ = 0;                    ///< of the last step that has ended
+  ChunkBindings chunks_;
+  std::vector<HomeMemory> homes_;  ///< by chunk
+  schedule::UpdatePieceLayout piece_layout_;
+  char* loss_slots_ = nullptr;          ///< host, kLossSlotBytes per micro-batch
+  std::deque<StepUnderWay> under_way_;  ///< oldest first
+  double last_end_ns_ = 0;              ///< of the last step that has ended
   // Of the step that is being issued:
   std::vector<bool> seeded_;
   std::uint64_t seed_ = 0;

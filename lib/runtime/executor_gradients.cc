@@ -69,7 +69,7 @@ void Executor::issue_gather(const Task& task) {
   run(task, [group, block, own, bytes](StreamOperations& operations) {
     operations.all_gather(group, block, own, bytes);
   });
-  bind_chunk(task.chunk, block);
+  chunks_.bind(task.chunk, block);
 }
 
 void Executor::issue_reduce(const Task& task) {

@@ -10,22 +10,20 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "capture/host_cpu.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
-#include "program/loss_scale.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
 #include "runtime/executor.h"
-#include "runtime/machine.h"
 #include "runtime/not_finite.h"
 #include "runtime/optimizer_pass.h"
+#include "runtime/plan_check.h"
 #include "runtime/ranks/task_recorder.h"
 #include "runtime/state/buffer_store.h"
+#include "runtime/state/module_buffers.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
 #include "runtime/trainer_internals.h"
@@ -56,58 +54,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Near a bf16 value the next one is a 256th to a 512th of it away. A second moment that loses less
-/// than half of that in a step keeps its old value: it can grow but never decay.
-void check_moments(const plan::Plan& plan, const OptimizerOptions& options) {
-  constexpr double kSmallestDecay = 1.0 / 512;
-  if (plan.moment_dtype != program::DType::kBFloat16 || 1 - options.beta2 >= kSmallestDecay) return;
-  throw Error(ErrorCode::kConflictingFlags,
-              "the plan keeps moments in bf16, where a beta2 of {} never lets them decay",
-              options.beta2)
-      .help("a smaller beta2, for example --betas 0.9,0.95")
-      .help("or search again with --moments fp32");
-}
-
-void check_plan(const plan::Plan& plan,
-                const program::Program& program,
-                DeviceKind device,
-                int world) {
-  plan::check_against(plan, program);
-  const bool cuda = device == DeviceKind::kCuda;
-  if (plan.hardware.device_kind != device || program.target.kind != device) {
-    throw Error(ErrorCode::kWrongMachineKind,
-                "the plan is for {} and the program for {}, the device is {}",
-                name_of(plan.hardware.device_kind),
-                program.target.text(),
-                name_of(device))
-        .help("choose the plan's device, or profile and search again for this one");
-  }
-  if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
-  if (plan.world != world) {
-    Error error(ErrorCode::kMissingFeature,
-                "the plan is for {} ranks, this training has {}",
-                plan.world,
-                world);
-    throw error.help("search again with --gpus {}", world);
-  }
-  if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
-    throw Error(
-        ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
-        .help("plan with --optimizer adamw");
-  }
-  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
-  const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
-  if (plan.predicted.peak_allocated_bytes > room_bytes) {
-    throw Error(ErrorCode::kInconsistentPlan,
-                "the plan needs {} bytes of device memory and its budget leaves {}, {} "
-                "bytes less",
-                plan.predicted.peak_allocated_bytes,
-                room_bytes,
-                plan.predicted.peak_allocated_bytes - room_bytes)
-        .help("search again with this budget");
-  }
-}
-
 std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions& options) {
   DeviceOptions wanted;
   wanted.memory_limit_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
@@ -135,16 +81,6 @@ schedule::Schedule lower_checked(const replay::ProgramReplay& replay,
         .note(broken.front());
   }
   return schedule;
-}
-
-const program::Buffer& buffer_named(const program::Program& program, const std::string& name) {
-  for (const program::Buffer& buffer : program.buffers) {
-    if (buffer.name == name ||
-        std::find(buffer.names.begin(), buffer.names.end(), name) != buffer.names.end()) {
-      return buffer;
-    }
-  }
-  throw Error(ErrorCode::kInternal, "the program has no buffer {}", name);
 }
 
 }  // namespace
@@ -195,8 +131,6 @@ struct Trainer::State {
 
   void build();
   void fill(const TensorSource& source);
-  void write_buffer(const program::Buffer& buffer, const at::Tensor& value);
-  [[nodiscard]] at::Tensor read_buffer(const program::Buffer& buffer) const;
   Evaluation& evaluation_of(const capture::Captured& captured);
   PendingStep start_step(const MicroBatches& batch,
                          double learning_rate,
@@ -283,37 +217,9 @@ void Trainer::State::fill(const TensorSource& source) {
   }
   for (const program::Buffer& buffer : replay.program().buffers) {
     const at::Tensor value = source(buffer.name);
-    if (value.defined()) write_buffer(buffer, value);
+    if (value.defined()) write_buffer(*device, executor->storage_of(buffer), buffer, value);
   }
   watch.log("weights filled");
-}
-
-void Trainer::State::write_buffer(const program::Buffer& buffer, const at::Tensor& value) {
-  if (!value.defined() || !value.sizes().equals(buffer.tensor.sizes)) {
-    throw Error(ErrorCode::kWeightsMismatch,
-                "buffer {} must have shape [{}]",
-                buffer.name,
-                fmt::join(buffer.tensor.sizes, ", "));
-  }
-  // Copies the whole storage, so that strides and neighbours in it are kept.
-  const c10::Storage& storage = executor->storage_of(buffer);
-  const auto bytes = static_cast<std::int64_t>(storage.nbytes());
-  std::vector<char> copy(static_cast<std::size_t>(bytes));
-  device->copy_now(copy.data(), storage.data(), bytes);
-  at::Tensor view = replay::make_shell(
-      replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)), buffer.tensor);
-  view.copy_(value);
-  device->copy_now(storage.mutable_data(), copy.data(), bytes);
-}
-
-at::Tensor Trainer::State::read_buffer(const program::Buffer& buffer) const {
-  const c10::Storage& storage = executor->storage_of(buffer);
-  const auto bytes = static_cast<std::int64_t>(storage.nbytes());
-  std::vector<char> copy(static_cast<std::size_t>(bytes));
-  device->copy_now(copy.data(), storage.data(), bytes);
-  return replay::make_shell(replay::borrow_storage(copy.data(), bytes, c10::Device(c10::kCPU)),
-                            buffer.tensor)
-      .clone();
 }
 
 Evaluation& Trainer::State::evaluation_of(const capture::Captured& captured) {
@@ -356,11 +262,10 @@ Trainer::Trainer(capture::Captured captured,
                  plan::Plan plan,
                  TrainerOptions options,
                  const TensorSource& source) {
-  check_plan(plan, captured.program, options.device, options.ranks.world());
+  check_plan(plan, captured.program, options);
   if (options.ranks.recorder != nullptr) {
     options.ranks.recorder->set_predicted_step(static_cast<double>(plan.predicted.step_ns));
   }
-  check_moments(plan, options.optimizer);
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
   captured.program = schedule::edited_program(std::move(captured.program), plan);
   state_ = std::make_unique<State>(std::move(captured), std::move(plan), std::move(options));
@@ -499,7 +404,8 @@ at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
   state_->settle();
-  return state_->read_buffer(buffer_named(state_->program(), name));
+  const program::Buffer& found = buffer_named(state_->program(), name);
+  return read_buffer(*state_->device, state_->executor->storage_of(found), found);
 }
 void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
   state_->settle();
@@ -507,7 +413,8 @@ void Trainer::set_state(const std::string& parameter, StatePart part, const at::
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
   state_->settle();
-  state_->write_buffer(buffer_named(state_->program(), name), value);
+  const program::Buffer& found = buffer_named(state_->program(), name);
+  write_buffer(*state_->device, state_->executor->storage_of(found), found, value);
 }
 void Trainer::set_steps_done(std::int64_t steps) {
   state_->settle();

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "runtime/plan_check.h"
+
+#include "capture/host_cpu.h"
+#include "core/error.h"
+#include "program/loss_scale.h"
+#include "runtime/machine.h"
+
+namespace elixir::runtime {
+namespace {
+
+/// Near a bf16 value the next one is a 256th to a 512th of it away. A second moment that loses less
+/// than half of that in a step keeps its old value: it can grow but never decay.
+void check_moments(const plan::Plan& plan, const OptimizerOptions& options) {
+  constexpr double kSmallestDecay = 1.0 / 512;
+  if (plan.moment_dtype != program::DType::kBFloat16 || 1 - options.beta2 >= kSmallestDecay) return;
+  throw Error(ErrorCode::kConflictingFlags,
+              "the plan keeps moments in bf16, where a beta2 of {} never lets them decay",
+              options.beta2)
+      .help("a smaller beta2, for example --betas 0.9,0.95")
+      .help("or search again with --moments fp32");
+}
+
+}  // namespace
+
+void check_plan(const plan::Plan& plan,
+                const program::Program& program,
+                const TrainerOptions& options) {
+  plan::check_against(plan, program);
+  const DeviceKind device = options.device;
+  const int world = options.ranks.world();
+  const bool cuda = device == DeviceKind::kCuda;
+  if (plan.hardware.device_kind != device || program.target.kind != device) {
+    throw Error(ErrorCode::kWrongMachineKind,
+                "the plan is for {} and the program for {}, the device is {}",
+                name_of(plan.hardware.device_kind),
+                program.target.text(),
+                name_of(device))
+        .help("choose the plan's device, or profile and search again for this one");
+  }
+  if (!cuda) check_cpu(program.target.isa, capture::host_cpu_isa());
+  if (plan.world != world) {
+    Error error(ErrorCode::kMissingFeature,
+                "the plan is for {} ranks, this training has {}",
+                plan.world,
+                world);
+    throw error.help("search again with --gpus {}", world);
+  }
+  if (plan.optimizer != program::Optimizer::kAdamW && plan.optimizer != program::Optimizer::kNone) {
+    throw Error(
+        ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
+        .help("plan with --optimizer adamw");
+  }
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
+  const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
+  if (plan.predicted.peak_allocated_bytes > room_bytes) {
+    throw Error(ErrorCode::kInconsistentPlan,
+                "the plan needs {} bytes of device memory and its budget leaves {}, {} "
+                "bytes less",
+                plan.predicted.peak_allocated_bytes,
+                room_bytes,
+                plan.predicted.peak_allocated_bytes - room_bytes)
+        .help("search again with this budget");
+  }
+  check_moments(plan, options.optimizer);
+}
+
+}  // namespace elixir::runtime
