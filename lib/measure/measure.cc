@@ -245,7 +245,7 @@ Outcome measure(const Request& request) {
     const auto run = [&] {
       outcome.interrupted = !run_one(*measurement, bench, profile, outcome.samples);
     };
-    measurement->name == "collectives" ? nccl.add(run) : run();
+    measurement->uses_nccl ? nccl.add(run) : run();
     done_s += seconds(measurement);
   }
   if (request.only && !request.into) {

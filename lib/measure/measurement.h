@@ -49,6 +49,7 @@ struct Measurement {
   /// The reason why it cannot run here; nullopt when it can.
   std::function<std::optional<std::string>(const Bench&)> waive;
   std::function<void(const Bench&, hardware::HardwareProfile&)> run;
+  bool uses_nccl = false;  ///< NCCL's kernels stay on the GPUs when it has ended
 };
 
 /// Sorted by name.

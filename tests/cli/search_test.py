@@ -111,6 +111,20 @@ class Found(SearchTest):
         self.assertEqual(plan["budgets"]["gpu_context_bytes"], 512 * 2**20 + page_table)
         self.assertLess(plan["predicted"]["peak_allocated_bytes"], least - 512 * 2**20)
 
+    def test_on_a_gpu_it_says_what_limits_the_step(self):
+        least = self.minimum(kind="cuda")["minimum_gpu_memory_bytes"]
+        for budget in (least, 80 * 2**30):
+            flags = ["--gpu-memory", budget]
+            predicted = self.plan(*flags, kind="cuda")["predicted"]
+            critical_ns = {time["stream"]: time["critical_ns"] for time in predicted["streams"]}
+            busy_ns = {time["stream"]: time["busy_ns"] for time in predicted["streams"]}
+            self.assertAlmostEqual(sum(critical_ns.values()), predicted["step_ns"], delta=len(critical_ns))
+            self.assertTrue(all(critical_ns[stream] <= busy_ns[stream] + 1 for stream in busy_ns), (critical_ns, busy_ns))
+            largest = max(critical_ns, key=critical_ns.get).replace("_", "-")
+            result = self.succeeds(*self.inputs("cuda"), *flags, "-o", "again.json", "--force")
+            self.assertRegex(result.out, rf"\nlimited by {largest} \d+ %.*\(the critical path\)\n")
+        self.assertNotIn("limited by", self.succeeds(*self.inputs(), "-o", "cpu.json").out)
+
     def test_json_says_the_same(self):
         document = self.envelope(*self.inputs(), "-o", "p.json")["document"]
         plan = json.loads((self.directory / "p.json").read_text(encoding="utf-8"))

@@ -82,6 +82,7 @@ const Registration kCollectives({
       }
       profile.collectives = std::move(found);
     },
+    /*uses_nccl=*/true,
 });
 
 }  // namespace
