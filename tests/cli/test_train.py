@@ -12,7 +12,7 @@ import struct
 import time
 import unittest
 
-from harness import ROOT, CommonBehaviour, schema
+from harness import ROOT, CommonBehaviour, clean_environment, schema
 from training import ROWS, TOKENS, TrainTest, lines_in, save_traced, tiny_model, tool
 
 
@@ -75,6 +75,29 @@ class Runs(CommonBehaviour, TrainTest):
         self.assertEqual(tasks[0], tasks[1])
         self.assertGreater(len(tasks[0]), 10)
         self.assertTrue(all(e["dur"] >= 0 for e in events if e["ph"] == "X"))
+
+    def test_the_critical_path_of_the_cpu_device_is_every_task(self):
+        self.succeeds(*self.flags(hardware=self.shared / "hardware.json"))
+        summary = json.loads((self.directory / "run/summary.json").read_text())
+        schema("summary").validate(summary)
+        # One step of five is timed, so that its busy times are no medians.
+        for stream in summary["measured"]["streams"]:
+            self.assertEqual(stream["critical_ns"], stream["busy_ns"], stream["stream"])
+        self.assertGreaterEqual(summary["measured"]["critical_idle_ns"], 0)
+        predicted = summary["predicted"]
+        total_ns = sum(stream["critical_ns"] for stream in predicted["streams"])
+        self.assertAlmostEqual(total_ns, predicted["step_ns"], delta=len(predicted["streams"]))
+
+    def test_the_critical_path_leaves_out_what_runs_beside_it(self):
+        lanes = clean_environment(OMP_NUM_THREADS="1", ELIXIR_CPU_LANES="1")
+        result = self.succeeds(*self.flags(), env=lanes)
+        self.assertRegex(result.out, r"\ncritical path, measured: [a-z-]+ \d+ %")
+        summary = json.loads((self.directory / "run/summary.json").read_text())
+        measured = summary["measured"]
+        for stream in measured["streams"]:
+            self.assertLessEqual(stream["critical_ns"], stream["busy_ns"] + 1, stream["stream"])
+        self.assertGreater(sum(stream["critical_ns"] for stream in measured["streams"]), 0)
+        self.assertGreaterEqual(measured["critical_idle_ns"], 0)
 
     def test_json_prints_the_summary(self):
         document = self.envelope(*self.flags())["document"]

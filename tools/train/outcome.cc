@@ -41,9 +41,9 @@ StepComparison comparison_of(const RunFacts& facts) {
 std::vector<schedule::CriticalPath> critical_paths_of(const RunFacts& facts,
                                                       const schedule::Schedule& schedule) {
   std::vector<schedule::CriticalPath> paths;
-  for (const train::TaskTimes& times : facts.result.times) {
-    if (times.empty()) continue;
-    paths.push_back(schedule::critical_path(schedule, times, facts.measurements.figures().step_ns));
+  for (const train::TimedStep& step : facts.result.times) {
+    if (step.tasks.empty()) continue;
+    paths.push_back(schedule::critical_path(schedule, step.tasks, step.step_ns));
   }
   return paths;
 }
@@ -65,13 +65,13 @@ void write_summary(const RunFacts& facts, const Json& summary) {
 }
 
 void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
-  const std::vector<train::TaskTimes>& times = facts.result.times;
-  if (times.empty() || times.front().empty()) return;
+  const std::vector<train::TimedStep>& times = facts.result.times;
+  if (times.empty() || times.front().tasks.empty()) return;
   const auto& simulation = facts.prediction.simulation;
   std::vector<report::Timeline> timelines;
   if (simulation) timelines.push_back({"predicted", simulation->tasks});
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    timelines.push_back({fmt::format("measured rank {}", rank), times[rank]});
+    timelines.push_back({fmt::format("measured rank {}", rank), times[rank].tasks});
   }
   write_file_streamed(
       facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {

@@ -162,8 +162,9 @@ const Registration kHostStreams({
     2.0,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
+      const std::int64_t least = bench.by_effort<std::int64_t>(512_MiB, 128_MiB);
       const std::int64_t wanted =
-          uncached_bytes(bench.by_effort<std::int64_t>(512_MiB, 128_MiB), last_level_cache_bytes());
+          uncached_bytes(least, last_level_cache_bytes()) / kLeastBytes * kLeastBytes;
       const std::int64_t bytes = std::max(
           kLeastBytes, std::min(wanted, bench.memory_bytes / 4) / kLeastBytes * kLeastBytes);
       if (bytes < wanted) {

@@ -25,12 +25,22 @@ using hardware::LinkRate;
 
 constexpr int kGroupCopies = 4;  // queued per GPU
 
-/// Large enough that no cache holds both sides, and small enough for the memory.
-std::size_t copy_bytes(const Bench& bench) {
-  const std::int64_t wanted =
-      uncached_bytes(bench.by_effort<std::int64_t>(256_MiB, 64_MiB), last_level_cache_bytes());
-  const std::int64_t allowed = std::max<std::int64_t>(1_MiB, bench.memory_bytes / 8);
-  return static_cast<std::size_t>(std::min(wanted, allowed));
+std::size_t within_memory(const Bench& bench, std::int64_t bytes) {
+  return static_cast<std::size_t>(
+      std::min(bytes, std::max<std::int64_t>(1_MiB, bench.memory_bytes / 8)));
+}
+
+/// Inside host memory. No cache may hold both sides.
+std::size_t host_copy_bytes(const Bench& bench) {
+  const std::int64_t least = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
+  return within_memory(bench, uncached_bytes(least, last_level_cache_bytes()));
+}
+
+/// Over a link. Its rate is far below a cache's.
+std::size_t link_copy_bytes(const Bench& bench) {
+  const std::int64_t least = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
+  const std::int64_t most = bench.by_effort<std::int64_t>(1_GiB, 256_MiB);
+  return within_memory(bench, std::clamp(4 * last_level_cache_bytes(), least, most));
 }
 
 std::vector<double> host_copy_seconds(const Bench& bench, std::size_t bytes) {
@@ -50,7 +60,7 @@ std::vector<double> host_copy_seconds(const Bench& bench, std::size_t bytes) {
 }
 
 LinkRate cpu_link(const Bench& bench) {
-  const std::size_t bytes = copy_bytes(bench);
+  const std::size_t bytes = host_copy_bytes(bench);
   return {1,
           rate_figure(static_cast<double>(bytes),
                       host_copy_seconds(bench, bytes),
@@ -61,7 +71,7 @@ LinkRate cpu_link(const Bench& bench) {
 }
 
 LinkRate cuda_link(const Bench& bench, Direction direction, HostPages pages) {
-  const std::size_t bytes = copy_bytes(bench);
+  const std::size_t bytes = link_copy_bytes(bench);
   const std::string_view kind = name_of(pages);
   return {1,
           rate_figure(static_cast<double>(bytes),
@@ -105,7 +115,7 @@ std::vector<LinkRate> one_way(const Bench& bench, Direction direction) {
 
 /// Bytes read plus bytes written per second.
 Figure memory_copy_figure(const Bench& bench) {
-  const std::size_t bytes = copy_bytes(bench);
+  const std::size_t bytes = host_copy_bytes(bench);
   return rate_figure(2.0 * static_cast<double>(bytes),
                      host_copy_seconds(bench, bytes),
                      fmt::format("memory copy of {} by {}, read + written, wall clock",
@@ -153,7 +163,7 @@ const Registration kBothAtOnce({
       return "on the CPU device copies run one after another";
     },
     [](const Bench& bench, HardwareProfile& profile) {
-      const std::size_t bytes = copy_bytes(bench);
+      const std::size_t bytes = link_copy_bytes(bench);
       profile.links.both_at_once = {
           {1,
            rate_figure(2.0 * static_cast<double>(bytes),

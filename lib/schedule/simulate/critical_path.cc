@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -37,25 +36,27 @@ class LongRun {
     for (std::int32_t step = 0; step < kSteps; ++step) run(step);
   }
 
-  /// Walks back from the end of the run until it comes to a task for the second time.
-  [[nodiscard]] CriticalPath cycle() const {
-    std::vector<Place> walked;
-    std::vector<std::int32_t> walked_at(tasks_.size(), kNone);  // by task: where in `walked`
-    Place place{last_to_end(), kSteps - 1};
-    while (place.task != kNone && walked_at[place.task] == kNone) {
-      walked_at[place.task] = static_cast<std::int32_t>(walked.size());
-      walked.push_back(place);
-      place = awaited_[index(place)];
+  /// The cycle with the longest time for each step. Walks back from the end of each stream. Whenever a
+  /// task comes again, what lies between is a cycle, and is left out of the walk.
+  [[nodiscard]] CriticalPath slowest_cycle() const {
+    CriticalPath slowest;
+    for (const TaskId last : last_of_stream_) {
+      std::vector<Place> walked;
+      std::vector<std::int32_t> walked_at(tasks_.size(), kNone);  // by task: where in `walked`
+      for (Place place{last, kSteps - 1}; place.task != kNone; place = awaited_[index(place)]) {
+        const std::int32_t first = walked_at[place.task];
+        if (first != kNone) {
+          const std::span<const Place> cycle = std::span(walked).subspan(first);
+          const CriticalPath path = path_along(cycle, cycle.front().step - place.step);
+          if (path.total_ns() > slowest.total_ns()) slowest = path;
+          for (const Place& cut : cycle) walked_at[cut.task] = kNone;
+          walked.resize(first);
+        }
+        walked_at[place.task] = static_cast<std::int32_t>(walked.size());
+        walked.push_back(place);
+      }
     }
-    // It always comes to one unless the run is too short. Then the whole walk is the best there is.
-    const auto first = static_cast<std::size_t>(place.task == kNone ? 0 : walked_at[place.task]);
-    const std::int32_t steps = walked[first].step - (place.task == kNone ? -1 : place.step);
-    CriticalPath path;
-    for (std::size_t i = first; i < walked.size(); ++i) {
-      const Task& task = tasks_[walked[i].task];
-      path.by_stream_ns[static_cast<std::size_t>(task.stream)] += duration_ns(task.id) / steps;
-    }
-    return path;
+    return slowest;
   }
 
  private:
@@ -73,6 +74,16 @@ class LongRun {
   }
   [[nodiscard]] double duration_ns(TaskId task) const {
     return times_[task].end_ns - times_[task].start_ns;
+  }
+
+  /// Of each of the `steps` that the places lie in.
+  [[nodiscard]] CriticalPath path_along(std::span<const Place> places, std::int32_t steps) const {
+    CriticalPath path;
+    for (const Place& place : places) {
+      const Task& task = tasks_[place.task];
+      path.by_stream_ns[static_cast<std::size_t>(task.stream)] += duration_ns(task.id) / steps;
+    }
+    return path;
   }
 
   void run(std::int32_t step) {
@@ -98,11 +109,6 @@ class LongRun {
       awaited_.push_back(latest);
       end_ns_.push_back(start_ns + duration_ns(task.id));
     }
-  }
-
-  [[nodiscard]] TaskId last_to_end() const {
-    const auto step = std::prev(end_ns_.end(), static_cast<std::ptrdiff_t>(tasks_.size()));
-    return static_cast<TaskId>(std::distance(step, std::max_element(step, end_ns_.end())));
   }
 
   const std::vector<Task>& tasks_;
@@ -135,7 +141,7 @@ CriticalPath critical_path(const Schedule& schedule,
   require(!times.empty() && times.size() == schedule.tasks.size(),
           "a path through other tasks than the schedule's");
   CriticalPath path = one_after_another(times, step_ns) ? all_tasks(schedule, times)
-                                                        : LongRun(schedule, times).cycle();
+                                                        : LongRun(schedule, times).slowest_cycle();
   path.idle_ns = std::max(0.0, step_ns - path.total_ns());
   return path;
 }

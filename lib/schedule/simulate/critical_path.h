@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The critical path of a step in a long run: the chain of tasks, from one of a step to the same one
-// of the next, that makes steps as long as they are. Each waits for the one before it, within the
-// step or across its end. Only when a task of this chain gets shorter, steps do.
+// of a later step, that takes the longest for each step. Each task waits for the one before it, within
+// a step or across its end. Steps get shorter only when a task of this chain does.
 
 #include <array>
 #include <span>
@@ -23,15 +23,15 @@ struct CriticalPath {
 };
 
 /// `times`, by task id, are of one step, simulated or measured; only how long each task took counts.
-/// `step_ns` is the time from the end of a step to the end of the next. Where tasks ran one after
+/// `step_ns` is that step's time, from the end of the one before to its own. Where tasks ran one after
 /// another, in issue order, all of them are the path.
 ///
 /// In the graph of tasks and what they wait for, where waiting for the step before counts as one
 /// step, this is the cycle with the longest time for each step: the maximum cycle ratio (Dasdan,
 /// Experimental analysis of the fastest optimum cycle ratio and mean algorithms, 2004). It is found
-/// by letting steps follow each other until their order repeats itself.
+/// in a run of 32 steps, where all chains repeat themselves.
 ///
-/// If `times` do not fit to `schedule`, this is a bug (kInternal).
+/// If `times` do not fit `schedule`, this is a bug (kInternal).
 [[nodiscard]] CriticalPath critical_path(const Schedule& schedule,
                                          std::span<const TaskTime> times,
                                          double step_ns);

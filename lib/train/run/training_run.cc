@@ -12,17 +12,11 @@
 #include "train/run/training_state.h"
 
 namespace elixir::train {
-namespace {
-
-/// Timing every task costs some microseconds of each, so it is done now and then, and in the last
-/// step but one: no next step runs beside the updates of the last. Likewise not in multiples of 16,
-/// after which runs like to write checkpoints. All steps of a short run are timed.
-bool times_tasks(std::int64_t step, std::int64_t first, std::int64_t last) {
-  constexpr std::int64_t kTimedEvery = 16, kShort = 3;
-  return step % kTimedEvery == kTimedEvery - 1 || step == last - 1 || last - first < kShort;
+bool times_tasks(std::int64_t step, const StepRange& run) {
+  constexpr std::int64_t kEvery = 16;
+  if (run.last - run.first < 2) return true;
+  return step == run.last - 1 || (step % kEvery == kEvery - 1 && step != run.last);
 }
-
-}  // namespace
 
 TrainingRun::TrainingRun(const RunInputs& inputs,
                          RunOptions options,
@@ -74,11 +68,11 @@ RunResult TrainingRun::train() {
   }
   try {
     train_steps();
+    result_.times = trainer_->gather_times(times_);
   } catch (Error& error) {
     checkpoints_->note_newest(error);
     throw;
   }
-  result_.times = trainer_->gather_times(times_);
   result_.steps_done = trainer_->steps_done();
   result_.checkpoint_step = checkpoints_->newest_step();
   return std::move(result_);
@@ -107,7 +101,7 @@ void TrainingRun::train_steps() {
 TrainingRun::StartedStep TrainingRun::start_step(std::int64_t step) {
   const runtime::MicroBatches batch = batch_of_step(inputs_, options_, step);
   const double learning_rate = options_.learning_rate.at(step);
-  const bool time_tasks = times_tasks(step, first_step_, options_.steps);
+  const bool time_tasks = times_tasks(step, {first_step_, options_.steps});
   return {learning_rate, trainer_->step(step, batch, learning_rate, {.time_tasks = time_tasks})};
 }
 
@@ -124,7 +118,7 @@ void TrainingRun::finish_step(const StartedStep& started) {
   }
   directory_->append_metrics(metrics_line(record, inputs_));
   observer_.step_done(record);
-  if (!record.report.tasks.empty()) times_ = std::move(record.report.tasks);
+  times_.take(record.report);
 }
 
 bool TrainingRun::evaluates_after(std::int64_t step) const {

@@ -38,8 +38,17 @@ struct RunResult {
   std::optional<double> first_loss, last_loss;
   std::optional<double> first_held_out_loss, held_out_loss;
   std::optional<std::int64_t> checkpoint_step;  ///< of the newest one
-  std::vector<TaskTimes> times;                 ///< by rank, of the newest step that was timed
+  std::vector<TimedStep> times;                 ///< the newest that was timed, by rank
 };
+
+/// Steps of one process, both included.
+struct StepRange {
+  std::int64_t first = 1, last = 1;
+};
+/// Whether to time the tasks of a step. That costs some microseconds of each, so it is done now and
+/// then, and in the last step but one: no next step runs beside the updates of the last. Likewise not
+/// in multiples of 16, after which runs like to write checkpoints. Of one or two steps all are timed.
+[[nodiscard]] bool times_tasks(std::int64_t step, const StepRange& run);
 
 class TrainingRun {
  public:
@@ -84,7 +93,7 @@ class TrainingRun {
   std::optional<RunCheckpoints> checkpoints_;
   RunResult result_;
   std::int64_t first_step_ = 0;  ///< of this process
-  TaskTimes times_;              ///< of the newest step that was timed
+  TimedStep times_;              ///< the newest
 };
 
 }  // namespace elixir::train

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -30,6 +34,13 @@ Task task(TaskId id, Stream stream, std::vector<TaskId> after, std::vector<TaskI
   task.after = std::move(after);
   task.after_previous = std::move(previous);
   return task;
+}
+
+/// All at once: only how long they take counts.
+std::vector<TaskTime> lasting(const std::vector<double>& durations_ns) {
+  std::vector<TaskTime> times;
+  for (const double ns : durations_ns) times.push_back({0, ns});
+  return times;
 }
 
 /// Forward, which needs a copy; backward; an update, which the next copy waits for.
@@ -77,20 +88,99 @@ TEST(CriticalPath, IsTheSlowestStreamWhereStreamsHardlyWaitForEachOther) {
 }
 
 TEST(CriticalPath, MaySpanSeveralSteps) {
-  // A copy of 6 waits for the update of the step before, and the update for the copy of the step before:
-  // a chain of 6 + 10 goes through two steps, so that it takes 8 of each.
+  // A copy waits for the update of the step before, which waited for the compute of the step before it:
+  // 30 in two steps.
   Schedule schedule;
-  schedule.tasks = {task(0, Stream::kCompute, {}),
-                    task(1, Stream::kHostToDevice, {}, {2}),
-                    task(2, Stream::kDeviceUpdate, {}, {1})};
-  const CriticalPath path =
-      critical_path(schedule, std::vector<TaskTime>{{0, 1}, {0, 6}, {0, 9}}, 9);
-  // The update alone, after itself, takes 9.
-  EXPECT_EQ(on(path, Stream::kDeviceUpdate), 9);
-  schedule.tasks[2].stream = Stream::kCpu;
-  const CriticalPath both =
-      critical_path(schedule, std::vector<TaskTime>{{0, 1}, {0, 6}, {0, 6}}, 6);
-  EXPECT_EQ(both.total_ns(), 6);
+  schedule.tasks = {task(0, Stream::kHostToDevice, {}, {2}),
+                    task(1, Stream::kCompute, {0}),
+                    task(2, Stream::kCpu, {}, {1})};
+  const CriticalPath path = critical_path(schedule, lasting({10, 10, 10}), 16);
+  EXPECT_EQ(on(path, Stream::kHostToDevice), 5);
+  EXPECT_EQ(on(path, Stream::kCompute), 5);
+  EXPECT_EQ(on(path, Stream::kCpu), 5);
+  EXPECT_EQ(path.idle_ns, 1);
+}
+
+TEST(CriticalPath, IsNotHiddenByALongFirstStep) {
+  // The copies take the longest, though the update ends later in the first 30 steps.
+  Schedule schedule;
+  schedule.tasks = {task(0, Stream::kHostToDevice, {}),
+                    task(1, Stream::kDeviceToHost, {}),
+                    task(2, Stream::kCpu, {1})};
+  const CriticalPath path = critical_path(schedule, lasting({103, 100, 100}), 103);
+  EXPECT_EQ(on(path, Stream::kHostToDevice), 103);
+  EXPECT_EQ(path.total_ns(), 103);
+}
+
+/// Of all cycles of the graph: the longest time for each step.
+class AllCycles {
+ public:
+  AllCycles(const Schedule& schedule, const std::vector<double>& durations_ns)
+      : durations_ns_(durations_ns), waits_(durations_ns.size()) {
+    std::array<TaskId, kStreamCount> first{}, last{};
+    first.fill(-1);
+    last.fill(-1);
+    for (const Task& task : schedule.tasks) {
+      for (const TaskId other : task.after) waits_[task.id].push_back({other, 0});
+      for (const TaskId other : task.after_previous) waits_[task.id].push_back({other, 1});
+      const auto stream = static_cast<std::size_t>(task.stream);
+      if (last[stream] >= 0) waits_[task.id].push_back({last[stream], 0});
+      if (first[stream] < 0) first[stream] = task.id;
+      last[stream] = task.id;
+    }
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (first[i] >= 0) waits_[first[i]].push_back({last[i], 1});
+    }
+    for (const Task& task : schedule.tasks) {
+      start_ = task.id;
+      visited_.assign(durations_ns.size(), false);
+      go(task.id, 0, 0);
+    }
+  }
+  [[nodiscard]] double slowest_ns() const { return slowest_ns_; }
+
+ private:
+  void go(TaskId task, double ns, int steps) {
+    visited_[task] = true;
+    for (const auto& [other, back] : waits_[task]) {
+      const double with_ns = ns + durations_ns_[task];
+      if (other == start_) slowest_ns_ = std::max(slowest_ns_, with_ns / (steps + back));
+      if (!visited_[other]) go(other, with_ns, steps + back);
+    }
+    visited_[task] = false;
+  }
+
+  const std::vector<double>& durations_ns_;
+  std::vector<std::vector<std::pair<TaskId, int>>> waits_;
+  TaskId start_ = 0;
+  std::vector<bool> visited_;
+  double slowest_ns_ = 0;
+};
+
+TEST(CriticalPath, IsTheSlowestOfAllCycles) {
+  int over_several_steps = 0;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
+    Schedule schedule;
+    std::vector<double> durations_ns;
+    const int tasks = 3 + below(4);
+    for (TaskId id = 0; id < tasks; ++id) {
+      std::vector<TaskId> after, previous;
+      for (TaskId other = 0; other < tasks; ++other) {
+        if (other < id && below(4) == 0) after.push_back(other);
+        if (below(5) == 0) previous.push_back(other);
+      }
+      schedule.tasks.push_back(task(id, static_cast<Stream>(below(kStreamCount)), after, previous));
+      durations_ns.push_back(1 + below(100));
+    }
+    const double slowest_ns = AllCycles(schedule, durations_ns).slowest_ns();
+    const CriticalPath path = critical_path(schedule, lasting(durations_ns), slowest_ns);
+    EXPECT_NEAR(path.total_ns(), slowest_ns, 1e-9) << "seed " << seed;
+    EXPECT_NEAR(path.idle_ns, 0, 1e-9) << "seed " << seed;
+    over_several_steps += slowest_ns != std::floor(slowest_ns) ? 1 : 0;
+  }
+  EXPECT_GT(over_several_steps, 10);
 }
 
 TEST(CriticalPath, IsEveryTaskWhereOneRunsAfterTheOther) {

@@ -114,6 +114,26 @@ class TrainingRunTest : public testing::Test {
   RunOptions options_;
 };
 
+std::vector<std::int64_t> timed_steps(const StepRange& run) {
+  std::vector<std::int64_t> timed;
+  for (std::int64_t step = run.first; step <= run.last; ++step) {
+    if (times_tasks(step, run)) timed.push_back(step);
+  }
+  return timed;
+}
+
+TEST(TimedSteps, AreFollowedByAnotherWhereThereIsOne) {
+  using Steps = std::vector<std::int64_t>;
+  EXPECT_EQ(timed_steps({1, 1}), Steps({1}));
+  EXPECT_EQ(timed_steps({1, 2}), Steps({1, 2}));  // the first warms up
+  EXPECT_EQ(timed_steps({1, 3}), Steps({2}));
+  EXPECT_EQ(timed_steps({1, 15}), Steps({14}));
+  EXPECT_EQ(timed_steps({1, 16}), Steps({15}));
+  EXPECT_EQ(timed_steps({1, 40}), Steps({15, 31, 39}));
+  EXPECT_EQ(timed_steps({30, 31}), Steps({30, 31}));
+  EXPECT_EQ(timed_steps({30, 47}), Steps({31, 46}));
+}
+
 TEST_F(TrainingRunTest, TrainsAllStepsAndLeavesOneCheckpoint) {
   RunDirectory directory = create("run");
   Watcher watcher;
@@ -127,7 +147,7 @@ TEST_F(TrainingRunTest, TrainsAllStepsAndLeavesOneCheckpoint) {
   EXPECT_EQ(result.first_held_out_loss, watcher.untrained);
   EXPECT_EQ(watcher.held_out, (std::vector<std::int64_t>{6}));
   ASSERT_EQ(result.times.size(), 1U);
-  EXPECT_FALSE(result.times.front().empty());
+  EXPECT_FALSE(result.times.front().tasks.empty());
   EXPECT_EQ(steps_logged(directory), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(Json::parse(content_of(directory.file("config.json")))["run_id"], directory.run_id());
 }

@@ -88,7 +88,7 @@ class Follower {
     const runtime::PendingStep oldest = steps_.front();
     steps_.pop_front();
     runtime::StepReport report = oldest.report();
-    if (!report.tasks.empty()) times_ = std::move(report.tasks);
+    times_.take(report);
   }
 
   const RunInputs& inputs_;
@@ -96,7 +96,7 @@ class Follower {
   runtime::Communicator& control_;
   std::optional<runtime::Trainer> trainer_;
   std::deque<runtime::PendingStep> steps_;  ///< not yet waited for
-  TaskTimes times_;                         ///< of the newest step that was timed
+  TimedStep times_;                         ///< the newest
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ runtime::StepReport LedTrainer::report(const runtime::PendingStep& step) {
   return step.report();
 }
 
-std::vector<TaskTimes> LedTrainer::gather_times(const TaskTimes& own) {
+std::vector<TimedStep> LedTrainer::gather_times(const TimedStep& own) {
   tell({.call = RankCall::kTimes});
   return train::gather_times(own, ranks_.control);
 }

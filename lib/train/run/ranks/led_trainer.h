@@ -39,7 +39,7 @@ class LedTrainer {
                                           const runtime::StepOptions& options);
   [[nodiscard]] runtime::StepReport report(const runtime::PendingStep& step);
   /// Of all ranks. `own` is this rank's.
-  [[nodiscard]] std::vector<TaskTimes> gather_times(const TaskTimes& own);
+  [[nodiscard]] std::vector<TimedStep> gather_times(const TimedStep& own);
   /// The loss of a batch of the held-out data, the same on every rank.
   void prepare_evaluation();
   [[nodiscard]] double evaluate(std::int64_t batch, std::int64_t batches);
