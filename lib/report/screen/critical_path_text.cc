@@ -12,8 +12,8 @@
 
 namespace elixir::report {
 
-std::string name_for_people(schedule::Stream stream) {
-  std::string name(schedule::name_of(stream));
+std::string name_for_people(std::string_view stream) {
+  std::string name(stream);
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
@@ -22,7 +22,7 @@ std::string shares_of(const schedule::CriticalPath& path) {
   std::vector<std::pair<double, std::string>> parts{{path.idle_ns, "idle"}};
   for (int i = 0; i < schedule::kStreamCount; ++i) {
     parts.emplace_back(path.by_stream_ns[static_cast<std::size_t>(i)],
-                       name_for_people(static_cast<schedule::Stream>(i)));
+                       name_for_people(schedule::name_of(static_cast<schedule::Stream>(i))));
   }
   std::stable_sort(
       parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plan/plan.h"
 #include "schedule/simulate/critical_path.h"
@@ -19,7 +20,7 @@ namespace elixir::report {
 [[nodiscard]] std::optional<schedule::CriticalPath> critical_path_of(
     const plan::Predicted& predicted);
 
-/// "host-to-device".
-[[nodiscard]] std::string name_for_people(schedule::Stream stream);
+/// "host-to-device", of what documents call a stream.
+[[nodiscard]] std::string name_for_people(std::string_view stream);
 
 }  // namespace elixir::report

@@ -159,9 +159,8 @@ std::string time_text(const Plan& plan, const std::string& collectives) {
   std::vector<std::string> streams;
   for (const plan::StreamTime& stream : plan.predicted.streams) {
     if (stream.busy_ns == 0) continue;
-    std::string name = stream.stream;
-    std::replace(name.begin(), name.end(), '_', '-');
-    streams.push_back(fmt::format("{} {}", name, format_ns(static_cast<double>(stream.busy_ns))));
+    streams.push_back(fmt::format(
+        "{} {}", name_for_people(stream.stream), format_ns(static_cast<double>(stream.busy_ns))));
   }
   const plan::Predicted& predicted = plan.predicted;
   const std::int64_t modelled = predicted.operators_total - predicted.operators_measured;

@@ -160,7 +160,8 @@ std::string table_of(const StepComparison& comparison) {
     const auto at = static_cast<std::size_t>(i);
     const double seen = measured.busy_ns[at].value_or(0);
     if (seen == 0 && predicted.busy_ns[at].value_or(0) == 0) continue;
-    time(fmt::format("  {} busy", name_for_people(static_cast<schedule::Stream>(i))),
+    time(fmt::format("  {} busy",
+                     name_for_people(schedule::name_of(static_cast<schedule::Stream>(i)))),
          predicted.busy_ns[at],
          seen);
   }

@@ -12,6 +12,7 @@
 #include "train/run/training_state.h"
 
 namespace elixir::train {
+
 bool times_tasks(std::int64_t step, const StepRange& run) {
   constexpr std::int64_t kEvery = 16;
   if (run.last - run.first < 2) return true;
