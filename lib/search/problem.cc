@@ -41,17 +41,6 @@ std::int64_t nccl_bytes(const hardware::Ranks& ranks, bool copies) {
          (copies ? 0 : kNcclBytesPerPeer * (ranks.world - 1));
 }
 
-void add_critical_path(const schedule::Schedule& schedule, Evaluated& plan) {
-  const schedule::CriticalPath path =
-      schedule::critical_path(schedule, plan.simulation.tasks, plan.simulation.step_ns);
-  for (plan::StreamTime& time : plan.plan.predicted.streams) {
-    for (int s = 0; s < schedule::kStreamCount; ++s) {
-      if (time.stream != schedule::name_of(static_cast<schedule::Stream>(s))) continue;
-      time.critical_ns = std::llround(path.by_stream_ns[static_cast<std::size_t>(s)]);
-    }
-  }
-}
-
 }  // namespace
 
 hardware::Ranks ranks_of(const Request& request) {
@@ -245,13 +234,26 @@ Evaluated Problem::evaluate(plan::Plan plan,
   return result;
 }
 
+void Problem::add_critical_path(Evaluated& plan) const {
+  if (!on_cuda()) return;
+  const schedule::Schedule schedule =
+      schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
+  const schedule::CriticalPath path =
+      schedule::critical_path(schedule, plan.simulation.tasks, plan.simulation.step_ns);
+  for (plan::StreamTime& time : plan.plan.predicted.streams) {
+    for (int s = 0; s < schedule::kStreamCount; ++s) {
+      if (time.stream != schedule::name_of(static_cast<schedule::Stream>(s))) continue;
+      time.critical_ns = std::llround(path.by_stream_ns[static_cast<std::size_t>(s)]);
+    }
+  }
+}
+
 std::int64_t Problem::verify(Evaluated& plan) const {
   if (!on_cuda()) return 0;
   if (scripts_.empty()) scripts_ = schedule::replay_scripts(program_);
   constexpr int kDifferentSteps = 2;  // the first one allocates what stays
   const schedule::Schedule schedule =
       schedule::lower(program_, lifetimes_, plan.plan, {.clip_gradients = request_.clip_gradients});
-  add_critical_path(schedule, plan);
   const memory::TrainingEvents events =
       schedule::operator_events(schedule, program_, lifetimes_, scripts_, kDifferentSteps);
   std::size_t sequence = 0;

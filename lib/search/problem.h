@@ -119,6 +119,8 @@ class Problem {
   /// CUDA: sets `plan.process_bytes` by the simulated allocator, and raises `plan.gpu_memory_bytes` to
   /// that if it is more. Returns the increase: by how much the estimate was too small.
   std::int64_t verify(Evaluated& plan) const;
+  /// CUDA only: says what limits the step of a plan that is found. Too slow for every candidate.
+  void add_critical_path(Evaluated& plan) const;
   /// Raises all later estimates by `bytes`.
   void raise_guess(std::int64_t bytes) { guess_bytes_ += bytes; }
 

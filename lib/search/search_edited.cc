@@ -110,6 +110,7 @@ Outcome found(const Problem& problem, std::vector<Evaluated> plans, std::int64_t
     result.runners_up.push_back(summary_of(plans[i]));
   }
   result.description = std::move(plans.front().description);
+  problem.add_critical_path(plans.front());
   result.plan = std::move(plans.front().plan);
   if (moves_anything(result.plan)) result.all_on_device = all_on_device(problem);
   return result;
