@@ -33,6 +33,11 @@ Repeatability::Repeatability(const program::Program& program, const program::Lif
   for (const Operator& op : program.operators) {
     if (!lifetimes.executed[op.id]) continue;
     for (const StorageId s : written_by(op)) writers_[s].push_back(op.id);
+    if (!program::updates_statistics(op.name)) {
+      for (const TensorRef& tensor : program::unreturned_writes(op)) {
+        writers_[tensor.storage].push_back(op.id);
+      }
+    }
     program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
       last_version_[tensor.storage] = std::max(last_version_[tensor.storage], tensor.version);
     });

@@ -22,11 +22,13 @@ using program::Tensors;
 namespace {
 
 std::string text_of(const TensorRef& tensor) {
-  return fmt::format("{}[{}]/[{}]{}",
+  return fmt::format("{}[{}]/[{}]{}{}{}",
                      name_of(tensor.dtype),
                      fmt::join(tensor.sizes, ","),
                      fmt::join(tensor.strides, ","),
-                     tensor.wrapped_number ? "w" : "");
+                     tensor.wrapped_number ? "w" : "",
+                     tensor.conjugate ? "*" : "",
+                     tensor.negative ? "-" : "");
 }
 
 struct ArgumentText {

@@ -97,6 +97,8 @@ void append_canonical(std::string& out, const TensorRef& tensor) {
   if (tensor.offset != 0) fmt::format_to(std::back_inserter(out), "+{}", tensor.offset);
   out += ']';
   if (tensor.wrapped_number) out += 'w';
+  if (tensor.conjugate) out += '*';
+  if (tensor.negative) out += '-';
 }
 
 void append_canonical(std::string& out, const Argument& argument) {

@@ -154,6 +154,8 @@ at::Tensor make_shell(const c10::Storage& storage, const TensorRef& ref) {
       c10::scalarTypeToTypeMeta(capture::scalar_type(ref.dtype)));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(ref.sizes, ref.strides, ref.offset);
   if (ref.wrapped_number) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  if (ref.conjugate) tensor._set_conj(true);
+  if (ref.negative) tensor._set_neg(true);
   return tensor;
 }
 

@@ -512,6 +512,20 @@ TEST_F(BadInput, ACallThatBackwardRefusesIsNamedWithItsPhase) {
   EXPECT_THAT(error.message, HasSubstr("backward fails at aten::_grouped_mm in the root module"));
 }
 
+TEST_F(BadInput, StateThatForwardReadsAndAssignsIsRefused) {
+  const auto said = [&](const std::string& body) {
+    return refusal(body, {{"w", {8}}, {"n", {1}, at::kLong}}, {"x:float32[4,8]"}, "cpu");
+  };
+  const ErrorInfo error = said("  self.n = self.n + 1\n  return (x * self.w * self.n).sum()\n");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+  EXPECT_THAT(error.message, HasSubstr("forward assigns `n`"));
+  EXPECT_THAT(error.help.front(), HasSubstr("add_"));
+  EXPECT_EQ(said("  y = self.n\n  if bool(x.size(0) > 1):\n    self.n = y + 1\n  return (x * "
+                 "self.w).sum()\n")
+                .code,
+            ErrorCode::kUnsupportedModel);
+}
+
 TEST_F(BadInput, DtypesThatProgramsDoNotHoldAreNamedWithTheirPlace) {
   // To Float8_e4m3fn and back, by their numbers.
   const ErrorInfo error = refusal(

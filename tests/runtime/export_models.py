@@ -56,6 +56,33 @@ def export_convnet(path):
     torch.jit.save(torch.jit.trace(ConvNet().train(), inputs, check_trace=False), path)
 
 
+def export_rotary(path):
+    """Products of complex numbers, whose gradients are conjugate views; random noise that backward reads; a mean whose gradient
+    is one number for a row; a loss divided by a number that tracing makes a tensor."""
+    import torch
+    from torch import nn
+
+    class Rotary(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.query, self.head = nn.Embedding(32, 16), nn.Linear(16, 16), nn.Linear(16, 32)
+            self.noise, self.drop = nn.RReLU(), nn.Dropout(0.1)
+            self.bias = nn.Parameter(torch.randn(4, 8, 1))
+            self.register_buffer("angles", torch.rand(8, 8))
+
+        def forward(self, tokens, labels):
+            query = torch.view_as_complex(self.query(self.embedding(tokens)).reshape(4, 8, 8, 2))
+            turned = torch.view_as_real(query * torch.polar(torch.ones_like(self.angles), self.angles)).flatten(2)
+            hidden = self.drop(self.noise(turned))
+            logits = self.head(hidden).flatten(0, 1)
+            loss = nn.functional.cross_entropy(logits, labels.flatten(), reduction="sum") / tokens.size(0)
+            return loss + (torch.sigmoid(hidden) + self.bias).mean()
+
+    torch.manual_seed(1)
+    inputs = (torch.randint(32, (4, 8)), torch.randint(32, (4, 8)))
+    torch.jit.save(torch.jit.trace(Rotary().train(), inputs, check_trace=False), path)
+
+
 def export_loss(name, expression, dtype, path):
     """A module of code of its own, because tracing wants the source of forward()."""
     import torch
@@ -107,3 +134,4 @@ for name, expression in LOSSES.items():
     export_loss(name, expression, torch.float32, directory / f"loss-{name}.pt")
     export_loss(name, expression, torch.bfloat16, directory / f"loss-{name}-bf16.pt")
 export_convnet(directory / "convnet.pt")
+export_rotary(directory / "rotary.pt")

@@ -12,6 +12,7 @@
 
 #include "capture/archive/model_state.h"
 #include "capture/record/graph/graph_edit.h"
+#include "capture/record/graph/kept_state.h"
 #include "core/error.h"
 
 namespace elixir::capture {
@@ -94,6 +95,7 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
   const auto floating = floating_dtype(options.precision);
   Step step;
   step.loaded = load_module(ModelAccess::state(model).archive, device, floating);
+  refuse_assigned_state(step.loaded.module);
   step.inputs = make_inputs(model, options, device, floating);
   set_devices(step.loaded.module, device_of(options.target));
   if (options.mode == program::Mode::kTrain) {

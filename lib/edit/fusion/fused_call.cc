@@ -79,6 +79,11 @@ class CallWriter {
         inputs.size() + results.size() > operators::kMostFusedTensors) {
       return std::nullopt;
     }
+    // A sum over a row of one value, as in the gradient of a mean, has no loop of its own.
+    std::vector<bool> per_row;
+    for (const TensorRef& input : inputs_)
+      per_row.push_back(strides_over(input, shape_)->back() == 0);
+    if (!operators::passes_of(steps, per_row, stored)) return std::nullopt;
     call.op.name = operators::kFused;
     call.op.writes = !updated.empty();
     call.op.arguments = {std::move(inputs),

@@ -400,8 +400,8 @@ std::optional<Ints> fusible_shape(const program::Program& program, const Operato
   bool good = true;
   program::for_each_tensor(op.arguments, [&](const TensorRef& tensor) {
     good = good && (is_value(tensor.dtype) || tensor.dtype == DType::kBool) &&
-           !tensor.wrapped_number && !program.storages[tensor.storage].on_host &&
-           strides_over(tensor, shape);
+           !tensor.wrapped_number && !tensor.negative &&
+           !program.storages[tensor.storage].on_host && strides_over(tensor, shape);
   });
   if (op.writes) {
     // What is written is the first argument, as it is.

@@ -37,8 +37,15 @@ Ints read_counts(const JsonCursor& cursor) {
 }
 
 TensorRef read_tensor(const JsonCursor& cursor) {
-  static const Keys kKeys{
-      "storage", "version", "sizes", "strides", "offset", "dtype", "wrapped_number"};
+  static const Keys kKeys{"storage",
+                          "version",
+                          "sizes",
+                          "strides",
+                          "offset",
+                          "dtype",
+                          "wrapped_number",
+                          "conjugate",
+                          "negative"};
   cursor.only_keys(kKeys);
   TensorRef tensor;
   tensor.storage = read_index(cursor.at("storage"), 0);
@@ -51,6 +58,9 @@ TensorRef read_tensor(const JsonCursor& cursor) {
   if (!dtype) throw cursor.at("dtype").error(ErrorCode::kJsonBadValue, "unknown dtype `{}`", name);
   tensor.dtype = *dtype;
   tensor.wrapped_number = cursor.at("wrapped_number").boolean();
+  // Rare, so written only where they are true.
+  if (cursor.has("conjugate")) tensor.conjugate = cursor.at("conjugate").boolean();
+  if (cursor.has("negative")) tensor.negative = cursor.at("negative").boolean();
   if (tensor.sizes.size() != tensor.strides.size()) {
     throw cursor.error(ErrorCode::kJsonBadValue,
                        "{} sizes but {} strides",

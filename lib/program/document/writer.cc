@@ -61,14 +61,16 @@ class Stream {
 
 std::string tensor_json(const TensorRef& tensor) {
   return fmt::format(
-      R"({{"storage":{},"version":{},"sizes":[{}],"strides":[{}],"offset":{},"dtype":"{}","wrapped_number":{}}})",
+      R"({{"storage":{},"version":{},"sizes":[{}],"strides":[{}],"offset":{},"dtype":"{}","wrapped_number":{}{}{}}})",
       tensor.storage,
       tensor.version,
       fmt::join(tensor.sizes, ","),
       fmt::join(tensor.strides, ","),
       tensor.offset,
       name_of(tensor.dtype),
-      tensor.wrapped_number);
+      tensor.wrapped_number,
+      tensor.conjugate ? R"(,"conjugate":true)" : "",
+      tensor.negative ? R"(,"negative":true)" : "");
 }
 
 template <class Range, class Text>

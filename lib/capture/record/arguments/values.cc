@@ -60,6 +60,8 @@ at::Tensor to_meta(const at::Tensor& tensor) {
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     meta.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
+  meta._set_conj(tensor.is_conj());
+  meta._set_neg(tensor.is_neg());
   return meta;
 }
 

@@ -158,6 +158,8 @@ program::TensorRef Recorder::ref(const at::Tensor& tensor) {
   result.offset = tensor.storage_offset();
   result.dtype = to_dtype(tensor.scalar_type());
   result.wrapped_number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  result.conjugate = tensor.is_conj();
+  result.negative = tensor.is_neg();
   return result;
 }
 
