@@ -27,7 +27,7 @@ memory::Attribution attribution_of(int layers) {
 TEST(ChangesScreen, SaysWhenNothingChanged) {
   const std::string text =
       changes_screen(compare(attribution_of(2), attribution_of(2)), "old.json");
-  EXPECT_THAT(text, HasSubstr("nothing changed: it is the same program"));
+  EXPECT_THAT(text, HasSubstr("the programs are the same: modules and operators are as before"));
   EXPECT_THAT(text, Not(HasSubstr("modules that differ")));
 }
 

@@ -161,7 +161,7 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
                 "N",
                 &options.gpus,
                 {1, kMostGpus},
-                "that train together, a process each: counts NCCL's memory (measured for 2)");
+                "that train together, a process each: counts NCCL's memory (measured for 2, 3 and 4)");
   flags
       .bytes("--gpu-memory",
              &options.gpu_memory_bytes,
