@@ -61,12 +61,16 @@ AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end) {
 }
 
 std::size_t moved_bytes(const AdamArrays& arrays) {
+  const std::size_t moments = 2 * bytes_of(arrays.moment_type);  // read, and written by some passes
+  const std::size_t gradient = bytes_of(arrays.gradient_type);
+  if (arrays.pass == AdamPass::kMoments) return 2 * moments + gradient;
   const std::size_t parameter =
       arrays.parameter == nullptr ? 0 : bytes_of(arrays.parameter_type);  // written
   const std::size_t master = arrays.lower != nullptr
                                  ? 2 * sizeof(std::int16_t) + parameter  // both read, lower written
                                  : 2 * sizeof(float);
-  return master + parameter + 4 * bytes_of(arrays.moment_type) + bytes_of(arrays.gradient_type);
+  const std::size_t writes_moments = arrays.pass == AdamPass::kWhole ? moments : 0;
+  return master + parameter + moments + writes_moments + gradient;
 }
 
 void adam_cpu(const AdamArrays& arrays,
@@ -86,7 +90,10 @@ void adam_cpu(const AdamArrays& arrays,
   if (skipped(found)) return;
   AdamScalars clipped = scalars;
   if (clip != nullptr) {
-    if (clip->held_back != 0) return write_parameter(arrays, pool);
+    if (clip->held_back != 0) {
+      if (arrays.pass != AdamPass::kMoments) write_parameter(arrays, pool);
+      return;
+    }
     clipped.clip = clip->factor;
   }
   const KernelTable& table = kernel_table(isa);

@@ -38,12 +38,17 @@ struct AdamHyper {
                                             float clip,
                                             double loss_scale = 1.0);
 
+/// What a pass writes. First parameters (and masters) alone, then moments alone, from the same moments
+/// and gradient: that gives the bits of the whole. A forward pass waits for parameters only.
+enum class AdamPass : std::uint8_t { kWhole, kParameters, kMoments };
+
 /// Flat arrays of n elements. Moments (dtype `moment_type`: fp32 or bf16) are read and written. The
 /// master has one of two forms:
 /// - separate (`lower` null): `master` is read and written. `parameter` (dtype `parameter_type`) is
 ///   overwritten. It may be null (fp32 only) when the master is the parameter.
 /// - split (`lower` set, `master` null; split_master.h): `parameter` (bf16) is the master's upper
 ///   half, `lower` its signed lower half. Both are read and written.
+/// A pass that writes moments alone does not touch master and parameter. GPUs only do the whole.
 struct AdamArrays {
   float* master;
   void* moment1;
@@ -55,6 +60,7 @@ struct AdamArrays {
   std::size_t n;
   Element moment_type = Element::kFloat32;
   std::int16_t* lower = nullptr;
+  AdamPass pass = AdamPass::kWhole;
 };
 /// Elements [begin, end) of every array.
 [[nodiscard]] AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end);

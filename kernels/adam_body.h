@@ -36,10 +36,11 @@ struct AdamConstants {
   typename Simd::Float decay, negative_step, divisor, inverse_divisor, clip, zero;
   Scale scale;
   bool streams;
+  AdamPass pass;
 };
 
 template <class Simd>
-AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams) {
+AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams, AdamPass pass) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &s.divisor, sizeof bits);
   const std::uint32_t exponent = bits >> 23;  // includes the sign, so that negative ones divide
@@ -62,6 +63,7 @@ AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams) {
       : power_of_two ? Scale::kMultiply
                      : Scale::kDivide,
       streams,
+      pass,
   };
 }
 
@@ -80,7 +82,7 @@ template <class Simd, Element kType>
 /// One block, starting at element `at`. `suspect` becomes NaN in every lane whose parameter or
 /// second moment is not finite once it is stored. A gradient that is not finite makes such a
 /// parameter, and so does an infinite first moment. An infinite second moment does not: its
-/// parameter only stops moving.
+/// parameter only stops moving. A pass over moments alone leaves it: the one over parameters has looked.
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 [[gnu::always_inline]] inline void adam_block(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                                               std::size_t at,
@@ -98,6 +100,11 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
     const auto v = Simd::fused(c.beta2,
                                load_as<Simd, kMoment>(arrays.moment2 + i),
                                Simd::multiply(Simd::multiply(c.one_minus_beta2, g), g));
+    if (c.pass != AdamPass::kParameters) {
+      store_as<Simd, kMoment>(arrays.moment1 + i, m);
+      store_as<Simd, kMoment>(arrays.moment2 + i, v);
+    }
+    if (c.pass == AdamPass::kMoments) continue;
     const auto d = Simd::fused(Simd::square_root(v), c.inverse_sqrt_bias2, c.eps);
     typename Simd::Float p;
     if constexpr (kForm == Form::kSplit) {
@@ -109,8 +116,6 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
     // 0 * x is NaN if x is not finite, else 0.
     suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kParameterType<kForm>>(p), c.zero));
     suspect = Simd::add(suspect, Simd::multiply(as_stored<Simd, kMoment>(v), c.zero));
-    store_as<Simd, kMoment>(arrays.moment1 + i, m);
-    store_as<Simd, kMoment>(arrays.moment2 + i, v);
     if constexpr (kForm == Form::kSplit) {
       Simd::store_bfloat16(arrays.parameter + i, p);
       Simd::store_lower(arrays.lower + i, p);
@@ -130,16 +135,17 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
 
 template <class Simd, Element kGradient, Form kForm, Element kMoment>
 [[gnu::always_inline]] inline void prefetch_block(
-    const TypedArrays<kGradient, kForm, kMoment>& arrays, std::size_t at) {
+    const TypedArrays<kGradient, kForm, kMoment>& arrays, std::size_t at, AdamPass pass) {
+  prefetch_elements<Simd>(arrays.moment1 + at, kBlockElements);
+  prefetch_elements<Simd>(arrays.moment2 + at, kBlockElements);
+  prefetch_elements<Simd>(arrays.gradient + at, kBlockElements);
+  if (pass == AdamPass::kMoments) return;
   if constexpr (kForm == Form::kSplit) {
     prefetch_elements<Simd>(arrays.parameter + at, kBlockElements);
     prefetch_elements<Simd>(arrays.lower + at, kBlockElements);
   } else {
     prefetch_elements<Simd>(arrays.master + at, kBlockElements);
   }
-  prefetch_elements<Simd>(arrays.moment1 + at, kBlockElements);
-  prefetch_elements<Simd>(arrays.moment2 + at, kBlockElements);
-  prefetch_elements<Simd>(arrays.gradient + at, kBlockElements);
 }
 
 /// The last n < kBlockElements elements, starting at `at`.
@@ -169,8 +175,11 @@ void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
       0,
       c,
       suspect);
-  std::memcpy(arrays.moment1 + at, moment1, n * sizeof(moment1[0]));
-  std::memcpy(arrays.moment2 + at, moment2, n * sizeof(moment2[0]));
+  if (c.pass != AdamPass::kParameters) {
+    std::memcpy(arrays.moment1 + at, moment1, n * sizeof(moment1[0]));
+    std::memcpy(arrays.moment2 + at, moment2, n * sizeof(moment2[0]));
+  }
+  if (c.pass == AdamPass::kMoments) return;
   if constexpr (kForm == Form::kSplit) {
     std::memcpy(arrays.lower + at, lower, n * sizeof(lower[0]));
   } else {
@@ -202,11 +211,11 @@ void adam_range(const AdamArrays& in, const AdamScalars& scalars, std::uint32_t*
   };
   const bool aligned = reinterpret_cast<std::uintptr_t>(in.parameter) % kCacheLineBytes == 0;
   const AdamConstants<Simd> c =
-      make_constants<Simd>(scalars, aligned && in.n >= kStreamFromElements);
+      make_constants<Simd>(scalars, aligned && in.n >= kStreamFromElements, in.pass);
   auto suspect = c.zero;
   std::size_t i = 0;
   for (; i + kBlockElements <= in.n; i += kBlockElements) {
-    prefetch_block<Simd>(arrays, i + kPrefetchElements);
+    prefetch_block<Simd>(arrays, i + kPrefetchElements, c.pass);
     adam_block<Simd>(arrays, i, c, suspect);
   }
   if (i < in.n) adam_rest<Simd>(arrays, i, in.n - i, c, suspect);

@@ -67,7 +67,7 @@ void streams_range(const AdamArrays& in) {
   const bool streams = aligned && in.n >= kStreamFromElements;
   std::size_t i = 0;
   for (; i + kBlockElements <= in.n; i += kBlockElements) {
-    prefetch_block<Simd>(arrays, i + kPrefetchElements);
+    prefetch_block<Simd>(arrays, i + kPrefetchElements, AdamPass::kWhole);
     streams_block<Simd>(arrays, i, streams);
   }
   if constexpr (kForm == Form::kBFloat16) {  // fewer elements than a block, too few to measure

@@ -83,6 +83,7 @@ Json write_chunk(const Chunk& chunk) {
       {"gradient_dtype", name_of(chunk.gradient_dtype)},
       {"optimizer_home", name_of_home(chunk.optimizer_home)},
       {"update_on", name_of_home(chunk.streams_update ? Home::kDevice : chunk.optimizer_home)},
+      {"late_moments", chunk.late_moments},
       {"parameters", std::move(parameters)},
   };
 }
@@ -96,6 +97,7 @@ Chunk read_chunk(const JsonCursor& cursor) {
                     "gradient_dtype",
                     "optimizer_home",
                     "update_on",
+                    "late_moments",
                     "parameters"});
   Chunk chunk;
   chunk.bytes = read_bytes(cursor.at("bytes"));
@@ -114,6 +116,9 @@ Chunk read_chunk(const JsonCursor& cursor) {
           .help("\"device\"");
     }
     chunk.streams_update = update_on != chunk.optimizer_home;
+  }
+  if (cursor.has("late_moments")) {  // likewise
+    chunk.late_moments = cursor.at("late_moments").boolean();
   }
   for (const JsonCursor& entry : cursor.at("parameters").items()) {
     entry.only_keys({"name", "offset_bytes"});

@@ -142,6 +142,19 @@ void check_chunk(const Plan& plan,
   }
 }
 
+void check_late_moments(const Plan& plan, std::size_t position) {
+  const Chunk& chunk = plan.chunks[position];
+  if (!chunk.late_moments) return;
+  if (!plan.clips_gradients) {
+    inconsistent(fmt::format("chunk {} has late moments, but updates wait for no norm", position));
+  }
+  if (chunk.optimizer_home != Home::kHost || chunk.gradient_home != Home::kHost) {
+    inconsistent(fmt::format(
+        "chunk {} has late moments, but its gradients or optimizer state live on the device",
+        position));
+  }
+}
+
 }  // namespace
 
 bool master_is_parameter(const Chunk& chunk) {
@@ -208,6 +221,10 @@ std::int64_t shard_elements(const Plan& plan, const Chunk& chunk) {
 
 std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
   return shard_elements(plan, chunk) * program::element_bytes(dtype);
+}
+
+void make_moments_at_once(Plan& plan) {
+  for (Chunk& chunk : plan.chunks) chunk.late_moments = false;
 }
 
 bool needs_block(const Plan& plan, const Chunk& chunk) {
@@ -277,6 +294,7 @@ void check_against(const Plan& plan, const program::Program& program) {
   if (streams && plan.cache.update_piece_elements == 0) {
     inconsistent("optimizer state goes through the device, but update_piece_elements is 0");
   }
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) check_late_moments(plan, c);
   (void)locate_parameters(plan, program);
 }
 

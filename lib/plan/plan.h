@@ -68,6 +68,10 @@ struct Chunk {
   /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
   /// and back.
   bool streams_update = false;
+  /// The update makes parameters and masters alone, which the next forward waits for. The moments are
+  /// made from the same gradients beside the next backward, when the host's memory has time. With
+  /// clipping only, and where gradients and optimizer state live on the host.
+  bool late_moments = false;
 };
 
 struct Cache {
@@ -214,6 +218,9 @@ struct Plan {
   Predicted predicted;
   Json meta;
 };
+
+/// For updates that wait for no norm: they run in backward, and make moments with the parameters.
+void make_moments_at_once(Plan& plan);
 
 /// In fp32, when master and parameters have the same home, the master *is* the parameters.
 /// Otherwise it is a separate buffer.

@@ -193,6 +193,18 @@ void Executor::issue(const MicroBatches& batch,
   release_everything();
 }
 
+void Executor::make_late_moments() {
+  if (parts_.optimizer == nullptr || !parts_.optimizer->owes_moments()) return;
+  guarded([&] {
+    parts_.device.begin_step({.ids = ends_.size(), .ends = ends_, .timed = false});
+    for (const Task& task : schedule_.tasks) {
+      if (task.kind == TaskKind::kUpdateMoments) issue(task);
+    }
+    parts_.device.end_issue();
+    static_cast<void>(parts_.device.end_step());
+  });
+}
+
 void Executor::replace_schedule(schedule::Schedule schedule) {
   schedule_ = std::move(schedule);
   ends_ = schedule::ends_that_matter(schedule_);
@@ -339,6 +351,8 @@ void Executor::issue(const Task& task) {
                         plan::shard_bytes(parts_.plan,
                                           parts_.plan.chunks[task.chunk],
                                           parts_.plan.chunks[task.chunk].gradient_dtype));
+    case TaskKind::kUpdateMoments:
+      return issue_update_moments(task);
     case TaskKind::kUpdate:
       return task.elements > 0 ? issue_update_of_piece(task) : issue_update(task);
     case TaskKind::kLoadState:

@@ -62,6 +62,9 @@ class Executor {
   /// Waits until the oldest step under way has ended. Fills its whole report except what only the
   /// optimizer knows. Throws as issue() does.
   [[nodiscard]] StepReport finish();
+  /// Makes the moments that the last step has left to the next one (plan::Chunk::late_moments). No step
+  /// may be under way. Throws as issue() does.
+  void make_late_moments();
   /// Waits for the losses of the newest step, which is under way.
   void wait_for_losses();
   /// Those read last, one per micro-batch.
@@ -112,6 +115,7 @@ class Executor {
   /// Of what a rank holds of a task's chunk, in the parameters' dtype.
   [[nodiscard]] std::int64_t shard_bytes(const schedule::Task& task) const;
   void issue_update(const schedule::Task& task);
+  void issue_update_moments(const schedule::Task& task);
   void issue_load_state(const schedule::Task& task);
   void issue_update_of_piece(const schedule::Task& task);
   void issue_store_state(const schedule::Task& task);

@@ -13,6 +13,7 @@ namespace elixir::runtime {
 namespace {
 
 using schedule::Task;
+using schedule::TaskKind;
 
 }  // namespace
 
@@ -64,6 +65,7 @@ TaskCopies Executor::state_copies(const Task& task,
   const std::int64_t moment_bytes = n * program::element_bytes(plan.moment_dtype);
   TaskCopies copies;
   copies.add({to.master, from.master, n * plan::master_bytes(plan, plan.chunks[task.chunk])});
+  if (task.kind == TaskKind::kStoreState && plan.chunks[task.chunk].late_moments) return copies;
   copies.add({to.moment1, from.moment1, moment_bytes});
   copies.add({to.moment2, from.moment2, moment_bytes});
   return copies;
@@ -127,6 +129,12 @@ void Executor::issue_store_state(const Task& task) {
     copies.add({to.parameters, from.parameters, task.elements * parameter_bytes});
   }
   issue_copies(task, copies, given_up(task.source, piece_layout_.bytes));
+}
+
+void Executor::issue_update_moments(const Task& task) {
+  run(task,
+      [optimizer = parts_.optimizer, index = task.chunk, arrays = arrays_at_home(task)](
+          StreamOperations& operations) { optimizer->make_moments(index, arrays, operations); });
 }
 
 void Executor::issue_update(const Task& task) {

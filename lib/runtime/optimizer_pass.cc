@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "runtime/state/element.h"
 #include "schedule/buffers/gradient_sums.h"
@@ -22,7 +23,9 @@ OptimizerPass::OptimizerPass(const program::Program& program,
       grid_(plan::grid_of(plan)),
       rank_(rank),
       ranges_(plan.chunks.size()),
-      held_(plan.chunks.size()) {
+      held_(plan.chunks.size()),
+      owed_(plan.chunks.size(), 0) {
+  for (const plan::Chunk& chunk : plan.chunks) late_moments_.push_back(chunk.late_moments);
   note_sums(plan, program, layouts);
   note_ranges(plan, layouts);
 }
@@ -117,12 +120,18 @@ kernels::Clip* OptimizerPass::device_clip() const {
 }
 
 void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
+  // A step that has failed begins again: moments may still be owed of the one before it.
+  if (step != scalars_.step) {
+    previous_ = scalars_;
+    previous_.clip = *memory_.host_clip;
+  }
   step_ = step;
   micro_batches_ = micro_batches;
   kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
-  plain_ = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  scalars_.step = step;
+  scalars_.plain = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
   hyper.weight_decay = options_.weight_decay;
-  decaying_ = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  scalars_.decaying = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
   *memory_.host_clip = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
   std::fill_n(memory_.marks, marks(), 0U);
 }
@@ -170,8 +179,47 @@ bool OptimizerPass::suspects(std::int32_t index) const {
 void OptimizerPass::update(std::int32_t index,
                            const Chunk& chunk,
                            plan::Home where,
-                           StreamOperations& operations) const {
-  const kernels::Clip* clip = where == plan::Home::kDevice ? device_clip() : memory_.host_clip;
+                           StreamOperations& operations) {
+  const bool on_host = where == plan::Home::kHost;
+  const bool late = late_moments_[static_cast<std::size_t>(index)];
+  if (late) owed_[static_cast<std::size_t>(index)] = step_;
+  pass(index,
+       chunk,
+       late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,
+       scalars_,
+       on_host ? memory_.host_clip : device_clip(),
+       &memory_.marks[index],
+       operations);
+}
+
+bool OptimizerPass::owes_moments() const {
+  return std::any_of(owed_.begin(), owed_.end(), [](std::int64_t step) { return step > 0; });
+}
+
+void OptimizerPass::make_moments(std::int32_t index,
+                                 const Chunk& chunk,
+                                 StreamOperations& operations) {
+  const std::int64_t step = std::exchange(owed_[static_cast<std::size_t>(index)], 0);
+  if (step == 0) return;
+  const bool of_this_step = step == scalars_.step;
+  require(of_this_step || step == previous_.step, "moments of an older step are owed");
+  // The update has looked for values that are not finite.
+  pass(index,
+       chunk,
+       kernels::AdamPass::kMoments,
+       of_this_step ? scalars_ : previous_,
+       of_this_step ? memory_.host_clip : &previous_.clip,
+       /*report=*/nullptr,
+       operations);
+}
+
+void OptimizerPass::pass(std::int32_t index,
+                         const Chunk& chunk,
+                         kernels::AdamPass what,
+                         const StepScalars& scalars,
+                         const kernels::Clip* clip,
+                         std::uint32_t* report,
+                         StreamOperations& operations) const {
   const std::int64_t gradient_width = program::element_bytes(chunk.gradient_type);
   const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
   const std::int64_t moment_width = program::element_bytes(chunk.moment_type);
@@ -197,10 +245,11 @@ void OptimizerPass::update(std::int32_t index,
          .parameter_type = element_of(chunk.parameter_type),
          .n = static_cast<std::size_t>(elements),
          .moment_type = element_of(chunk.moment_type),
-         .lower = chunk.splits ? static_cast<std::int16_t*>(chunk.master) + at : nullptr},
-        range.decays ? decaying_ : plain_,
+         .lower = chunk.splits ? static_cast<std::int16_t*>(chunk.master) + at : nullptr,
+         .pass = what},
+        range.decays ? scalars.decaying : scalars.plain,
         clips() ? clip : nullptr,
-        &memory_.marks[index]);
+        report);
   }
 }
 

@@ -69,11 +69,17 @@ class OptimizerPass {
   void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.
   void clip(StreamOperations& operations) const;
-  /// Runs where `operations` do.
+  /// Runs where `operations` do. A chunk with late moments then owes those of this step: the host has
+  /// made parameters and masters alone, the device also moments, which nobody keeps.
   void update(std::int32_t index,
               const Chunk& chunk,
               plan::Home where,
-              StreamOperations& operations) const;
+              StreamOperations& operations);
+  /// While nothing runs.
+  [[nodiscard]] bool owes_moments() const;
+  /// Makes the moments that the chunk owes, of this step or the one before, from the gradients of that
+  /// step. Nothing when it owes none. Runs on the host.
+  void make_moments(std::int32_t index, const Chunk& chunk, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
   [[nodiscard]] std::int64_t step() const { return step_; }
@@ -92,6 +98,20 @@ class OptimizerPass {
     std::int64_t first_element, elements;
     bool decays;
   };
+  /// What the passes of a step have in common.
+  struct StepScalars {
+    std::int64_t step = 0;
+    kernels::AdamScalars plain{}, decaying{};  ///< without and with weight decay
+    kernels::Clip clip{};                      ///< of a step that has ended
+  };
+  /// One pass over the trained ranges of a chunk or a piece.
+  void pass(std::int32_t index,
+            const Chunk& chunk,
+            kernels::AdamPass what,
+            const StepScalars& scalars,
+            const kernels::Clip* clip,
+            std::uint32_t* report,
+            StreamOperations& operations) const;
   /// Of sums, side by side.
   struct Sums {
     std::size_t first, count;
@@ -124,7 +144,9 @@ class OptimizerPass {
   std::size_t sum_count_ = 0;
   Memory memory_{};
   std::int64_t step_ = 0;
-  kernels::AdamScalars plain_{}, decaying_{};  ///< of this step, without and with weight decay
+  StepScalars scalars_, previous_;  ///< of this step and the one before
+  std::vector<bool> late_moments_;  ///< by chunk
+  std::vector<std::int64_t> owed_;  ///< by chunk: the step whose moments are not made yet; 0: none
   int micro_batches_ = 1;
 };
 

@@ -23,6 +23,7 @@
 #include "runtime/plan_check.h"
 #include "runtime/ranks/task_recorder.h"
 #include "runtime/state/buffer_store.h"
+#include "runtime/state/constants.h"
 #include "runtime/state/module_buffers.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
@@ -139,6 +140,8 @@ struct Trainer::State {
   std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();
+  /// Likewise; then the optimizer state is that of the last step, also where its moments are made late.
+  void settle_state();
   /// Several ranks: the losses of all of them, in rank order.
   void share_losses(StepReport& report) const;
   /// Whether it is so on every rank.
@@ -267,7 +270,10 @@ Trainer::Trainer(capture::Captured captured,
     options.ranks.recorder->set_predicted_step(static_cast<double>(plan.predicted.step_ns));
   }
   if (options.cpu_threads > 0) at::set_num_threads(options.cpu_threads);
-  captured.program = schedule::edited_program(std::move(captured.program), plan);
+  if (options.optimizer.clip_norm <= 0) plan::make_moments_at_once(plan);
+  program::Program edited = schedule::edited_program(captured.program, plan);
+  captured.constants = constants_of(edited, captured.program, captured.constants);
+  captured.program = std::move(edited);
   state_ = std::make_unique<State>(std::move(captured), std::move(plan), std::move(options));
   state_->build();
   state_->fill(source);
@@ -331,6 +337,11 @@ void Trainer::State::settle() {
     step->failure = std::current_exception();
     throw;
   }
+}
+
+void Trainer::State::settle_state() {
+  settle();
+  executor->make_late_moments();
 }
 
 std::vector<float> Trainer::State::wait_for_losses() {
@@ -399,7 +410,7 @@ const schedule::Schedule& Trainer::schedule() const {
 }
 
 at::Tensor Trainer::state(const std::string& parameter, StatePart part) const {
-  state_->settle();
+  state_->settle_state();
   return state_->parameters->get(parameter, part);
 }
 at::Tensor Trainer::buffer(const std::string& name) const {
@@ -408,7 +419,7 @@ at::Tensor Trainer::buffer(const std::string& name) const {
   return read_buffer(*state_->device, state_->executor->storage_of(found), found);
 }
 void Trainer::set_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
-  state_->settle();
+  state_->settle_state();
   state_->parameters->set(parameter, part, value);
 }
 void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
@@ -429,16 +440,16 @@ HeldElements Trainer::saved(const std::string& parameter, int rank) const {
   return state_->parameters->saved(parameter, rank);
 }
 at::Tensor Trainer::own_state(const std::string& parameter, StatePart part) const {
-  state_->settle();
+  state_->settle_state();
   return state_->parameters->get_own(parameter, part);
 }
 void Trainer::set_own_state(const std::string& parameter, StatePart part, const at::Tensor& value) {
-  state_->settle();
+  state_->settle_state();
   state_->parameters->set_own(parameter, part, value);
 }
 
 void TrainerInternals::replace_schedule(Trainer& trainer, schedule::Schedule schedule) {
-  trainer.state_->settle();
+  trainer.state_->settle_state();
   trainer.state_->executor->replace_schedule(std::move(schedule));
 }
 void TrainerInternals::set_device_limit(Trainer& trainer, std::int64_t bytes) {

@@ -52,6 +52,8 @@ std::string_view name_of(TaskKind kind) {
       return "clip";
     case TaskKind::kMoveGradients:
       return "move_gradients";
+    case TaskKind::kUpdateMoments:
+      return "update_moments";
     case TaskKind::kUpdate:
       return "update";
     case TaskKind::kLoadState:

@@ -22,6 +22,8 @@
 //    the step before, of other streams, that must finish first; the first step has none to wait
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
+//  - Late moments of a step are made by the next one, before it writes gradients where theirs are and
+//    before it knows its own norm. So between steps they are one step behind.
 //  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
 //    on the host where micro-batches are added up there.
 //  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches and
@@ -133,13 +135,17 @@ enum class TaskKind : std::uint8_t {
   kClip,           ///< compute: all sums of squares -> global norm and clip factor
   kMoveGradients,  ///< device-update or update-to-host: a chunk's gradients between home and staging,
                    ///< for an update elsewhere
+  kUpdateMoments,  ///< cpu: the moments that the update of the step before has left to later
+  ///< (plan::Chunk::late_moments), from its gradients, which are still in `source`. In
+  ///< the first step there are none
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
             ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
-            ///< piece (device-update): in `source`; parameters that live on the device go home
-  kLoadState,   ///< device-update: a piece of a chunk's master, moments and, where they live on the
-                ///< host, gradients to `destination`
-  kStoreState,  ///< update-to-host: a piece of master, moments and, where they live on the host,
-                ///< parameters from `source` to their homes
+            ///< piece (device-update): in `source`; parameters that live on the device go home.
+            ///< Of a chunk with late moments: of master and parameters alone
+  kLoadState,  ///< device-update: a piece of a chunk's master, moments and, where they live on the
+               ///< host, gradients to `destination`
+  kStoreState,  ///< update-to-host: a piece of master, moments (unless they are late) and, where they
+                ///< live on the host, parameters from `source` to their homes
   kMoveParameters,  ///< device-update or update-to-host: updated parameters from `source` (staging; in
                     ///< fp32 the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host

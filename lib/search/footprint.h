@@ -41,6 +41,9 @@ struct Placement {
   std::int64_t gradient_window_bytes = 0;
   /// Of kUpdateShares chunks with optimizer state on the host, so many are updated on the device.
   int streamed_updates = 0;
+  /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many, from
+  /// the front, make their moments late: backward needs their gradients' place last.
+  int late_moments = 0;
   auto operator<=>(const Placement&) const = default;
 };
 

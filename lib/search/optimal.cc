@@ -65,7 +65,8 @@ class Ranking {
     Evaluated evaluated;
   };
   /// Placements with the same plan share a key.
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t, int>;
+  using Key =
+      std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t, int, int>;
   [[nodiscard]] Key key(const Placement& placement) const {
     const std::size_t chunks = space_.packings()[placement.packing].chunks.size();
     return {placement.packing,
@@ -73,7 +74,8 @@ class Ranking {
             std::min(placement.streamed_optimizer, chunks - placement.resident),
             space_.blocks(placement),
             placement.gradient_window_bytes,
-            placement.streamed_updates};
+            placement.streamed_updates,
+            placement.late_moments};
   }
 
   void keep(const Placement& placement, Evaluated evaluated) {
@@ -271,6 +273,16 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
   return placements;
 }
 
+/// The best placement so far, with moments of some chunks made late, which changes no memory.
+std::vector<Placement> with_late_moments(const Placement& best) {
+  std::vector<Placement> placements;
+  for (const int shares : {8, 16, 24, 32}) {
+    placements.push_back(best);
+    placements.back().late_moments = shares;
+  }
+  return placements;
+}
+
 /// The placements that differ by one small step.
 std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& from) {
   std::vector<Placement> near;
@@ -302,6 +314,19 @@ std::vector<Placement> neighbours(const PlacementSpace& space, const Placement& 
     const int shares = from.streamed_updates + shift;
     if (shares >= 0 && shares <= kUpdateShares) {
       add([&](Placement& to) { to.streamed_updates = shares; });
+    }
+  }
+  if (!space.may_make_moments_late()) return near;
+  for (const int shift : {-4, -1, 1, 4}) {
+    const int shares = from.late_moments + shift;
+    if (shares < 0 || shares > kUpdateShares) continue;
+    add([&](Placement& to) { to.late_moments = shares; });
+    // Cores that do less of an update have time for more of them.
+    if (from.streamed_updates > 0) {
+      add([&](Placement& to) {
+        to.late_moments = shares;
+        to.streamed_updates = std::clamp(from.streamed_updates - shift, 0, kUpdateShares);
+      });
     }
   }
   return near;
@@ -368,6 +393,7 @@ BestPlans best_plans(const Problem& problem) {
   }
   if (space.may_stream_updates())
     ranking.run(with_streamed_updates(problem, space, ranking.best()));
+  if (space.may_make_moments_late()) ranking.run(with_late_moments(ranking.best()));
   improve(space, ranking);
   return {.plans = ranking.take(), .candidates = ranking.candidates()};
 }

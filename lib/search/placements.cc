@@ -51,6 +51,13 @@ Evaluated PlacementSpace::outline(const Placement& placement) const {
     plan.chunks[c].streams_update = on_host * placement.streamed_updates / kUpdateShares > before;
     streams = streams || plan.chunks[c].streams_update;
   }
+  const int late = (on_host * placement.late_moments + kUpdateShares - 1) / kUpdateShares;
+  for (std::size_t c = 0, seen = 0; c < plan.chunks.size() && seen < static_cast<std::size_t>(late);
+       ++c) {
+    if (plan.chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
+    plan.chunks[c].late_moments = plan.chunks[c].gradient_home == Home::kHost;
+    ++seen;
+  }
   const Footprint& footprint = footprints_[placement.packing];
   plan.cache = {.blocks = footprint.blocks(placement),
                 .block_bytes = footprint.block_bytes(placement),
@@ -220,11 +227,13 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
   std::int64_t resident = 0;
   std::int64_t streamed = 0;
   std::int64_t updated = 0;
+  std::int64_t late = 0;
   std::int64_t largest = 0;
   for (const Chunk& chunk : plan.chunks) {
     largest = std::max(largest, chunk.bytes);
     if (chunk.optimizer_home == Home::kDevice) ++resident;
     if (chunk.streams_update) ++updated;
+    if (chunk.late_moments) ++late;
     if (chunk.parameter_home == Home::kHost) ++streamed;
   }
   std::string text = fmt::format(
@@ -237,6 +246,7 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
       plan.cache.blocks,
       format_bytes(plan.cache.gradient_window_bytes));
   if (updated > 0) text += fmt::format(", {} of them updated on the device", updated);
+  if (late > 0) text += fmt::format(", moments of {} made late", late);
   return text;
 }
 

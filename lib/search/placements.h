@@ -44,6 +44,10 @@ class PlacementSpace {
   [[nodiscard]] std::size_t most_resident(std::size_t packing) const;
   /// Whether optimizer state on the host can be worth sending through the device.
   [[nodiscard]] bool may_stream_updates() const { return trains_ && problem_.on_cuda(); }
+  /// Whether moments of chunks on the host can be worth making later.
+  [[nodiscard]] bool may_make_moments_late() const {
+    return may_stream_updates() && problem_.request().clip_gradients;
+  }
 
  private:
   void add_packing(Layout layout, std::int64_t capacity_bytes);

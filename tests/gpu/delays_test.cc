@@ -96,6 +96,7 @@ std::vector<Layout> layouts() {
       {"on_the_host_not_clipped", with(kAllOnHost, 1, false)},
       {"streamed_two_micro_batches", with(kStreamedUpdates, 2, true), 1},
       {"streamed_to_the_device", streamed_to_device},
+      {"late_moments", with(kLateMoments, 1, true)},
       {"optimizer_on_the_host", with(kOptimizerOnHost, 2, true)},
   };
 }

@@ -263,6 +263,18 @@ TEST_P(RuntimeOnGpu, OptimizerStateThatGoesThroughTheDevice) {
   }
 }
 
+TEST_P(RuntimeOnGpu, MomentsThatAreMadeLate) {
+  run_.optimizer.clip_norm = 0.5;
+  for (const int micro_batches : {1, 2}) {
+    const Outcome expected = model_->eager(run_, micro_batches, {"device=cuda", "deterministic=1"});
+    Placement placement = kLateMoments;
+    placement.accumulation_steps = micro_batches;
+    expect_same(train(placement), expected);
+    placement.streams_updates = false;
+    expect_same(train(placement), expected);
+  }
+}
+
 TEST_P(RuntimeOnGpu, WithoutDeterminismFirstGradientsAreWithinOneBf16UnitOfEager) {
   run_.optimizer.beta1 = 0.0;  // so that the first moment is the gradient
   const Gradients eager = model_->eager_gradients(run_, {"device=cuda"});

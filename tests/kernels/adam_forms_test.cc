@@ -63,6 +63,47 @@ TEST(AdamForms, RandomLengthsOffsetsThreadsAndScalars) {
   }
 }
 
+/// The first pass leaves moments as they are, the second everything else.
+TEST(AdamForms, ParametersAndThenMomentsAreTheWhole) {
+  ThreadPool pool(3);
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const std::size_t n : {1U, 31U, 32U, 100U, 20'011U}) {
+      const AdamScalars scalars = scalars_of(kHyper, 5, 3, 0.37F);
+      AdamProblem before(form, n, n), whole(form, n, n);
+      adam_cpu(whole.arrays(), scalars, best_isa());
+      for (const Isa isa : available_isas()) {
+        AdamProblem got(form, n, n);
+        AdamArrays arrays = got.arrays();
+        arrays.pass = AdamPass::kParameters;
+        adam_cpu(arrays, scalars, isa, pool);
+        EXPECT_EQ(got.storage().moment1, before.storage().moment1);
+        EXPECT_EQ(got.storage().moment2, before.storage().moment2);
+        const AdamProblem::Storage made = got.storage();
+        arrays.pass = AdamPass::kMoments;
+        adam_cpu(arrays, scalars, isa, pool);
+        EXPECT_EQ(got.storage().master, made.master);
+        EXPECT_EQ(got.storage().parameter, made.parameter);
+        EXPECT_EQ(got.storage().lower, made.lower);
+        ASSERT_EQ(got.first_difference(whole), "")
+            << name_of(form) << " " << name_of(isa) << " " << n;
+      }
+    }
+  }
+}
+
+TEST(AdamForms, MomentsThatAreHeldBackStay) {
+  constexpr Clip kHeldBack{
+      .norm = 1.0F, .factor = std::numeric_limits<float>::quiet_NaN(), .held_back = 1};
+  ThreadPool pool(2);
+  for (const AdamForm& form : all_adam_forms()) {
+    AdamProblem before(form, 1000, 2), got(form, 1000, 2);
+    AdamArrays arrays = got.arrays();
+    arrays.pass = AdamPass::kMoments;
+    adam_cpu(arrays, scalars_of(kHyper, 5, 3, 1.0F), best_isa(), pool, {}, &kHeldBack);
+    ASSERT_EQ(got.first_difference(before), "") << name_of(form);
+  }
+}
+
 TEST(AdamForms, DivideByPowersOfTwoWhoseInverseIsNoOrdinaryNumber) {
   const AdamForm form = {Element::kFloat32, Element::kBFloat16, false, Element::kFloat32};
   for (const int exponent : {-149, -127, -126, -1, 1, 125, 126, 127}) {
@@ -145,9 +186,11 @@ TEST(AdamForms, AnUpdateThatIsHeldBackOnlyMakesSeparateParametersAgain) {
 }
 
 TEST(AdamForms, MovedBytesAreThoseOfTheDesign) {
-  const auto bytes = [](const AdamForm& form) {
+  const auto bytes = [](const AdamForm& form, AdamPass pass = AdamPass::kWhole) {
     AdamProblem problem(form, 32, 1);
-    return moved_bytes(problem.arrays());
+    AdamArrays arrays = problem.arrays();
+    arrays.pass = pass;
+    return moved_bytes(arrays);
   };
   const Element wide = Element::kFloat32, narrow = Element::kBFloat16;
   EXPECT_EQ(bytes({wide, std::nullopt, false, wide}), 28U);
@@ -156,6 +199,10 @@ TEST(AdamForms, MovedBytesAreThoseOfTheDesign) {
   EXPECT_EQ(bytes({narrow, narrow, true, wide}), 26U);
   EXPECT_EQ(bytes({narrow, narrow, false, narrow}), 20U);
   EXPECT_EQ(bytes({narrow, narrow, true, narrow}), 18U);
+  EXPECT_EQ(bytes({narrow, narrow, false, wide}, AdamPass::kParameters), 20U);
+  EXPECT_EQ(bytes({narrow, narrow, true, wide}, AdamPass::kParameters), 18U);
+  EXPECT_EQ(bytes({narrow, narrow, true, wide}, AdamPass::kMoments), 18U);
+  EXPECT_EQ(bytes({narrow, narrow, true, narrow}, AdamPass::kMoments), 10U);
 }
 
 TEST(AdamForms, FoundInfinityLeavesEveryStateUntouched) {

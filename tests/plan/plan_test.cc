@@ -75,6 +75,26 @@ TEST(Plan, SaysWhoUpdatesAChunk) {
   EXPECT_FALSE(parsed(dump(document)).chunks[0].streams_update);
 }
 
+TEST(Plan, SaysWhoseMomentsAreMadeLate) {
+  const program::Program program = fakes::mlp({8, 8}, 2);
+  Plan plan = plan_for(program);
+  plan.chunks[0].optimizer_home = plan.chunks[0].gradient_home = Home::kHost;
+  plan.chunks[0].late_moments = true;
+  check_against(plan, program);
+  Json document = to_json(plan);
+  EXPECT_TRUE(parsed(dump(document)).chunks[0].late_moments);
+  document["chunks"][0].erase("late_moments");  // as in an older plan
+  EXPECT_FALSE(parsed(dump(document)).chunks[0].late_moments);
+  const auto refused = [&](auto change) {
+    Plan broken = plan;
+    change(broken);
+    expect_refused(ErrorCode::kInconsistentPlan, [&] { check_against(broken, program); });
+  };
+  refused([](Plan& p) { p.clips_gradients = false; });
+  refused([](Plan& p) { p.chunks[0].gradient_home = Home::kDevice; });
+  refused([](Plan& p) { p.chunks[0].optimizer_home = Home::kDevice; });
+}
+
 TEST(Plan, OfCudaNamesItsComputeCapability) {
   Plan plan = plan_for(fakes::mlp({8, 8}, 2));
   plan.hardware = {

@@ -168,6 +168,19 @@ TEST_P(BitwiseLaw, OptimizerStateThatGoesThroughTheDevice) {
   }
 }
 
+TEST_P(BitwiseLaw, MomentsThatAreMadeLate) {
+  run_.steps = 4;
+  run_.optimizer.clip_norm = 0.5;
+  for (const int micro_batches : {1, 2}) {
+    const Outcome eager = model_->eager(run_, micro_batches);
+    for (const CpuOrder::Kind order : {CpuOrder::Kind::kIssued, CpuOrder::Kind::kLanes}) {
+      Placement placement = kLateMoments;
+      placement.accumulation_steps = micro_batches;
+      expect_same(train(placement, {order}), eager);
+    }
+  }
+}
+
 TEST_P(BitwiseLaw, NarrowMomentsGiveTheSameBitsUnderEveryPlacement) {
   run_.steps = 4;
   run_.optimizer.beta2 = 0.95;
@@ -183,6 +196,7 @@ TEST_P(BitwiseLaw, NarrowMomentsGiveTheSameBitsUnderEveryPlacement) {
   EXPECT_FALSE(on_device.weights == wide.weights);
   expect_same(narrow(kOptimizerOnHost), on_device);
   expect_same(narrow(kStreamedUpdates), on_device);
+  expect_same(narrow(kLateMoments), on_device);
   Placement whole = kAllOnHost;
   whole.master = plan::Master::kSeparate;
   expect_same(narrow(whole), on_device);
@@ -391,6 +405,7 @@ INSTANTIATE_TEST_SUITE_P(
     BitwiseLaw,
     testing::Values(Case{"gpt2-tiny", 512, 1},
                     Case{"convnet", 10, 1},  // no block repeats
+                    Case{"rotary", 32, 1},
                     Case{"gpt2-tiny", 512, 2},
                     Case{"opt-tiny", 512, 1},
                     Case{"opt-tiny", 512, 2},

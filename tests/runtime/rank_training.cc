@@ -190,6 +190,7 @@ std::vector<Placement> placements(int world) {
                                 kOptimizerOnHost,
                                 kAllOnHost,
                                 kStreamedUpdates,
+                                kLateMoments,
                                 {Home::kDevice, Home::kHost, Home::kHost},
                                 {Home::kHost, Home::kDevice, Home::kDevice}};
   for (Placement& placement : all) {

@@ -96,39 +96,41 @@ TEST_F(TrainerTest, StaticBuffersBeyondTheLimitAreRefusedBeforeTheFirstStep) {
   EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), before);
 }
 
+/// With late moments, the failed step may have made those of the step before, or not.
 TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   run_.optimizer.clip_norm = 1.0;  // updates come last, so a failed step has changed nothing
-  Placement placement = kAllOnHost;
-  placement.clips = true;
-  const plan::Plan plan = model_.plan(placement);
-  const auto untroubled = make(plan);
-  std::vector<double> expected;
-  for (int i = 0; i < 3; ++i) expected.push_back(step(*untroubled).loss);
-  const auto weights = weights_of(*untroubled);
-  const std::int64_t one_trainer = replay::DeviceAccount::instance().charged_bytes();
-
-  // The limit is that of the process, so the static buffers of both trainers count.
-  const auto troubled = make(plan);
-  const std::int64_t statics = replay::DeviceAccount::instance().charged_bytes();
-  const std::int64_t room = plan.predicted.peak_allocated_bytes + one_trainer;
-  TrainerInternals::set_device_limit(*troubled, room);
-  EXPECT_EQ(step(*troubled).loss, expected[0]);
-  TrainerInternals::set_device_limit(*troubled, room - 1);
-  try {
-    step(*troubled);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
-    EXPECT_EQ(exit_code_of(error.info().code), 4);
-    ASSERT_FALSE(error.info().notes.empty());
-    EXPECT_NE(error.info().notes.front().find("aten::"), std::string::npos);
+  for (Placement placement : {kAllOnHost, kLateMoments}) {
+    placement.clips = true;
+    const plan::Plan plan = model_.plan(placement);
+    std::vector<double> expected;
+    std::map<std::string, std::string> weights;
+    {
+      const auto untroubled = make(plan);
+      for (int i = 0; i < 3; ++i) expected.push_back(step(*untroubled).loss);
+      weights = weights_of(*untroubled);
+    }
+    const auto troubled = make(plan);
+    const std::int64_t statics = replay::DeviceAccount::instance().charged_bytes();
+    const std::int64_t room = plan.predicted.peak_allocated_bytes;
+    TrainerInternals::set_device_limit(*troubled, room);
+    EXPECT_EQ(step(*troubled).loss, expected[0]);
+    TrainerInternals::set_device_limit(*troubled, room - 1);
+    try {
+      step(*troubled);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kOutOfMemory);
+      EXPECT_EQ(exit_code_of(error.info().code), 4);
+      ASSERT_FALSE(error.info().notes.empty());
+      EXPECT_NE(error.info().notes.front().find("aten::"), std::string::npos);
+    }
+    EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), statics);
+    EXPECT_EQ(troubled->steps_done(), 1);
+    TrainerInternals::set_device_limit(*troubled, room);
+    EXPECT_EQ(step(*troubled).loss, expected[1]);
+    EXPECT_EQ(step(*troubled).loss, expected[2]);
+    EXPECT_TRUE(weights_of(*troubled) == weights);
   }
-  EXPECT_EQ(replay::DeviceAccount::instance().charged_bytes(), statics);
-  EXPECT_EQ(troubled->steps_done(), 1);
-  TrainerInternals::set_device_limit(*troubled, room);
-  EXPECT_EQ(step(*troubled).loss, expected[1]);
-  EXPECT_EQ(step(*troubled).loss, expected[2]);
-  EXPECT_TRUE(weights_of(*troubled) == weights);
 }
 
 TEST_F(TrainerTest, AStepMayStartBeforeTheLastOneHasEnded) {
@@ -355,6 +357,59 @@ TEST_F(TrainerTest, StateMovesToATrainerThatKeepsItInAnotherForm) {
       expect_equal(state_of(*second), expected);
     }
   }
+}
+
+TEST_F(TrainerTest, LateMomentsAreThereWhenStateIsReadOrRestored) {
+  run_.optimizer.clip_norm = 0.5;
+  using State = std::map<std::pair<std::string, StatePart>, at::Tensor>;
+  const auto state_of = [&](Trainer& trainer) {
+    State state;
+    for (const program::Parameter& parameter : model_.program().parameters) {
+      for (const StatePart part :
+           {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
+        state[{parameter.name, part}] = trainer.state(parameter.name, part);
+      }
+    }
+    return state;
+  };
+  const auto expect_equal = [](const State& a, const State& b) {
+    for (const auto& [key, tensor] : a) {
+      EXPECT_TRUE(at::equal(tensor, b.at(key))) << key.first << " " << name_of(key.second);
+    }
+  };
+  const auto plan_of = [&](Placement placement) {
+    placement.clips = true;
+    return model_.plan(placement);
+  };
+  std::vector<State> expected;
+  {
+    const auto trainer = make(plan_of(kAllOnHost));
+    for (int i = 0; i < 4; ++i) {
+      step(*trainer);
+      expected.push_back(state_of(*trainer));
+    }
+  }
+  // A plan with late moments trains without a norm, too.
+  State without_norm[2];
+  for (const bool late : {false, true}) {
+    run_.optimizer.clip_norm = 0;
+    const auto trainer = make(plan_of(late ? kLateMoments : kAllOnHost));
+    step(*trainer);
+    without_norm[late ? 1 : 0] = state_of(*trainer);
+  }
+  expect_equal(without_norm[1], without_norm[0]);
+  run_.optimizer.clip_norm = 0.5;
+  const auto trainer = make(plan_of(kLateMoments));
+  for (int i = 0; i < 2; ++i) step(*trainer);
+  expect_equal(state_of(*trainer), expected[1]);
+  for (int i = 0; i < 2; ++i) step(*trainer);
+  expect_equal(state_of(*trainer), expected[3]);
+  // What is restored takes the place of moments that are still owed.
+  step(*trainer);
+  for (const auto& [key, tensor] : expected[0]) trainer->set_state(key.first, key.second, tensor);
+  trainer->set_steps_done(1);
+  step(*trainer);
+  expect_equal(state_of(*trainer), expected[1]);
 }
 
 TEST_F(TrainerTest, NarrowMomentsThatCouldNotDecayAreRefused) {

@@ -26,6 +26,7 @@
 #include "operators/own.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
+#include "runtime/state/constants.h"
 #include "schedule/edited_program.h"
 #include "schedule/plans.h"
 
@@ -157,7 +158,9 @@ void TestModel::measure_workspaces() const {
     put(parameter.tensor, model_.read(parameter.name));
   for (const program::Buffer& buffer : program().buffers)
     put(buffer.tensor, model_.read(buffer.name));
-  for (const auto& [id, tensor] : captured_.constants) storages[id] = tensor.storage();
+  for (const auto& [id, tensor] : constants_of(program(), captured_.program, captured_.constants)) {
+    storages[id] = tensor.storage();
+  }
   const std::vector<at::Tensor> batch = reference::make_batch(inputs_, 1, 0);
   for (std::size_t i = 0; i < batch.size(); ++i) put(program().inputs[i].tensor, batch[i]);
   replay::DeviceAccount& account = replay::DeviceAccount::instance();
@@ -230,6 +233,11 @@ plan::Plan TestModel::plan(const Placement& placement) const {
     for (std::size_t c = 0; placement.streams_updates && c < plan.chunks.size(); ++c) {
       plan.chunks[c].streams_update = c % 3 != 2;
       plan.cache.update_piece_elements = plan::kPieceUnitElements;
+    }
+    for (std::size_t c = 0; placement.late_moments && placement.clips && c < plan.chunks.size();
+         ++c) {
+      plan.chunks[c].late_moments = c % 4 != 3 && placement.optimizer == plan::Home::kHost &&
+                                    placement.gradients == plan::Home::kHost;
     }
     try {
       const schedule::Simulation simulation = simulate(plan, lower(plan, placement.clips));

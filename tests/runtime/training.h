@@ -28,6 +28,8 @@ struct Placement {
   bool clips = false;
   /// Optimizer state on the host goes through the device, in every chunk but each third.
   bool streams_updates = false;
+  /// Moments are made late where they can be, in every chunk but each fourth.
+  bool late_moments = false;
   plan::Master master = plan::Master::kSplit;
   program::DType moments = program::DType::kFloat32;
   int world = 1, replicas = 1;
@@ -41,6 +43,9 @@ inline constexpr Placement kOptimizerOnHost{.optimizer = plan::Home::kHost};
 inline constexpr Placement kAllOnHost{plan::Home::kHost, plan::Home::kHost, plan::Home::kHost};
 inline constexpr Placement kStreamedUpdates{
     plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true};
+/// With chunks of every kind: updated on the host or the device, moments late or not.
+inline constexpr Placement kLateMoments{
+    plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true, true};
 
 /// The losses of every micro-batch, in order, as bits, and the final weights by name.
 struct Outcome {

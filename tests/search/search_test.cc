@@ -340,7 +340,8 @@ TEST(Search, APlanOnAGpuHasRoomForWhatTheAllocatorReserves) {
     const Found& plan = found(outcome);
     const program::Program edited = schedule::edited_program(program, plan.plan);
     const program::Lifetimes lifetimes = program::analyse_lifetimes(edited);
-    const schedule::Schedule schedule = schedule::lower(edited, lifetimes, plan.plan, {});
+    const schedule::Schedule schedule = schedule::lower(
+        edited, lifetimes, plan.plan, {.clip_gradients = plan.plan.clips_gradients});
     const schedule::OperatorMemory memory = schedule::operator_memory(schedule::operator_events(
         schedule, edited, lifetimes, schedule::replay_scripts(edited), 2));
     const std::int64_t needed = plan.plan.budgets.gpu_context_bytes +

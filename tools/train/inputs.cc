@@ -56,6 +56,7 @@ plan::Plan load_plan(const TrainOptions& options) {
     info.help = {"train with --clip-norm 0, or search a plan without it"};
     throw Error(std::move(info));
   }
+  if (options.clip_norm <= 0) plan::make_moments_at_once(plan);
   return plan;
 }
 

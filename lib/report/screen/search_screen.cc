@@ -327,8 +327,15 @@ std::string homes_of(const plan::Plan& plan) {
       std::count_if(plan.chunks.begin(), plan.chunks.end(), [](const plan::Chunk& chunk) {
         return chunk.streams_update;
       });
-  const std::string updated =
-      streamed > 0 ? fmt::format(" ({} of them updated on the device)", streamed) : "";
+  const auto late = std::count_if(plan.chunks.begin(),
+                                  plan.chunks.end(),
+                                  [](const plan::Chunk& chunk) { return chunk.late_moments; });
+  std::string updated;
+  if (streamed > 0) updated = fmt::format("{} of them updated on the device", streamed);
+  if (late > 0) {
+    updated += fmt::format("{}moments of {} made late", updated.empty() ? "" : ", ", late);
+  }
+  if (!updated.empty()) updated = fmt::format(" ({})", updated);
   if (parameters > 0 && optimizers > 0) {
     return fmt::format("{} {} {} parameters on the host, {} their optimizer state{}",
                        parameters,

@@ -57,10 +57,11 @@ struct UpdatePieceLayout {
   return piece_state_bytes(plan, chunk) + piece_gradient_bytes(chunk) +
          (plan::splits_master(plan, chunk) ? piece_parameter_bytes(chunk) : 0);
 }
-/// All that goes back.
+/// All that goes back: without moments that are made later.
 [[nodiscard]] inline std::int64_t piece_stored_bytes(const plan::Plan& plan,
                                                      const plan::Chunk& chunk) {
-  return piece_state_bytes(plan, chunk) + piece_parameter_bytes(chunk);
+  return (chunk.late_moments ? plan::master_bytes(plan, chunk) : piece_state_bytes(plan, chunk)) +
+         piece_parameter_bytes(chunk);
 }
 
 /// What AdamW touches of an element, on the device or the host: master and moments are read and
@@ -71,6 +72,17 @@ struct UpdatePieceLayout {
       chunk.dtype == program::DType::kFloat32 ? 0 : program::element_bytes(chunk.dtype);
   return 2 * piece_state_bytes(plan, chunk) + program::element_bytes(chunk.gradient_dtype) +
          (plan::splits_master(plan, chunk) ? 2 : 1) * parameter;
+}
+/// The same where it leaves the moments to later: they are only read.
+[[nodiscard]] inline std::int64_t parameter_update_bytes(const plan::Plan& plan,
+                                                         const plan::Chunk& chunk) {
+  return update_bytes(plan, chunk) - 2 * program::element_bytes(plan.moment_dtype);
+}
+/// What making the moments touches.
+[[nodiscard]] inline std::int64_t moment_update_bytes(const plan::Plan& plan,
+                                                      const plan::Chunk& chunk) {
+  return 4 * program::element_bytes(plan.moment_dtype) +
+         program::element_bytes(chunk.gradient_dtype);
 }
 
 /// With room for the pieces of any of these chunks.

@@ -46,6 +46,9 @@ void Checker::check_end() {
                 parts_);
       }
     }
+    if (makes_moments_late(static_cast<std::int32_t>(c)) && moments_made_[c] < 0) {
+      problem("the late moments of chunk {} are never made", c);
+    }
     if (!updated_[c]) {
       problem("chunk {} is never updated", c);
     } else if (!home_again_[c]) {

@@ -139,6 +139,11 @@ class Checker {
   /// Before a task writes gradients of its chunk into memory that chunks share.
   void take_turn(const Task& task, BufferId gradients);
   void update(const Task& task);
+  /// Whether the chunk's moments are made a step later.
+  [[nodiscard]] bool makes_moments_late(std::int32_t chunk) const;
+  void update_moments(const Task& task);
+  /// Moments that are made late, by a task that reads or writes all of them.
+  void touch_moments(const Task& task, bool writes);
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
 
@@ -236,6 +241,7 @@ class Checker {
   std::vector<TaskId> summed_squares_;      // by parameter
   std::vector<bool> updated_, home_again_;  // by chunk
   std::vector<bool> gradients_used_;        // by chunk: the update has read them
+  std::vector<TaskId> moments_made_;        // by chunk: late ones of the step before; -1: not yet
   // By chunk: elements of its state whose pieces have been loaded, updated and stored.
   std::vector<std::int64_t> pieces_loaded_, pieces_updated_, pieces_stored_;
   std::vector<program::OperatorId> next_operator_;  // by micro-batch

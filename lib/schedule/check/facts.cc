@@ -111,6 +111,7 @@ void Checker::begin_step() {
   shared_buffers_ = 0;
   summed_squares_.assign(program_.parameters.size(), -1);
   updated_.assign(plan_.chunks.size(), false);
+  moments_made_.assign(plan_.chunks.size(), -1);
   gradients_used_.assign(plan_.chunks.size(), false);
   home_again_.assign(plan_.chunks.size(), false);
   pieces_loaded_.assign(plan_.chunks.size(), 0);

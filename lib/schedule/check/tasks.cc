@@ -18,10 +18,10 @@ void Checker::visit(const Task& task) {
       (task.kind == TaskKind::kStoreGradient || task.kind == TaskKind::kAccumulate ||
        task.kind == TaskKind::kGradientNorm || task.kind == TaskKind::kClip ||
        task.kind == TaskKind::kMoveGradients || task.kind == TaskKind::kUpdate ||
-       task.kind == TaskKind::kMoveParameters || task.kind == TaskKind::kLoadState ||
-       task.kind == TaskKind::kStoreState || task.kind == TaskKind::kReduce ||
-       task.kind == TaskKind::kStoreShard || task.kind == TaskKind::kGatherSums ||
-       task.kind == TaskKind::kShareBuffers)) {
+       task.kind == TaskKind::kUpdateMoments || task.kind == TaskKind::kMoveParameters ||
+       task.kind == TaskKind::kLoadState || task.kind == TaskKind::kStoreState ||
+       task.kind == TaskKind::kReduce || task.kind == TaskKind::kStoreShard ||
+       task.kind == TaskKind::kGatherSums || task.kind == TaskKind::kShareBuffers)) {
     problem_at(task, "writes in a forward-only schedule");
     return;
   }
@@ -44,6 +44,8 @@ void Checker::visit(const Task& task) {
       return clip(task);
     case TaskKind::kMoveGradients:
       return move_gradients(task);
+    case TaskKind::kUpdateMoments:
+      return update_moments(task);
     case TaskKind::kUpdate:
       return update(task);
     case TaskKind::kMoveParameters:

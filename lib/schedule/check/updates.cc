@@ -180,6 +180,12 @@ void Checker::norm(const Task& task) {
 
 void Checker::clip(const Task& task) {
   on_stream(task, Stream::kCompute);
+  for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
+    if (!makes_moments_late(static_cast<std::int32_t>(c))) continue;
+    if (moments_made_[c] < 0 || !ordered(moments_made_[c], now(task))) {
+      problem_at(task, "overwrites the factor that late moments of chunk {} need", c);
+    }
+  }
   if (several_ranks()) {
     if (!sums_gathered_ || task.source < 0) {
       problem_at(task, "lacks the squares of the other ranks");
@@ -243,9 +249,13 @@ void Checker::update(const Task& task) {
   } else {
     touch_buffer(task, task.source, false);
   }
+  const bool late = makes_moments_late(task.chunk);
+  if (late && moments_made_[task.chunk] < 0) {
+    problem_at(task, "reads moments of chunk {} that are a step behind", task.chunk);
+  }
   for (const BufferRole role : {BufferRole::kMaster, BufferRole::kMoment1, BufferRole::kMoment2}) {
     const BufferId state = find(role, task.chunk);
-    if (state >= 0) touch_buffer(task, state, true);
+    if (state >= 0) touch_buffer(task, state, !late || role == BufferRole::kMaster);
   }
   const BufferId home = find(BufferRole::kParameters, task.chunk);
   updated_[task.chunk] = true;
@@ -267,6 +277,49 @@ void Checker::update(const Task& task) {
     content_[task.destination] = {task.chunk, Content::What::kParameters};
   }
   if (task.destination >= 0) touch_buffer(task, task.destination, true);
+}
+
+bool Checker::makes_moments_late(std::int32_t chunk) const {
+  return plan_.chunks[chunk].late_moments && schedule_.training && !trained_in_[chunk].empty();
+}
+
+void Checker::touch_moments(const Task& task, bool writes) {
+  for (const BufferRole role : {BufferRole::kMoment1, BufferRole::kMoment2}) {
+    const BufferId moments = find(role, task.chunk);
+    if (!plan_.chunks[task.chunk].streams_update) {
+      touch_buffer(task, moments, writes);
+      continue;
+    }
+    for (std::int64_t first = 0; first < elements_of(task.chunk);
+         first += plan_.cache.update_piece_elements) {
+      Task piece = task;
+      piece.first_element = first;
+      touch_piece(piece, moments, writes);
+    }
+  }
+}
+
+void Checker::update_moments(const Task& task) {
+  if (!needs_chunk(task)) return;
+  on_stream(task, Stream::kCpu);
+  if (!makes_moments_late(task.chunk) || moments_made_[task.chunk] >= 0) {
+    problem_at(task, "makes moments of chunk {} twice, or that are not late", task.chunk);
+    return;
+  }
+  const BufferId gradients = find(BufferRole::kGradients, task.chunk);
+  if (task.source != gradients || gradients < 0) {
+    problem_at(task, "does not read the chunk's gradients");
+    return;
+  }
+  for (const std::int32_t parameter : trained_in_[task.chunk]) {
+    if (summed_[parameter] > 0) {
+      problem_at(task, "comes after a gradient of {}", program_.parameters[parameter].name);
+    }
+    touch_gradient(task, gradients, parameter, false);
+  }
+  if (clip_ == nullptr) problem_at(task, "makes moments late although no update waits for a norm");
+  touch_moments(task, true);
+  moments_made_[task.chunk] = now(task);
 }
 
 void Checker::move_parameters(const Task& task) {

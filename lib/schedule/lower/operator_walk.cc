@@ -71,6 +71,11 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
       updates_(plan, buffers_, chunk_tasks_, tasks_) {
   require(!options.clip_gradients || !shares_gradients(plan),
           "the plan has no room for all gradients at once, as clipping needs them");
+  require(!options.training || options.clip_gradients ||
+              std::none_of(plan.chunks.begin(),
+                           plan.chunks.end(),
+                           [](const plan::Chunk& chunk) { return chunk.late_moments; }),
+          "moments are made late, but no update waits for a norm");
   sink.begin(buffers_.all);
 }
 
@@ -158,7 +163,13 @@ void OperatorWalk::after_operator(OperatorId op) {
   if (end.nothing()) return;
   ranges_.close(op + 1);
   fetches_.fetch_freed(position(op), micro_batch_);
-  if (end.makes_loss) read_loss();
+  if (end.makes_loss) {
+    read_loss();
+    // Not earlier: only then does the host know that the step before has ended.
+    if (options_.clip_gradients && options_.training && micro_batch_ == 0) {
+      updates_.late_moments(needs_.chunks);
+    }
+  }
   if (end.begins_copy) copies_.begin(op, micro_batch_, ranges_.last());
   for (const std::int32_t parameter : end.gradients_ready) take_gradient(parameter, op);
   for (const std::int32_t chunk : end.finished) {

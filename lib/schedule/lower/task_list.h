@@ -67,6 +67,7 @@ struct ChunkTasks {
   TaskId gradients_done = -1;
   TaskId gradients_read = -1;  ///< for the update
   TaskId updated = -1;         ///< its parameters are home again
+  TaskId moments_made = -1;    ///< those that the step before has left to this one
   int gradients_left = 0;      ///< of the last micro-batch
   // The first of a step, which wait for the latest of the step before.
   TaskId first_home_read = -1;

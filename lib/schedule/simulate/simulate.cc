@@ -11,6 +11,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "schedule/buffers/buffers.h"
+#include "schedule/buffers/update_piece.h"
 #include "schedule/memory/operator_memory.h"
 #include "schedule/simulate/simulate_plans.h"
 #include "schedule/simulate/timeline.h"
@@ -138,13 +139,18 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     case TaskKind::kAccumulate:
     case TaskKind::kGradientNorm:
       return touched_ns(task.stream, task.bytes);
+    case TaskKind::kUpdateMoments:
     case TaskKind::kUpdate: {
       const plan::Chunk& chunk = plan.chunks[task.chunk];
       const hardware::AdamForm form{.gradient = chunk.gradient_dtype,
                                     .split = plan::splits_master(plan, chunk),
                                     .moments = plan.moment_dtype};
-      return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), form)
-                                         : cost.adam_gpu_ns(elements(), form);
+      if (task.stream != Stream::kCpu) return cost.adam_gpu_ns(elements(), form);
+      // The whole is measured. Memory limits it, so that a part takes as long as what it touches.
+      const double whole_ns = cost.adam_cpu_ns(elements(), form);
+      const std::int64_t whole_bytes = elements() * update_bytes(plan, chunk);
+      if (task.bytes == whole_bytes) return whole_ns;
+      return whole_ns * static_cast<double>(task.bytes) / static_cast<double>(whole_bytes);
     }
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);

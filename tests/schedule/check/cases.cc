@@ -53,6 +53,10 @@ Case random_case(std::uint64_t seed) {
   if (random() % 16 == 0) result.plan.optimizer = program::Optimizer::kNone;
   result.lowering.clip_gradients = random() % 2 == 0;
   result.plan.clips_gradients = result.lowering.clip_gradients || random() % 4 == 0;
+  for (plan::Chunk& chunk : result.plan.chunks) {
+    chunk.late_moments = result.lowering.clip_gradients && chunk.optimizer_home == Home::kHost &&
+                         chunk.gradient_home == Home::kHost && random() % 2 == 0;
+  }
   // A forward pass that changes running statistics may not run for evaluation. That has a separate
   // test.
   const bool evaluates = random() % 4 == 0 && !result.program.buffers[0].mutated;

@@ -110,7 +110,7 @@ TEST_P(SavingWorlds, AreRestoredWithTheSameBits) {
 
 TEST_P(SavingWorlds, GoOnAsIfTheyHadNotBeenInterrupted) {
   const TemporaryDirectory directory;
-  RankTraining training{.placement = runtime::kStreamedUpdates};
+  RankTraining training{.placement = runtime::kLateMoments};
   std::tie(training.placement.world, training.placement.replicas) = GetParam();
   const std::string whole = bits_of(training);
   static_cast<void>(bits_of(saving(training, directory.path())));

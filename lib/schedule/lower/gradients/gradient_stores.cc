@@ -57,7 +57,10 @@ GradientStores::Stored GradientStores::store(const ReadyGradient& gradient) {
                                     .destination = lands ? place.slot.buffer : mine.gradients,
                                     .bytes = gradient_bytes + (to_host ? 0 : sum_bytes),
                                     .sums_squares = gradient.sums_squares && !to_host},
-                                   {gradient.made_by, place.free_after, turns_.take(c)});
+                                   {gradient.made_by,
+                                    place.free_after,
+                                    turns_.take(c),
+                                    lands ? -1 : chunk_tasks_[c].moments_made});
   Stored result{.copy = to_host ? stored : -1};
   TaskId done = stored;
   if (lands) {

@@ -89,14 +89,15 @@ TaskId Reductions::reduce(const ReadyGradient& last) {
   const std::int64_t bytes = plan::shard_bytes(plan_, it, it.gradient_dtype);
   LandingRing::Place place;
   if (lands) place = landing_.take(chunk, micro_batch);
-  const TaskId stored = tasks_.add({.kind = TaskKind::kStoreShard,
-                                    .stream = Stream::kDeviceToHost,
-                                    .micro_batch = micro_batch,
-                                    .chunk = chunk,
-                                    .source = slot.buffer,
-                                    .destination = lands ? place.slot.buffer : mine.gradients,
-                                    .bytes = bytes},
-                                   {reduced, place.free_after, turn});
+  const TaskId stored =
+      tasks_.add({.kind = TaskKind::kStoreShard,
+                  .stream = Stream::kDeviceToHost,
+                  .micro_batch = micro_batch,
+                  .chunk = chunk,
+                  .source = slot.buffer,
+                  .destination = lands ? place.slot.buffer : mine.gradients,
+                  .bytes = bytes},
+                 {reduced, place.free_after, turn, lands ? -1 : tasks.moments_made});
   staging_.give_back(slot, reduced, stored);
   tasks.gradients_done = stored;
   if (!lands) {

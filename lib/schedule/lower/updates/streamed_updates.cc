@@ -46,15 +46,16 @@ StreamedUpdates::Piece StreamedUpdates::load(std::int32_t chunk,
   const Chunk& it = plan_.chunks[chunk];
   ChunkTasks& mine = chunk_tasks_[chunk];
   Piece piece{.chunk = chunk, .first = first, .elements = elements, .slot = ring_.take()};
-  piece.load = tasks_.add(
-      {.kind = TaskKind::kLoadState,
-       .stream = Stream::kDeviceUpdate,
-       .chunk = chunk,
-       .destination = piece.slot.buffer,
-       .first_element = first,
-       .elements = elements,
-       .bytes = elements * piece_loaded_bytes(plan_, it)},
-      {it.gradient_home == Home::kHost ? mine.gradients_done : -1, piece.slot.free_after});
+  piece.load = tasks_.add({.kind = TaskKind::kLoadState,
+                           .stream = Stream::kDeviceUpdate,
+                           .chunk = chunk,
+                           .destination = piece.slot.buffer,
+                           .first_element = first,
+                           .elements = elements,
+                           .bytes = elements * piece_loaded_bytes(plan_, it)},
+                          {it.gradient_home == Home::kHost ? mine.gradients_done : -1,
+                           piece.slot.free_after,
+                           mine.moments_made});
   if (it.gradient_home == Home::kHost) mine.gradients_read = piece.load;
   return piece;
 }

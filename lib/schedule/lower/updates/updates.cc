@@ -14,6 +14,18 @@ namespace {
 using plan::Chunk;
 using plan::Home;
 
+/// The trained chunks, as the next forward needs them.
+std::vector<std::int32_t> in_order_of_use(const std::vector<ChunkNeeds>& needs) {
+  std::vector<std::int32_t> order;
+  for (std::size_t c = 0; c < needs.size(); ++c) {
+    if (needs[c].trained) order.push_back(static_cast<std::int32_t>(c));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return needs[a].first_use < needs[b].first_use;
+  });
+  return order;
+}
+
 }  // namespace
 
 Updates::Updates(const plan::Plan& plan,
@@ -31,11 +43,25 @@ Updates::Updates(const plan::Plan& plan,
   }
 }
 
-void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_reduction) {
-  std::vector<std::int32_t> order;
-  for (std::size_t c = 0; c < needs.size(); ++c) {
-    if (needs[c].trained) order.push_back(static_cast<std::int32_t>(c));
+void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
+  std::vector<std::int32_t> order = in_order_of_use(needs);
+  std::reverse(order.begin(), order.end());
+  for (const std::int32_t chunk : order) {
+    const Chunk& it = plan_.chunks[chunk];
+    if (!it.late_moments) continue;
+    last_moments_ =
+        tasks_.add({.kind = TaskKind::kUpdateMoments,
+                    .stream = Stream::kCpu,
+                    .chunk = chunk,
+                    .source = buffers_.of_chunk[chunk].gradients,
+                    .bytes = plan::shard_elements(plan_, it) * moment_update_bytes(plan_, it)},
+                   {});
+    chunk_tasks_[chunk].moments_made = last_moments_;
   }
+}
+
+void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_reduction) {
+  const std::vector<std::int32_t> order = in_order_of_use(needs);
   if (order.empty()) return;
   TaskId gathered = -1;
   if (plan_.world > 1) {
@@ -52,16 +78,16 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_
                       .stream = Stream::kCompute,
                       .source = buffers_.gradient_sums,
                       .bytes = buffers_.all[buffers_.gradient_sums].bytes},
-                     {sums_on_host_, gathered});
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return needs[a].first_use < needs[b].first_use;
-  });
+                     {sums_on_host_, gathered, last_moments_});
   for (const std::int32_t chunk : order) update(chunk);
 }
 
 void Updates::finish() {
   streamed_.finish();
   streamed_.link_steps();
+  // Those of the step before read the moments that these overwrite.
+  for (const ChunkTasks& chunk : chunk_tasks_)
+    tasks_.link(chunk.moments_made, chunk.gradients_read);
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side].link_steps(tasks_);
     parameter_staging_[side].link_steps(tasks_);
@@ -104,14 +130,15 @@ void Updates::update(std::int32_t chunk) {
   } else if (!moves_parameters) {
     after.push_back(readers);
   }
-  const TaskId updated =
-      tasks_.add({.kind = TaskKind::kUpdate,
-                  .stream = on_device ? Stream::kCompute : Stream::kCpu,
-                  .chunk = chunk,
-                  .source = moves_gradients ? gradients.buffer : mine.gradients,
-                  .destination = updated_parameters,
-                  .bytes = plan::shard_elements(plan_, it) * update_bytes(plan_, it)},
-                 after);
+  const TaskId updated = tasks_.add(
+      {.kind = TaskKind::kUpdate,
+       .stream = on_device ? Stream::kCompute : Stream::kCpu,
+       .chunk = chunk,
+       .source = moves_gradients ? gradients.buffer : mine.gradients,
+       .destination = updated_parameters,
+       .bytes = plan::shard_elements(plan_, it) *
+                (it.late_moments ? parameter_update_bytes(plan_, it) : update_bytes(plan_, it))},
+      after);
   before.updated = updated;
   if (moves_gradients) {
     gradient_staging_[side].give_back(gradients, before.gradients_read, updated);

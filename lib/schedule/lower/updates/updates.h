@@ -26,6 +26,9 @@ class Updates {
           std::vector<ChunkTasks>& chunk_tasks,
           TaskList& tasks);
 
+  /// The moments that the step before has left to this one, of the chunks that backward reaches first
+  /// first. Before the first gradient of the step.
+  void late_moments(const std::vector<ChunkNeeds>& needs);
   /// The latest task of the cpu stream that has made sums of squares.
   void sums_on_host(TaskId task) { sums_on_host_ = task; }
   /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
@@ -47,6 +50,7 @@ class Updates {
   StreamedUpdates streamed_;
   TaskId sums_on_host_ = -1;
   TaskId clip_ = -1;
+  TaskId last_moments_ = -1;
 };
 
 }  // namespace elixir::schedule

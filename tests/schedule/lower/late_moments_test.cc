@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Moments that a step leaves to the next one: when they are made, what waits for them, and what time
+// they take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fakes/program_builder.h"
+#include "schedule/lower/lowered.h"
+#include "schedule/plans.h"
+#include "schedule/schedule.h"
+
+namespace elixir::schedule {
+namespace {
+
+using fakes::lay_out;
+using fakes::LayoutOptions;
+using fakes::lower_plan;
+using plan::Home;
+
+/// The first `late` chunks make their moments late, and each second chunk is updated on the device.
+plan::Plan plan_of(const program::Program& program, std::size_t late) {
+  LayoutOptions options;
+  options.parameters = options.gradients = options.optimizer = Home::kHost;
+  options.blocks = 2;
+  plan::Plan plan = lay_out(program, options);
+  plan.cache.update_piece_elements = plan::kPieceUnitElements;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    plan.chunks[c].late_moments = c < late;
+    plan.chunks[c].streams_update = c % 2 == 1;
+  }
+  return plan;
+}
+
+class LateMoments : public testing::Test {
+ protected:
+  [[nodiscard]] const Task* find(TaskKind kind, std::int32_t chunk) const {
+    const auto found =
+        std::find_if(schedule_.tasks.begin(), schedule_.tasks.end(), [&](const Task& task) {
+          return task.kind == kind && task.chunk == chunk;
+        });
+    return found == schedule_.tasks.end() ? nullptr : &*found;
+  }
+
+  const program::Program program_ = fakes::mlp({64, 64, 64, 64, 64}, 4);
+  const plan::Plan plan_ = plan_of(program_, 3);
+  const Schedule schedule_ = lower_plan(program_, plan_, {.clip_gradients = true});
+};
+
+TEST_F(LateMoments, AreMadeOnTheHostFromTheLastChunkToTheFirst) {
+  std::vector<std::int32_t> chunks;
+  for (const Task& task : schedule_.tasks) {
+    if (task.kind != TaskKind::kUpdateMoments) continue;
+    EXPECT_EQ(task.stream, Stream::kCpu);
+    EXPECT_EQ(schedule_.buffers[task.source].role, BufferRole::kGradients);
+    chunks.push_back(task.chunk);
+  }
+  EXPECT_EQ(chunks, (std::vector<std::int32_t>{2, 1, 0}));
+  EXPECT_THAT(check(schedule_, program_, plan_), testing::IsEmpty());
+}
+
+TEST_F(LateMoments, AreMadeBetweenTheLossAndTheFirstNewGradientOfTheirChunk) {
+  const Task* loss = find(TaskKind::kReadLoss, -1);
+  ASSERT_NE(loss, nullptr);
+  for (const std::int32_t chunk : {0, 1, 2}) {
+    const Task* moments = find(TaskKind::kUpdateMoments, chunk);
+    const Task* store = find(TaskKind::kStoreGradient, chunk);
+    ASSERT_TRUE(moments != nullptr && store != nullptr);
+    EXPECT_GT(moments->id, loss->id);
+    EXPECT_THAT(store->after, testing::Contains(moments->id));
+  }
+}
+
+TEST_F(LateMoments, OfStateThatGoesThroughTheDeviceComeBeforeTheNextPieces) {
+  const Task* moments = find(TaskKind::kUpdateMoments, 1);
+  const Task* load = find(TaskKind::kLoadState, 1);
+  ASSERT_TRUE(moments != nullptr && load != nullptr);
+  EXPECT_THAT(load->after, testing::Contains(moments->id));
+  EXPECT_THAT(moments->after_previous, testing::Contains(load->id));
+  EXPECT_LT(find(TaskKind::kStoreState, 1)->bytes, load->bytes) << "moments do not go back";
+}
+
+TEST_F(LateMoments, TouchEachByteOfAnUpdateThatTheFirstPassLeaves) {
+  const Task* whole = find(TaskKind::kUpdate, 4);
+  const Schedule all_late = lower_plan(program_, plan_of(program_, 5), {.clip_gradients = true});
+  std::int64_t parameters = 0, moments = 0;
+  for (const Task& task : all_late.tasks) {
+    if (task.chunk != 4) continue;
+    if (task.kind == TaskKind::kUpdate) parameters = task.bytes;
+    if (task.kind == TaskKind::kUpdateMoments) moments = task.bytes;
+  }
+  const std::int64_t elements = plan::shard_elements(plan_, plan_.chunks[4]);
+  // fp32: master and gradient are 4 bytes, each moment too.
+  EXPECT_EQ(whole->bytes, elements * 28);
+  EXPECT_EQ(parameters, elements * 20);
+  EXPECT_EQ(moments, elements * 20);
+}
+
+TEST_F(LateMoments, AreNotMadeLateWithoutANorm) {
+  plan::Plan without = plan_;
+  without.clips_gradients = false;
+  for (plan::Chunk& chunk : without.chunks) chunk.late_moments = false;
+  const Schedule schedule = lower_plan(program_, without);
+  for (const Task& task : schedule.tasks) EXPECT_NE(task.kind, TaskKind::kUpdateMoments);
+  // A schedule with them breaks the rules of such a plan.
+  EXPECT_THAT(check(schedule_, program_, without), testing::Not(testing::IsEmpty()));
+}
+
+}  // namespace
+}  // namespace elixir::schedule
