@@ -157,11 +157,12 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
   declare_step_flags(flags, options);
   flags.group("Report");
   constexpr std::int64_t kMostGpus = 1024;
-  flags.integer("--gpus",
-                "N",
-                &options.gpus,
-                {1, kMostGpus},
-                "that train together, a process each: counts NCCL's memory (measured for 2, 3 and 4)");
+  flags.integer(
+      "--gpus",
+      "N",
+      &options.gpus,
+      {1, kMostGpus},
+      "that train together, a process each: counts NCCL's memory (measured for 2, 3 and 4)");
   flags
       .bytes("--gpu-memory",
              &options.gpu_memory_bytes,

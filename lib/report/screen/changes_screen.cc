@@ -331,7 +331,8 @@ std::string_view presence_json(Presence presence) {
 std::string changes_screen(const ProfileChanges& changes, const std::string& before) {
   std::string text = fmt::format("compared with {}\n", one_line(before));
   text += differences(changes) + "\n" + totals(changes) + "\n" + counts(changes);
-  if (changes.same()) return text + "the programs are the same: modules and operators are as before\n";
+  if (changes.same())
+    return text + "the programs are the same: modules and operators are as before\n";
   return text + modules(changes.modules) + operators(changes.operators);
 }
 
