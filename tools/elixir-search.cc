@@ -15,7 +15,7 @@
 #include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "program/document.h"
-#include "program/loss_scale.h"
+#include "program/trainable.h"
 #include "program/workspace_answers.h"
 #include "report/screen/search_screen.h"
 #include "search/least_gpus.h"
@@ -195,7 +195,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const std::string output = several ? "" : context.prepare_output("plan.json");
   // Do not make a plan that no trainer accepts.
   if (documents.profile.optimizer != elixir::program::Optimizer::kNone) {
-    elixir::program::refuse_without_loss_scale(documents.profile.program);
+    elixir::program::refuse_untrainable(documents.profile.program);
   }
   if (!elixir::program::is_trained(documents.profile.optimizer)) {
     throw elixir::Error(elixir::ErrorCode::kJsonBadValue,

@@ -4,7 +4,7 @@
 
 #include "capture/host_cpu.h"
 #include "core/error.h"
-#include "program/loss_scale.h"
+#include "program/trainable.h"
 #include "runtime/machine.h"
 
 namespace elixir::runtime {
@@ -52,7 +52,7 @@ void check_plan(const plan::Plan& plan,
         ErrorCode::kMissingFeature, "this build has no optimizer {}", name_of(plan.optimizer))
         .help("plan with --optimizer adamw");
   }
-  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_untrainable(program);
   const std::int64_t room_bytes = plan.budgets.gpu_memory_bytes - plan.budgets.gpu_context_bytes;
   if (plan.predicted.peak_allocated_bytes > room_bytes) {
     throw Error(ErrorCode::kInconsistentPlan,

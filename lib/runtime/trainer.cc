@@ -428,7 +428,7 @@ void Trainer::set_buffer(const std::string& name, const at::Tensor& value) {
   write_buffer(*state_->device, state_->executor->storage_of(found), found, value);
 }
 void Trainer::set_steps_done(std::int64_t steps) {
-  state_->settle();
+  state_->settle_state();
   state_->steps_done = steps;
 }
 

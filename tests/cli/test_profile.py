@@ -576,7 +576,7 @@ class Compare(ProfileTest):
         comparison = self.compared(self.model)
         self.assertTrue(comparison["same_program"])
         self.assertEqual((comparison["modules"], comparison["operators"]), ([], []))
-        self.assertIn("nothing changed", self.succeeds(self.model, "--target", "cpu", "-o", "x", "--compare", "old.json").out)
+        self.assertIn("the programs are the same", self.succeeds(self.model, "--target", "cpu", "-o", "x", "--compare", "old.json").out)
 
     def test_an_added_layer_is_new_and_accounts_for_the_growth(self):
         save_traced(tiny_model(layers=4), self.directory / "grown.pt")

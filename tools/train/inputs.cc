@@ -12,8 +12,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "operators/scratch/workspace_table.h"
-#include "program/loss_scale.h"
 #include "program/names/dtype_names.h"
+#include "program/trainable.h"
 #include "runtime/machine.h"
 #include "schedule/edited_program.h"
 #include "tools/common/ask_cudnn.h"
@@ -83,7 +83,7 @@ capture::Options capture_options(const TrainOptions& options, const plan::Plan& 
 void check_plan_against(const program::Program& program,
                         const plan::Plan& plan,
                         const std::string& plan_path) {
-  if (plan.optimizer != program::Optimizer::kNone) program::refuse_without_loss_scale(program);
+  if (plan.optimizer != program::Optimizer::kNone) program::refuse_untrainable(program);
   try {
     plan::check_against(plan, program);
   } catch (Error& error) {
