@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "program/arguments/writes.h"
 #include "program/loss_scale.h"
+#include "program/names/labels.h"
 
 namespace elixir::program {
 namespace {
@@ -46,10 +47,8 @@ void refuse_writes(const Program& program) {
     const auto refuse_if_kept = [&](const TensorRef& tensor) {
       const auto found = kept.find(tensor.storage);
       if (found == kept.end()) return;
-      const bool known =
-          op.module >= 0 && static_cast<std::size_t>(op.module) < program.modules.size();
       throw Error(ErrorCode::kUnsupportedModel, "{} writes {} in place", op.name, found->second)
-          .note(fmt::format("in module '{}'", known ? program.modules[op.module] : "?"))
+          .note("in " + module_label(program, op))
           .help("let it work on a copy, as in x.clone()");
     };
     for_each_tensor(op.outputs, [&](const TensorRef& tensor) {

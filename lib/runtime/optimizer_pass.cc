@@ -125,7 +125,6 @@ void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micr
     previous_ = scalars_;
     previous_.clip = *memory_.host_clip;
   }
-  step_ = step;
   micro_batches_ = micro_batches;
   kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
   scalars_.step = step;
@@ -182,7 +181,7 @@ void OptimizerPass::update(std::int32_t index,
                            StreamOperations& operations) {
   const bool on_host = where == plan::Home::kHost;
   const bool late = late_moments_[static_cast<std::size_t>(index)];
-  if (late) owed_[static_cast<std::size_t>(index)] = step_;
+  if (late) owed_[static_cast<std::size_t>(index)] = scalars_.step;
   pass(index,
        chunk,
        late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,

@@ -82,7 +82,7 @@ class OptimizerPass {
   void make_moments(std::int32_t index, const Chunk& chunk, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
-  [[nodiscard]] std::int64_t step() const { return step_; }
+  [[nodiscard]] std::int64_t step() const { return scalars_.step; }
   /// Of this step, when its clip() is done. None without clipping.
   [[nodiscard]] std::optional<double> gradient_norm() const;
   /// Whether gradients and updates of this step were finite. Call it when all tasks are done.
@@ -143,7 +143,6 @@ class OptimizerPass {
   std::vector<Sums> made_on_host_;
   std::size_t sum_count_ = 0;
   Memory memory_{};
-  std::int64_t step_ = 0;
   StepScalars scalars_, previous_;  ///< of this step and the one before
   std::vector<bool> late_moments_;  ///< by chunk
   std::vector<std::int64_t> owed_;  ///< by chunk: the step whose moments are not made yet; 0: none

@@ -48,6 +48,25 @@ ErrorCode code_of(const std::function<void()>& act) {
   return ErrorCode::kInternal;
 }
 
+using State = std::map<std::pair<std::string, StatePart>, at::Tensor>;
+
+State state_of(Trainer& trainer) {
+  State state;
+  for (const program::Parameter& parameter : trainer.program().parameters) {
+    for (const StatePart part :
+         {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
+      state[{parameter.name, part}] = trainer.state(parameter.name, part);
+    }
+  }
+  return state;
+}
+
+void expect_equal(const State& a, const State& b) {
+  for (const auto& [key, tensor] : a) {
+    EXPECT_TRUE(at::equal(tensor, b.at(key))) << key.first << " " << name_of(key.second);
+  }
+}
+
 class TrainerTest : public testing::Test {
  protected:
   TrainerTest() : model_(model_path("gpt2-tiny"), 512, kCpu) { at::set_num_threads(1); }
@@ -315,22 +334,6 @@ TEST_F(TrainerTest, StateMovesToATrainerThatKeepsItInAnotherForm) {
       static_cast<void>(trainer.state(half.program().parameters.front().name, StatePart::kMaster));
     }
   };
-  using State = std::map<std::pair<std::string, StatePart>, at::Tensor>;
-  const auto state_of = [&](Trainer& trainer) {
-    State state;
-    for (const program::Parameter& parameter : half.program().parameters) {
-      for (const StatePart part :
-           {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
-        state[{parameter.name, part}] = trainer.state(parameter.name, part);
-      }
-    }
-    return state;
-  };
-  const auto expect_equal = [](const State& a, const State& b) {
-    for (const auto& [key, tensor] : a) {
-      EXPECT_TRUE(at::equal(tensor, b.at(key))) << key.first << " " << name_of(key.second);
-    }
-  };
   Placement whole = kAllOnHost;
   whole.master = plan::Master::kSeparate;
   for (const program::DType moments : {program::DType::kFloat32, program::DType::kBFloat16}) {
@@ -361,22 +364,6 @@ TEST_F(TrainerTest, StateMovesToATrainerThatKeepsItInAnotherForm) {
 
 TEST_F(TrainerTest, LateMomentsAreThereWhenStateIsReadOrRestored) {
   run_.optimizer.clip_norm = 0.5;
-  using State = std::map<std::pair<std::string, StatePart>, at::Tensor>;
-  const auto state_of = [&](Trainer& trainer) {
-    State state;
-    for (const program::Parameter& parameter : model_.program().parameters) {
-      for (const StatePart part :
-           {StatePart::kParameter, StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
-        state[{parameter.name, part}] = trainer.state(parameter.name, part);
-      }
-    }
-    return state;
-  };
-  const auto expect_equal = [](const State& a, const State& b) {
-    for (const auto& [key, tensor] : a) {
-      EXPECT_TRUE(at::equal(tensor, b.at(key))) << key.first << " " << name_of(key.second);
-    }
-  };
   const auto plan_of = [&](Placement placement) {
     placement.clips = true;
     return model_.plan(placement);
