@@ -55,6 +55,9 @@ std::string_view name_of(DType dtype) {
 bool is_floating(DType dtype) {
   return info(dtype).floating;
 }
+bool is_complex(DType dtype) {
+  return dtype == DType::kComplex64 || dtype == DType::kComplex128;
+}
 
 std::optional<DType> dtype_named(std::string_view name) {
   for (const DTypeInfo& candidate : kDTypes) {

@@ -51,6 +51,7 @@ enum class DType : std::uint8_t {
 [[nodiscard]] std::string_view name_of(DType dtype);
 [[nodiscard]] std::optional<DType> dtype_named(std::string_view name);
 [[nodiscard]] bool is_floating(DType dtype);
+[[nodiscard]] bool is_complex(DType dtype);
 
 /// A tensor is a view of a numbered storage. Sizes, strides and offset are in elements.
 struct TensorRef {

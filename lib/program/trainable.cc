@@ -16,10 +16,6 @@
 namespace elixir::program {
 namespace {
 
-bool is_complex(DType dtype) {
-  return dtype == DType::kComplex64 || dtype == DType::kComplex128;
-}
-
 void refuse_dtypes(const Program& program) {
   for (const Parameter& parameter : program.parameters) {
     const DType dtype = parameter.tensor.dtype;

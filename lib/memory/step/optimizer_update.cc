@@ -10,7 +10,6 @@
 #include "memory/step/adafactor.h"
 #include "memory/step/clip_grad_norm.h"
 #include "memory/step/update_requests.h"
-#include "operators/scratch/script_builder.h"
 
 namespace elixir::memory {
 namespace {
@@ -63,7 +62,7 @@ void require_possible_update(const Program& program, program::OptimizerUse use) 
   const bool is_adafactor = use.optimizer == Optimizer::kAdafactor;
   if (!use.is_torch() || (!is_adafactor && use.form != OptimizerForm::kTorchFused)) return;
   for (const program::Parameter* parameter : updated_parameters(program)) {
-    if (!operators::is_complex(parameter->tensor.dtype)) continue;
+    if (!program::is_complex(parameter->tensor.dtype)) continue;
     throw Error(ErrorCode::kConflictingFlags,
                 "{} does not update complex parameters, and `{}` is {}",
                 is_adafactor ? "torch.optim.Adafactor" : "a fused optimizer of torch.optim",

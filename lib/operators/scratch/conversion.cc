@@ -25,12 +25,12 @@ void convert_input(ScriptBuilder& script) {
   bool array_on_host = false;
   program::for_each_tensor(script.op().arguments, [&](const program::TensorRef& tensor) {
     if (input == nullptr) input = &tensor;
-    complex = complex || is_complex(tensor.dtype);
+    complex = complex || program::is_complex(tensor.dtype);
     array_on_host = array_on_host || (script.is_on_host(tensor) && !tensor.sizes.empty());
   });
   if (input == nullptr || result == nullptr) return script.modelled();
   if (!has_number(script.op()) && !has_tensors(script.op())) script.modelled();
-  if (complex || array_on_host || is_complex(result->dtype)) script.modelled();
+  if (complex || array_on_host || program::is_complex(result->dtype)) script.modelled();
   if (!has_number(script.op()) || input->dtype == result->dtype) return;
   script.temporary(converted(*input, result->dtype).bytes());
 }

@@ -154,8 +154,7 @@ Places places_of(const Operator& op, const Program& program) {
     (storage.on_host ? places.on_host : places.on_device) = true;
     if (storage.on_host && !tensor.sizes.empty()) places.array_on_host = true;
     if (!storage.on_host && storage.allocated_at == op.id) places.allocates_on_device = true;
-    places.complex = places.complex || tensor.dtype == program::DType::kComplex64 ||
-                     tensor.dtype == program::DType::kComplex128;
+    places.complex = places.complex || program::is_complex(tensor.dtype);
     places.most_elements = std::max(places.most_elements, tensor.numel());
   };
   program::for_each_tensor(op.arguments, look);

@@ -13,7 +13,7 @@ namespace {
 enum class NumberKind : std::uint8_t { kBool, kInteger, kFloating, kComplex };
 
 NumberKind kind_of(program::DType dtype) {
-  if (is_complex(dtype)) return NumberKind::kComplex;
+  if (program::is_complex(dtype)) return NumberKind::kComplex;
   if (program::is_floating(dtype)) return NumberKind::kFloating;
   return dtype == program::DType::kBool ? NumberKind::kBool : NumberKind::kInteger;
 }

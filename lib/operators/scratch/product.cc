@@ -44,8 +44,7 @@ void product(ScriptBuilder& script, const char* left, const char* right) {
   // With another dtype for the result, or of complex numbers, which may be conjugated views: never
   // recorded.
   const auto* first = script.tensor(left);
-  const bool complex = first != nullptr && (first->dtype == program::DType::kComplex64 ||
-                                            first->dtype == program::DType::kComplex128);
+  const bool complex = first != nullptr && program::is_complex(first->dtype);
   if (script.op().overload == "dtype" || complex) script.modelled();
 }
 

@@ -188,10 +188,6 @@ ReducedDTypes reduced_dtypes(program::DType input, program::DType result) {
           .sums_in_result = !half};
 }
 
-bool is_complex(program::DType dtype) {
-  return dtype == program::DType::kComplex64 || dtype == program::DType::kComplex128;
-}
-
 void estimate_library_call(ScriptBuilder& script) {
   script.modelled();
   script.outputs();

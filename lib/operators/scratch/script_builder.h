@@ -100,7 +100,6 @@ class ScriptBuilder {
 [[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
 /// Of a reduction of `input` to `result`.
 [[nodiscard]] ReducedDTypes reduced_dtypes(program::DType input, program::DType result);
-[[nodiscard]] bool is_complex(program::DType dtype);
 /// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the call
 /// reads. Most recorded calls need less.
 void estimate_library_call(ScriptBuilder& script);
