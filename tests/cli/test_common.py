@@ -75,8 +75,12 @@ class FlagValues(ExampleTest):
             "9223372036854775807-9223372036854775807": [2**63 - 1],
         }.items():
             self.assertEqual(self.values("--batch", text)["batch"], expected, text)
-        for text in ("0", "1,,2", "4-1", "1-8*1", "1-8+0", "1-", "-3", "a", "1-100000", "1-2-3", "0-4*2"):
+        for text in ("0", "1,,2", "1-8*1", "1-8+0", "1-", "-3", "a", "1-2-3", "0-4*2"):
             self.refuses("EX0102", "--batch", text, mentions="a list such as")
+        self.refuses("EX0102", "--batch", "4-1", mentions="from the smaller number to the larger")
+        for text in ("1-65537", "1-100000", "1-65536,1"):
+            self.refuses("EX0102", "--batch", text, mentions="at most 65,536 values")
+        self.assertEqual(len(self.values("--batch", "1-65536")["batch"]), 65536)
 
     def test_choices_are_listed_and_suggested(self):
         self.assertEqual(self.values("--strategy", "elixir")["strategy"], "elixir")
@@ -94,7 +98,7 @@ class Usage(ExampleTest):
     def test_suggests_the_nearest_flag(self):
         self.refuses("EX0101", "--stps", "3", mentions=["unknown flag `--stps`", "did you mean `--steps`?"])
         self.refuses("EX0101", "--stps=3", mentions="unknown flag `--stps`\n")
-        self.refuses("EX0101", "-x")
+        self.refuses("EX0101", "-x", mentions="a word that is none goes after `--`")
 
     def test_flags_are_never_abbreviated(self):
         self.refuses("EX0101", "--strat", "simple")

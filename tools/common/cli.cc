@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,22 @@ double number_from(const std::string& flag, const std::string& text, const Numbe
   const auto value = parse_number(text);
   if (!value || !contains(range, *value)) bad_value(flag, text, describe(range));
   return *value;
+}
+
+std::vector<std::int64_t> integers_from(const std::string& flag,
+                                        const std::string& text,
+                                        const IntegerRange& range) {
+  const auto parsed = parse_integer_list(text);
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&parsed)) {
+    const auto inside = [&](std::int64_t value) { return contains(range, value); };
+    if (std::all_of(list->begin(), list->end(), inside)) return *list;
+  } else if (std::get<ListFault>(parsed) == ListFault::kFalls) {
+    bad_value(flag, text, "ranges from the smaller number to the larger, such as 1-8");
+  } else if (std::get<ListFault>(parsed) == ListFault::kTooLong) {
+    bad_value(
+        flag, text, fmt::format("a list of at most {} values", format_count(kMostListValues)));
+  }
+  bad_value(flag, text, "a list such as 1,2,4 or 1-8 or 1-64*2, each " + describe(range));
 }
 
 std::string choice_from(const std::string& flag,
@@ -268,15 +285,7 @@ Flag& Flags::integers(const std::string& name,
              name,
              value_name,
              help,
-             [=](const std::string& t) {
-               const auto list = parse_integer_list(t);
-               const auto inside = [&](std::int64_t v) { return contains(range, v); };
-               if (!list || !std::all_of(list->begin(), list->end(), inside)) {
-                 bad_value(
-                     name, t, "a list such as 1,2,4 or 1-8 or 1-64*2, each " + describe(range));
-               }
-               *values = *list;
-             })
+             [=](const std::string& text) { *values = integers_from(name, text, range); })
       .default_text(fmt::format("{}", fmt::join(*values, ",")));
 }
 

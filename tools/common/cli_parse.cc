@@ -137,7 +137,7 @@ std::vector<std::string> Flags::words_among(const std::vector<std::string>& rema
       const std::string name = name_in(word);
       const std::vector<std::string> near = flags_like(name, shown_names());
       throw Error(ErrorCode::kUnknownFlag, "unknown flag `{}`", name)
-          .help(near.empty() ? "--help lists all flags"
+          .help(near.empty() ? "--help lists all flags; a word that is none goes after `--`"
                              : fmt::format("did you mean {}?", join_quoted(near)));
     } else {
       words.push_back(word);

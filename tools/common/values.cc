@@ -4,13 +4,12 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
 namespace elixir::tools {
 namespace {
-
-constexpr std::size_t kMaxListValues = 65'536;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -22,14 +21,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// Appends the values of one list item. Returns false when it is malformed or too long.
-bool append_item(std::string_view item, std::vector<std::int64_t>& values) {
+/// Appends the values of one list item. Returns what is wrong with it.
+std::optional<ListFault> append_item(std::string_view item, std::vector<std::int64_t>& values) {
   const std::size_t dash = item.find('-');
   if (dash == std::string_view::npos) {
     const auto value = parse_integer(item);
-    if (!value) return false;
+    if (!value) return ListFault::kMalformed;
     values.push_back(*value);
-    return true;
+    return std::nullopt;
   }
   std::string_view last_text = item.substr(dash + 1);
   const std::size_t operation = last_text.find_first_of("+*");
@@ -39,13 +38,14 @@ bool append_item(std::string_view item, std::vector<std::int64_t>& values) {
                         : parse_integer(last_text.substr(operation + 1));
   const auto first = parse_integer(item.substr(0, dash));
   const auto last = parse_integer(last_text.substr(0, operation));
-  if (!first || !last || !step || *first < 0 || *first > *last) return false;
-  if (*step < (sign == '*' ? 2 : 1) || (sign == '*' && *first == 0)) return false;
+  if (!first || !last || !step || *first < 0) return ListFault::kMalformed;
+  if (*step < (sign == '*' ? 2 : 1) || (sign == '*' && *first == 0)) return ListFault::kMalformed;
+  if (*first > *last) return ListFault::kFalls;
   for (std::int64_t value = *first;;) {
-    if (values.size() == kMaxListValues) return false;
+    if (std::ssize(values) == kMostListValues) return ListFault::kTooLong;
     values.push_back(value);
     // Divides instead of multiplying, because the next value may overflow.
-    if (sign == '+' ? *step > *last - value : value > *last / *step) return true;
+    if (sign == '+' ? *step > *last - value : value > *last / *step) return std::nullopt;
     value = sign == '+' ? value + *step : value * *step;
   }
 }
@@ -106,10 +106,11 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
-std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view text) {
+std::variant<std::vector<std::int64_t>, ListFault> parse_integer_list(std::string_view text) {
   std::vector<std::int64_t> values;
   for (const std::string_view item : split(text, ',')) {
-    if (!append_item(item, values) || values.size() > kMaxListValues) return std::nullopt;
+    if (const auto fault = append_item(item, values)) return *fault;
+    if (std::ssize(values) > kMostListValues) return ListFault::kTooLong;
   }
   return values;
 }

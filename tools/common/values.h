@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace elixir::tools {
@@ -38,8 +39,16 @@ inline constexpr NumberRange kNonNegativeNumber{0, std::numeric_limits<double>::
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 /// Finite decimal numbers: "3", "0.5", "1e-4", "-2".
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
+inline constexpr std::int64_t kMostListValues = 65'536;
+/// What is wrong with the text of a list.
+enum class ListFault : std::uint8_t {
+  kMalformed,
+  kFalls,    ///< a range from a larger number to a smaller one
+  kTooLong,  ///< more than kMostListValues
+};
 /// Lists and ranges: "1,2,4", "1-8", "0-8+2" (every second), "1-64*2" (doubling). Non-negative, in
-/// the order written. nullopt when malformed or longer than 65,536 values.
-[[nodiscard]] std::optional<std::vector<std::int64_t>> parse_integer_list(std::string_view text);
+/// the order written.
+[[nodiscard]] std::variant<std::vector<std::int64_t>, ListFault> parse_integer_list(
+    std::string_view text);
 
 }  // namespace elixir::tools
