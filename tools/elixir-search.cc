@@ -107,6 +107,17 @@ Json document_of(const std::vector<elixir::search::TooFewGpus>& fewer) {
   return list;
 }
 
+void warn_about_form(const elixir::program::Profile& profile, elixir::tools::Context& context) {
+  const elixir::program::OptimizerUse use = profile.optimizer_use();
+  if (!use.is_torch()) return;
+  context.warn(
+      fmt::format("the profile's step is updated by torch.optim ({}); the plan is for Elixir's "
+                  "{}, whose state is fp32",
+                  name_of(use.form),
+                  name_of(use.optimizer)),
+      {"compare its memory with that of a profile with --optimizer-form elixir"});
+}
+
 void warn_about_losses(const elixir::search::Found& found, elixir::tools::Context& context) {
   if (found.losses_kept.empty()) return;
   context.warn(fmt::format("{} not fused",
@@ -204,6 +215,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
                         name_of(documents.profile.optimizer))
         .help("profile again with --optimizer adamw, adam or sgd");
   }
+  warn_about_form(documents.profile, context);
   options.request.optimizer = documents.profile.optimizer;
   options.request.recompute = elixir::edit::recompute_named(options.recompute);
   options.request.offload = elixir::edit::kOffloads.named(options.offload);

@@ -193,9 +193,10 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   }
   problem.set_cache(plan, blocks);
   return problem.evaluate(std::move(plan),
-                          fmt::format("elixir: chunk {}, {} blocks, {} first",
+                          fmt::format("elixir: chunk {}, {} block{}, {} first",
                                       format_bytes(chunk_bytes),
                                       blocks,
+                                      blocks == 1 ? "" : "s",
                                       blocks_first ? "cache" : "optimizer"));
 }
 

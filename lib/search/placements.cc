@@ -238,12 +238,13 @@ std::string PlacementSpace::describe(const plan::Plan& plan) const {
   }
   std::string text = fmt::format(
       "{} chunks of up to {}: {} stay on the device whole, {} come from the host through {} "
-      "blocks, {} of gradients on their way",
+      "block{}, {} of gradients on their way",
       plan.chunks.size(),
       format_bytes(largest),
       resident,
       streamed,
       plan.cache.blocks,
+      plan.cache.blocks == 1 ? "" : "s",
       format_bytes(plan.cache.gradient_window_bytes));
   if (updated > 0) text += fmt::format(", {} of them updated on the device", updated);
   if (late > 0) text += fmt::format(", moments of {} made late", late);

@@ -201,6 +201,12 @@ class Found(SearchTest):
             self.assertEqual(document["arithmetic"], "as-eager")
         self.fails(2, "EX0102", *self.inputs(), "--arithmetic", "exact", mentions="as-eager")
 
+    def test_one_block_is_no_blocks(self):
+        document = self.envelope(*self.inputs(), "--gpu-memory", "50MiB")["document"]
+        texts = " ".join(candidate["description"] for candidate in document["runners_up"])
+        self.assertIn("through 1 block,", texts)
+        self.assertNotIn("1 blocks", texts)
+
     def test_golden_plans_are_valid(self):
         golden = sorted((ROOT / "tests/golden").glob("plan-*.json"))
         self.assertTrue(golden)
@@ -216,6 +222,15 @@ class OtherOptimizers(SearchTest):
             (self.directory / "other.json").write_text(json.dumps(document), encoding="utf-8")
             self.fails(2, "EX0209", "--profile", "other.json", "--hardware", self.fake("cpu.json"),
                        mentions=[name, "--optimizer adamw"])
+
+
+    def test_who_updates_in_the_profile_is_ignored_and_that_is_said(self):
+        said = "is updated by torch.optim (torch-fused); the plan is for Elixir's adamw"
+        document = json.loads(self.fake("cpu.profile.json").read_text(encoding="utf-8"))
+        document.update(optimizer="adamw", optimizer_form="torch-fused")
+        (self.directory / "torch.json").write_text(json.dumps(document), encoding="utf-8")
+        self.assertIn(said, self.succeeds("--profile", "torch.json", "--hardware", self.fake("cpu.json")).err)
+        self.assertNotIn("torch.optim", self.succeeds(*self.inputs(), "--force").err)
 
 
 class SeveralGpus(SearchTest):
