@@ -91,6 +91,12 @@ TEST(ProfileScreen, SaysWhatIsKnownOfSeveralGpus) {
   EXPECT_THAT(line(2), ContainsRegex("[0-9.,]+ +modelled: reserved, .* of it NCCL's with 2 GPUs"));
   EXPECT_THAT(line(8),
               ContainsRegex("- +not known: what NCCL takes has not been measured with 8 GPUs"));
+  program.target.sm = 80;
+  profile = profile_of(program);
+  for (const std::int64_t gpus : {1, 2, 8}) {
+    EXPECT_THAT(line(gpus), ContainsRegex("- +not known: no process was measured on cuda:sm_80"))
+        << gpus;
+  }
 }
 
 TEST(ProfileScreen, SaysWhatAllocatedMemoryRestsOn) {

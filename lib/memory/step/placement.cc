@@ -103,11 +103,14 @@ std::vector<std::int32_t> there_before_last_step(const TrainingEvents& events) {
   return positions;
 }
 
-/// Records the events of the running step, after the memory that existed when it began.
+/// Records the events of each step, after the memory that existed when it began, and keeps the step
+/// that holds most.
 class StepRecorder {
  public:
   void step_begins() {
+    keep_highest();
     placed_.clear();
+    peak_bytes_ = held_bytes_;
     for (const auto& [address, segment] : segments_) {
       placed_.push_back({.action = segment.mapped ? Action::kSegmentMap : Action::kSegmentAllocate,
                          .address = address,
@@ -133,8 +136,11 @@ class StepRecorder {
     placed_.push_back(placed);
     if (event.frees) {
       blocks_.erase(event.allocation);
+      held_bytes_ -= bytes;
     } else {
       blocks_[event.allocation] = placed;
+      held_bytes_ += bytes;
+      peak_bytes_ = std::max(peak_bytes_, held_bytes_);
     }
   }
 
@@ -152,13 +158,21 @@ class StepRecorder {
 
   /// The events, with addresses moved to where a device's addresses usually begin.
   std::vector<PlacedEvent> take() {
+    keep_highest();
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-    for (const PlacedEvent& event : placed_) lowest = std::min(lowest, event.address);
-    for (PlacedEvent& event : placed_) event.address += kBaseAddress - lowest;
-    return std::move(placed_);
+    for (const PlacedEvent& event : highest_) lowest = std::min(lowest, event.address);
+    for (PlacedEvent& event : highest_) event.address += kBaseAddress - lowest;
+    return std::move(highest_);
   }
 
  private:
+  /// Of steps that hold as much, the last.
+  void keep_highest() {
+    if (peak_bytes_ < highest_bytes_) return;
+    highest_bytes_ = peak_bytes_;
+    highest_ = std::move(placed_);
+  }
+
   struct Segment {
     std::int64_t bytes = 0;
     bool mapped = false;
@@ -167,6 +181,10 @@ class StepRecorder {
   std::map<std::int32_t, PlacedEvent> blocks_;  // by allocation
   std::size_t unattributed_ = 0;                // number of segments since the last request
   std::vector<PlacedEvent> placed_;
+  std::int64_t held_bytes_ = 0;  // in blocks, now
+  std::int64_t peak_bytes_ = 0;  // in blocks, of the running step
+  std::vector<PlacedEvent> highest_;
+  std::int64_t highest_bytes_ = 0;
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// One training step (the second or a later one) with the address of every block: the memory that
-// exists when the step begins, then every request and release. Memory snapshots and exact timelines
-// are made from it.
+// One training step with the address of every block: the memory that exists when the step begins,
+// then every request and release. Memory snapshots and exact timelines are made from it.
 
 #include <cstdint>
 #include <vector>
@@ -34,12 +33,13 @@ struct PlacedEvent {
 [[nodiscard]] std::vector<PlacedEvent> place_in_one_segment(const TrainingEvents& events);
 
 struct SimulatedStep {
-  std::vector<PlacedEvent> placed;  ///< of the last simulated step
+  /// Of the step that holds most in blocks: the last, or an earlier one that holds more.
+  std::vector<PlacedEvent> placed;
   TrainingMemory training;
 };
 
-/// Same, with the simulated caching allocator. There is no limit, and the step repeats until it
-/// settles.
+/// Same, with the simulated caching allocator, of the step that has the peak. There is no limit, and
+/// the last step repeats until it settles.
 [[nodiscard]] SimulatedStep place_in_caching_allocator(const TrainingEvents& events,
                                                        const AllocatorConfig& config);
 

@@ -207,12 +207,12 @@ TrainingStep predict_step(const Program& program,
   step.gpus = gpus;
   step.nccl_bytes = traits.nccl_bytes(gpus);
   const auto overhead_bytes = traits.process_overhead_bytes();
+  step.process_was_measured = overhead_bytes.has_value();
   if (overhead_bytes && step.nccl_bytes) {
     step.memory.process_peak_bytes =
         simulated.training.peak_reserved_bytes + *overhead_bytes + *step.nccl_bytes;
   }
-  require(simulated.training.steps.empty() ||
-              step.timeline.peak_bytes == simulated.training.steps.back().peak_allocated_bytes,
+  require(step.timeline.peak_bytes == simulated.training.peak_allocated_bytes,
           "the timeline's peak is not the allocator's");
   return step;
 }

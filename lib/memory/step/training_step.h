@@ -21,14 +21,16 @@
 namespace elixir::memory {
 
 struct TrainingStep {
-  /// Peaks over all simulated steps, including the first, and how certain they are. The timeline is
-  /// that of the last step only.
+  /// Peaks over all simulated steps, including the first, and how certain they are.
   program::MemorySummary memory;
-  Timeline timeline;      ///< in the allocator's blocks
+  /// In the allocator's blocks, of the step that has the peak. It is the last step, unless an
+  /// earlier one holds more, because the allocator leaves other blocks unsplit.
+  Timeline timeline;
   TrainingEvents events;  ///< what `placed` refers to
   std::vector<PlacedEvent> placed;
   bool with_scratch = false;               ///< includes scratch memory of kernels and libraries
   std::int64_t gpus = 1;                   ///< that train together
+  bool process_was_measured = false;       ///< on a GPU of the target's kind
   std::optional<std::int64_t> nccl_bytes;  ///< included in process memory; nullopt: unknown
 };
 

@@ -144,7 +144,7 @@ class Page {
     card("Process",
          bytes(memory.process_peak_bytes),
          unit(memory.process_peak_bytes),
-         basis_of_process(memory, step_));
+         basis_of_process(memory, program_.target, step_));
     card("Parameters", format_count(program_.parameter_count()), "", "elements, tied ones once");
     card("Operator calls",
          format_count(static_cast<std::int64_t>(program_.operators.size())),

@@ -110,14 +110,14 @@ std::string totals(const ProfileChanges& changes) {
   for (const memory::CategoryChange& category : changes.categories) {
     const Amount& peak = category.at_peak_bytes;
     if (peak.before == 0 && peak.after == 0) continue;
-    row("  at the peak: " + program::label_of(category.category), peak);
+    row("  at the tensors' peak: " + program::label_of(category.category), peak);
     tensors.before += peak.before;
     tensors.after += peak.after;
   }
   // The part of the peak in no category, so that the rows add up to the peak.
   const Amount rest{changes.peak_allocated_bytes.before - tensors.before,
                     changes.peak_allocated_bytes.after - tensors.after};
-  if (rest.before != 0 || rest.after != 0) row("  at the peak: workspaces, unsplit blocks", rest);
+  if (rest.before != 0 || rest.after != 0) row("  beyond it: workspaces, unsplit blocks", rest);
   for (const memory::CategoryChange& category : changes.categories) {
     const Amount& made = category.made_bytes;
     if (made.before == 0 && made.after == 0) continue;
@@ -144,8 +144,11 @@ std::string counts(const ProfileChanges& changes) {
   };
   const std::string before = place(changes.peak_operator.before, changes.peak_module.before);
   const std::string now = place(changes.peak_operator.after, changes.peak_module.after);
-  text += before == now ? fmt::format("the peak is at {}, as before\n", now)
-                        : fmt::format("the peak is at {}, was at {}\n", now, before);
+  // Why "of tensors": with workspaces the peak may be at another operator, and a profile document
+  // does not say at which.
+  text += before == now
+              ? fmt::format("the peak of tensors alone is at {}, as before\n", now)
+              : fmt::format("the peak of tensors alone is at {}, was at {}\n", now, before);
   return text;
 }
 
@@ -277,7 +280,7 @@ std::string modules(const std::vector<ModuleChange>& changes) {
   constexpr std::size_t kOwnColumns = 3;
   return heading("modules", changes, grown, "in parameters or peak inside alone") +
          rows_table(Table({{"", "", Align::kLeft},
-                           {"at the peak", "bytes"},
+                           {"at tensors' peak", "bytes"},
                            {"activations", "bytes"},
                            {"parameters", ""},
                            {"tensors' peak inside", "bytes"},
@@ -303,7 +306,7 @@ std::string operators(const std::vector<OperatorChange>& changes) {
   return heading("operators by module", changes, grown, "that allocate as much in all") +
          rows_table(Table({{"", "", Align::kLeft},
                            {"allocates", "bytes"},
-                           {"at the peak", "bytes"},
+                           {"at tensors' peak", "bytes"},
                            {"calls", ""},
                            {"", "", Align::kLeft}}),
                     joined(rows, columns),

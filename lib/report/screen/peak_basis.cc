@@ -31,7 +31,11 @@ std::string basis_of_reserved(const program::MemorySummary& memory) {
 }
 
 std::string basis_of_process(const program::MemorySummary& memory,
+                             const program::Target& target,
                              const memory::TrainingStep& step) {
+  if (step.with_scratch && !step.process_was_measured) {
+    return fmt::format("not known: no process was measured on {}", target.text());
+  }
   if (step.with_scratch && !step.nccl_bytes) {
     return fmt::format("not known: what NCCL takes has not been measured with {} GPUs", step.gpus);
   }

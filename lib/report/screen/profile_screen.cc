@@ -118,6 +118,7 @@ std::string heading(const program::Profile& profile) {
 }
 
 std::string peaks(const program::MemorySummary& memory,
+                  const program::Target& target,
                   const memory::TrainingStep& step,
                   const ByteUnit& unit) {
   Table table({{"peak", "", Align::kLeft}, {"", std::string(unit.name)}, {"", "", Align::kLeft}});
@@ -127,7 +128,7 @@ std::string peaks(const program::MemorySummary& memory,
       };
   row("allocated", memory.peak_allocated_bytes, basis_of_allocated(step));
   row("reserved", memory.peak_reserved_bytes, basis_of_reserved(memory));
-  row("process", memory.process_peak_bytes, basis_of_process(memory, step));
+  row("process", memory.process_peak_bytes, basis_of_process(memory, target, step));
   std::string text = table.text();
   if (!memory.certainty) return text;
   for (const std::string& reason : memory.certainty->reasons) {
@@ -244,7 +245,8 @@ std::string profile_screen(const program::Profile& profile,
   const memory::Timeline& timeline = step.timeline;
   const ByteUnit unit = unit_for(timeline.peak_bytes);
   std::string text = heading(profile);
-  text += "\n" + peaks(profile.memory, step, unit) + peak_operator(program, timeline);
+  text +=
+      "\n" + peaks(profile.memory, program.target, step, unit) + peak_operator(program, timeline);
   text += "\n" + categories(timeline, unit);
   text += "\n" + largest(program, timeline, unit, style);
   text += "\n" + modules(program, timeline, unit, style);
