@@ -287,23 +287,28 @@ void write_file_streamed(const std::string& path,
   sync_directory(directory_of(target.path));
 }
 
+std::vector<std::string> help_for_missing(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (stdfs::directory_iterator at(directory_of(path), error), end; !error && at != end;
+       at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  std::vector<std::string> help;
+  for (const std::string& name : nearest(stdfs::path(path).filename().string(), names)) {
+    help.push_back(
+        fmt::format("did you mean `{}`?", (stdfs::path(path).parent_path() / name).string()));
+  }
+  return help;
+}
+
 std::string read_file(const std::string& path, std::uint64_t most_bytes) {
   // O_NONBLOCK, because opening a pipe must not wait for a writer. Regular files ignore it.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
-      std::vector<std::string> names;
-      std::error_code error;
-      for (stdfs::directory_iterator at(directory_of(path), error), end; !error && at != end;
-           at.increment(error)) {
-        names.push_back(at->path().filename().string());
-      }
-      std::vector<std::string> help;
-      for (const std::string& name : nearest(stdfs::path(path).filename().string(), names)) {
-        help.push_back(
-            fmt::format("did you mean `{}`?", (stdfs::path(path).parent_path() / name).string()));
-      }
-      throw file_error(ErrorCode::kFileNotFound, path, "`{}` does not exist", path).help(help);
+      throw file_error(ErrorCode::kFileNotFound, path, "`{}` does not exist", path)
+          .help(help_for_missing(path));
     }
     throw file_error(
         ErrorCode::kFileUnreadable, path, "cannot read `{}`: {}", path, errno_text(errno));

@@ -64,7 +64,8 @@ class Targets(ProfileTest):
         for target in ("cuda:sm_80", "cuda:sm_120"):
             result = self.succeeds(self.model, "--target", target, "-o", "x", "--force", "--gpu-memory", "24GiB")
             self.assertIn(said, result.out)
-            self.assertIn(said, result.err)
+            self.assertNotIn(said, result.err, "it would be there twice")
+            self.assertRegex(result.err, r"warning: the scratch memory of \d+ calls is modelled; why, .* below the peaks\n")
             self.assertRegex(result.out, r"\nallocated +[\d.,]+  modelled: \d+ of \d+ calls")
             self.assertRegex(result.out, r"\nreserved +[\d.,]+  modelled: ")
             self.assertRegex(result.out, r"peak reserved [\d.]+ MiB \(modelled\) leaves")
@@ -179,6 +180,15 @@ class Signals(ProfileTest):
             process.send_signal(number)
             self.assertEqual(process.wait(timeout=5), code)
             self.assertEqual(self.files(), ["endless.pt"])
+
+
+class Inputs(ProfileTest):
+    def test_a_model_that_is_not_there_may_be_another(self):
+        shutil.copy(self.model, self.directory / "tiny.pt")
+        self.fails(2, "EX0201", "tinny.pt", mentions=["cannot open the model", "did you mean `tiny.pt`?"])
+
+    def test_a_batch_beyond_any_memory_names_its_flag(self):
+        self.fails(2, "EX0303", self.model, "--target", "cpu", "--batch", "9999999999999999", mentions="with --batch or --input")
 
 
 class Reports(ProfileTest):
@@ -300,6 +310,35 @@ class Sweeps(ProfileTest):
         self.assertEqual(document["gpu_memory"]["peak_bytes"], peaks[2])
         self.assertTrue(all(b["fits"] for b in self.envelope(*arguments, peaks[2])["document"]["batches"]))
 
+    def test_the_verdict_names_its_batch(self):
+        peaks = [b["memory"]["peak_allocated_bytes"] for b in self.profile("--batch", "2,4")["batches"]]
+        arguments = (self.model, "--target", "cpu", "--batch", "4,2", "--force", "--gpu-memory")
+        said = self.succeeds(*arguments, peaks[0], code=1).out
+        self.assertRegex(said, r"\na batch of 4, which takes most, does not fit .*\n(.*\n)?largest batch: 2 ")
+        self.assertIn("\na batch of 4, which takes most, fits ", self.succeeds(*arguments, "1GiB").out)
+        self.assertEqual(self.envelope(*arguments, "1GiB")["document"]["gpu_memory"]["batch"], 4)
+        self.assertIn("of several batches, not all do", " ".join(self.succeeds("--help").out.split()))
+
+    def test_each_reason_is_said_once_with_its_batches(self):
+        import torch
+
+        class Pools(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(8, 8)
+
+            def forward(self, x):
+                if x.shape[0] > 2:  # a sort is modelled
+                    x = torch.sort(x, -1)[0]
+                return self.layer(x).pow(2).sum()
+
+        torch.jit.script(Pools()).save(str(self.directory / "pools.pt"))
+        arguments = ("pools.pt", "--input", "x:float32[2,8]", "--target", "cuda:sm_90", "--batch")
+        err = self.succeeds(*arguments, "2,3,4", "--force").err
+        self.assertEqual(err.count("aten::sort: no such call was recorded"), 1, err)
+        self.assertIn("batches of 3 and 4: scratch memory is modelled: aten::sort", err)
+        self.assertIn("a batch of 4: scratch memory is modelled: aten::sort", self.succeeds(*arguments, "2,4", "--force").err)
+
     def test_one_file_cannot_hold_several(self):
         for flag in ("-o", "--html", "--snapshot"):
             self.fails(2, "EX0104", self.model, "--batch", "1,2", flag, "x", mentions=flag)
@@ -354,7 +393,7 @@ class Labels(ProfileTest):
         self.assertRegex(result.out, r"\n +2 .* modelled; how far off it may be is not known +[\d.,]+\n +4 .* modelled; ")
         self.assertRegex(result.out, r"peak process [\d.]+ MiB \(modelled\) leaves")
         self.assertRegex(result.out, r"largest batch: [\d,]+ \([\d.]+ GiB, modelled; ")
-        self.assertIn("the scratch memory of one call is modelled: aten::sort: no such call was recorded", result.err)
+        self.assertEqual(result.err.count("all batches: scratch memory is modelled: aten::sort: no such call was recorded"), 1)
         document = self.envelope(self.sorts, "--gpu-memory", "24GiB")["document"]["gpu_memory"]
         self.assertEqual((document["certainty"], document["largest_batch"]["certainty"]), ("modelled", "modelled"))
         screen = self.run_tool(self.sorts, "--force").out
@@ -435,6 +474,9 @@ class OptimizerForms(ProfileTest):
 
     def test_clipping_is_counted_for_torch_alone(self):
         self.fails(2, "EX0104", self.model, "--clip-norm", "1", mentions="--optimizer-form torch-foreach")
+        error = self.fails(2, "EX0104", self.model, "--optimizer", "none", "--optimizer-form", "torch-foreach", "--clip-norm", "1",
+                           mentions="with --optimizer none there is none")
+        self.assertNotIn("for torch.optim", error)
         result = self.succeeds(self.model, "--optimizer-form", "torch-fused", "--clip-norm", "1", "-o", "x")
         self.assertIn("optimizer adamw (torch-fused, clip_grad_norm_)", result.out)
         profile = json.loads((self.directory / "x").read_text(encoding="utf-8"))
@@ -493,6 +535,7 @@ class Measured(ProfileTest):
         if has_gpu():
             self.skipTest("there is a GPU")
         self.fails(3, "EX0601", self.model, "--measure", mentions="no GPU to measure on")
+        self.assertNotIn("warning", self.fails(3, "EX0601", self.model, "--measure", "--target", "cuda:sm_80"))
 
     def test_what_contradicts_itself(self):
         self.fails(2, "EX0104", self.model, "--measure", "--target", "cpu", mentions="--measure")

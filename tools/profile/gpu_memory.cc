@@ -105,6 +105,7 @@ std::string largest_text(const LargestBatchAnswer& answer) {
 }
 
 Json to_json(const memory::KnownPeak& peak,
+             std::optional<std::int64_t> batch,
              std::int64_t limit_bytes,
              const LargestBatchAnswer& answer) {
   Json largest;
@@ -120,6 +121,7 @@ Json to_json(const memory::KnownPeak& peak,
   }
   return {{"limit_bytes", limit_bytes},
           {"compared", memory::name_of(peak.kind)},
+          {"batch", value_or_null(batch)},
           {"peak_bytes", peak.bytes},
           {"certainty", label_or_null(peak.basis)},
           {"may_be_off_bytes", value_or_null(peak.may_be_off_bytes)},

@@ -41,6 +41,11 @@ void check_optimizer(const ProfileOptions& options) {
     throw Error(ErrorCode::kConflictingFlags, "torch.optim.Adafactor has no fused form")
         .help("its default: --optimizer-form torch-loop");
   }
+  if (options.clip_norm > 0 && options.optimizer == Optimizer::kNone) {
+    throw Error(ErrorCode::kConflictingFlags,
+                "--clip-norm clips before an update, and with --optimizer none there is none")
+        .help("leave one of them out");
+  }
   if (options.clip_norm > 0 && !options.optimizer_use().is_torch()) {
     throw Error(
         ErrorCode::kConflictingFlags,
@@ -164,9 +169,11 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
       {1, kMostGpus},
       "that train together, a process each: counts NCCL's memory (measured for 2, 3 and 4)");
   flags
-      .bytes("--gpu-memory",
-             &options.gpu_memory_bytes,
-             "says whether the step fits (exit code 1: no), and the largest batch that does")
+      .bytes(
+          "--gpu-memory",
+          &options.gpu_memory_bytes,
+          "says whether the step fits (exit code 1: no; of several batches, not all do), and the "
+          "largest batch that does")
       .brief();
   flags.text("--html", "FILE", &options.html, "writes the report as one page for a browser")
       .writes()

@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -52,6 +54,53 @@ std::string label_of(const program::MemorySummary& memory) {
       "{}; {}", name, program::off_text(memory.certainty->may_be_off.allocated_bytes));
 }
 
+bool is_modelled(const program::MemorySummary& memory) {
+  return memory.certainty && memory.certainty->modelled_calls > 0;
+}
+
+std::string modelled_calls(const program::Certainty& certainty) {
+  return certainty.modelled_calls == 1 ? "the scratch memory of one call is modelled"
+                                       : fmt::format("the scratch memory of {} calls is modelled",
+                                                     format_count(certainty.modelled_calls));
+}
+
+/// What there is to say about the steps of a sweep: each text once, with the batches that it is
+/// about, in the order in which they came.
+class BatchNotes {
+ public:
+  void add(const std::string& text, std::int64_t batch) {
+    const auto found = std::find_if(
+        notes_.begin(), notes_.end(), [&](const auto& note) { return note.first == text; });
+    (found == notes_.end() ? notes_.emplace_back(text, std::vector<std::int64_t>()) : *found)
+        .second.push_back(batch);
+  }
+
+  void tell(std::size_t batches, Context& context) const {
+    for (const auto& [text, about] : notes_) {
+      context.warn(fmt::format("{}: {}", name_of(about, batches), text));
+    }
+  }
+
+ private:
+  /// "all batches", "a batch of 8", "batches of 2, 4 and 8", "batches of 1, 2, 3 … 64".
+  static std::string name_of(const std::vector<std::int64_t>& about, std::size_t batches) {
+    constexpr std::size_t kMostNamed = 12;
+    if (about.size() == 1) return fmt::format("a batch of {}", format_count(about.front()));
+    if (about.size() == batches) return "all batches";
+    std::vector<std::string> names;
+    for (const std::int64_t batch : about) names.push_back(format_count(batch));
+    const std::string last = names.back();
+    names.pop_back();
+    if (names.size() < kMostNamed) {
+      return fmt::format("batches of {} and {}", fmt::join(names, ", "), last);
+    }
+    names.resize(kMostNamed - 1);
+    return fmt::format("{} batches, {} … {}", about.size(), fmt::join(names, ", "), last);
+  }
+
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> notes_;
+};
+
 class ProfileRun {
  public:
   ProfileRun(const ProfileOptions& options, Context& context)
@@ -94,6 +143,15 @@ class ProfileRun {
     });
   }
 
+  /// The screen says why, so stderr does not: that would be the same lines twice.
+  void warn_of_labels(const program::MemorySummary& memory) {
+    if (!is_modelled(memory)) return;
+    const std::string calls = modelled_calls(*memory.certainty);
+    context_.warn(context_.json()
+                      ? fmt::format("{}: {}", calls, fmt::join(memory.certainty->reasons, "; "))
+                      : calls + "; why, and how far off that may be, is said below the peaks");
+  }
+
   Json measure() {
     auto progress = context_.progress();
     progress->update(-1, "runs the step on the GPU");
@@ -109,11 +167,13 @@ class ProfileRun {
     // Read first, so that a bad file is found before the work.
     std::optional<memory::Attribution> before;
     if (options_.compare) before = memory::attribute(program::load_profile(*options_.compare));
+    // First, because there may be no GPU to measure on.
+    Json measured = options_.measure ? measure() : Json();
     const Steps::Step step = steps.capture(
         options_.batches.empty() ? std::nullopt : std::optional(options_.batches.front()));
     for (const std::string& warning : step.warnings) context_.warn(warning);
     const program::Profile& profile = step.profile;
-    Json measured = options_.measure ? measure() : Json();
+    warn_of_labels(profile.memory);
     const search::RecomputationSavings savings = steps.savings(step);
     write_profile_to(output, profile);
     write_reports(step, savings);
@@ -151,7 +211,8 @@ class ProfileRun {
       context_.print("\n" + fit_text(peak, limit));
       const LargestBatchAnswer answer = largest(steps);
       context_.print(largest_text(answer));
-      context_.document()["gpu_memory"] = to_json(peak, limit, answer);
+      context_.document()["gpu_memory"] =
+          to_json(peak, Steps::batch_of(profile.program), limit, answer);
     }
     if (output != "-") {
       context_.hint(
@@ -206,6 +267,7 @@ class ProfileRun {
       check_output(outputs.back(), context_.overwrite(), /*flag=*/"");
     }
     std::vector<program::MemorySummary> rows;
+    BatchNotes notes;
     Json batches = Json::array();
     bool all_fit = true;
     {
@@ -214,8 +276,12 @@ class ProfileRun {
         progress->update(static_cast<double>(i) / static_cast<double>(outputs.size()),
                          fmt::format("captures a batch of {}", format_count(options_.batches[i])));
         const Steps::Step step = steps.capture(options_.batches[i]);
-        if (i == 0) {
-          for (const std::string& warning : step.warnings) context_.warn(warning);
+        for (const std::string& warning : step.warnings) notes.add(warning, options_.batches[i]);
+        if (is_modelled(step.profile.memory)) {
+          // Without the number of calls, which may differ where the reason does not.
+          for (const std::string& reason : step.profile.memory.certainty->reasons) {
+            notes.add("scratch memory is modelled: " + reason, options_.batches[i]);
+          }
         }
         write_profile_to(outputs[i], step.profile);
         rows.push_back(step.profile.memory);
@@ -230,6 +296,7 @@ class ProfileRun {
         batches.push_back(std::move(entry));
       }
     }
+    notes.tell(rows.size(), context_);
     context_.document() = {{"batches", std::move(batches)}, {"gpu_memory", nullptr}};
     context_.print(table_of(rows));
     for (const std::string& output : outputs) {
@@ -242,10 +309,12 @@ class ProfileRun {
             return memory::best_known_peak(a).bytes < memory::best_known_peak(b).bytes;
           });
       const memory::KnownPeak peak = memory::best_known_peak(*most);
-      context_.print("\n" + fit_text(peak, *options_.gpu_memory_bytes));
+      const std::int64_t batch = options_.batches[static_cast<std::size_t>(most - rows.begin())];
+      context_.print("\n" + fmt::format("a batch of {}, which takes most, ", format_count(batch)) +
+                     fit_text(peak, *options_.gpu_memory_bytes));
       const LargestBatchAnswer answer = largest(steps);
       context_.print(largest_text(answer));
-      context_.document()["gpu_memory"] = to_json(peak, *options_.gpu_memory_bytes, answer);
+      context_.document()["gpu_memory"] = to_json(peak, batch, *options_.gpu_memory_bytes, answer);
     }
     return all_fit ? Answer::kYes : Answer::kNo;
   }

@@ -5,27 +5,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "core/units.h"
 #include "hardware/hardware_profile.h"
 #include "program/workspace_answers.h"
 #include "tools/common/ask_cudnn.h"
+#include "tools/common/load_model.h"
 
 namespace elixir::tools {
-namespace {
-
-std::string warning_of_estimates(const program::Certainty& certainty) {
-  return fmt::format("the scratch memory of {} is modelled: {}",
-                     certainty.modelled_calls == 1
-                         ? "one call"
-                         : fmt::format("{} calls", format_count(certainty.modelled_calls)),
-                     fmt::join(certainty.reasons, "; "));
-}
-
-}  // namespace
 
 Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv)
     : options_(options),
@@ -35,7 +23,7 @@ Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv
                       ? operators::shipped_workspace_table(options.target.sm)
                       : operators::WorkspaceTable{}),
       wanted_(capture_options(options)),
-      model_(capture::Model::load(options.model)) {}
+      model_(load_model(options.model)) {}
 
 Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   throw_if_interrupted();
@@ -63,9 +51,6 @@ Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   step.prediction = memory::predict_step(
       profile.program, options_.optimizer_use(), workspaces_, allocator_, options_.gpus);
   profile.memory = step.prediction.memory;
-  if (profile.memory.certainty && profile.memory.certainty->modelled_calls > 0) {
-    step.warnings.push_back(warning_of_estimates(*profile.memory.certainty));
-  }
   profile.unattributed_operators = captured.unattributed_operators;
   profile.meta = make_meta("elixir-profile", argv_);
   remember(profile);

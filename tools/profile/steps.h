@@ -28,7 +28,7 @@ class Steps {
   struct Step {
     program::Profile profile;
     memory::TrainingStep prediction;
-    std::vector<std::string> warnings;
+    std::vector<std::string> warnings;  ///< not about labels: those are in the profile
   };
   /// The step at a batch size (nullopt: from the inputs). Captures every time.
   [[nodiscard]] Step capture(std::optional<std::int64_t> batch);

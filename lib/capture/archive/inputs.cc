@@ -34,7 +34,7 @@ void check_size(const InputSpec& spec) {
                   "input '{}' of sizes [{}] is larger than any memory",
                   spec.name,
                   fmt::join(spec.sizes, ", "))
-          .help("give the sizes you train on with --input");
+          .help("give the sizes you train on with --batch or --input");
     }
   }
 }
