@@ -173,6 +173,13 @@ struct AdamRate {
   Figure params_per_s;
 };
 
+/// What a pass of AdamW writes: everything, masters and parameters without moments, or moments alone
+/// (plan::Chunk::late_moments).
+enum class AdamWrites : std::uint8_t { kAll, kParameters, kMoments };
+inline constexpr NameTable<AdamWrites, 3> kAdamWrites{{{AdamWrites::kAll, "all"},
+                                                       {AdamWrites::kParameters, "parameters"},
+                                                       {AdamWrites::kMoments, "moments"}}};
+
 /// The rate of one form of the AdamW pass, over `parameters` parameters.
 struct AdamFormRate {
   std::string device;    ///< "cpu" or "gpu"
@@ -181,6 +188,7 @@ struct AdamFormRate {
   std::string master;    ///< "separate" or "split"
   std::int64_t parameters = 0;
   Figure params_per_s;
+  AdamWrites writes = AdamWrites::kAll;
 };
 
 struct ComputeRate {

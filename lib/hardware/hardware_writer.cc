@@ -88,6 +88,10 @@ Json json_of(const std::vector<AdamFormRate>& forms) {
                     {"master", form.master},
                     {"parameters", form.parameters},
                     {"params_per_s", json_of(form.params_per_s)}});
+    // Documents without such passes keep their fingerprint.
+    if (form.writes != AdamWrites::kAll) {
+      list.back()["writes"] = std::string(kAdamWrites.name_of(form.writes));
+    }
   }
   return list;
 }

@@ -171,7 +171,10 @@ std::optional<AdamForm> form_of(const AdamFormRate& rate) {
   const auto gradient = kRateDTypes.named(rate.gradient);
   const auto moments = kRateDTypes.named(rate.moments);
   if (!gradient || !moments) return std::nullopt;
-  const AdamForm form{.gradient = *gradient, .split = rate.master == "split", .moments = *moments};
+  const AdamForm form{.gradient = *gradient,
+                      .split = rate.master == "split",
+                      .moments = *moments,
+                      .writes = rate.writes};
   if (form == AdamForm{.gradient = *gradient}) return std::nullopt;
   return form;
 }
@@ -179,11 +182,13 @@ std::optional<AdamForm> form_of(const AdamFormRate& rate) {
 /// That a pass moves for each parameter.
 double adam_bytes(const AdamForm& form) {
   const std::int64_t gradient = program::element_bytes(form.gradient);
+  const std::int64_t moments = 2 * program::element_bytes(form.moments);  // read, or written
+  if (form.writes == AdamWrites::kMoments) return static_cast<double>(2 * moments + gradient);
   const bool in_fp32 = form.gradient == DType::kFloat32 && !form.split;
   const std::int64_t parameter = in_fp32 ? 0 : 2;              // written
   const std::int64_t master = form.split ? 4 + parameter : 8;  // read and written
-  return static_cast<double>(master + parameter + 4 * program::element_bytes(form.moments) +
-                             gradient);
+  const std::int64_t written = form.writes == AdamWrites::kAll ? moments : 0;
+  return static_cast<double>(master + parameter + moments + written + gradient);
 }
 
 /// Of as many GPUs as were measured at once, no more than `gpus`.
@@ -423,6 +428,16 @@ double CostModel::adam_gpu_ns(std::int64_t elements, const AdamForm& form) const
 double CostModel::adam_rate(const AdamForm& form, bool on_cpu) const {
   const std::map<AdamForm, double>& forms = on_cpu ? adam_cpu_forms_ : adam_gpu_forms_;
   if (const auto found = forms.find(form); found != forms.end()) return found->second;
+  if (form.writes == AdamWrites::kMoments && form.split) {  // does not touch the master
+    AdamForm separate = form;
+    separate.split = false;
+    if (const auto found = forms.find(separate); found != forms.end()) return found->second;
+  }
+  if (form.writes != AdamWrites::kAll) {
+    AdamForm all = form;
+    all.writes = AdamWrites::kAll;
+    return adam_rate(all, on_cpu) * adam_bytes(all) / adam_bytes(form);
+  }
   const auto& plain = on_cpu ? adam_cpu_params_per_s_ : adam_gpu_params_per_s_;
   const double rate = need(rate_of(plain, form.gradient), on_cpu ? "adam-cpu" : "adam-gpu");
   return rate * adam_bytes({.gradient = form.gradient}) / adam_bytes(form);

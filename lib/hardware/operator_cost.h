@@ -70,6 +70,7 @@ struct AdamForm {
   program::DType gradient = program::DType::kFloat32;
   bool split = false;
   program::DType moments = program::DType::kFloat32;
+  AdamWrites writes = AdamWrites::kAll;
   // clang-tidy 14 takes the 0 that this compares with for a pointer.
   auto operator<=>(const AdamForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -114,7 +115,8 @@ class CostModel {
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
-  /// Parameters per second. A form that was not measured moves its bytes at the plain form's rate.
+  /// Parameters per second. A pass that does not write all, and was not measured, moves its bytes at the rate of one that does; a
+  /// form that was not, at that of the plain one.
   [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;

@@ -183,6 +183,31 @@ TEST(CostModel, AnotherFormOfAdamMovesItsBytesAtThePlainFormsRateUnlessItWasMeas
   EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kSplitNarrow), 700 * 18.0 / 28);
 }
 
+TEST(CostModel, APartOfAdamMovesItsBytesAtTheRateOfTheWholeUnlessItWasMeasured) {
+  constexpr AdamForm kParameters{.gradient = DType::kBFloat16, .writes = AdamWrites::kParameters};
+  constexpr AdamForm kMoments{.gradient = DType::kBFloat16, .writes = AdamWrites::kMoments};
+  constexpr AdamForm kNarrowMoments{
+      .gradient = DType::kBFloat16, .moments = DType::kBFloat16, .writes = AdamWrites::kMoments};
+  HardwareProfile profile = cpu_profile();
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kParameters), 700 * 20.0 / 28);
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kMoments), 700 * 18.0 / 28);
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1400, kNarrowMoments), 700 * 10.0 / 28);
+  profile.adam_forms = {
+      {"cpu", "bf16", "fp32", "separate", 3000, figure(2.5e9), AdamWrites::kParameters},
+      {"cpu", "bf16", "fp32", "separate", 3000, figure(4e9), AdamWrites::kMoments},
+      {"cpu", "bf16", "bf16", "separate", 3000, figure(20 * 1e9)}};
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, kParameters), 400);
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, kMoments), 250);
+  AdamForm split_moments = kMoments;
+  split_moments.split = true;
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, split_moments), 250)
+      << "no form of the master matters to moments";
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(1000, {.gradient = DType::kBFloat16}), 500)
+      << "the whole stays as measured";
+  EXPECT_DOUBLE_EQ(CostModel(profile).adam_cpu_ns(2000, kNarrowMoments), 100 * 10.0 / 20)
+      << "of a form whose whole was measured";
+}
+
 TEST(CostModel, NamesAMissingMeasurement) {
   const CostModel cost(cpu_profile());
   try {

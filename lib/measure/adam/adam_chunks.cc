@@ -29,6 +29,12 @@ std::size_t chunk_count(std::size_t parameters, const SpreadMemory& memory) {
   return one ? 1 : SpreadMemory::kStripes;
 }
 
+kernels::AdamPass kernel_pass(hardware::AdamWrites writes) {
+  return writes == hardware::AdamWrites::kParameters ? kernels::AdamPass::kParameters
+         : writes == hardware::AdamWrites::kMoments  ? kernels::AdamPass::kMoments
+                                                     : kernels::AdamPass::kWhole;
+}
+
 /// Random parameters and gradients, and moments of zero.
 AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::ThreadPool& pool) {
   const auto next = [&piece](std::size_t bytes) {
@@ -42,6 +48,7 @@ AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::T
   chunk.n = n;
   chunk.gradient_type = chunk.parameter_type = pass.gradient;
   chunk.moment_type = pass.moments;
+  chunk.pass = kernel_pass(pass.writes);
   chunk.moment1 = next(moment_bytes);
   chunk.moment2 = next(moment_bytes);
   char* const gradient = next(n * kernels::bytes_of(pass.gradient));

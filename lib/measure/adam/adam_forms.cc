@@ -15,10 +15,11 @@ namespace elixir::measure {
 namespace {
 
 using hardware::AdamFormRate;
+using hardware::AdamWrites;
 using hardware::HardwareProfile;
 using kernels::Element;
 
-/// All forms that adam-cpu and adam-gpu do not measure.
+/// All forms that adam-cpu and adam-gpu do not measure. The last one also in smaller sizes.
 constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kBFloat16, .split = true},
     {.gradient = Element::kBFloat16, .moments = Element::kBFloat16},
@@ -26,6 +27,16 @@ constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kFloat16, .moments = Element::kBFloat16},
     {.gradient = Element::kFloat32, .moments = Element::kBFloat16},
     {.gradient = Element::kBFloat16},
+}};
+/// An update on the host in two parts: parameters first, moments later.
+constexpr std::array<AdamPass, 4> kHostParts{{
+    {.gradient = Element::kBFloat16, .split = true, .writes = AdamWrites::kParameters},
+    {.gradient = Element::kBFloat16, .writes = AdamWrites::kMoments},
+    {.gradient = Element::kBFloat16,
+     .moments = Element::kBFloat16,
+     .split = true,
+     .writes = AdamWrites::kParameters},
+    {.gradient = Element::kBFloat16, .moments = Element::kBFloat16, .writes = AdamWrites::kMoments},
 }};
 /// Sizes for the last form: from what fits into one core's cache to what fits into none.
 constexpr std::array<std::int64_t, 3> kSmallerSizes{64_KiB, 1_MiB, 16_MiB};
@@ -39,7 +50,8 @@ AdamFormRate rate_of(const Bench& bench,
           std::string(name_of(pass.moments)),
           pass.split ? "split" : "separate",
           parameters,
-          adam_rate(pass, device, parameters, bench)};
+          adam_rate(pass, device, parameters, bench),
+          pass.writes};
 }
 
 void measure_forms(const Bench& bench,
@@ -48,6 +60,10 @@ void measure_forms(const Bench& bench,
                    std::vector<AdamFormRate>& rates) {
   const std::int64_t parameters = adam_parameters(bench, device, memory_bytes);
   for (const AdamPass& pass : kForms) rates.push_back(rate_of(bench, device, pass, parameters));
+  if (device == DeviceKind::kCpu) {
+    for (const AdamPass& pass : kHostParts)
+      rates.push_back(rate_of(bench, device, pass, parameters));
+  }
   for (const std::int64_t smaller : kSmallerSizes) {
     if (smaller < parameters) rates.push_back(rate_of(bench, device, kForms.back(), smaller));
   }
@@ -55,10 +71,12 @@ void measure_forms(const Bench& bench,
 
 const Registration kAdamForms({
     "adam-forms",
-    "parameters per second of AdamW by dtype of gradient and moments, form of the master, and size",
+    "parameters per second of AdamW by dtype of gradient and moments, form of the master, and "
+    "size; on "
+    "the CPU also of parameters and of moments alone",
     "as adam-cpu and adam-gpu, every form that the kernels have; one form from cache size upward",
-    18.0,
-    3.0,
+    22.0,
+    4.0,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
       std::vector<AdamFormRate> rates;

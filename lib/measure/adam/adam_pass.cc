@@ -66,11 +66,15 @@ hardware::Figure adam_rate(const AdamPass& pass,
 }
 
 std::string text_of(const AdamPass& pass, std::size_t parameters) {
-  return fmt::format("{} parameters, {} gradient, {} moments, {} master",
-                     format_count(static_cast<std::int64_t>(parameters)),
-                     name_of(pass.gradient),
-                     name_of(pass.moments),
-                     pass.split ? "split" : "separate");
+  std::string text = fmt::format("{} parameters, {} gradient, {} moments, {} master",
+                                 format_count(static_cast<std::int64_t>(parameters)),
+                                 name_of(pass.gradient),
+                                 name_of(pass.moments),
+                                 pass.split ? "split" : "separate");
+  if (pass.writes != hardware::AdamWrites::kAll) {
+    text += fmt::format(", writes {} alone", hardware::kAdamWrites.name_of(pass.writes));
+  }
+  return text;
 }
 
 namespace {

@@ -19,6 +19,7 @@ struct AdamPass {
   kernels::Element gradient = kernels::Element::kBFloat16;
   kernels::Element moments = kernels::Element::kFloat32;
   bool split = false;  ///< the bf16 parameter is the upper half of the master
+  hardware::AdamWrites writes = hardware::AdamWrites::kAll;  ///< on the CPU alone: in part
 };
 
 /// "bf16", "fp16", "fp32".

@@ -110,6 +110,12 @@ class Memory {
   MemoryPeak peak_;
 };
 
+hardware::AdamWrites written_by(const Task& task, const plan::Chunk& chunk) {
+  if (task.kind == TaskKind::kUpdateMoments) return hardware::AdamWrites::kMoments;
+  const bool late = chunk.late_moments && task.stream == Stream::kCpu;
+  return late ? hardware::AdamWrites::kParameters : hardware::AdamWrites::kAll;
+}
+
 double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const auto elements = [&] {
     const plan::Chunk& chunk = plan.chunks[task.chunk];
@@ -144,13 +150,10 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
       const plan::Chunk& chunk = plan.chunks[task.chunk];
       const hardware::AdamForm form{.gradient = chunk.gradient_dtype,
                                     .split = plan::splits_master(plan, chunk),
-                                    .moments = plan.moment_dtype};
-      if (task.stream != Stream::kCpu) return cost.adam_gpu_ns(elements(), form);
-      // The whole is measured. Memory limits it, so that a part takes as long as what it touches.
-      const double whole_ns = cost.adam_cpu_ns(elements(), form);
-      const std::int64_t whole_bytes = elements() * update_bytes(plan, chunk);
-      if (task.bytes == whole_bytes) return whole_ns;
-      return whole_ns * static_cast<double>(task.bytes) / static_cast<double>(whole_bytes);
+                                    .moments = plan.moment_dtype,
+                                    .writes = written_by(task, chunk)};
+      return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), form)
+                                         : cost.adam_gpu_ns(elements(), form);
     }
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);
