@@ -16,24 +16,12 @@
 #include "edit/max_flow.h"
 #include "edit/recompute.h"
 #include "fakes/program_builder.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define ELIXIR_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ELIXIR_ADDRESS_SANITIZER
-#endif
-#endif
+#include "fakes/sanitizer.h"
 
 namespace elixir::edit {
 namespace {
 
-// The sanitizer makes each choice twenty times as slow, and looks for other mistakes.
-#ifdef ELIXIR_ADDRESS_SANITIZER
-constexpr int kPrograms = 100;
-#else
-constexpr int kPrograms = 2000;
-#endif
+constexpr int kPrograms = fakes::kUnderAddressSanitizer ? 100 : 2000;
 
 using program::Operator;
 using program::Phase;

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/units.h"
+#include "fakes/sanitizer.h"
 #include "runtime/ranks/heartbeat.h"
 #include "runtime/ranks/socket_communicator.h"
 
@@ -186,13 +187,13 @@ std::string train_alone(RankTraining training) {
 
 std::vector<Placement> placements(int world) {
   using plan::Home;
-  std::vector<Placement> all = {kAllOnDevice,
-                                kOptimizerOnHost,
-                                kAllOnHost,
-                                kStreamedUpdates,
-                                kLateMoments,
-                                {Home::kDevice, Home::kHost, Home::kHost},
-                                {Home::kHost, Home::kDevice, Home::kDevice}};
+  std::vector<Placement> all = {kAllOnDevice, kLateMoments, kAllOnHost, kStreamedUpdates};
+  if (!fakes::kUnderAddressSanitizer) {
+    all.insert(all.end(),
+               {kOptimizerOnHost,
+                {Home::kDevice, Home::kHost, Home::kHost},
+                {Home::kHost, Home::kDevice, Home::kDevice}});
+  }
   for (Placement& placement : all) {
     placement.world = world;
     placement.clips = true;
