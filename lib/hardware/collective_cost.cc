@@ -81,7 +81,9 @@ double CollectiveCost::copied_ns(double bytes_in, int count) const {
 
 double CollectiveCost::broadcast_ns(std::int64_t bytes) const {
   if (bytes == 0 || ranks_.world < 2) return 0;
-  return gathered_ns(static_cast<double>(bytes), {ranks_.world, ranks_.per_node});
+  const auto of_one = static_cast<double>(bytes);
+  if (copies()) return copied_ns(of_one * (ranks_.world - 1), ranks_.world);
+  return gathered_ns(of_one, {ranks_.world, ranks_.per_node});
 }
 
 double CollectiveCost::all_gather_ns(std::int64_t bytes) const {

@@ -29,11 +29,11 @@ struct Ranks {
 
 class CollectiveCost {
  public:
-  /// Nothing can be asked for when `profile` has no all-gather. (NCCL still shares buffers.)
+  /// Nothing can be asked for when `profile` has no all-gather.
   CollectiveCost(const HardwareProfile& profile, const Ranks& ranks);
 
   [[nodiscard]] bool known() const { return !points_.empty(); }
-  /// Whether gathers and sends are copies, which take no multiprocessor from operators.
+  /// Whether exchanges are copies, which take no multiprocessor from operators.
   [[nodiscard]] bool copies() const { return copy_bytes_per_s_ > 0; }
   /// How the times are known: "measured", or what they are modelled from.
   [[nodiscard]] std::string basis() const;
@@ -48,7 +48,8 @@ class CollectiveCost {
   /// Every rank has `bytes`, and ends with its shard of their sum, through NCCL. Taken from its
   /// all-gather: a ring moves as much; and the sum over replicas as two of a shard.
   [[nodiscard]] double reduce_scatter_ns(std::int64_t bytes) const;
-  /// Every rank ends with `bytes` that one had. An upper bound: NCCL's all-gather of as many.
+  /// Every rank ends with `bytes` that one had. By copies all send as many to all; through NCCL an upper bound:
+  /// its all-gather of as many.
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
 
  private:

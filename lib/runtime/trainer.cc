@@ -17,9 +17,6 @@
 #include "core/units.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
-#include "runtime/executor.h"
-#include "runtime/not_finite.h"
-#include "runtime/optimizer_pass.h"
 #include "runtime/plan_check.h"
 #include "runtime/ranks/task_recorder.h"
 #include "runtime/state/buffer_store.h"
@@ -27,6 +24,9 @@
 #include "runtime/state/module_buffers.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
+#include "runtime/step/executor.h"
+#include "runtime/step/not_finite.h"
+#include "runtime/step/optimizer_pass.h"
 #include "runtime/trainer_internals.h"
 #include "schedule/buffers/buffers.h"
 #include "schedule/buffers/shared_gradients.h"
@@ -68,6 +68,7 @@ std::unique_ptr<Device> make_device(const plan::Plan& plan, const TrainerOptions
   wanted.before_task = options.before_task;
   wanted.ranks = options.ranks.steps;
   wanted.grid = plan::grid_of(plan);
+  wanted.nccl_adds_up = plan::reduces_by_nccl(plan);
   return options.device == DeviceKind::kCuda ? make_cuda_device(wanted) : make_cpu_device(wanted);
 }
 

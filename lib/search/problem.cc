@@ -30,15 +30,15 @@ std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
   return hardware.machine.host_memory_bytes / std::min(gpus, ranks.per_node);
 }
 
-/// NCCL's own memory: what all ranks need to reach each other, and, where they hold several replicas
-/// together, what each group does. `copies`: exchanges are copies, not NCCL's.
-std::int64_t nccl_bytes(const hardware::Ranks& ranks, bool copies) {
+/// What exchanges take of a GPU outside the allocator. `copies`: they are copies, not NCCL's. NCCL takes its
+/// part for all ranks together and, where they hold several replicas, for each group that holds one and each
+/// that has the same shard.
+std::int64_t exchange_bytes(const hardware::Ranks& ranks, bool copies, plan::Reduce reduce) {
   if (ranks.world == 1) return 0;
-  constexpr int kGroups =
-      2;  // of those that hold a replica together, and of those with the same shard
+  if (copies && reduce == plan::Reduce::kOrdered) return kPeerCopiesBytes;
   const bool groups = ranks.replicas > 1 && ranks.replicas < ranks.world;
-  return kNcclBytes * (groups ? 1 + kGroups : 1) +
-         (copies ? 0 : kNcclBytesPerPeer * (ranks.world - 1));
+  return kNcclBytes * (groups ? 3 : 1) +
+         (copies ? kPeerCopiesBytes : kNcclBytesPerPeer * (ranks.world - 1));
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ Problem::Problem(const program::Program& program,
   if (on_cuda()) {
     const hardware::Gpu& gpu = hardware.gpus.front();
     copies_to_peers_ = ranks_.world == ranks_.per_node && cost_.collectives().copies();
-    context_bytes_ = gpu.context_bytes + nccl_bytes(ranks_, copies_to_peers_);
+    context_bytes_ = gpu.context_bytes + exchange_bytes(ranks_, copies_to_peers_, request.reduce);
     gpu_budget_bytes_ = request.gpu_memory_bytes.value_or(gpu.memory_bytes);
   } else {
     gpu_budget_bytes_ =

@@ -43,9 +43,10 @@ struct Evaluated {
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{63} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 128;
 
-/// CUDA with several ranks: what NCCL takes outside the allocator, and what for each rank that a
-/// process sends to through NCCL, because it cannot copy to it. Measured on H200s, the first for
-/// groups of two to four (docs/measured.md); modelled for others.
+/// CUDA with several ranks, outside the allocator: what copies to each other's memory take; what NCCL takes, where
+/// it is used, and what for each rank that a process sends to through it. Measured for groups of two to four
+/// (docs/design/ranks.md); modelled for others.
+inline constexpr std::int64_t kPeerCopiesBytes = std::int64_t{8} << 20;
 inline constexpr std::int64_t kNcclBytes = std::int64_t{842} << 20;
 inline constexpr std::int64_t kNcclBytesPerPeer = std::int64_t{386} << 20;
 

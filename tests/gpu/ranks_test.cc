@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "runtime/rank_training.h"
@@ -97,6 +98,65 @@ TEST_F(RanksOnGpus, HaveTheSameBitsByPeerCopiesAndThroughNccl) {
     const std::string by_nccl = bits_of_ranks(training);
     ::unsetenv(kNoPeerCopiesVariable);
     EXPECT_TRUE(copied == by_nccl);
+  }
+}
+
+/// Exchanges of all sizes, smaller and larger than the pieces of shared memory that they go through. Says what is
+/// wrong.
+std::string exchanged(const Ranks& ranks, const plan::RankGrid& grid) {
+  const auto communicator = make_device_communicator(*ranks.steps, grid, /*nccl_adds_up=*/false);
+  const int rank = ranks.rank();
+  const plan::RankGroup group = grid.same_replica(rank);
+  cudaStream_t stream = nullptr;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  std::string wrong;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1001}, std::size_t{3'000'001}}) {
+    const std::size_t bytes = count * sizeof(float);
+    void *from = nullptr, *to = nullptr;
+    cudaMalloc(&from, bytes);
+    cudaMalloc(&to, bytes);
+    const auto expect = [&](const char* what, const std::vector<float>& expected) {
+      std::vector<float> found(count);
+      cudaStreamSynchronize(stream);
+      cudaMemcpy(found.data(), to, bytes, cudaMemcpyDeviceToHost);
+      if (found != expected) wrong += fmt::format("{} of {} floats; ", what, count);
+    };
+    std::vector<float> own(count, 0.0F), all(count, 0.0F);
+    for (std::size_t i = 0; i < count; ++i) {
+      all[i] = static_cast<float>(i % 1000 + 1);
+      if (static_cast<int>(i) % group.count == group.position(rank)) own[i] = all[i];
+    }
+    cudaMemcpy(from, own.data(), bytes, cudaMemcpyHostToDevice);
+    communicator->gather_disjoint(
+        group, static_cast<float*>(to), static_cast<const float*>(from), count, stream);
+    expect("disjoint", all);
+    for (int root = 0; root < ranks.world(); ++root) {
+      cudaMemcpy(to, rank == root ? all.data() : own.data(), bytes, cudaMemcpyHostToDevice);
+      communicator->broadcast(root, to, static_cast<std::int64_t>(bytes), stream);
+      expect("broadcast", all);
+    }
+    cudaFree(from);
+    cudaFree(to);
+  }
+  cudaStreamDestroy(stream);
+  return wrong;
+}
+
+TEST_F(RanksOnGpus, SmallThingsReachAllRanks) {
+  for (const plan::RankGrid& grid : {plan::RankGrid{.world = 2},
+                                     plan::RankGrid{.world = 3},
+                                     plan::RankGrid{.world = 4, .replicas = 2}}) {
+    for (const bool by_nccl : {false, true}) {
+      SCOPED_TRACE(testing::Message() << grid.world << " ranks" << (by_nccl ? ", NCCL" : ""));
+      if (by_nccl) ::setenv(kNoPeerCopiesVariable, "1", 1);
+      ::setenv(kShareGpusVariable, "1", 1);
+      for (const std::string& wrong :
+           on_ranks(grid.world, [&](const Ranks& ranks) { return exchanged(ranks, grid); })) {
+        EXPECT_EQ(wrong, "");
+      }
+      ::unsetenv(kShareGpusVariable);
+      ::unsetenv(kNoPeerCopiesVariable);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // What the optimizer's passes detect while they run: gradients, norms and updates that are not
 // finite.
-#include "runtime/optimizer_pass.h"
+#include "runtime/step/optimizer_pass.h"
 
 #include <array>
 #include <cmath>

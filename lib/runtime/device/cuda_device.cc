@@ -31,9 +31,8 @@
 #include "replay/dropout_state.h"
 #include "replay/launch_errors.h"
 #include "replay/replay_call.h"
-#include "runtime/device/cuda_operations.h"
+#include "runtime/device/cuda_streams.h"
 #include "runtime/device/device.h"
-#include "runtime/device/lane.h"
 #include "runtime/device/parts.h"
 #include "runtime/device/pinned_memory.h"
 #include "runtime/device/steps_under_way.h"
@@ -75,27 +74,12 @@ class CudaDevice final : public Device {
       : limit_bytes_(options.memory_limit_bytes),
         cpu_threads_(options.cpu_threads),
         before_task_(options.before_task),
-        compute_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
-        device_update_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
-        host_to_device_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
-        device_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
-        update_to_host_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice)),
-        collective_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
-        reduce_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, kDevice)),
         ranks_(communicator_of(options)),
-        compute_operations_(make_cuda_operations(compute_.stream())),
-        device_update_operations_(make_cuda_operations(device_update_.stream())),
-        host_to_device_operations_(make_cuda_operations(host_to_device_.stream())),
-        device_to_host_operations_(make_cuda_operations(device_to_host_.stream())),
-        update_to_host_operations_(make_cuda_operations(update_to_host_.stream())),
-        collective_operations_(make_cuda_operations(collective_.stream(), ranks_.get())),
-        reduce_operations_(make_cuda_operations(reduce_.stream(), ranks_.get())),
-        cpu_operations_(make_host_operations(options.cpu_threads, nullptr, options.first_cpu)),
-        copies_(options.cpu_threads) {
+        copies_(options.cpu_threads),
+        streams_(kDevice, options, ranks_.get(), begin_lane) {
     for (RunningStep& step : steps_.all()) {
       check_cuda(cudaEventCreate(&step.begin), "creating an event");
     }
-    if (ranks_ != nullptr) collective_lane_.emplace(begin_lane);
     limit_operators();
     log_use("context and communicators");
     kernels::ask_for_short_time_slices();  // this thread issues the operators
@@ -153,7 +137,7 @@ class CudaDevice final : public Device {
     check_cuda(cudaDeviceSynchronize(),
                "waiting for the GPU");  // earlier work must finish first
     check_ranks();
-    copies_.copy(to, from, static_cast<std::size_t>(bytes), *cpu_operations_);
+    copies_.copy(to, from, static_cast<std::size_t>(bytes), streams_.operations(Stream::kCpu));
   }
 
   void set_memory_limit(std::int64_t bytes) override {
@@ -191,9 +175,9 @@ class CudaDevice final : public Device {
     }
     step.host_times.assign(tasks.ids, {});
     c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
-    guard_.emplace(compute_);
+    guard_.emplace(streams_.compute());
     below_.emplace();
-    check_cuda(cudaEventRecord(step.begin, compute_.stream()), "beginning a step");
+    check_cuda(cudaEventRecord(step.begin, streams_.compute().stream()), "beginning a step");
     step.begin_ns = now_ns();
   }
 
@@ -204,24 +188,7 @@ class CudaDevice final : public Device {
     auto job = [this, &task, &step, before, body = std::move(body)]() mutable noexcept {
       run(task, step, before, body);
     };
-    switch (task.stream) {
-      case Stream::kDeviceUpdate:
-        return device_update_lane_.push(std::move(job));
-      case Stream::kUpdateToHost:
-        return update_to_host_lane_.push(std::move(job));
-      case Stream::kHostToDevice:
-        return host_to_device_lane_.push(std::move(job));
-      case Stream::kDeviceToHost:
-        return device_to_host_lane_.push(std::move(job));
-      case Stream::kCpu:
-        return cpu_lane_.push(std::move(job));
-      case Stream::kCollective:
-      case Stream::kReduce:
-        require(collective_lane_.has_value(), "a collective task, but one rank");
-        return collective_lane_->push(std::move(job));
-      case Stream::kCompute:
-        break;
-    }
+    if (Lane* const lane = streams_.lane(task.stream)) return lane->push(std::move(job));
     job();
     steps_.rethrow_failures();
   }
@@ -243,7 +210,7 @@ class CudaDevice final : public Device {
 
   StepTimes end_step() override {
     require(steps_.count() > 0, "no step is under way");
-    wait_idle();
+    streams_.wait_idle();
     steps_.rethrow_failures();
     RunningStep& step = steps_.oldest();
     for (const schedule::TaskId task : last_tasks(step)) {
@@ -265,7 +232,7 @@ class CudaDevice final : public Device {
 
   void abandon_steps() noexcept override {
     steps_.fail_all();
-    wait_idle();
+    streams_.wait_idle();
     static_cast<void>(cudaDeviceSynchronize());
     static_cast<void>(cudaGetLastError());
     steps_.forget();
@@ -277,7 +244,7 @@ class CudaDevice final : public Device {
       const DeviceOptions& options) {
     if (options.ranks == nullptr || options.ranks->world() == 1) return nullptr;
     check_cuda(cudaSetDevice(kDevice), "choosing the GPU");
-    return make_device_communicator(*options.ranks, options.grid);
+    return make_device_communicator(*options.ranks, options.grid, options.nccl_adds_up);
   }
   /// Memory that other ranks can write to.
   void* allocate_shared(std::int64_t bytes) {
@@ -323,45 +290,6 @@ class CudaDevice final : public Device {
     c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), kDevice);
   }
 
-  [[nodiscard]] cudaStream_t stream_of(Stream stream) const {
-    switch (stream) {
-      case Stream::kDeviceUpdate:
-        return device_update_.stream();
-      case Stream::kUpdateToHost:
-        return update_to_host_.stream();
-      case Stream::kHostToDevice:
-        return host_to_device_.stream();
-      case Stream::kDeviceToHost:
-        return device_to_host_.stream();
-      case Stream::kCollective:
-        return collective_.stream();
-      case Stream::kReduce:
-        return reduce_.stream();
-      default:
-        return compute_.stream();
-    }
-  }
-  StreamOperations& operations_of(Stream stream) {
-    switch (stream) {
-      case Stream::kDeviceUpdate:
-        return *device_update_operations_;
-      case Stream::kUpdateToHost:
-        return *update_to_host_operations_;
-      case Stream::kHostToDevice:
-        return *host_to_device_operations_;
-      case Stream::kDeviceToHost:
-        return *device_to_host_operations_;
-      case Stream::kCollective:
-        return *collective_operations_;
-      case Stream::kReduce:
-        return *reduce_operations_;
-      case Stream::kCpu:
-        return *cpu_operations_;
-      default:
-        return *compute_operations_;
-    }
-  }
-
   /// Waits until a task of another stream was issued (device) or has finished (cpu). Then lets the
   /// task's lane or stream wait for its end.
   void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
@@ -370,8 +298,9 @@ class CudaDevice final : public Device {
     if (task.stream == Stream::kCpu) {
       synchronize(other_step.events[other].end);
     } else {
-      check_cuda(cudaStreamWaitEvent(stream_of(task.stream), other_step.events[other].end),
-                 "ordering streams");
+      check_cuda(
+          cudaStreamWaitEvent(streams_.gpu_stream(task.stream), other_step.events[other].end),
+          "ordering streams");
     }
   }
 
@@ -385,23 +314,25 @@ class CudaDevice final : public Device {
     };
     steps_.run(task, step, before, await_other, [&] {
       if (before_task_) {
-        before_task_(task, task.stream == Stream::kCpu ? nullptr : stream_of(task.stream));
+        before_task_(task, streams_.gpu_stream(task.stream));
       }
       if (task.stream == Stream::kCpu) {
         HostTime& time = step.host_times[task.id];
         time.ready_ns = time.start_ns = now_ns();
-        body(*cpu_operations_);
+        body(streams_.operations(Stream::kCpu));
         time.end_ns = now_ns();
       } else {
         const TaskEvents& events = step.events[task.id];
         // An event takes a few microseconds of the stream.
         const bool timed = step.tasks.timed;
         if (timed) {
-          check_cuda(cudaEventRecord(events.begin, stream_of(task.stream)), "starting a task");
+          check_cuda(cudaEventRecord(events.begin, streams_.gpu_stream(task.stream)),
+                     "starting a task");
         }
-        replay::with_launch_errors([&] { body(operations_of(task.stream)); });
+        replay::with_launch_errors([&] { body(streams_.operations(task.stream)); });
         if (timed || step.tasks.ends[task.id]) {
-          check_cuda(cudaEventRecord(events.end, stream_of(task.stream)), "ending a task");
+          check_cuda(cudaEventRecord(events.end, streams_.gpu_stream(task.stream)),
+                     "ending a task");
         }
       }
     });
@@ -462,14 +393,6 @@ class CudaDevice final : public Device {
     return times;
   }
 
-  void wait_idle() {
-    device_update_lane_.wait_idle();
-    update_to_host_lane_.wait_idle();
-    host_to_device_lane_.wait_idle();
-    device_to_host_lane_.wait_idle();
-    if (collective_lane_) collective_lane_->wait_idle();
-    cpu_lane_.wait_idle();
-  }
   [[nodiscard]] double now_ns() const {
     return std::chrono::duration<double, std::nano>(Clock::now() - start_).count();
   }
@@ -484,25 +407,13 @@ class CudaDevice final : public Device {
   TaskHook before_task_;
   std::vector<void*> device_slabs_;
   std::vector<PinnedMemory> pinned_;
-  c10::cuda::CUDAStream compute_, device_update_, host_to_device_, device_to_host_, update_to_host_,
-      collective_, reduce_;
   std::unique_ptr<DeviceCommunicator> ranks_;  ///< nullptr: there is one rank
-  std::unique_ptr<StreamOperations> compute_operations_, device_update_operations_,
-      host_to_device_operations_, device_to_host_operations_, update_to_host_operations_,
-      collective_operations_, reduce_operations_;
-  std::unique_ptr<StreamOperations> cpu_operations_;
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
   const Clock::time_point start_ = Clock::now();
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
-  Lane device_update_lane_{begin_lane};
-  Lane update_to_host_lane_{begin_lane};
-  Lane host_to_device_lane_{begin_lane};
-  Lane device_to_host_lane_{begin_lane};
-  std::optional<Lane>
-      collective_lane_;  ///< with several ranks; one, so that all issue in one order
-  Lane cpu_lane_{begin_lane};
+  CudaStreams streams_;  // last, because lanes use all members above
 };
 
 void check_machine(const DeviceOptions& options) {

@@ -86,7 +86,7 @@ class CudaOperations final : public StreamOperations {
                        float* to,
                        const float* from,
                        std::size_t count) override {
-    ranks().all_reduce(group, to, from, count, stream_);  // with zeros, any order gives the same
+    ranks().gather_disjoint(group, to, from, count, stream_);
   }
   void sum_parts(const SumParts& sum) override {
     kernels::sum_parts_cuda(

@@ -36,6 +36,7 @@ struct DeviceOptions {
   TaskHook before_task;           ///< may be empty; CPU: only with lanes
   Communicator* ranks = nullptr;  ///< for tasks of the collective stream; nullptr: one rank
   plan::RankGrid grid;            ///< of all these ranks
+  bool nccl_adds_up = false;      ///< CUDA, with several: plan::reduces_by_nccl()
 };
 
 /// What a device has to know about the tasks of a step before they come.

@@ -8,8 +8,8 @@
 // A rank that is gone would be waited for on the GPU without end. So a thread watches the others
 // while something is under way, and ends it then; check() says so afterwards.
 //
-// Where the GPUs reach each other's memory, they gather and send parts by copies (peer_copies.h);
-// all else goes through NCCL. Both give the same bits.
+// Where the GPUs reach each other's memory, they exchange everything by copies (peer_copies.h), and NCCL is
+// connected only if it is to add up; elsewhere all goes through NCCL (nccl.h). Both give the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,24 +52,25 @@ class DeviceCommunicator {
                               kernels::Element type,
                               Stream stream) = 0;
   virtual void broadcast(int root, void* data, std::int64_t bytes, Stream stream) = 0;
-  /// Sums over the group, in an order that NCCL chooses.
-  virtual void all_reduce(const plan::RankGroup& group,
-                          float* to,
-                          const float* from,
-                          std::size_t count,
-                          Stream stream) = 0;
+  /// As StreamOperations'.
+  virtual void gather_disjoint(const plan::RankGroup& group,
+                               float* to,
+                               const float* from,
+                               std::size_t count,
+                               Stream stream) = 0;
   /// Throws kRankLost when something was ended before it was done: its results are garbage then.
   virtual void check() const = 0;
 };
 
 /// Between the current GPUs of all ranks of `host`, which it uses only here, and to ask who is
-/// lost. `grid` is of the same ranks. Throws kMachineTooSmall when two ranks have the same GPU (but see kShareGpusVariable),
-/// kRankLost, kDeviceFailure, and kMissingFeature in a build without NCCL.
+/// lost. `grid` is of the same ranks. `nccl_adds_up`: reduce_scatter() will be called. Throws kMachineTooSmall when
+/// two ranks have the same GPU (but see kShareGpusVariable), kRankLost, kDeviceFailure, and kMissingFeature where
+/// NCCL is needed in a build without it.
 [[nodiscard]] std::unique_ptr<DeviceCommunicator> make_device_communicator(
-    Communicator& host, const plan::RankGrid& grid);
+    Communicator& host, const plan::RankGrid& grid, bool nccl_adds_up);
 
-/// An environment variable, for tests alone: ranks may have the same GPU. They then exchange
-/// everything through the network, as ranks of several machines do.
+/// An environment variable, for tests alone: ranks may have the same GPU. What goes through NCCL then goes
+/// through the network, as between ranks of several machines.
 inline constexpr const char* kShareGpusVariable = "ELIXIR_SHARE_GPUS";
 
 }  // namespace elixir::runtime

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "kernels/cuda_kernels.h"
 #include "replay/cuda_status.h"
 #include "runtime/ranks/device_communicator.h"
 
@@ -21,6 +22,8 @@ namespace {
 using replay::check_cuda;
 
 constexpr std::uint32_t kFarAhead = 1U << 30;  // counters are compared as differences
+/// For what a stream exchanges in pieces: sums of squares of 10 billion parameters are 600 KB a rank.
+constexpr std::int64_t kPiecesBytes = 4 << 20;
 
 /// What a rank tells the others of memory that it shares.
 struct Offer {
@@ -86,16 +89,16 @@ bool PeerCopies::try_count() {
 }
 
 bool PeerCopies::try_reach() {
-  void* memory = nullptr;
-  const std::int64_t bytes = DeviceCommunicator::kLeastSharedBytes;
-  check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "sharing memory");
-  const bool reached = try_share(memory, bytes);
+  const std::int64_t bytes = kStreams * kPiecesBytes;
+  static_assert(kPiecesBytes >= DeviceCommunicator::kLeastSharedBytes);
+  check_cuda(cudaMalloc(&pieces_, static_cast<std::size_t>(bytes)), "sharing memory");
+  const bool reached = try_share(pieces_, bytes);
+  if (reached) return true;
   close(shared_.back());
   shared_.pop_back();
   // Nobody may still have it open when it is freed.
   static_cast<void>(on_all_ranks(host_, true));
-  check_cuda(cudaFree(memory), "sharing memory");
-  return reached;
+  return false;
 }
 
 PeerCopies::PeerCopies(Communicator& host, const Driver& driver)
@@ -106,6 +109,7 @@ PeerCopies::PeerCopies(Communicator& host, const Driver& driver)
 
 PeerCopies::~PeerCopies() {
   for (const Shared& shared : shared_) close(shared);
+  static_cast<void>(cudaFree(pieces_));
   if (counters_ != nullptr) static_cast<void>(cudaHostUnregister(counters_->data()));
   static_cast<void>(cudaGetLastError());
 }
@@ -156,10 +160,6 @@ const PeerCopies::Shared* PeerCopies::find(const void* memory, std::int64_t byte
     return first >= shared.own && first + bytes <= shared.own + shared.bytes;
   });
   return found == shared_.end() ? nullptr : &*found;
-}
-
-bool PeerCopies::covers(const void* memory, std::int64_t bytes) const {
-  return find(memory, bytes) != nullptr;
 }
 
 int PeerCopies::number_of(Stream stream) {
@@ -236,6 +236,59 @@ void PeerCopies::all_to_all(const plan::RankGrid& grid,
   exchange(grid.all(), to, part_bytes, stream, [&](int peer) {
     return static_cast<const char*>(from) + grid.part_of(peer) * part_bytes;
   });
+}
+
+template <class Visit>
+void PeerCopies::gather_pieces(const plan::RankGroup& group,
+                               const void* from,
+                               std::int64_t bytes,
+                               Stream stream,
+                               const Visit& visit) {
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t most = kPiecesBytes / group.count / kAlignment * kAlignment;
+  char* gathered = static_cast<char*>(pieces_) + number_of(stream) * kPiecesBytes;
+  for (std::int64_t begin = 0; begin < bytes; begin += most) {
+    const std::int64_t piece = std::min(most, bytes - begin);
+    all_gather(group, gathered, static_cast<const char*>(from) + begin, piece, stream);
+    visit(gathered, begin, piece);
+  }
+}
+
+void PeerCopies::broadcast(
+    const plan::RankGroup& group, int root, void* data, std::int64_t bytes, Stream stream) {
+  // Everybody's go to everybody, for simplicity: they are small.
+  gather_pieces(group,
+                data,
+                bytes,
+                stream,
+                [&](const char* gathered, std::int64_t begin, std::int64_t piece) {
+                  if (rank_ == root) return;
+                  check_cuda(cudaMemcpyAsync(static_cast<char*>(data) + begin,
+                                             gathered + group.position(root) * piece,
+                                             static_cast<std::size_t>(piece),
+                                             cudaMemcpyDeviceToDevice,
+                                             stream),
+                             "sharing with other ranks");
+                });
+}
+
+void PeerCopies::gather_disjoint(
+    const plan::RankGroup& group, float* to, const float* from, std::size_t count, Stream stream) {
+  const auto bytes = static_cast<std::int64_t>(count * sizeof(float));
+  gather_pieces(group,
+                from,
+                bytes,
+                stream,
+                [&](const char* gathered, std::int64_t begin, std::int64_t piece) {
+                  kernels::sum_parts_cuda(reinterpret_cast<char*>(to) + begin,
+                                          kernels::Element::kFloat32,
+                                          gathered,
+                                          kernels::Element::kFloat32,
+                                          static_cast<std::size_t>(group.count),
+                                          static_cast<std::size_t>(piece) / sizeof(float),
+                                          kernels::Accumulate::kFirst,
+                                          stream);
+                });
 }
 
 void PeerCopies::release_waits() {

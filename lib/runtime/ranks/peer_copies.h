@@ -8,9 +8,11 @@
 // ranks see: so a processor can release streams that wait for a rank that is gone, without a call of
 // the driver, which may itself wait for these streams.
 //
-// What is exchanged must lie in shared memory. Every rank must share memory of the same sizes in the
-// same order, and make the same calls with the same offsets into it: ranks run the same schedule. Exchanges
-// of one stream follow each other. Those of two streams do not, so each of these has its own counters.
+// What all_gather() and all_to_all() write must lie in shared memory. Every rank must share memory of the same
+// sizes in the same order, and make the same calls with the same offsets into it: ranks run the same schedule.
+// The small things that broadcast() and gather_disjoint() exchange may lie anywhere: they go through shared
+// memory of this class, piece by piece. Exchanges of one stream follow each other. Those of two streams do not,
+// so each of these has its own counters and pieces.
 
 #include <array>
 #include <atomic>
@@ -39,10 +41,8 @@ class PeerCopies {
 
   /// As DeviceCommunicator's. Throws kDeviceFailure, kRankLost.
   void share(void* memory, std::int64_t bytes);
-  /// Whether all of it has been shared.
-  [[nodiscard]] bool covers(const void* memory, std::int64_t bytes) const;
 
-  /// As DeviceCommunicator's. covers(all) or covers(to) must hold. At most kStreams streams.
+  /// As DeviceCommunicator's. `all` or `to` must have been shared. At most kStreams streams.
   void all_gather(const plan::RankGroup& group,
                   void* all,
                   const void* own,
@@ -53,6 +53,12 @@ class PeerCopies {
                   const void* from,
                   std::int64_t part_bytes,
                   Stream stream);
+
+  /// As DeviceCommunicator's, with any device memory, and `root` of `group`.
+  void broadcast(
+      const plan::RankGroup& group, int root, void* data, std::int64_t bytes, Stream stream);
+  void gather_disjoint(
+      const plan::RankGroup& group, float* to, const float* from, std::size_t count, Stream stream);
 
   /// Whatever waits for other ranks goes on, with garbage. Call it again while something is under
   /// way: a rank that lives may still count. Any thread.
@@ -74,7 +80,7 @@ class PeerCopies {
   PeerCopies(Communicator& host, const Driver& driver);
   /// The counters. The same answer on all ranks, as of the next two.
   [[nodiscard]] bool try_count();
-  /// Whether ranks reach each other's memory.
+  /// The pieces: whether ranks reach each other's memory.
   [[nodiscard]] bool try_reach();
   [[nodiscard]] bool try_share(void* memory, std::int64_t bytes);
   static void close(const Shared& shared);
@@ -93,11 +99,21 @@ class PeerCopies {
                 Stream stream,
                 const PartFor& part_for);
 
+  /// `visit(gathered, begin, bytes)` for one piece of `from` after the other, once the group's pieces
+  /// lie side by side in `gathered`.
+  template <class Visit>
+  void gather_pieces(const plan::RankGroup& group,
+                     const void* from,
+                     std::int64_t bytes,
+                     Stream stream,
+                     const Visit& visit);
+
   Communicator& host_;
   std::unique_ptr<Driver> driver_;
   int rank_, world_;
   std::unique_ptr<SharedHostMemory> counters_;
   std::uint64_t counters_on_device_ = 0;  ///< their address for streams
+  void* pieces_ = nullptr;                ///< of kStreams streams, the first memory that is shared
   std::vector<Shared> shared_;
   std::vector<Stream> streams_;                               ///< by number
   std::array<std::atomic<std::uint32_t>, kStreams> count_{};  ///< exchanges so far, by stream

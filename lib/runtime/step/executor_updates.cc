@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // Tasks of the executor that update chunks, where their optimizer state is or in pieces of it that pass
 // through the device.
-#include "runtime/executor.h"
+#include "runtime/step/executor.h"
 
 #include <cstddef>
 #include <cstdint>

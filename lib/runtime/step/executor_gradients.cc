@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Tasks of the executor that gather, store, add up and reduce gradients and parameters.
-#include "runtime/executor.h"
+#include "runtime/step/executor.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "program/program.h"
-#include "runtime/optimizer_pass.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
+#include "runtime/step/optimizer_pass.h"
 
 namespace elixir::runtime {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/not_finite.h"
+#include "runtime/step/not_finite.h"
 
 #include <cmath>
 #include <optional>

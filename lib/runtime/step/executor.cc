@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/executor.h"
+#include "runtime/step/executor.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "program/names/labels.h"
 #include "runtime/conforming_batch.h"
 #include "runtime/micro_batch_seed.h"
 #include "runtime/ranks/task_recorder.h"
@@ -255,12 +256,8 @@ void Executor::fail_out_of_memory(const std::string& what) {
               "plan again with a hardware document that has this model's operators measured "
               "(elixir-bench --operators), or with a smaller budget");
   if (const program::Operator* op = parts_.replay.failed_operator()) {
-    const bool known =
-        op->module >= 0 && static_cast<std::size_t>(op->module) < program_.modules.size();
-    error.note(fmt::format("operator {} ({}) of module '{}'",
-                           op->id,
-                           op->name,
-                           known ? program_.modules[op->module] : "?"));
+    error.note(fmt::format(
+        "operator {} ({}) in {}", op->id, op->name, program::module_label(program_, *op)));
   }
   throw error;
 }

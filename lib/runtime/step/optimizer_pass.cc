@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "runtime/optimizer_pass.h"
+#include "runtime/step/optimizer_pass.h"
 
 #include <algorithm>
 #include <limits>
