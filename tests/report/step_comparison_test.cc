@@ -72,6 +72,19 @@ TEST(StepComparison, ShowsShortTimesAsTimesAndLargeRatiosAsRatios) {
   EXPECT_THAT(text, HasSubstr("promised: the step's time within 15 %"));
 }
 
+// Otherwise a step of 88 ms may seem to compute for 272 ms.
+TEST(StepComparison, SaysOfWhichStepsBusyTimesAre) {
+  StepFigures measured = step(88e6, 1_MiB);
+  measured.busy_ns[static_cast<std::size_t>(schedule::Stream::kCompute)] = 272e6;
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)), Not(HasSubstr("busy times")));
+  measured.timed = {.count = 1, .step_ns = 280e6};
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)),
+              HasSubstr("busy times are those of one step, which took 280 ms\n"));
+  measured.timed = {.count = 3, .step_ns = 280e6};
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)),
+              HasSubstr("busy times are medians of 3 steps, which took 280 ms (median)\n"));
+}
+
 TEST(StepComparison, ShowsCriticalPathsOnceOneWasMeasured) {
   StepFigures predicted = step(1e9, 1_MiB);
   StepFigures measured = step(1e9, 1_MiB);

@@ -28,12 +28,14 @@ std::string model_and_plan(const TrainOptions& options, const train::RunInputs& 
                                  options.model,
                                  format_count(run.captured.program.parameter_count()),
                                  run.fingerprint.substr(0, 12));
-  text += fmt::format("plan       {}: {}, {} chunks, {} of them on the host, {} blocks of {}\n",
+  text += fmt::format("plan       {}: {}, {} chunk{}, {} of them on the host, {} block{} of {}\n",
                       options.plan,
                       plan.strategy,
                       plan.chunks.size(),
+                      plan.chunks.size() == 1 ? "" : "s",
                       moved,
                       plan.cache.blocks,
+                      plan.cache.blocks == 1 ? "" : "s",
                       format_bytes(plan.cache.block_bytes));
   const std::string fusion = report::fusion_of(plan);
   if (!fusion.empty()) text += fmt::format("arithmetic fused: {}\n", fusion);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace elixir::tools {
 namespace {
@@ -30,6 +31,7 @@ Json integer_of(const std::optional<double>& ns) {
 
 void Measurements::add(const runtime::StepReport& report) {
   step_ns_.push_back(report.step_ns);
+  if (report.busy_ns) timed_step_ns_.push_back(report.step_ns);
   for (std::size_t i = 0; i < busy_ns_.size() && report.busy_ns; ++i) {
     busy_ns_[i].push_back((*report.busy_ns)[i]);
   }
@@ -44,6 +46,10 @@ StepFigures Measurements::figures() const {
   figures.step_ns = median(warmed_up(step_ns_));
   for (std::size_t i = 0; i < busy_ns_.size(); ++i) {
     figures.busy_ns[i] = median(warmed_up(busy_ns_[i]));
+  }
+  if (!timed_step_ns_.empty() && timed_step_ns_.size() < step_ns_.size()) {
+    const std::vector<double> timed = warmed_up(timed_step_ns_);
+    figures.timed = {.count = std::ssize(timed), .step_ns = median(timed)};
   }
   figures.peak_device_bytes = peak_device_bytes_;
   figures.host_bytes = host_bytes_;

@@ -32,6 +32,7 @@ class Measurements {
 
  private:
   std::vector<double> step_ns_;
+  std::vector<double> timed_step_ns_;  ///< of the steps with busy times
   std::array<std::vector<double>, schedule::kStreamCount> busy_ns_;
   std::int64_t peak_device_bytes_ = 0, host_bytes_ = 0;
   std::optional<std::int64_t> gpu_memory_bytes_;

@@ -52,6 +52,17 @@ std::string promise(const StepFigures& predicted, bool counted) {
                  : fmt::format("nothing: {}", why);
 }
 
+/// Empty where busy times and step time are of the same steps.
+std::string timed_steps(const StepFigures& measured) {
+  if (!measured.timed) return "";
+  return measured.timed->count == 1
+             ? fmt::format("busy times are those of one step, which took {}\n",
+                           format_ns(measured.timed->step_ns))
+             : fmt::format("busy times are medians of {} steps, which took {} (median)\n",
+                           measured.timed->count,
+                           format_ns(measured.timed->step_ns));
+}
+
 /// Empty where none was measured.
 std::string critical_paths(const StepComparison& comparison) {
   const auto& [predicted, measured, promised, broken] = comparison;
@@ -178,7 +189,7 @@ std::string table_of(const StepComparison& comparison) {
   bytes("device to host",
         predicted.traffic.device_to_host_bytes,
         measured.traffic.device_to_host_bytes);
-  return table.text() + critical_paths(comparison) +
+  return table.text() + timed_steps(measured) + critical_paths(comparison) +
          fmt::format("promised: {}\n", comparison.promised);
 }
 

@@ -22,6 +22,13 @@ namespace elixir::report {
 /// The figures of one step.
 struct StepFigures {
   double step_ns = 0;
+  /// Measured, and only where tasks were timed in some of the steps alone: how many, and what these
+  /// took. `busy_ns` is theirs, `step_ns` that of all.
+  struct TimedSteps {
+    std::int64_t count = 0;
+    double step_ns = 0;
+  };
+  std::optional<TimedSteps> timed;
   std::array<std::optional<double>, schedule::kStreamCount> busy_ns{};
   std::optional<schedule::CriticalPath> critical_path;
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
