@@ -92,6 +92,7 @@ class Runs(CommonBehaviour, TrainTest):
         lanes = clean_environment(OMP_NUM_THREADS="1", ELIXIR_CPU_LANES="1")
         result = self.succeeds(*self.flags(), env=lanes)
         self.assertRegex(result.out, r"\ncritical path, measured: [a-z-]+ \d+ %")
+        self.assertRegex(result.out, r"\nbusy times are those of one step, which took [\d.]+ .?s\n")
         summary = json.loads((self.directory / "run/summary.json").read_text())
         measured = summary["measured"]
         for stream in measured["streams"]:
@@ -110,6 +111,7 @@ class Runs(CommonBehaviour, TrainTest):
         result = self.succeeds(*self.flags(), "--dry-run")
         for word in ("model", "plan", "budgets", "data", "predicted", "evictions"):
             self.assertIn(word, result.out)
+        self.assertNotRegex(result.out, r"\b1 (chunks|blocks)\b")
         self.assertEqual(self.files(), [])
         document = self.envelope(*self.flags(), "--dry-run")["document"]
         schema("summary").validate(document)

@@ -17,6 +17,7 @@
 #include "runtime/machine.h"
 #include "schedule/edited_program.h"
 #include "tools/common/ask_cudnn.h"
+#include "tools/common/load_model.h"
 #include "train/weights/weights.h"
 
 namespace elixir::tools {
@@ -214,7 +215,7 @@ void choose_weights(const capture::Model& model,
 
 OpenedFiles open_files(const TrainOptions& options) {
   plan::Plan plan = load_plan(options);
-  return {.plan = std::move(plan), .model = capture::Model::load(options.model)};
+  return {.plan = std::move(plan), .model = load_model(options.model)};
 }
 
 TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, Context& context) {
