@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 
 #include "capture/cuda_architectures.h"
 #include "capture/host_cpu.h"
@@ -20,6 +21,8 @@
 #include "capture/record/step.h"
 #include "core/allocation_unit.h"
 #include "core/error.h"
+#include "program/limits.h"
+#include "program/names/labels.h"
 
 namespace elixir::capture {
 namespace {
@@ -185,13 +188,26 @@ void categorise(const Program& program, std::vector<program::Storage>& storages)
 
 /// Refuses programs so large that sums over them would overflow 64 bits.
 void check_size(const Program& program) {
-  constexpr long double kMostBytes = 0x1p60L;
+  constexpr const char* kLookAtSizes =
+      "look at the sizes of the inputs and at those that the model computes";
   long double bytes = 0;
   for (const program::Storage& storage : program.storages) {
     bytes += static_cast<long double>(storage.bytes) + kAllocationUnitBytes;
-    if (storage.bytes < 0 || bytes > kMostBytes) {
+    if (storage.bytes < 0 || bytes > program::kMostBytes) {
       throw Error(ErrorCode::kUnsupportedModel, "the tensors of a step are larger than any memory")
-          .help("look at the sizes of the inputs and at those that the model computes");
+          .help(kLookAtSizes);
+    }
+  }
+  long double flops = 0;
+  for (const program::Operator& call : program.operators) {
+    flops += static_cast<long double>(call.flops);
+    if (flops > program::kMostFlops) {
+      throw Error(
+          ErrorCode::kUnsupportedModel,
+          "a step does more work than can be counted: over {:.1e} floating point operations",
+          static_cast<double>(program::kMostFlops))
+          .note(fmt::format("up to {} in {}", call.name, program::module_label(program, call)))
+          .help(kLookAtSizes);
     }
   }
 }
@@ -236,8 +252,8 @@ Captured record(const Model& model, const Options& wanted, CaptureOn where) {
   program.operators = std::move(recorder.operators);
   categorise(program, recorder.storages);
   program.storages = std::move(recorder.storages);
-  check_size(program);
   program.modules = session.position().module_paths();
+  check_size(program);
   program.draws_random = recorder.draws_random;
   captured.constants = std::move(recorder.constants);
   captured.unattributed_operators = std::count_if(program.operators.begin(),

@@ -10,6 +10,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "program/lifetimes.h"
+#include "program/limits.h"
 
 namespace elixir::program {
 namespace {
@@ -130,7 +131,6 @@ class Validator {
 
   /// Sums over a program must fit into 64 bits, including optimizer state and rounding.
   void check_totals() const {
-    constexpr long double kMostBytes = 0x1p60L;
     constexpr long double kMostElements = 0x1p56L;
     long double bytes = 0;
     for (const Storage& storage : program_.storages) {
@@ -139,7 +139,6 @@ class Validator {
         fail(fmt::format("/storages/{}", storage.id), "the storages are larger than any memory");
       }
     }
-    constexpr long double kMostFlops = 0x1p62L;
     long double flops = 0;
     for (const Operator& op : program_.operators) {
       flops += static_cast<long double>(op.flops);
