@@ -149,7 +149,7 @@ at::Tensor run(Session& session, const Step& step, const Options& options) {
           module.get_method("forward").run_async(step.inputs.arguments, {}, inline_tasks);
       future->waitAndThrow();
       const c10::IValue returned = future->value();
-      loss = make_loss(returned, options, step.inputs);
+      loss = make_loss(returned, options, step);
     }
     if (options.backward) {
       session.begin_backward();

@@ -34,7 +34,7 @@ at::Tensor AutogradStep::run() {
   const PlainExecution plain(/*gradients=*/true, BackwardThread::kEngine);
   at::Tensor loss = make_loss(state_->step.loaded.module.forward(state_->step.inputs.arguments),
                               state_->options,
-                              state_->step.inputs);
+                              state_->step);
   loss.backward();
   return loss;
 }

@@ -2,11 +2,13 @@
 // Copyright 2026 The Elixir authors
 #include "capture/record/step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
@@ -17,6 +19,11 @@
 
 namespace elixir::capture {
 namespace {
+
+std::vector<std::string> ways_to_a_loss() {
+  return {"return the loss alone, first of a tuple, or under the key \"loss\"",
+          "or name how to make one from output and last input: --loss cross-entropy|mse"};
+}
 
 /// The first tensor of forward's result: a tensor, the first of a tuple, or the value of the key
 /// "loss".
@@ -47,6 +54,36 @@ at::Tensor loss_from(const at::Tensor& output, const std::string& kind, const at
   return at::cross_entropy_loss(output, target);
 }
 
+Error no_gradient(const std::vector<LoadedTensor>& parameters) {
+  const bool any_trains = std::any_of(parameters.begin(), parameters.end(), [](const auto& each) {
+    return each.tensor.requires_grad();
+  });
+  if (any_trains) {
+    return Error(ErrorCode::kNoScalarLoss, "the loss does not depend on any parameter that trains")
+        .help(ways_to_a_loss());
+  }
+  Error error(ErrorCode::kNoScalarLoss, "the model has no parameter that trains");
+  if (!parameters.empty()) {
+    error.note(fmt::format("all {} are frozen (requires_grad=False)", parameters.size()))
+        .help("call requires_grad_() on those to train, and export the model again");
+  }
+  return error;
+}
+
+/// Training a part of a model is a choice (a frozen norm), so the whole and a part are told apart.
+std::optional<std::string> warning_of_evaluation(FixedCalls calls) {
+  if (calls.evaluating == 0) return std::nullopt;
+  if (calls.evaluating == calls.all) {
+    return "the model was traced for evaluation: dropout and batch norm do not train (--mode "
+           "train)";
+  }
+  return fmt::format(
+      "traced for evaluation, so without training: {} of {} calls of dropout and norms (--mode "
+      "train)",
+      calls.evaluating,
+      calls.all);
+}
+
 }  // namespace
 
 std::optional<at::ScalarType> floating_dtype(program::Precision precision) {
@@ -67,26 +104,21 @@ PlainExecution::~PlainExecution() {
   c10::AutogradState::set_tls_state(saved_);
 }
 
-at::Tensor make_loss(const c10::IValue& returned,
-                     const Options& options,
-                     const StepInputs& inputs) {
+at::Tensor make_loss(const c10::IValue& returned, const Options& options, const Step& step) {
   at::Tensor output = first_tensor(returned);
-  const std::vector<std::string> help{
-      "return the loss alone, first of a tuple, or under the key \"loss\"",
-      "or name how to make one from output and last input: --loss cross-entropy|mse"};
   if (!output.defined()) {
-    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor").help(help);
+    throw Error(ErrorCode::kNoScalarLoss, "forward returns no tensor").help(ways_to_a_loss());
   }
-  if (!options.loss.empty()) return loss_from(output, options.loss, inputs.tensors.back());
+  if (!options.loss.empty()) return loss_from(output, options.loss, step.inputs.tensors.back());
   if (output.numel() != 1 || !output.is_floating_point()) {
     throw Error(ErrorCode::kNoScalarLoss,
                 "forward returns {} {} where a scalar loss is wanted",
                 c10::toString(output.scalar_type()),
                 c10::str(output.sizes()))
-        .help(help);
+        .help(ways_to_a_loss());
   }
   if (options.backward && !output.requires_grad()) {
-    throw Error(ErrorCode::kNoScalarLoss, "the loss does not depend on any parameter").help(help);
+    throw no_gradient(step.loaded.parameters);
   }
   return output;
 }
@@ -102,9 +134,8 @@ Step prepare_step(const Model& model, const Options& options, c10::Device device
     step.warnings = set_training_mode(step.loaded.module, TrainingMode::kTrain);
   } else if (options.mode == program::Mode::kEvaluate) {
     set_training_mode(step.loaded.module, TrainingMode::kEval);
-  } else if (traced_for_evaluation(step.loaded.module)) {
-    step.warnings.emplace_back(
-        "the model was traced for evaluation: dropout and batch norm do not train (--mode train)");
+  } else if (auto warning = warning_of_evaluation(calls_with_fixed_mode(step.loaded.module))) {
+    step.warnings.push_back(std::move(*warning));
   }
   return step;
 }

@@ -35,7 +35,7 @@ struct Step {
 /// The scalar loss from forward's result. Throws kNoScalarLoss.
 [[nodiscard]] at::Tensor make_loss(const c10::IValue& returned,
                                    const Options& options,
-                                   const StepInputs& inputs);
+                                   const Step& step);
 
 /// The thread that runs backward: this one, or the autograd engine's thread of the device.
 enum class BackwardThread : std::uint8_t { kThis, kEngine };

@@ -109,15 +109,17 @@ std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingM
   return {"attention was traced without dropout; its training dropout, if any, is not in the file"};
 }
 
-bool traced_for_evaluation(const torch::jit::Module& module) {
-  bool found = false;
+FixedCalls calls_with_fixed_mode(const torch::jit::Module& module) {
+  FixedCalls calls;
   for_each_node(module, [&](torch::jit::Node& node) {
-    if (const auto input = training_input(node)) {
-      const auto value = torch::jit::toIValue(node.input(*input));
-      found |= value && value->isBool() && !value->toBool();
-    }
+    const auto input = training_input(node);
+    if (!input) return;
+    const auto value = torch::jit::toIValue(node.input(*input));
+    if (!value || !value->isBool()) return;
+    ++calls.all;
+    if (!value->toBool()) ++calls.evaluating;
   });
-  return found;
+  return calls;
 }
 
 }  // namespace elixir::capture

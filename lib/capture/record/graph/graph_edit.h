@@ -21,7 +21,11 @@ enum class TrainingMode { kTrain, kEval };
 /// calls. Returns what cannot be restored (attention dropout of a model traced for evaluation).
 std::vector<std::string> set_training_mode(torch::jit::Module& module, TrainingMode mode);
 
-/// Whether a graph has dropout or batch norm calls that tracing fixed to evaluation.
-[[nodiscard]] bool traced_for_evaluation(const torch::jit::Module& module);
+/// Calls of dropout and norms whose training flag tracing fixed.
+struct FixedCalls {
+  int all = 0;
+  int evaluating = 0;
+};
+[[nodiscard]] FixedCalls calls_with_fixed_mode(const torch::jit::Module& module);
 
 }  // namespace elixir::capture
