@@ -6,12 +6,14 @@
 #include <string>
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "equality.h"
 #include "program/lifetimes.h"
+#include "scripted_model.h"
 
 namespace elixir::capture {
 namespace {
@@ -349,6 +351,31 @@ TEST(CaptureOptions, ALossIsMadeFromOutputAndLastInput) {
   options.loss = "mse";
   options.inputs = {*InputSpec::parse("target:float32[2,4]")};
   EXPECT_EQ(calls_of(capture_model("no-loss", options).program, "aten::mse_loss_backward"), 1);
+}
+
+/// The gradient of a sign is zeros without memory. A sum that begins with them is a copy of the rest.
+TEST(CapturedProgram, NothingIsAddedIntoZerosWithoutMemory) {
+  ScriptedModel scripted;
+  scripted.parameter("w", at::ones({4}));
+  const Model model = scripted.saved("  y = x * self.w\n  return y.mean() + y.sgn().mean()\n");
+  const Program program = capture(model, options_for("float32[4,4]")).program;
+  EXPECT_TRUE(parameter(program, "w").gradient);
+  EXPECT_EQ(calls_of(program, "aten::_efficientzerotensor"), 1);
+  EXPECT_EQ(calls_of(program, "aten::add_"), 0);
+  EXPECT_EQ(calls_of(program, "aten::_to_copy"), 1);
+}
+
+TEST(CaptureOptions, CallsThatWereTracedForEvaluationAreCounted) {
+  const auto warnings = [](const std::string& second) {
+    ScriptedModel scripted;
+    scripted.parameter("w", at::ones({4}));
+    const Model model = scripted.saved(
+        "  y = torch.dropout(x * self.w, 0.5, False)\n  return torch.dropout(y, 0.5, " + second +
+        ").sum()\n");
+    return capture(model, options_for("float32[4,4]")).warnings;
+  };
+  EXPECT_THAT(warnings("False"), ElementsAre(HasSubstr("the model was traced for evaluation")));
+  EXPECT_THAT(warnings("True"), ElementsAre(HasSubstr("1 of 2 calls")));
 }
 
 TEST(LoadedModel, ReadsOneTensorByAnyOfItsNames) {

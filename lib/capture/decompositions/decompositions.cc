@@ -45,13 +45,14 @@ Values add_in_place(const Target&, const Call& call) {
 }
 
 /// The engine adds a second gradient into the memory of the first if nothing else holds it, but
-/// never for subclass-like tensors. The references at this point are the engine's buffer, the
-/// dispatcher's stack and the arguments.
+/// never for subclass-like tensors, nor into zeros without memory. The references at this point are
+/// the engine's buffer, the dispatcher's stack and the arguments.
 bool holds_last_reference(const Target&, const Call& call) {
   constexpr std::size_t kReferences = 3;
   const at::Tensor& sum = call.tensor("self");
-  return !c10::GradMode::is_enabled() && sum.is_non_overlapping_and_dense() &&
-         sum.use_count() == kReferences && sum.has_storage() && sum.storage().use_count() == 1;
+  return !c10::GradMode::is_enabled() && !sum._is_zerotensor() &&
+         sum.is_non_overlapping_and_dense() && sum.use_count() == kReferences &&
+         sum.has_storage() && sum.storage().use_count() == 1;
 }
 
 /// The gradient of indexing: `index_put` for subclass-like tensors, else in place on new zeros.
