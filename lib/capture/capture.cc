@@ -107,9 +107,6 @@ void declare(Session& session, const Step& step, Program& program) {
         }
       };
   for (const LoadedTensor& loaded : step.loaded.parameters) {
-    if (!loaded.tensor.is_non_overlapping_and_dense()) {
-      throw Error(ErrorCode::kUnsupportedModel, "parameter '{}' is not dense", loaded.names[0]);
-    }
     program::Parameter parameter;
     parameter.name = loaded.names[0];
     parameter.names = loaded.names;

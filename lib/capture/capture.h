@@ -54,7 +54,7 @@ class Model {
   /// it.
   [[nodiscard]] std::optional<std::string> extra_file(const std::string& name) const;
   /// Whether the archive has data for the parameter or buffer `name`. It has none when the model
-  /// was saved from meta.
+  /// was saved from meta, unless there is none to have: a tensor without elements.
   [[nodiscard]] bool has_data(const std::string& name) const;
   /// Reads the data of one parameter or buffer from the archive to the CPU. Accepts any of its
   /// names.

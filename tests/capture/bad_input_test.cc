@@ -73,6 +73,7 @@ class BadInput : public testing::Test {
     std::string name;
     Sizes sizes;
     at::ScalarType dtype = at::kFloat;
+    bool trains = true;
   };
   /// What capture says to a scripted model with these weights: `body` is the body of its forward,
   /// `inputs` are its arguments.
@@ -85,7 +86,7 @@ class BadInput : public testing::Test {
       const bool buffer = !at::isFloatingType(weight.dtype);
       module.register_parameter(weight.name,
                                 at::ones(weight.sizes, at::TensorOptions().dtype(weight.dtype))
-                                    .set_requires_grad(!buffer),
+                                    .set_requires_grad(!buffer && weight.trains),
                                 buffer);
     }
     Options options;
@@ -539,6 +540,29 @@ TEST_F(BadInput, NoScalarLoss) {
   const ErrorInfo error = capture_error("no-loss", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kNoScalarLoss);
   EXPECT_THAT(error.help, Contains(HasSubstr("--loss")));
+}
+
+TEST_F(BadInput, ALossWithoutGradientSaysWhy) {
+  const ErrorInfo frozen = refusal("  return (x * self.w).sum()\n",
+                                   {{.name = "w", .sizes = {8}, .trains = false}},
+                                   {"x:float32[4,8]"},
+                                   "cpu");
+  EXPECT_EQ(frozen.code, ErrorCode::kNoScalarLoss);
+  EXPECT_EQ(frozen.message, "the model has no parameter that trains");
+  EXPECT_THAT(frozen.help, testing::ElementsAre(HasSubstr("requires_grad_()")));
+  const ErrorInfo unused = refusal("  return x.sum()\n", {{"w", {8}}}, {"x:float32[4,8]"}, "cpu");
+  EXPECT_EQ(unused.code, ErrorCode::kNoScalarLoss);
+  EXPECT_THAT(unused.message, HasSubstr("does not depend on any parameter"));
+}
+
+TEST_F(BadInput, WorkThatCannotBeCounted) {
+  const ErrorInfo error = refusal("  return (torch.mm(x, y) * self.w).sum()\n",
+                                  {{"w", {1}}},
+                                  {"x:float32[4194304,1048576]", "y:float32[1048576,1048576]"},
+                                  "cpu");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+  EXPECT_THAT(error.message, HasSubstr("more work than can be counted"));
+  EXPECT_THAT(error.notes, Contains(HasSubstr("aten::mm")));
 }
 
 TEST_F(BadInput, ABranchOnDataEndsTheCapture) {

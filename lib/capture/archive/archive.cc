@@ -264,25 +264,42 @@ void Archive::check_weights(const ByteRange& record, std::uint64_t bytes) const 
                       static_cast<long long>(record.offset));
 }
 
-void Archive::fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const {
-  check_weights(record, bytes);
-  fetch({record.offset, bytes}, buffer);
+std::uint32_t Archive::checksum_of(std::uint32_t before, const ByteRange& range) const {
+  std::uint32_t checksum = before;
+  std::string piece;
+  for (std::uint64_t done = 0; done < range.bytes; done += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(range.bytes - done, 1 << 20));
+    fetch({range.offset + done, piece.size()}, piece.data());
+    checksum = crc32(checksum, piece.data(), piece.size());
+  }
+  return checksum;
+}
+
+void Archive::fetch_weights(const ByteRange& record,
+                            std::uint64_t first,
+                            void* buffer,
+                            std::uint64_t bytes) const {
+  check_weights(record, first + bytes);
+  fetch({record.offset + first, bytes}, buffer);
   const auto found = weights_.find(record.offset);
   require(found != weights_.end(), "weights asked for at a place that holds none");
   if (found->second.checksum == 0) return;
-  std::uint32_t checksum = crc32(0, buffer, bytes);
-  std::string rest;
-  for (std::uint64_t done = bytes; done < record.bytes; done += rest.size()) {
-    rest.resize(std::min<std::uint64_t>(record.bytes - done, 1 << 20));
-    fetch({record.offset + done, rest.size()}, rest.data());
-    checksum = crc32(checksum, rest.data(), rest.size());
+  if (bytes < record.bytes) {
+    const std::lock_guard lock(mutex_);
+    if (checked_.count(record.offset) != 0) return;
   }
+  const std::uint64_t end = first + bytes;
+  std::uint32_t checksum = checksum_of(0, {record.offset, first});
+  checksum = crc32(checksum, buffer, bytes);
+  checksum = checksum_of(checksum, {record.offset + end, record.bytes - end});
   if (checksum != found->second.checksum) {
     throw archive_error(ErrorCode::kTruncatedArchive,
                         path_,
                         "record '" + found->second.name + "' is damaged: its checksum differs",
                         static_cast<long long>(record.offset));
   }
+  const std::lock_guard lock(mutex_);
+  checked_.insert(record.offset);
 }
 
 bool Archive::has_record(const std::string& name) const {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <caffe2/serialize/read_adapter_interface.h>
@@ -51,10 +52,14 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   [[nodiscard]] std::optional<ByteRange> skipped_at(const void* buffer) const;
   /// Forgets the buffers of a finished load.
   void forget_buffers();
-  /// Reads the first `bytes` of a record of weights. Reads the whole record and checks its
-  /// checksum, if the writer left one. Throws kTruncatedArchive, with the record's name, when the
-  /// checksum differs or the record is too short or missing.
-  void fetch_weights(const ByteRange& record, void* buffer, std::uint64_t bytes) const;
+  /// Reads `bytes` of a record of weights from its byte `first` on. Reads the whole record and checks
+  /// its checksum, if the writer left one; of a record that is read in parts, once. Throws
+  /// kTruncatedArchive, with the record's name, when the checksum differs or the record is too short
+  /// or missing.
+  void fetch_weights(const ByteRange& record,
+                     std::uint64_t first,
+                     void* buffer,
+                     std::uint64_t bytes) const;
   /// Throws kTruncatedArchive, with the record's name, when fewer than `bytes` are stored.
   void check_weights(const ByteRange& record, std::uint64_t bytes) const;
   [[nodiscard]] bool has_record(const std::string& name) const;
@@ -72,6 +77,8 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   void verify_checksums(caffe2::serialize::PyTorchStreamReader& reader);
   /// Reads a piece of the file. Throws kTruncatedArchive when the file is too short.
   void fetch(const ByteRange& range, void* buffer) const;
+  /// Of a piece of the file; `before` is that of what lies before it.
+  [[nodiscard]] std::uint32_t checksum_of(std::uint32_t before, const ByteRange& range) const;
 
   std::string path_;
   int descriptor_;
@@ -85,6 +92,7 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   std::map<std::uint64_t, Weights> weights_;  ///< by the record's offset
   mutable std::mutex mutex_;
   mutable std::unordered_map<const void*, ByteRange> skipped_buffers_;
+  mutable std::unordered_set<std::uint64_t> checked_;  ///< offsets of records with a right checksum
 };
 
 }  // namespace elixir::capture

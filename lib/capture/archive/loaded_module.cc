@@ -2,15 +2,18 @@
 // Copyright 2026 The Elixir authors
 #include "capture/archive/loaded_module.h"
 
+#include <cstddef>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include "capture/archive/source_check.h"
@@ -24,35 +27,125 @@
 namespace elixir::capture {
 namespace {
 
-/// Replaces tensors by tensors on `device`. Tensors that shared memory in the archive share it
-/// again.
+/// The bytes of its storage that a tensor reaches over.
+struct Extent {
+  std::size_t begin = 0, end = 0;
+  [[nodiscard]] bool overlaps(const Extent& other) const {
+    return begin < other.end && other.begin < end;
+  }
+  [[nodiscard]] bool contains(const Extent& other) const {
+    return begin <= other.begin && other.end <= end;
+  }
+};
+
+/// A tensor beyond its storage is damage, for which LibTorch's error does.
+Extent extent_of(const at::Tensor& tensor) {
+  if (tensor.numel() == 0) return {};
+  const std::size_t end = at::detail::computeStorageNbytes(
+      tensor.sizes(), tensor.strides(), tensor.element_size(), tensor.storage_offset());
+  TORCH_CHECK(end <= tensor.storage().nbytes(), "a tensor reaches beyond its storage");
+  return {static_cast<std::size_t>(tensor.storage_offset()) * tensor.element_size(), end};
+}
+
+/// Replaces tensors by tensors on `device`. A parameter gets memory of its own, because it moves and
+/// is updated alone. Other tensors that shared memory in the archive share it again.
 class Replacer {
  public:
   Replacer(const Archive& archive, c10::Device device, std::optional<at::ScalarType> floating)
       : archive_(archive), device_(device), floating_(floating) {}
 
-  LoadedTensor replace(const at::Tensor& original, bool is_parameter) {
+  /// Throws kUnsupportedModel when it shares values with another parameter.
+  LoadedTensor replace_parameter(const std::string& name, const at::Tensor& original) {
+    if (!original.is_non_overlapping_and_dense()) {
+      throw Error(ErrorCode::kUnsupportedModel, "parameter `{}` is not dense", name)
+          .help("export the model with a contiguous one: torch.nn.Parameter(w.contiguous())");
+    }
+    const Extent extent = extent_of(original);
+    refuse_shared(fmt::format("parameter `{}`", name), original);
     LoadedTensor loaded;
-    loaded.is_parameter = is_parameter;
+    loaded.is_parameter = true;
     loaded.data = data_of(original);
-    const at::Tensor& memory = memory_of(original, loaded.data, is_parameter);
-    loaded.tensor = at::empty({0}, memory.options());
-    loaded.tensor.set_(
-        memory.storage(), original.storage_offset(), original.sizes(), original.strides());
-    if (original.requires_grad()) loaded.tensor.requires_grad_(true);
+    loaded.first_byte = extent.begin;
+    const at::Tensor memory = zeros(original, original.numel());
+    loaded.tensor = view(memory, original, 0);
+    parameters_[original.storage().unsafeGetStorageImpl()].push_back(
+        {name, extent, original.scalar_type(), memory});
     return loaded;
   }
 
-  /// Whether a replaced parameter or buffer used the tensor's memory.
-  [[nodiscard]] bool has_memory_for(const at::Tensor& tensor) const {
-    return memory_.count(tensor.storage().unsafeGetStorageImpl()) != 0;
+  /// Throws kUnsupportedModel when it shares values with a parameter.
+  LoadedTensor replace_buffer(const std::string& name, const at::Tensor& original) {
+    refuse_shared(fmt::format("buffer `{}`", name), original);
+    LoadedTensor loaded;
+    loaded.data = data_of(original);
+    loaded.tensor = view(memory_of(original, loaded.data), original, original.storage_offset());
+    return loaded;
   }
 
-  /// Reads the data of a tensor that is neither parameter nor buffer, because it stays real.
+  /// Of a tensor that is neither parameter nor buffer: a view of the memory of one, or itself with
+  /// its data, because it stays real.
+  at::Tensor replace_other(const at::Tensor& tensor) {
+    if (!tensor.has_storage()) return tensor;
+    if (const PlacedParameter* parameter = parameter_that_shares(tensor)) {
+      const Extent extent = extent_of(tensor);
+      if (!parameter->extent.contains(extent) || tensor.scalar_type() != parameter->dtype) {
+        throw shared_memory("a tensor that is neither parameter nor buffer", *parameter);
+      }
+      const std::size_t first = (extent.begin - parameter->extent.begin) / tensor.element_size();
+      return view(parameter->memory, tensor, static_cast<std::int64_t>(first));
+    }
+    const auto shared = memory_.find(tensor.storage().unsafeGetStorageImpl());
+    if (shared != memory_.end()) return view(shared->second, tensor, tensor.storage_offset());
+    fill(tensor);
+    return tensor;
+  }
+
+ private:
+  struct PlacedParameter {
+    std::string name;
+    Extent extent;  ///< in the archive's storage
+    at::ScalarType dtype = at::kFloat;
+    at::Tensor memory;
+  };
+
+  static Error shared_memory(const std::string& what, const PlacedParameter& parameter) {
+    return Error(ErrorCode::kUnsupportedModel,
+                 "{} shares memory with parameter `{}`",
+                 what,
+                 parameter.name)
+        .help(
+            "use that parameter in both places, or export the model with a copy: "
+            "x.detach().clone()");
+  }
+
+  [[nodiscard]] const PlacedParameter* parameter_that_shares(const at::Tensor& tensor) const {
+    const auto found = parameters_.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == parameters_.end()) return nullptr;
+    const Extent extent = extent_of(tensor);
+    for (const PlacedParameter& parameter : found->second) {
+      if (parameter.extent.overlaps(extent)) return &parameter;
+    }
+    return nullptr;
+  }
+
+  void refuse_shared(const std::string& what, const at::Tensor& tensor) const {
+    if (const PlacedParameter* other = parameter_that_shares(tensor)) {
+      throw shared_memory(what, *other);
+    }
+  }
+
+  static at::Tensor view(const at::Tensor& memory, const at::Tensor& of, std::int64_t offset) {
+    at::Tensor tensor = at::empty({0}, memory.options());
+    tensor.set_(memory.storage(), offset, of.sizes(), of.strides());
+    if (of.requires_grad()) tensor.requires_grad_(true);
+    return tensor;
+  }
+
+  /// Reads the data of a tensor that stays real.
   void fill(const at::Tensor& tensor) const {
-    if (!tensor.defined() || !tensor.has_storage() || !tensor.is_cpu()) return;
+    if (!tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
-      archive_.fetch_weights(*range, tensor.storage().mutable_data(), tensor.storage().nbytes());
+      archive_.fetch_weights(*range, 0, tensor.storage().mutable_data(), tensor.storage().nbytes());
     } else if (tensor.storage().nbytes() > 0 && tensor.storage().data() == nullptr) {
       throw Error(ErrorCode::kBufferWithoutData,
                   "a tensor of the model that is neither parameter nor buffer has no data in {}",
@@ -61,7 +154,6 @@ class Replacer {
     }
   }
 
- private:
   [[nodiscard]] std::optional<ByteRange> data_of(const at::Tensor& tensor) const {
     if (!tensor.is_cpu()) return std::nullopt;
     const auto range = archive_.skipped_at(tensor.storage().data());
@@ -69,24 +161,27 @@ class Replacer {
     return range;
   }
 
-  const at::Tensor& memory_of(const at::Tensor& original,
-                              const std::optional<ByteRange>& data,
-                              bool is_parameter) {
+  [[nodiscard]] at::ScalarType dtype_for(const at::Tensor& original) const {
+    return floating_ && original.is_floating_point() ? *floating_ : original.scalar_type();
+  }
+
+  [[nodiscard]] at::Tensor zeros(const at::Tensor& original, std::int64_t elements) const {
+    const auto options = at::TensorOptions().dtype(dtype_for(original)).device(device_);
+    return device_.is_meta() ? at::empty({elements}, options) : at::zeros({elements}, options);
+  }
+
+  const at::Tensor& memory_of(const at::Tensor& original, const std::optional<ByteRange>& data) {
     auto [found, fresh] = memory_.try_emplace(original.storage().unsafeGetStorageImpl());
     if (!fresh) return found->second;
     const auto elements = static_cast<std::int64_t>(original.storage().nbytes()) /
                           static_cast<std::int64_t>(original.element_size());
-    const at::ScalarType dtype =
-        floating_ && original.is_floating_point() ? *floating_ : original.scalar_type();
-    if (device_.is_meta()) {
-      found->second = at::empty({elements}, at::TensorOptions().dtype(dtype).device(device_));
+    if (device_.is_meta() || !data) {
+      found->second = zeros(original, elements);
     } else {
       const at::Tensor host =
           at::zeros({elements}, at::TensorOptions().dtype(original.scalar_type()));
-      if (!is_parameter && data) {
-        archive_.fetch_weights(*data, host.mutable_data_ptr(), original.storage().nbytes());
-      }
-      found->second = host.to(device_, dtype);
+      archive_.fetch_weights(*data, 0, host.mutable_data_ptr(), original.storage().nbytes());
+      found->second = host.to(device_, dtype_for(original));
     }
     return found->second;
   }
@@ -94,7 +189,8 @@ class Replacer {
   const Archive& archive_;
   c10::Device device_;
   std::optional<at::ScalarType> floating_;
-  std::unordered_map<const c10::StorageImpl*, at::Tensor> memory_;
+  std::unordered_map<const c10::StorageImpl*, std::vector<PlacedParameter>> parameters_;
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> memory_;  ///< of buffers
 };
 
 /// Numbers and texts. A list of them needs no search.
@@ -156,7 +252,10 @@ void put_on_device(LoadedModule& loaded,
     std::vector<LoadedTensor>& list = is_parameter ? loaded.parameters : loaded.buffers;
     const auto [found, fresh] =
         known.try_emplace(tensor.unsafeGetTensorImpl(), is_parameter, list.size());
-    if (fresh) list.push_back(replacer.replace(tensor, is_parameter));
+    if (fresh) {
+      list.push_back(is_parameter ? replacer.replace_parameter(name, tensor)
+                                  : replacer.replace_buffer(name, tensor));
+    }
     std::vector<LoadedTensor>& owner = found->second.first ? loaded.parameters : loaded.buffers;
     owner[found->second.second].names.push_back(name);
   };
@@ -176,12 +275,8 @@ void put_on_device(LoadedModule& loaded,
       const auto& [is_parameter, position] = found->second;
       return (is_parameter ? loaded.parameters : loaded.buffers)[position].tensor;
     }
-    if (tensor.has_storage() && replacer.has_memory_for(tensor)) {
-      originals.push_back(tensor);
-      return replacer.replace(tensor, false).tensor;
-    }
-    replacer.fill(tensor);
-    return tensor;
+    originals.push_back(tensor);
+    return replacer.replace_other(tensor);
   };
   replace_tensors(loaded.module._ivalue(), replacement);
 }

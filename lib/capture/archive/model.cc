@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 
@@ -123,11 +124,13 @@ std::optional<std::string> Model::extra_file(const std::string& name) const {
 }
 
 bool Model::has_data(const std::string& name) const {
-  return named(state_->loaded, name).data.has_value();
+  const LoadedTensor& loaded = named(state_->loaded, name);
+  return loaded.data || loaded.tensor.numel() == 0;
 }
 
 at::Tensor Model::read(const std::string& name) const {
   const LoadedTensor& loaded = named(state_->loaded, name);
+  if (loaded.tensor.numel() == 0) return at::empty_like(loaded.tensor, at::Device(at::kCPU));
   if (!loaded.data) {
     throw Error(ErrorCode::kBufferWithoutData,
                 "'{}' has no data in {} (it was saved from the meta device)",
@@ -137,8 +140,10 @@ at::Tensor Model::read(const std::string& name) const {
   }
   const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
   const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
-  state_->archive->fetch_weights(
-      *loaded.data, memory.mutable_data_ptr(), static_cast<std::uint64_t>(bytes));
+  state_->archive->fetch_weights(*loaded.data,
+                                 loaded.first_byte,
+                                 memory.mutable_data_ptr(),
+                                 static_cast<std::uint64_t>(bytes));
   at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(loaded.tensor.scalar_type()));
   tensor.set_(memory.storage(),
               loaded.tensor.storage_offset(),

@@ -61,13 +61,12 @@ void export_torchscript(const std::string& path,
   for (const program::Parameter& each : program.parameters) names[each.name] = each.names;
   for (const program::Buffer& each : program.buffers) names[each.name] = each.names;
   for (const StateTensor& tensor : model) {
-    const at::Tensor value = tensor.read();
+    at::Tensor value = tensor.read().detach();
     for (const std::string& name : names.at(tensor.name)) {
       auto owner = owner_of(module, name);
-      const at::Tensor before = owner.first.attr(owner.second).toTensor();
-      at::Tensor replaced = value.detach();
-      replaced.set_requires_grad(before.requires_grad());
-      owner.first.setattr(owner.second, replaced);
+      // One tensor under all its names: two that share memory would be no tie.
+      value.set_requires_grad(owner.first.attr(owner.second).toTensor().requires_grad());
+      owner.first.setattr(owner.second, value);
     }
   }
   std::vector<c10::IValue> inputs;

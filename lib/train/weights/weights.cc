@@ -72,7 +72,7 @@ void require_all_or_none(const program::Program& program,
   std::vector<std::string> missing;
   bool some = false;
   for (const program::Parameter& parameter : program.parameters) {
-    if (match.file_name.count(parameter.name) != 0) continue;
+    if (match.file_name.count(parameter.name) != 0 || parameter.tensor.numel() == 0) continue;
     if (archive.has(parameter.name)) {
       some = true;
     } else {

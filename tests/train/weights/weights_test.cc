@@ -225,6 +225,17 @@ TEST(Weights, AnArchiveWithDataForSomeParametersIsRefusedWithoutInit) {
   EXPECT_EQ(choose_weights(model(), archive, options).initialized, 3);
 }
 
+TEST(Weights, AParameterWithoutElementsIsNoDataForTheOthers) {
+  program::Program program = model();
+  program.parameters.push_back(parameter({"model.none"}, {0, 4}));
+  ArchiveData archive = empty_archive();
+  archive.has = [](const std::string& name) { return name == "model.none"; };
+  archive.read = [](const std::string&) { return filled({0, 4}, 0); };
+  const ChosenWeights chosen = choose_weights(program, archive, {});
+  EXPECT_EQ(chosen.initialized, 3);
+  EXPECT_TRUE(at::equal(chosen.source("model.none"), filled({0, 4}, 0)));
+}
+
 TEST(Initialization, FollowsTheRecipeByAnyNameAndElseTheDefault) {
   ArchiveData archive = empty_archive();
   archive.recipe_json = R"({"schema":"elixir.initialization","schema_version":"1.0","parameters":[)"
