@@ -21,7 +21,8 @@ namespace elixir::runtime {
 [[nodiscard]] at::Tensor read_buffer(Device& device,
                                      const c10::Storage& storage,
                                      const program::Buffer& buffer);
-/// Throws kWeightsMismatch when `value` has another shape.
+/// Throws kWeightsMismatch when `value` has another shape, or values that an expanded buffer cannot
+/// hold.
 void write_buffer(Device& device,
                   const c10::Storage& storage,
                   const program::Buffer& buffer,
