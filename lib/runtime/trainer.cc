@@ -15,6 +15,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/units.h"
+#include "edit/kept_buffers.h"
 #include "replay/program_replay.h"
 #include "replay/replay_call.h"
 #include "runtime/plan_check.h"
@@ -96,7 +97,7 @@ struct Evaluation {
   std::unique_ptr<Executor> executor;
 
   explicit Evaluation(const capture::Captured& evaluation)
-      : captured(evaluation), replay(evaluation.program) {}
+      : captured(evaluation), replay(edit::keep_buffers(evaluation.program)) {}
 };
 
 struct Trainer::State {

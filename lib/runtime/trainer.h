@@ -47,7 +47,8 @@ class Trainer {
                                  double learning_rate,
                                  const StepOptions& options = {});
   /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
-  /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
+  /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept. Buffers
+  /// that it writes are copies.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
   /// Allocates now what the first evaluate() would allocate (schedule/memory/evaluation.h has the
   /// amount), so that every step runs with the same free memory. Throws kOutOfMemory.

@@ -404,8 +404,10 @@ class Weights(TrainTest):
         self.assertTrue(torch.equal(state["head.weight"], tensors["wte.weight"]))
         self.assertFalse(torch.equal(state["wte.weight"], parameters["wte.weight"]))
         self.assertTrue(torch.isfinite(module(torch.zeros(ROWS, TOKENS, dtype=torch.int64))))
-        # The export is a model like any other.
+        # The export is a model like any other, with its weights tied.
         tool("ELIXIR_PROFILE", "out.pt", "--target", "cpu", "-o", "out.profile.json", cwd=self.directory)
+        profile = json.loads((self.directory / "out.profile.json").read_text())
+        self.assertIn(["head.weight", "wte.weight"], [sorted(each["names"]) for each in profile["model"]["parameters"]])
 
     def test_exported_weights_can_start_another_run(self):
         trained = self.exported(*self.flags(), name="first.safetensors")
@@ -453,6 +455,110 @@ class Weights(TrainTest):
         traced.running.running_mean = torch.empty(24, device="meta")
         traced.save(str(self.directory / "meta.pt"))
         self.fails(2, "EX0309", *self.flags(model="meta.pt"), mentions="running.running_mean")
+
+
+class Layouts(TrainTest):
+    """What models keep in other tensors than one whole storage each."""
+
+    def saved(self, name, build, forward):
+        """The traced module, and samples for it, all with the same values; the flags of a run with a plan for it."""
+        import torch
+        from safetensors.torch import save_file
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                build(self)
+
+        Model.forward = forward
+        torch.manual_seed(1)
+        samples = torch.randn(32, 8)
+        torch.jit.trace(Model().train(), samples[:4], check_trace=False).save(str(self.directory / f"{name}.pt"))
+        save_file({"x": samples}, str(self.directory / "x.safetensors"))
+        tool("ELIXIR_PROFILE", f"{name}.pt", "--target", "cpu", "-o", f"{name}.profile.json", cwd=self.directory)
+        tool("ELIXIR_SEARCH", "--profile", f"{name}.profile.json", "--hardware", self.shared / "hardware.json",
+             "--gpu-memory", "256MiB", "--host-memory", "1GiB", "-o", f"{name}.json", cwd=self.directory)
+        return {"plan": self.directory / f"{name}.json", "model": f"{name}.pt", "data": "x.safetensors", "steps": 3}
+
+    def trained(self, name, flags):
+        from safetensors.torch import load_file
+
+        self.exported(*self.flags(**flags, output=f"{name}-run"), name=f"{name}.out.safetensors")
+        return load_file(str(self.directory / f"{name}.out.safetensors"))
+
+    def test_parts_of_a_storage_and_expanded_buffers_train_as_tensors_of_their_own(self):
+        import torch
+
+        mask = torch.arange(8.0).repeat(4, 1)
+
+        def plain(module):
+            torch.manual_seed(2)
+            both = torch.randn(128)
+            module.a = torch.nn.Parameter(both[:64].view(8, 8).clone())
+            module.b = torch.nn.Parameter(both[64:].view(8, 8).clone())
+            module.register_buffer("mask", mask.clone())
+
+        def parts(module):
+            plain(module)
+            both = torch.cat([module.a.detach().flatten(), module.b.detach().flatten()])
+            module.a = torch.nn.Parameter(both[:64].view(8, 8))
+            module.b = torch.nn.Parameter(both[64:].view(8, 8))
+            module.mask = mask[:1].expand(4, 8)
+
+        def forward(self, x):
+            return ((x @ self.a) @ self.b * self.mask).pow(2).mean()
+
+        expected = self.trained("plain", self.saved("plain", plain, forward))
+        flags = self.saved("parts", parts, forward)
+        found = self.trained("parts", flags)
+        self.assertEqual(sorted(found), ["a", "b"])
+        for name, value in expected.items():
+            self.assertTrue(torch.equal(found[name], value), name)
+        self.assertFalse(torch.equal(found["a"], found["b"]))
+        self.succeeds(*self.flags(**flags, output=None, resume="parts-run"), "--export", "again.pt")
+        again = torch.jit.load(str(self.directory / "again.pt"))
+        for name, value in found.items():
+            self.assertTrue(torch.equal(getattr(again, name), value), name)
+        self.assertTrue(torch.equal(again.mask, mask))
+
+    def test_tensors_without_elements_train_and_resume(self):
+        import torch
+
+        def build(module):
+            module.linear = torch.nn.Linear(8, 8)
+            module.none = torch.nn.Parameter(torch.zeros(0, 4))
+            module.register_buffer("neither", torch.zeros(3, 0))
+
+        def forward(self, x):
+            return self.linear(x).pow(2).mean() + self.none.sum() + self.neither.sum()
+
+        flags = self.saved("empty", build, forward)
+        whole = self.trained("empty", flags)
+        self.assertEqual(whole["none"].shape, (0, 4))
+        self.succeeds(*self.flags(**{**flags, "steps": 1}, output="half"))
+        self.succeeds(*self.flags(**flags, output=None, resume="half"), "--export", "resumed.safetensors")
+        self.assertEqual((self.directory / "resumed.safetensors").read_bytes(),
+                         (self.directory / "empty.out.safetensors").read_bytes())
+
+    def test_evaluation_leaves_a_buffer_that_forward_changes_to_training(self):
+        import torch
+
+        def build(module):
+            module.linear = torch.nn.Linear(8, 8)
+            module.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return self.linear(x).pow(2).mean() * self.count
+
+        flags = self.saved("counter", build, forward)
+        plain = self.trained("counter", flags)
+        self.assertEqual(float(plain["count"]), 1 + 3)  # tracing was the first
+        evaluated = self.trained("evaluated", {**flags, "eval_data": "x.safetensors", "eval_every": 1})
+        for name, value in plain.items():
+            self.assertTrue(torch.equal(evaluated[name], value), name)
+        losses = [line["held_out_loss"] for line in self.metrics("evaluated-run")]
+        self.assertEqual(len([loss for loss in losses if loss is not None]), 3)
 
 
 class BadInput(TrainTest):

@@ -254,6 +254,28 @@ TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBack) {
   EXPECT_TRUE(weights_of(*trainer) == before);
 }
 
+TEST_F(TrainerTest, EvaluationThatWritesBuffersWritesCopies) {
+  const TestModel resnet(model_path("resnet-tiny"), 10, kCpu);
+  capture::Options evaluation;
+  evaluation.target = kCpu;
+  evaluation.mode = program::Mode::kTrain;  // batch norms update their running statistics
+  evaluation.backward = false;
+  const capture::Captured captured =
+      capture::capture(capture::Model::load(model_path("resnet-tiny")), evaluation);
+  ASSERT_TRUE(captured.program.buffers.front().mutated);
+  Trainer trainer(resnet.captured(), resnet.plan(kAllOnHost), options_with(run_), resnet.weights());
+  std::map<std::string, at::Tensor> before;
+  for (const program::Buffer& buffer : resnet.program().buffers) {
+    before[buffer.name] = trainer.buffer(buffer.name);
+  }
+  const double loss = trainer.evaluate(captured, resnet.batch(2, 1)[0]);
+  EXPECT_GT(loss, 0.0);
+  EXPECT_EQ(trainer.evaluate(captured, resnet.batch(2, 1)[0]), loss);
+  for (const auto& [name, value] : before) {
+    EXPECT_TRUE(at::equal(value, trainer.buffer(name))) << name;
+  }
+}
+
 TEST_F(TrainerTest, WhatTheSourceLeavesOutIsSetByTheCaller) {
   const plan::Plan plan = model_.plan(kAllOnHost);
   std::map<std::string, std::string> expected;

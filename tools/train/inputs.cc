@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "edit/kept_buffers.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/names/dtype_names.h"
 #include "program/trainable.h"
@@ -140,7 +141,9 @@ void capture_model(const capture::Model& model,
   if (options.eval_data.empty()) return;
   wanted.mode = program::Mode::kEvaluate;
   wanted.backward = false;
-  run.held_out.emplace().program = capture::capture(model, wanted);
+  capture::Captured evaluation = capture::capture(model, wanted);
+  evaluation.program = edit::keep_buffers(std::move(evaluation.program));
+  run.held_out.emplace().program = std::move(evaluation);
 }
 
 void open_training_data(const TrainOptions& options,

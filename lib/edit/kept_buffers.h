@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// The edit that lets evaluation leave the state of training alone. A forward-only program may write
+// buffers (`self.n.add_(1)`); here it writes copies of them, made anew each time that it runs.
+
+#include "program/program.h"
+
+namespace elixir::edit {
+
+/// `program` with a copy, made first, of each buffer that it writes, and used in its place. The
+/// result mutates no buffer; without such a buffer it is `program`.
+[[nodiscard]] program::Program keep_buffers(program::Program program);
+
+}  // namespace elixir::edit
