@@ -105,11 +105,16 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
     results.add("adam-gpu " + rate.dtype, rate.params_per_s, kGigaparameters);
   }
   for (const hardware::AdamFormRate& rate : profile.adam_forms) {
-    results.add(fmt::format("adam-{} {}, {} moments, {}, {} parameters",
+    const std::string writes =
+        rate.writes == hardware::AdamWrites::kAll
+            ? ""
+            : fmt::format(", {} alone", hardware::kAdamWrites.name_of(rate.writes));
+    results.add(fmt::format("adam-{} {}, {} moments, {}{}, {} parameters",
                             rate.device,
                             rate.gradient,
                             rate.moments,
                             rate.master,
+                            writes,
                             format_count(rate.parameters)),
                 rate.params_per_s,
                 kGigaparameters);

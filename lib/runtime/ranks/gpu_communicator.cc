@@ -103,22 +103,20 @@ class GpuCommunicator final : public DeviceCommunicator {
                   const void* own,
                   std::int64_t part_bytes,
                   Stream stream) override {
-    if (copies_ != nullptr) {
-      enqueue(stream, [&] { copies_->all_gather(group, all, own, part_bytes, stream); });
-    } else {
-      enqueue_nccl(stream, [&] { nccl_->all_gather(group, all, own, part_bytes, stream); });
-    }
+    enqueue_either(
+        stream,
+        [&] { copies_->all_gather(group, all, own, part_bytes, stream); },
+        [&] { nccl_->all_gather(group, all, own, part_bytes, stream); });
   }
   void all_to_all(const plan::RankGrid& grid,
                   void* to,
                   const void* from,
                   std::int64_t part_bytes,
                   Stream stream) override {
-    if (copies_ != nullptr) {
-      enqueue(stream, [&] { copies_->all_to_all(grid, to, from, part_bytes, stream); });
-    } else {
-      enqueue_nccl(stream, [&] { nccl_->all_to_all(to, from, part_bytes, stream); });
-    }
+    enqueue_either(
+        stream,
+        [&] { copies_->all_to_all(grid, to, from, part_bytes, stream); },
+        [&] { nccl_->all_to_all(to, from, part_bytes, stream); });
   }
   void reduce_scatter(const plan::RankGrid& /*grid*/,
                       void* to,
@@ -130,23 +128,21 @@ class GpuCommunicator final : public DeviceCommunicator {
     enqueue_nccl(stream, [&] { nccl_->reduce_scatter(to, from, shard_elements, type, stream); });
   }
   void broadcast(int root, void* data, std::int64_t bytes, Stream stream) override {
-    if (copies_ != nullptr) {
-      enqueue(stream, [&] { copies_->broadcast(grid_.all(), root, data, bytes, stream); });
-    } else {
-      enqueue_nccl(stream, [&] { nccl_->broadcast(root, data, bytes, stream); });
-    }
+    enqueue_either(
+        stream,
+        [&] { copies_->broadcast(grid_.all(), root, data, bytes, stream); },
+        [&] { nccl_->broadcast(root, data, bytes, stream); });
   }
   void gather_disjoint(const plan::RankGroup& group,
                        float* to,
                        const float* from,
                        std::size_t count,
                        Stream stream) override {
-    if (copies_ != nullptr) {
-      enqueue(stream, [&] { copies_->gather_disjoint(group, to, from, count, stream); });
-    } else {
-      // With zeros, any order of sums gives the same.
-      enqueue_nccl(stream, [&] { nccl_->all_reduce(group, to, from, count, stream); });
-    }
+    // With zeros, any order of sums gives the same.
+    enqueue_either(
+        stream,
+        [&] { copies_->gather_disjoint(group, to, from, count, stream); },
+        [&] { nccl_->all_reduce(group, to, from, count, stream); });
   }
   void check() const override {
     if (!ended_) return;
@@ -155,6 +151,15 @@ class GpuCommunicator final : public DeviceCommunicator {
   }
 
  private:
+  /// The same way on every rank.
+  template <class ByCopies, class ByNccl>
+  void enqueue_either(Stream stream, const ByCopies& by_copies, const ByNccl& by_nccl) {
+    if (copies_ != nullptr) {
+      enqueue(stream, by_copies);
+    } else {
+      enqueue_nccl(stream, by_nccl);
+    }
+  }
   template <class Call>
   void enqueue(Stream stream, const Call& call) {
     check();
