@@ -23,8 +23,9 @@ void reduce(ScriptBuilder& script, const std::vector<std::int64_t>& dimensions) 
   const auto* input = script.tensor("self");
   const auto* result = first_output(script.op());
   if (input == nullptr || result == nullptr) return;
-  if (program::is_complex(input->dtype) || program::is_complex(result->dtype))
+  if (program::is_complex(input->dtype) || program::is_complex(result->dtype)) {
     script.modelled();  // never recorded
+  }
   program::TensorRef read = *input;
   if (const program::DType dtype = dtype_of_reduction(input->dtype, result->dtype);
       dtype != input->dtype) {

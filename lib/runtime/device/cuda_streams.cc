@@ -35,10 +35,11 @@ CudaStreams::CudaStreams(c10::DeviceIndex gpu,
           make_cuda_operations(parts.gpu_stream->stream(), exchanges ? ranks : nullptr);
     }
     if (stream == Stream::kCompute) continue;
-    if (!exchanges || between_ranks == nullptr) {
-      lanes_.push_back(std::make_unique<Lane>(begin_lane));
+    if (exchanges && between_ranks != nullptr) {
+      parts.lane = between_ranks;
+      continue;
     }
-    parts.lane = exchanges && between_ranks != nullptr ? between_ranks : lanes_.back().get();
+    parts.lane = lanes_.emplace_back(std::make_unique<Lane>(begin_lane)).get();
     if (exchanges) between_ranks = parts.lane;
   }
 }

@@ -20,8 +20,9 @@ namespace {
 at::Tensor without_expanded(const at::Tensor& tensor, at::IntArrayRef strides) {
   at::Tensor part = tensor;
   for (std::int64_t d = 0; d < tensor.dim(); ++d) {
-    if (strides[static_cast<std::size_t>(d)] == 0 && tensor.size(d) > 1)
+    if (strides[static_cast<std::size_t>(d)] == 0 && tensor.size(d) > 1) {
       part = part.narrow(d, 0, 1);
+    }
   }
   return part;
 }

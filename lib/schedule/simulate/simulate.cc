@@ -11,7 +11,6 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "schedule/buffers/buffers.h"
-#include "schedule/buffers/update_piece.h"
 #include "schedule/memory/operator_memory.h"
 #include "schedule/simulate/simulate_plans.h"
 #include "schedule/simulate/timeline.h"
