@@ -48,6 +48,7 @@ Json answer_document(const std::string& strategy) {
           {"arithmetic", nullptr},
           {"recompute", nullptr},
           {"offloaded_bytes", nullptr},
+          {"in_gradients_bytes", nullptr},
           {"predicted", nullptr},
           {"gpu_memory_bytes", nullptr},
           {"process_bytes", nullptr},
@@ -81,6 +82,7 @@ Json document_of(const elixir::search::Found& found) {
   document["arithmetic"] = name_of(elixir::plan::arithmetic_of(found.plan.edits));
   document["recompute"] = elixir::edit::name_of(found.recomputation.choice);
   document["offloaded_bytes"] = found.recomputation.offloaded_bytes;
+  document["in_gradients_bytes"] = found.recomputation.in_gradients_bytes;
   document["predicted"] = elixir::plan::to_json(found.plan)["predicted"];
   document["gpus"] = found.plan.world;
   document["gpu_memory_bytes"] = found.gpu_memory_bytes;
@@ -335,8 +337,9 @@ int main(int argc, char** argv) {
     flags.choice("--offload",
                  {"auto", "none", "all"},
                  &options.offload,
-                 "activations that are kept, but on the host, from forward to backward; auto: as "
-                 "many as make the step faster, or possible");
+                 "activations that are kept, but elsewhere, from forward to backward: on the device "
+                 "where gradients come later, or else on the host; auto: as many as make the step "
+                 "faster, or possible");
     flags
         .choice(
             "--arithmetic",

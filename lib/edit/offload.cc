@@ -291,17 +291,38 @@ std::vector<StorageId> offloadable(const Program& program) {
   return found;
 }
 
-std::vector<StorageId> worth_offloading(const Program& program, double share) {
+namespace {
+
+/// Of what is offloadable, in the same order.
+std::vector<StorageId> large_ones(const Program& program) {
   constexpr std::int64_t kSmallPart = 64;
   std::vector<StorageId> found = offloadable(program);
+  const std::int64_t least_bytes = largest_of(program, found) / kSmallPart;
+  std::erase_if(found, [&](StorageId s) { return program.storages[s].bytes < least_bytes; });
+  return found;
+}
+
+}  // namespace
+
+std::vector<StorageId> worth_offloading(const Program& program, double share) {
+  std::vector<StorageId> found = large_ones(program);
   const auto bytes_of = [&](StorageId s) { return program.storages[s].bytes; };
-  const std::int64_t largest_bytes = largest_of(program, found);
-  std::erase_if(found, [&](StorageId s) { return bytes_of(s) < largest_bytes / kSmallPart; });
   double left_bytes = 0;
   for (const StorageId s : found) left_bytes += share * static_cast<double>(bytes_of(s));
   std::erase_if(found, [&](StorageId s) {
     if (left_bytes <= 0) return true;
     left_bytes -= static_cast<double>(bytes_of(s));
+    return false;
+  });
+  return found;
+}
+
+std::vector<StorageId> completed_last(const Program& program, std::int64_t bytes) {
+  std::vector<StorageId> found = large_ones(program);
+  std::reverse(found.begin(), found.end());
+  std::erase_if(found, [&](StorageId s) {
+    if (program.storages[s].bytes > bytes) return true;
+    bytes -= program.storages[s].bytes;
     return false;
   });
   return found;

@@ -32,6 +32,11 @@ inline constexpr NameTable<Offload, 2> kOffloads{
 [[nodiscard]] std::vector<program::StorageId> worth_offloading(const program::Program& program,
                                                                double share);
 
+/// Those that forward completes last, as many as have `bytes` together at most: backward reads them
+/// first. What is small stays, likewise.
+[[nodiscard]] std::vector<program::StorageId> completed_last(const program::Program& program,
+                                                             std::int64_t bytes);
+
 /// The first of `storages` that is not offloadable(); nullopt: offload() takes them all.
 [[nodiscard]] std::optional<program::StorageId> not_offloadable(
     const program::Program& program, const std::vector<program::StorageId>& storages);

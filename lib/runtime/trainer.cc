@@ -298,8 +298,18 @@ Error Trainer::State::not_finite(std::int64_t step) const {
         .help("lower the learning rate, clip gradients (--clip-norm), or check the data")
         .note(fmt::format("micro-batch {} of {}", m, losses.size()));
   }
-  return not_finite_error(
-      step, program(), layouts, *parameters, optimizer, !schedule::shares_gradients(plan));
+  std::vector<bool> kept(plan.chunks.size(), true);
+  for (const schedule::Buffer& buffer : executor->schedule().buffers) {
+    const bool shares = buffer.role == schedule::BufferRole::kGradients && buffer.shares >= 0;
+    if (shares) kept[static_cast<std::size_t>(buffer.chunk)] = false;
+  }
+  return not_finite_error({.number = step,
+                           .program = program(),
+                           .layouts = layouts,
+                           .parameters = *parameters,
+                           .optimizer = optimizer,
+                           .device = *device,
+                           .gradients_kept = std::move(kept)});
 }
 
 void Trainer::State::share_losses(StepReport& report) const {

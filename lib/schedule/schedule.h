@@ -89,7 +89,8 @@ enum class BufferRole : std::uint8_t {
   kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
-  kOffloaded,      ///< host, an activation that waits there; `chunk` is the storage id of its copy
+  kOffloaded,      ///< host, or device in memory of gradients: an activation that waits there; `chunk` is
+                   ///< the storage id of its copy
   kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
@@ -113,8 +114,9 @@ struct Buffer {
   BufferRole role = BufferRole::kParameters;
   std::int32_t chunk = -1;
   std::int64_t bytes = 0;
-  /// The buffer whose memory it uses; -1: memory of its own (shared_gradients.h).
+  /// The buffer whose memory it uses; -1: memory of its own (shared_gradients.h, lent_gradients.h).
   BufferId shares = -1;
+  std::int64_t offset_bytes = 0;  ///< in that memory
 };
 
 enum class TaskKind : std::uint8_t {
@@ -150,8 +152,9 @@ enum class TaskKind : std::uint8_t {
                     ///< fp32 the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
-             ///< end this in the program
-  kReload,   ///< h2d: back from there into the storage that backward reads, likewise
+             ///< end this in the program. To one on the device: compute
+  kReload,   ///< h2d: back from there into the storage that backward reads, likewise. From the
+             ///< device: compute
   // Places for later work: disk.
 
   // With several ranks, on the collective stream unless it says otherwise. Gradients go to their

@@ -50,7 +50,8 @@ std::vector<ChunkBytes> chunk_bytes(const Packing& packing, const plan::Plan& bl
                                                                     {packing.trained[c]},
                                                                     blank.accumulation_steps,
                                                                     {.of_chunk = {-1}},
-                                                                    {.of_chunk = {-1}});
+                                                                    {.of_chunk = {-1}},
+                                                                    /*lent=*/{});
       ArenaBytes& own = result[c].own[s];
       for (const schedule::Buffer& buffer : buffers.all) {
         const std::int64_t bytes = rounded_allocation(buffer.bytes);

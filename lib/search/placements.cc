@@ -23,6 +23,8 @@ PlacementSpace::PlacementSpace(const Problem& problem)
     : problem_(problem), trains_(problem.request().optimizer != program::Optimizer::kNone) {
   std::vector<schedule::Buffer> tensors;
   schedule::add_tensor_buffers(tensors, problem.program(), problem.lifetimes());
+  // On the host, as far as no gradients lend their memory.
+  schedule::add_offloaded_buffers(tensors, problem.program(), {}, -1);
   if (trains_) schedule::add_gradient_sums(tensors, problem.program(), problem.ranks().world);
   fixed_bytes_ = {.device = schedule::buffer_bytes(tensors, schedule::Arena::kDevice),
                   .host = schedule::buffer_bytes(tensors, schedule::Arena::kHost)};

@@ -17,6 +17,7 @@
 #include "edit/frontier.h"
 #include "edit/frontier_path.h"
 #include "hardware/operator_cost.h"
+#include "schedule/buffers/lent_gradients.h"
 #include "schedule/edited_program.h"
 #include "schedule/simulate.h"
 #include "search/problem.h"
@@ -66,6 +67,7 @@ struct Recomputed {
   Recompute name = Recompute::kNone;
   std::vector<program::StorageId> storages;  ///< ascending; empty: everything is kept
   double offloaded_share = 0;                ///< of the bytes that are kept, from 0 to 1
+  std::int64_t lent_bytes = 0;  ///< of the others, as many wait where gradients come later
 };
 
 Recomputed chosen(const program::Program& program, Recompute name) {
@@ -111,16 +113,26 @@ Edited edited(const Edited& before, const Recomputed& choice) {
     offload.storages = edit::worth_offloading(result.program, choice.offloaded_share);
   }
   offload.window_bytes = edit::offload_window_bytes(result.program, offload.storages);
-  return edited(std::move(result), offload);
+  result = edited(std::move(result), offload);
+  // Such copies stay on the device, and take no time that is worth a window.
+  plan::Edit lend{.kind = plan::Edit::Kind::kOffload};
+  if (choice.lent_bytes > 0) {
+    lend.storages = edit::completed_last(result.program, choice.lent_bytes);
+  }
+  return edited(std::move(result), lend);
 }
 
 std::string description_of(const Recomputed& choice) {
   std::string recomputed = choice.storages.empty()
                                ? std::string("nothing")
                                : fmt::format("{} activations", choice.storages.size());
-  if (choice.offloaded_share == 0) return recomputed;
-  return fmt::format(
-      "{}, {:.0f} % of the others on the host", recomputed, 100 * choice.offloaded_share);
+  if (choice.offloaded_share > 0) {
+    recomputed += fmt::format(", {:.0f} % of the others on the host", 100 * choice.offloaded_share);
+  }
+  if (choice.lent_bytes > 0) {
+    recomputed += fmt::format(", {} in memory of gradients", format_bytes(choice.lent_bytes));
+  }
+  return recomputed;
 }
 
 Candidate summary_of(const Found& found) {
@@ -208,6 +220,8 @@ class Searches {
     std::optional<std::int64_t> step_ns;
     if (auto* found = std::get_if<Found>(&outcome)) {
       step_ns = found->plan.predicted.step_ns;
+      if (!best_ || *step_ns < step_ns_of_best()) choice_of_best_ = choice;
+      const std::int64_t lent_bytes = schedule::lent_bytes(variant.program, found->plan);
       found->recomputation = {
           .choice = choice.name,
           .recompute_ns =
@@ -216,7 +230,8 @@ class Searches {
                   : schedule::recompute_ns(variant.program, hardware::CostModel(hardware_)),
           .kept_bytes = variant.kept_bytes,
           .kept_without_bytes = kept_without_bytes_,
-          .offloaded_bytes = edit::offloaded_bytes(variant.program)};
+          .offloaded_bytes = edit::offloaded_bytes(variant.program) - lent_bytes,
+          .in_gradients_bytes = lent_bytes};
     }
     best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
     return step_ns;
@@ -230,7 +245,9 @@ class Searches {
       return;
     }
     add(choice);
-    if (request_.strategy == "optimal") add_on_host(choice, nullptr);
+    if (request_.strategy != "optimal") return;
+    add_on_host(choice, nullptr);
+    add_lent();
   }
   /// The search's own choice: whatever is fastest.
   void add_fastest() {
@@ -256,6 +273,7 @@ class Searches {
     std::optional<Recomputed> keeps_more;
     if (tried.before_best) keeps_more = at(*tried.before_best);
     add_on_host(at(tried.best), keeps_more ? &*keeps_more : nullptr);
+    add_lent();
   }
   [[nodiscard]] Outcome take() { return std::move(*best_); }
 
@@ -333,6 +351,38 @@ class Searches {
     if (all_ns != half_ns) step_ns(choice, all_ns < half_ns ? 0.75 : 0.25);
   }
 
+  /// The best plan's activations where its gradients come later. That leaves room for more gradients,
+  /// and what is on the host can change.
+  void add_lent() {
+    if (moves_nothing()) return;
+    constexpr int kRounds = 3;
+    for (int round = 0; round < kRounds; ++round) {
+      Recomputed choice = choice_of_best_;
+      const std::int64_t lent_bytes = lendable_bytes_of_best();
+      if (lent_bytes <= choice.lent_bytes) return;
+      choice.lent_bytes = lent_bytes;
+      const std::int64_t before_ns = step_ns_of_best();
+      for (const double part : {1.0, 0.5}) {
+        choice.offloaded_share *= part;
+        add(choice);
+        if (choice.offloaded_share == 0) break;
+      }
+      if (!differ(before_ns, step_ns_of_best())) return;
+    }
+  }
+
+  /// What there is of gradients that can lend their memory.
+  [[nodiscard]] std::int64_t lendable_bytes_of_best() const {
+    const auto* found = std::get_if<Found>(&*best_);
+    if (found == nullptr) return 0;
+    std::int64_t bytes = 0;
+    for (const plan::Chunk& chunk : found->plan.chunks) {
+      if (!schedule::may_lend_gradients(found->plan, chunk)) continue;
+      bytes += plan::shard_bytes(found->plan, chunk, chunk.gradient_dtype);
+    }
+    return bytes;
+  }
+
   /// The best plan so far leaves all that chunks hold on the device.
   [[nodiscard]] bool moves_nothing() const {
     const auto* found = std::get_if<Found>(&*best_);
@@ -355,6 +405,7 @@ class Searches {
   const Request& request_;
   std::int64_t kept_without_bytes_ = 0;
   std::optional<Outcome> best_;
+  Recomputed choice_of_best_;
   int done_ = 0;
 };
 

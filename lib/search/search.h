@@ -93,6 +93,7 @@ struct Recomputation {
   std::int64_t kept_bytes = 0;          ///< under the plan, on device and host
   std::int64_t kept_without_bytes = 0;  ///< if nothing were recomputed
   std::int64_t offloaded_bytes = 0;     ///< of those kept, on the host
+  std::int64_t in_gradients_bytes = 0;  ///< of those kept, on the device where gradients come later
 };
 
 struct Found {

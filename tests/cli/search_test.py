@@ -183,13 +183,20 @@ class Found(SearchTest):
             edits = [edit["edit"] for edit in plan["edits"]]
             self.assertEqual(edits, ["recompute"] if choice == "none" else ["recompute", "offload"])
             documents[choice] = document
-        self.assertEqual(documents["none"]["offloaded_bytes"], 0)
-        offloaded = documents["all"]["offloaded_bytes"]
-        self.assertGreater(offloaded, 0)
+        for key in ("offloaded_bytes", "in_gradients_bytes"):
+            self.assertEqual(documents["none"][key], 0)
+        # Gradients that stay on the device lend their memory.
+        self.assertGreater(documents["all"]["in_gradients_bytes"], 0)
         host = {choice: document["predicted"]["host_bytes"] for choice, document in documents.items()}
-        self.assertGreaterEqual(host["all"] - host["none"], offloaded)
+        self.assertGreaterEqual(host["all"] - host["none"], documents["all"]["offloaded_bytes"])
         result = self.succeeds(*inputs, "--offload", "all", "--force")
-        self.assertRegex(result.out, r"offload    .* of the activations that are kept wait on the host")
+        self.assertRegex(
+            result.out,
+            r"offload    of the activations that are kept wait .* on the device where gradients come later",
+        )
+        several = self.envelope(*inputs, "--offload", "all", "--accumulation-steps", "2", "--force")["document"]
+        self.assertGreater(several["offloaded_bytes"], 0)
+        self.assertEqual(several["in_gradients_bytes"], 0)
         self.assertIn("all but some activations stay on the", result.out)
         self.fails(2, "EX0102", *inputs, "--offload", "some", mentions="none")
 

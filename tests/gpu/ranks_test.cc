@@ -226,6 +226,13 @@ TEST_F(RanksOnGpus, EditsAndALateRankChangeNoBits) {
   training.recomputes = false;
   training.offload_nth = 2;
   EXPECT_TRUE(bits_of_ranks(training) == expected) << "offloaded";
+  training.placement = kAllOnDevice;  // some wait in memory of gradients
+  training.placement.world = 2;
+  training.placement.clips = true;
+  EXPECT_TRUE(bits_of_ranks(training) == expected) << "offloaded, and all else on the device";
+  training.placement = kAllOnHost;
+  training.placement.world = 2;
+  training.placement.clips = true;
   training.offload_nth = 0;
   training.late_ms = 200;
   EXPECT_TRUE(bits_of_ranks(training) == expected) << "late";

@@ -184,6 +184,11 @@ TEST_P(RuntimeOnGpu, OffloadedActivationsGiveTheBitsOfEagerLibTorch) {
     SCOPED_TRACE("all activations and everything else");
     expect_same(train(kAllOnHost), eager);
   }
+  run_.optimizer.clip_norm = 0.5;
+  Placement placement = kAllOnDevice;
+  placement.clips = true;
+  SCOPED_TRACE("where gradients come later");
+  expect_same(train(placement), model_->eager(run_, 1, {"device=cuda", "deterministic=1"}));
 }
 
 TEST_P(RuntimeOnGpu, ActivationsOnTheHostWithBlocksRecomputedAndFourMicroBatches) {

@@ -17,9 +17,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "edit/offload.h"
 #include "operators/own.h"
 #include "runtime/trainer_internals.h"
 #include "runtime/training.h"
+#include "schedule/buffers/lent_gradients.h"
 
 namespace elixir::runtime {
 namespace {
@@ -250,6 +252,18 @@ TEST_P(BitwiseLaw, OffloadedActivations) {
     EXPECT_LT(predicted_.peak_allocated_bytes, peak_bytes);
     EXPECT_GT(predicted_.traffic.device_to_host_bytes, kept_bytes / 2);
     EXPECT_GT(predicted_.host_bytes, kept_bytes / 2);
+  }
+  model_ = load();
+  {
+    SCOPED_TRACE("where gradients come later");
+    run_.optimizer.clip_norm = 0.5;
+    Placement placement = kAllOnDevice;
+    placement.clips = true;
+    const Outcome eager = model_->eager(run_, 1);
+    model_->offload(1, 0);
+    EXPECT_GT(schedule::lent_bytes(model_->program(), model_->plan(placement)), 0);
+    expect_same(train(placement), eager);
+    EXPECT_LT(predicted_.host_bytes, edit::offloaded_bytes(model_->program()));
   }
   model_ = load();
   {

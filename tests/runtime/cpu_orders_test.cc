@@ -71,6 +71,7 @@ std::vector<Layout> layouts() {
       {"late_moments", kLateMoments},
       {"late_moments_two_micro_batches", with(kLateMoments, 2, true)},
       {"offloaded", kAllOnHost, 1},
+      {"offloaded_to_memory_of_gradients", with(kAllOnDevice, 1, true), 1},
       {"some_offloaded_two_micro_batches_clipped", with(kAllOnHost, 2, true), 2},
   };
 }

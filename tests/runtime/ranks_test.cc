@@ -225,6 +225,18 @@ TEST(Ranks, EditsChangeNoBits) {
   EXPECT_TRUE(train_on_ranks(training) == expected);
 }
 
+TEST(Ranks, ActivationsInMemoryOfGradientsChangeNoBits) {
+  for (const int replicas : {1, 2}) {
+    RankTraining training{.placement = kAllOnDevice};
+    training.placement.world = 2;
+    training.placement.replicas = replicas;
+    training.placement.clips = true;
+    const std::string expected = train_on_ranks(training);
+    training.offload_nth = 1;
+    EXPECT_TRUE(train_on_ranks(training) == expected);
+  }
+}
+
 TEST(Ranks, OrdersAndEditsChangeNoBitsWhenTheyReduceOnceAStep) {
   RankTraining training{.placement = kAllOnHost};
   training.placement.world = 2;

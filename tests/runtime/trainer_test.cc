@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "replay/counting_allocator.h"
 #include "runtime/trainer_internals.h"
 #include "runtime/training.h"
+#include "schedule/buffers/lent_gradients.h"
 #include "schedule/memory/evaluation.h"
 
 namespace elixir::runtime {
@@ -228,6 +230,33 @@ TEST_F(TrainerTest, AnUpdateThatIsNotFiniteFailsTheStepUnderEveryPlacement) {
       EXPECT_EQ(trainer->steps_done(), 1);
     }
   }
+}
+
+/// The next forward pass has written to the memory of gradients by the time that they are looked for.
+TEST_F(TrainerTest, AGradientWhoseMemoryIsLentIsNamedAllTheSame) {
+  Placement placement = kAllOnDevice;
+  placement.clips = true;
+  run_.optimizer.clip_norm = 1.0;
+  model_.offload(1, 0);
+  const plan::Plan plan = model_.plan(placement);
+  ASSERT_GT(schedule::lent_bytes(model_.program(), plan), 0);
+  const auto trainer = make(plan);
+  const std::string name = model_.program().parameters.back().name;
+  const at::Tensor weight = trainer->state(name, runtime::StatePart::kParameter);
+  trainer->set_state(name, runtime::StatePart::kParameter, at::full_like(weight, 1e30));
+  const runtime::PendingStep bad = trainer->step(model_.batch(1, 1), kLearningRate);
+  const auto expect_named = [](const std::function<void()>& act) {
+    try {
+      act();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.info().code, ErrorCode::kNotFinite);
+      EXPECT_THAT(error.info().message, testing::StartsWith("the gradient of `"));
+      EXPECT_THAT(error.info().message, testing::HasSubstr("in step 1 is not finite"));
+    }
+  };
+  expect_named([&] { (void)trainer->step(model_.batch(2, 1), kLearningRate); });
+  expect_named([&] { bad.wait(); });
 }
 
 TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBack) {

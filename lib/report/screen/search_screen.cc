@@ -148,11 +148,19 @@ std::string clipping_text(const Plan& plan) {
                                 "are complete\n";
 }
 
-/// Empty where no activation waits on the host.
+/// Empty where every activation stays where it was made.
 std::string offload_text(const search::Recomputation& recomputation) {
-  if (recomputation.offloaded_bytes == 0) return "";
-  return fmt::format("offload    {} of the activations that are kept wait on the host\n",
-                     format_bytes(recomputation.offloaded_bytes));
+  std::vector<std::string> places;
+  if (recomputation.offloaded_bytes > 0) {
+    places.push_back(fmt::format("{} on the host", format_bytes(recomputation.offloaded_bytes)));
+  }
+  if (recomputation.in_gradients_bytes > 0) {
+    places.push_back(fmt::format("{} on the device where gradients come later",
+                                 format_bytes(recomputation.in_gradients_bytes)));
+  }
+  if (places.empty()) return "";
+  return fmt::format("offload    of the activations that are kept wait {}\n",
+                     fmt::join(places, ", and "));
 }
 
 std::string time_text(const Plan& plan, const std::string& collectives) {

@@ -32,7 +32,8 @@ BufferStore::BufferStore(Device& device,
     for (std::size_t i = 0; i < wanting.size(); ++i) memory_[wanting[i]] = parts[i];
   }
   for (const schedule::Buffer& buffer : buffers) {
-    if (buffer.shares >= 0) memory_[buffer.id] = memory_.at(buffer.shares);
+    if (buffer.shares < 0) continue;
+    memory_[buffer.id] = static_cast<char*>(memory_.at(buffer.shares)) + buffer.offset_bytes;
   }
   for (const schedule::Buffer& buffer : buffers) {
     by_role_[{buffer.role, buffer.chunk}].push_back(memory_[buffer.id]);

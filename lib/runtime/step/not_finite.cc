@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "runtime/step/not_finite.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ namespace {
 struct Suspect {
   std::string name;
   std::int64_t elements = 0;
+  std::int32_t parameter = -1;
+  bool gradient_kept = true;
 };
 
 std::int64_t not_finite_elements(const at::Tensor& values) {
@@ -31,33 +34,48 @@ std::string share_of(std::int64_t bad, std::int64_t all) {
 }
 
 /// The trained parameters of the suspected chunks.
-std::vector<Suspect> suspects_of(const program::Program& program,
-                                 const std::vector<ParameterLayout>& layouts,
-                                 const OptimizerPass& optimizer) {
+std::vector<Suspect> suspects_of(const FailedStep& step) {
   std::vector<Suspect> suspects;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    if (!layouts[i].trained || !optimizer.suspects(layouts[i].chunk)) continue;
-    suspects.push_back({program.parameters[i].name, layouts[i].elements});
+  for (std::size_t i = 0; i < step.layouts.size(); ++i) {
+    const ParameterLayout& layout = step.layouts[i];
+    if (!layout.trained || !step.optimizer.suspects(layout.chunk)) continue;
+    suspects.push_back({step.program.parameters[i].name,
+                        layout.elements,
+                        static_cast<std::int32_t>(i),
+                        step.gradients_kept[static_cast<std::size_t>(layout.chunk)]});
   }
   return suspects;
 }
 
-std::optional<Error> bad_gradient(std::int64_t step,
-                                  const std::vector<Suspect>& suspects,
-                                  const ParameterStore& parameters) {
+/// Whether all sums of squares of a gradient are finite, as they are where there is no norm.
+bool squares_are_finite(const FailedStep& step, const Suspect& suspect) {
+  if (!step.optimizer.norm_overflowed()) return true;
+  std::vector<float> sums(kernels::norm_blocks(static_cast<std::size_t>(suspect.elements)));
+  step.device.copy_now(sums.data(),
+                       step.optimizer.sums_of(suspect.parameter).sums,
+                       static_cast<std::int64_t>(sums.size() * sizeof(float)));
+  return std::all_of(sums.begin(), sums.end(), [](float sum) { return std::isfinite(sum); });
+}
+
+std::optional<Error> bad_gradient(const FailedStep& step, const std::vector<Suspect>& suspects) {
   for (const Suspect& suspect : suspects) {
-    const std::int64_t bad =
-        not_finite_elements(parameters.get(suspect.name, StatePart::kGradient));
-    if (bad == 0) continue;
+    std::int64_t bad = 0;
+    if (suspect.gradient_kept) {
+      bad = not_finite_elements(step.parameters.get(suspect.name, StatePart::kGradient));
+      if (bad == 0) continue;
+    } else if (squares_are_finite(step, suspect)) {
+      continue;
+    }
     Error error =
         Error(ErrorCode::kNotFinite,
-              "the gradient of `{}` in step {} is not finite",
+              "the gradient of `{}` in step {} is not finite{}",
               suspect.name,
-              step)
+              step.number,
+              suspect.gradient_kept ? "" : ", or its squares are not")
             .help(
                 "look for a square root, logarithm or division at 0 in the model; lower the "
                 "learning rate (--lr) or warm it up (--warmup-steps)");
-    error.note(share_of(bad, suspect.elements));
+    if (suspect.gradient_kept) error.note(share_of(bad, suspect.elements));
     return error;
   }
   return std::nullopt;
@@ -69,7 +87,7 @@ Error norm_overflow(std::int64_t step,
   double largest = 0;
   std::string name;
   for (const Suspect& suspect : suspects) {
-    if (suspect.elements == 0) continue;
+    if (suspect.elements == 0 || !suspect.gradient_kept) continue;
     const double most =
         at::abs(parameters.get(suspect.name, StatePart::kGradient)).max().item<double>();
     if (most > largest) {
@@ -81,7 +99,7 @@ Error norm_overflow(std::int64_t step,
                       "the gradient norm of step {} is not finite: squares overflow",
                       step)
                     .help("scale the loss down, or lower the learning rate (--lr)");
-  error.note(fmt::format("the gradient of `{}` reaches {:.3g}", name, largest));
+  if (!name.empty()) error.note(fmt::format("the gradient of `{}` reaches {:.3g}", name, largest));
   return error;
 }
 
@@ -112,19 +130,14 @@ std::optional<Error> bad_update(std::int64_t step,
 
 }  // namespace
 
-Error not_finite_error(std::int64_t step,
-                       const program::Program& program,
-                       const std::vector<ParameterLayout>& layouts,
-                       const ParameterStore& parameters,
-                       const OptimizerPass& optimizer,
-                       bool gradients_are_kept) {
-  const std::vector<Suspect> suspects = suspects_of(program, layouts, optimizer);
-  if (gradients_are_kept) {
-    if (auto error = bad_gradient(step, suspects, parameters)) return *std::move(error);
+Error not_finite_error(const FailedStep& step) {
+  const std::vector<Suspect> suspects = suspects_of(step);
+  if (auto error = bad_gradient(step, suspects)) return *std::move(error);
+  if (step.optimizer.norm_overflowed()) {
+    return norm_overflow(step.number, suspects, step.parameters);
   }
-  if (optimizer.norm_overflowed()) return norm_overflow(step, suspects, parameters);
-  if (auto error = bad_update(step, suspects, parameters)) return *std::move(error);
-  return Error(ErrorCode::kNotFinite, "an update of step {} is not finite", step)
+  if (auto error = bad_update(step.number, suspects, step.parameters)) return *std::move(error);
+  return Error(ErrorCode::kNotFinite, "an update of step {} is not finite", step.number)
       .help("lower the learning rate (--lr)");
 }
 

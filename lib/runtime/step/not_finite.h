@@ -6,25 +6,34 @@
 // after that.
 
 #include <cstdint>
+#include <vector>
 
 #include "core/error.h"
 #include "program/program.h"
+#include "runtime/device/device.h"
 #include "runtime/state/parameter_layout.h"
 #include "runtime/state/parameter_store.h"
 #include "runtime/step/optimizer_pass.h"
 
 namespace elixir::runtime {
 
-/// The kNotFinite error for step `step`, in which `optimizer` met a value that is not finite. Names
-/// the first parameter, in program order, whose gradient is not finite; otherwise, whose squared
-/// gradients overflow the norm; otherwise, whose update is not finite. Gradients count where
-/// `gradients_are_kept` after their update (schedule/buffers/shared_gradients.h). Call it on an idle
-/// device, before the next step.
-[[nodiscard]] Error not_finite_error(std::int64_t step,
-                                     const program::Program& program,
-                                     const std::vector<ParameterLayout>& layouts,
-                                     const ParameterStore& parameters,
-                                     const OptimizerPass& optimizer,
-                                     bool gradients_are_kept);
+/// A step in which `optimizer` met a value that is not finite.
+struct FailedStep {
+  std::int64_t number;
+  const program::Program& program;
+  const std::vector<ParameterLayout>& layouts;
+  const ParameterStore& parameters;
+  const OptimizerPass& optimizer;
+  Device& device;
+  /// By chunk: nothing else has used the memory of its gradients since its update (schedule.h,
+  /// Buffer::shares).
+  std::vector<bool> gradients_kept;
+};
+
+/// The kNotFinite error for it. Names the first parameter, in program order, whose gradient is not
+/// finite; otherwise, whose squared gradients overflow the norm; otherwise, whose update is not finite.
+/// Where gradients are gone, their sums of squares tell. Call it on an idle device, before the next
+/// step.
+[[nodiscard]] Error not_finite_error(const FailedStep& step);
 
 }  // namespace elixir::runtime

@@ -43,13 +43,15 @@ class ChunkBufferMaker {
                    const std::vector<bool>& trained,
                    int micro_batches,
                    const GradientBlocks& blocks,
-                   const SharedGradients& shared)
+                   const SharedGradients& shared,
+                   const LentGradients& lent)
       : plan_(plan),
         trained_(trained),
         micro_batches_(micro_batches),
         gradient_block_of_(blocks.of_chunk),
         gradient_blocks_(blocks.count),
-        shared_of_(shared.of_chunk) {
+        shared_of_(shared.of_chunk),
+        lent_(lent) {
     for (std::size_t home = 0; home < shared.count.size(); ++home) {
       shared_gradients_[home].resize(static_cast<std::size_t>(shared.count[home]), -1);
     }
@@ -65,6 +67,11 @@ class ChunkBufferMaker {
       if (buffer < 0) buffer = add(arena_of(chunk.gradient_home), BufferRole::kGradients, -1, 0);
       buffers_.all[buffer].bytes = std::max(buffers_.all[buffer].bytes, bytes);
     }
+  }
+
+  void add_lent_gradients() {
+    if (lent_.bytes == 0) return;
+    buffers_.lent = add(Arena::kDevice, BufferRole::kGradients, -1, lent_.bytes);
   }
 
   void add_chunks() {
@@ -147,6 +154,10 @@ class ChunkBufferMaker {
     const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
     if (shared_of_[c] >= 0) buffers_.all[mine.gradients].shares = shared_gradient(c);
+    if (buffers_.lent >= 0 && lent_.of_chunk[c] >= 0) {
+      buffers_.all[mine.gradients].shares = buffers_.lent;
+      buffers_.all[mine.gradients].offset_bytes = lent_.of_chunk[c];
+    }
     const bool is_whole = micro_batches_ == 1 || plan::reduces_once(plan_);
     if (chunk.gradient_home == Home::kHost && !is_whole) {
       // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
@@ -216,6 +227,7 @@ class ChunkBufferMaker {
   const std::int32_t gradient_blocks_;
   const std::vector<std::int32_t>& shared_of_;             // by chunk
   std::array<std::vector<BufferId>, 2> shared_gradients_;  // by gradient home
+  const LentGradients& lent_;
   StepBuffers buffers_;
   std::int64_t largest_received_ = 0, largest_public_collected_ = 0, largest_reduced_ = 0;
   bool reduces_to_host_ = false;
@@ -237,9 +249,11 @@ StepBuffers chunk_buffers(const plan::Plan& plan,
                           const std::vector<bool>& trained,
                           int micro_batches,
                           const GradientBlocks& blocks,
-                          const SharedGradients& shared) {
-  ChunkBufferMaker maker(plan, trained, micro_batches, blocks, shared);
+                          const SharedGradients& shared,
+                          const LentGradients& lent) {
+  ChunkBufferMaker maker(plan, trained, micro_batches, blocks, shared, lent);
   maker.add_shared_gradients();
+  maker.add_lent_gradients();
   maker.add_chunks();
   maker.add_blocks();
   maker.add_landing();
@@ -271,10 +285,25 @@ void add_tensor_buffers(std::vector<Buffer>& buffers,
       add(BufferRole::kConstant, static_cast<std::size_t>(storage.id), storage.id);
     }
   }
+}
+
+void add_offloaded_buffers(std::vector<Buffer>& buffers,
+                           const program::Program& program,
+                           const LentGradients& lent,
+                           BufferId lender) {
   for (const program::Operator& op : program.operators) {
     if (operators::movement_of(op.name) != operators::Movement::kOffloadBegin) continue;
     const program::StorageId copy = std::get<program::TensorRef>(op.outputs.at(0)).storage;
-    add_buffer(buffers, Arena::kHost, BufferRole::kOffloaded, copy, program.storages[copy].bytes);
+    const auto place = lent.of_copy.find(copy);
+    const bool is_lent = place != lent.of_copy.end();
+    const BufferId id = add_buffer(buffers,
+                                   is_lent ? Arena::kDevice : Arena::kHost,
+                                   BufferRole::kOffloaded,
+                                   copy,
+                                   program.storages[copy].bytes);
+    if (!is_lent) continue;
+    buffers[id].shares = lender;
+    buffers[id].offset_bytes = place->second;
   }
 }
 
@@ -302,12 +331,15 @@ StepBuffers step_buffers(const program::Program& program,
                          int micro_batches) {
   std::vector<bool> trained;
   for (const ChunkNeeds& chunk : needs.chunks) trained.push_back(chunk.trained);
+  const LentGradients lent = lent_gradients(program, plan, places, program_needs, needs.chunks);
   StepBuffers buffers = chunk_buffers(plan,
                                       trained,
                                       micro_batches,
                                       gradient_blocks(plan, places, program_needs, trained),
-                                      shared_gradients(plan, places, program_needs, needs.chunks));
+                                      shared_gradients(plan, places, program_needs, needs.chunks),
+                                      lent);
   add_tensor_buffers(buffers.all, program, lifetimes);
+  add_offloaded_buffers(buffers.all, program, lent, buffers.lent);
   if (std::find(trained.begin(), trained.end(), true) != trained.end()) {
     const SumsBuffers sums = add_gradient_sums(buffers.all, program, plan.world);
     buffers.rank_sums = sums.of_rank;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/buffers/gradient_blocks.h"
+#include "schedule/buffers/lent_gradients.h"
 #include "schedule/buffers/shared_gradients.h"
 #include "schedule/schedule.h"
 #include "schedule/step_needs.h"
@@ -46,23 +47,29 @@ struct StepBuffers {
   /// What passes write, and what clipping reads; the same with one rank. -1: nothing is trained.
   BufferId rank_sums = -1, gradient_sums = -1;
   BufferId exchange = -1;  ///< -1: one rank, or nothing is trained
+  BufferId lent = -1;      ///< has the gradients in whose memory activations wait; -1: none do
   std::vector<BufferId>
       reduced_staging;  ///< empty unless gradients of several ranks go to the host
 };
 
 /// The buffers that follow from the plan alone. `trained` says for each chunk whether it has
 /// gradients and optimizer state. `micro_batches` is their number in a step. `blocks`: those of
-/// gradient_blocks(); `shared`: those of shared_gradients().
+/// gradient_blocks(); `shared`: those of shared_gradients(); `lent`: those of lent_gradients().
 [[nodiscard]] StepBuffers chunk_buffers(const plan::Plan& plan,
                                         const std::vector<bool>& trained,
                                         int micro_batches,
                                         const GradientBlocks& blocks,
-                                        const SharedGradients& shared);
-/// Adds the model's buffers, inputs and constants, which are on the device under every plan, and the
-/// host's memory for activations that the program offloads.
+                                        const SharedGradients& shared,
+                                        const LentGradients& lent);
+/// Adds the model's buffers, inputs and constants, which are on the device under every plan.
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);
+/// Adds memory for the activations that the program offloads: on the host, or in the buffer `lender`.
+void add_offloaded_buffers(std::vector<Buffer>& buffers,
+                           const program::Program& program,
+                           const LentGradients& lent,
+                           BufferId lender);
 
 /// Where sums of squares of gradients are made, and where all ranks' are; the same with one rank.
 struct SumsBuffers {

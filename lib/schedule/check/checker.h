@@ -104,6 +104,8 @@ class Checker {
   [[nodiscard]] BufferId find(BufferRole role, std::int32_t chunk) const;
   void expect(BufferRole role, std::int32_t chunk, plan::Home home, std::int64_t bytes);
   void check_sharing(const Buffer& buffer);
+  void check_turns(const Buffer& buffer, const Buffer& owner);
+  void check_lending(const Buffer& buffer, const Buffer& owner);
   void check_buffers();
   /// Whether the chunk's parameters are one half of its masters.
   [[nodiscard]] bool is_split(const plan::Chunk& chunk) const;
@@ -194,9 +196,14 @@ class Checker {
     program::StorageId leaves = -1, returns = -1;  ///< on the device
     program::OperatorId begins = -1;               ///< the operator that begins its way out
     std::int64_t bytes = 0;
+    /// Chunks whose gradients come into the same memory, where it waits on the device.
+    std::vector<std::int32_t> over_gradients_of;
     int offloaded_in = -1;  ///< micro-batch
+    bool is_back = false;
     TaskId begun = -1;      ///< as now() counts: the range with that operator
   };
+  /// Where an activation waits.
+  void check_trip_memory(program::StorageId copy, Trip& trip);
   /// What an executed operator means for activations on the host.
   void movement(const Task& task, const program::Operator& op);
   /// The activation whose storage on the device the task moves. nullptr, and a problem, when
@@ -204,6 +211,10 @@ class Checker {
   Trip* trip_of(const Task& task, program::StorageId Trip::*on_device, BufferId on_host);
   void offload(const Task& task);
   void reload(const Task& task);
+  /// The task reads or writes memory in which gradients of these chunks come.
+  void touch_lent(const Task& task, const Trip& trip, bool writes);
+  /// Before a task writes gradients of a chunk.
+  void take_back(const Task& task, std::int32_t chunk);
 
   // --- End of the step ---------------------------------------------------------------------------
   void check_end();
@@ -214,6 +225,8 @@ class Checker {
   /// Each rank adds up its micro-batches before all add up theirs, once.
   const bool reduces_once_ =
       plan_.world > 1 && schedule_.micro_batches > 1 && plan_.reduce_per == plan::ReducePer::kStep;
+  /// Activations wait in memory of gradients that all exist at the end of the step.
+  const bool lends_gradients_ = plan_.clips_gradients && schedule_.micro_batches == 1;
   const int parts_ = reduces_once_ ? 1 : schedule_.micro_batches;  ///< of a gradient, at its home
   std::vector<std::string> problems_;
 

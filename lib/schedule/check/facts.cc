@@ -120,7 +120,10 @@ void Checker::begin_step() {
   closed_.assign(schedule_.micro_batches, false);
   losses_read_.assign(schedule_.micro_batches, 0);
   content_.assign(schedule_.buffers.size(), {});
-  for (auto& [storage, trip] : trips_) trip.offloaded_in = trip.begun = -1;
+  for (auto& [storage, trip] : trips_) {
+    trip.offloaded_in = trip.begun = -1;
+    trip.is_back = false;
+  }
   current_ = inputs_of_ = -1;
 }
 
@@ -149,22 +152,69 @@ void Checker::expect(BufferRole role, std::int32_t chunk, Home home, std::int64_
   }
 }
 
-/// Only gradients that nobody reads after their update use memory of another buffer.
+/// Only gradients that nobody reads after their update use memory of another buffer, and activations
+/// that wait while gradients are not there.
 void Checker::check_sharing(const Buffer& buffer) {
-  const bool whole = schedule_.micro_batches == 1 || reduces_once_;
   const auto buffers = static_cast<BufferId>(schedule_.buffers.size());
   if (buffer.shares >= buffers) {
     problem("buffer {} shares memory of a buffer that does not exist", buffer.id);
     return;
   }
   const Buffer& owner = schedule_.buffers[buffer.shares];
-  if (buffer.role != BufferRole::kGradients || owner.role != BufferRole::kGradients ||
-      owner.shares >= 0 || owner.chunk >= 0 || owner.arena != buffer.arena ||
-      owner.bytes < buffer.bytes) {
+  const bool may =
+      buffer.role == BufferRole::kGradients || buffer.role == BufferRole::kOffloaded;
+  if (!may || owner.role != BufferRole::kGradients || owner.shares >= 0 || owner.chunk >= 0 ||
+      owner.arena != buffer.arena || buffer.offset_bytes < 0 ||
+      owner.bytes < buffer.offset_bytes + buffer.bytes) {
     problem("buffer {} cannot share the memory of buffer {}", buffer.id, owner.id);
+  }
+  if (lends_gradients_) return check_lending(buffer, owner);
+  check_turns(buffer, owner);
+}
+
+/// Chunks take turns with the whole memory.
+void Checker::check_turns(const Buffer& buffer, const Buffer& owner) {
+  const bool whole = schedule_.micro_batches == 1 || reduces_once_;
+  if (buffer.role != BufferRole::kGradients || buffer.offset_bytes != 0) {
+    problem("buffer {} cannot take turns with buffer {}", buffer.id, owner.id);
   }
   if (plan_.clips_gradients || !whole) {
     problem("buffer {} shares memory, but all gradients exist at the same time", buffer.id);
+  }
+}
+
+/// All gradients exist at the same time, and so do all activations that wait.
+void Checker::check_lending(const Buffer& buffer, const Buffer& owner) {
+  for (const Buffer& other : schedule_.buffers) {
+    const bool overlaps = other.shares == owner.id && other.role == buffer.role &&
+                          other.offset_bytes < buffer.offset_bytes + buffer.bytes &&
+                          buffer.offset_bytes < other.offset_bytes + other.bytes;
+    if (overlaps && other.id != buffer.id) {
+      problem("buffers {} and {} have the same memory", buffer.id, other.id);
+    }
+  }
+  if (buffer.role != BufferRole::kGradients) return;
+  const bool known = buffer.chunk >= 0 && static_cast<std::size_t>(buffer.chunk) < plan_.chunks.size();
+  if (!known || plan_.chunks[buffer.chunk].optimizer_home != Home::kDevice) {
+    problem("buffer {} lends memory of gradients that are not used up on the device", buffer.id);
+  }
+}
+
+void Checker::check_trip_memory(StorageId copy, Trip& trip) {
+  const BufferId id = find(BufferRole::kOffloaded, copy);
+  const Buffer* buffer = id < 0 ? nullptr : &schedule_.buffers[id];
+  const bool lent = buffer != nullptr && buffer->shares >= 0;
+  if (buffer == nullptr || (buffer->arena == Arena::kHost) == lent || buffer->bytes < trip.bytes) {
+    problem("storage {} has no memory of {} bytes to wait in", trip.leaves, trip.bytes);
+    return;
+  }
+  if (!lent) return;
+  for (const Buffer& gradients : schedule_.buffers) {
+    const bool overlaps = gradients.shares == buffer->shares && gradients.chunk >= 0 &&
+                          gradients.role == BufferRole::kGradients &&
+                          gradients.offset_bytes < buffer->offset_bytes + buffer->bytes &&
+                          buffer->offset_bytes < gradients.offset_bytes + gradients.bytes;
+    if (overlaps) trip.over_gradients_of.push_back(gradients.chunk);
   }
 }
 
@@ -173,13 +223,7 @@ void Checker::check_buffers() {
     if (buffer.chunk >= 0) by_role_.emplace(std::make_pair(buffer.role, buffer.chunk), buffer.id);
     if (buffer.shares >= 0) check_sharing(buffer);
   }
-  for (const auto& [copy, trip] : trips_) {
-    const BufferId id = find(BufferRole::kOffloaded, copy);
-    const Buffer* buffer = id < 0 ? nullptr : &schedule_.buffers[id];
-    if (buffer == nullptr || buffer->arena != Arena::kHost || buffer->bytes < trip.bytes) {
-      problem("storage {} has no memory of {} bytes on the host", trip.leaves, trip.bytes);
-    }
-  }
+  for (auto& [copy, trip] : trips_) check_trip_memory(copy, trip);
   std::int64_t sums = 0;
   for (const auto& trained : trained_in_) {
     for (const std::int32_t parameter : trained) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Checks activations that wait on the host: copied out before their memory is free, and copied back
-// before anything reads them.
+// Checks activations that wait on the host, or where gradients come later: copied out before their
+// memory is free, and copied back before anything reads them.
 #include <algorithm>
 
 #include "operators/own.h"
@@ -27,7 +27,7 @@ void Checker::movement(const Task& task, const program::Operator& op) {
     case operators::Movement::kOffloadEnd: {
       const Trip& trip = trips_[storage(op.arguments, 1)];
       if (trip.offloaded_in != task.micro_batch) {
-        problem_at(task, "gives up storage {}, which is not on the host", trip.leaves);
+        problem_at(task, "gives up storage {}, which has not been copied", trip.leaves);
       }
       // Its memory may become another storage's.
       touch_storage(task, trip.leaves, true);
@@ -61,10 +61,34 @@ Checker::Trip* Checker::trip_of(const Task& task, StorageId Trip::*on_device, Bu
   return &found->second;
 }
 
+void Checker::touch_lent(const Task& task, const Trip& trip, bool writes) {
+  for (const std::int32_t chunk : trip.over_gradients_of) {
+    const BufferId gradients = find(BufferRole::kGradients, chunk);
+    for (const std::int32_t parameter : trained_in_[chunk]) {
+      if (summed_[parameter] > 0) {
+        problem_at(task, "uses memory of a gradient of {}", program_.parameters[parameter].name);
+      }
+      touch_gradient(task, gradients, parameter, writes);
+    }
+  }
+}
+
+void Checker::take_back(const Task& task, std::int32_t chunk) {
+  for (const auto& [copy, trip] : trips_) {
+    const auto& over = trip.over_gradients_of;
+    if (trip.offloaded_in < 0 || trip.is_back ||
+        std::find(over.begin(), over.end(), chunk) == over.end()) {
+      continue;
+    }
+    problem_at(task, "overwrites storage {}, which waits in memory of gradients", trip.leaves);
+  }
+}
+
 void Checker::offload(const Task& task) {
-  on_stream(task, Stream::kDeviceToHost);
   Trip* trip = trip_of(task, &Trip::leaves, task.destination);
   if (trip == nullptr) return;
+  const bool lent = schedule_.buffers[task.destination].arena == Arena::kDevice;
+  on_stream(task, lent ? Stream::kCompute : Stream::kDeviceToHost);
   if (!alive_[task.storage] || next_operator_[task.micro_batch] <= trip->begins ||
       task.micro_batch != current_) {
     problem_at(task, "moves storage {}, which is not there or not final", task.storage);
@@ -75,19 +99,23 @@ void Checker::offload(const Task& task) {
   }
   touch_storage(task, task.storage, false);
   touch_buffer(task, task.destination, true);
+  touch_lent(task, *trip, true);
   trip->offloaded_in = task.micro_batch;
 }
 
 void Checker::reload(const Task& task) {
-  on_stream(task, Stream::kHostToDevice);
-  const Trip* trip = trip_of(task, &Trip::returns, task.source);
+  Trip* trip = trip_of(task, &Trip::returns, task.source);
   if (trip == nullptr) return;
+  const bool lent = schedule_.buffers[task.source].arena == Arena::kDevice;
+  on_stream(task, lent ? Stream::kCompute : Stream::kHostToDevice);
   if (!alive_[task.storage] || !awaited_[task.storage] || trip->offloaded_in != task.micro_batch ||
       task.micro_batch != current_) {
-    problem_at(task, "moves a storage that is not on the host to storage {}", task.storage);
+    problem_at(task, "moves a storage that does not wait to storage {}", task.storage);
     return;
   }
   touch_buffer(task, task.source, false);
+  touch_lent(task, *trip, false);
+  trip->is_back = true;
   touch_storage(task, task.storage, true);
   awaited_[task.storage] = false;
 }

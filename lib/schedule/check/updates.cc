@@ -118,6 +118,7 @@ void Checker::accumulate(const Task& task) {
 void Checker::take_turn(const Task& task, BufferId gradients) {
   const BufferId shared = schedule_.buffers[gradients].shares;
   if (shared < 0) return;
+  if (lends_gradients_) return take_back(task, schedule_.buffers[gradients].chunk);
   const std::int32_t before = content_[shared].chunk;
   if (before >= 0 && before != task.chunk && !gradients_used_[before]) {
     problem_at(task, "overwrites the gradients of chunk {}, which is not updated", before);
@@ -128,7 +129,7 @@ void Checker::take_turn(const Task& task, BufferId gradients) {
 
 void Checker::read_gradients(const Task& task, BufferId buffer) {
   const BufferId shared = buffer < 0 ? -1 : schedule_.buffers[buffer].shares;
-  if (shared >= 0) {
+  if (shared >= 0 && !lends_gradients_) {
     if (content_[shared].chunk != task.chunk) {
       problem_at(task, "reads gradients of chunk {}", content_[shared].chunk);
     }

@@ -24,7 +24,8 @@ ActivationCopies::ActivationCopies(const program::Program& program,
                                    TaskList& tasks)
     : program_(program), movements_(movements), tasks_(tasks) {
   for (const Buffer& buffer : buffers.all) {
-    if (buffer.role == BufferRole::kOffloaded) copies_[buffer.chunk] = {.buffer = buffer.id};
+    if (buffer.role != BufferRole::kOffloaded) continue;
+    copies_[buffer.chunk] = {.buffer = buffer.id, .on_device = buffer.arena == Arena::kDevice};
   }
 }
 
@@ -37,9 +38,10 @@ void ActivationCopies::begin(OperatorId op, int micro_batch, TaskId range) {
   const bool leaves = movements_[op] == Movement::kOffloadBegin;
   const StorageId on_host = storage_of(leaves ? call.outputs : call.arguments, 0);
   const StorageId on_device = storage_of(leaves ? call.arguments : call.outputs, 0);
-  HostCopy& copy = copies_.at(on_host);
+  WaitingCopy& copy = copies_.at(on_host);
+  const Stream link = leaves ? Stream::kDeviceToHost : Stream::kHostToDevice;
   const TaskId task = tasks_.add({.kind = leaves ? TaskKind::kOffload : TaskKind::kReload,
-                                  .stream = leaves ? Stream::kDeviceToHost : Stream::kHostToDevice,
+                                  .stream = copy.on_device ? Stream::kCompute : link,
                                   .micro_batch = micro_batch,
                                   .source = leaves ? -1 : copy.buffer,
                                   .destination = leaves ? copy.buffer : -1,
@@ -57,7 +59,7 @@ void ActivationCopies::link_steps() const {
 TaskId ActivationCopies::awaited_by(OperatorId op) const {
   const bool leaves = movements_[op] == Movement::kOffloadEnd;
   if (!leaves && movements_[op] != Movement::kReloadEnd) return -1;
-  const HostCopy& copy = copies_.at(storage_of(program_.operators[op].arguments, 1));
+  const WaitingCopy& copy = copies_.at(storage_of(program_.operators[op].arguments, 1));
   return leaves ? copy.written : copy.read;
 }
 

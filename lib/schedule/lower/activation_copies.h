@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Activations that wait on the host: the tasks that copy them there and back, between the operators
-// that begin and end a copy (operators/own.h).
+// Activations that wait on the host, or on the device where gradients come later: the tasks that copy
+// them there and back, between the operators that begin and end a copy (operators/own.h).
 
 #include <map>
 #include <vector>
@@ -33,16 +33,17 @@ class ActivationCopies {
   void link_steps() const;
 
  private:
-  /// An activation's memory on the host, the first task of a step that used it, and the latest.
-  struct HostCopy {
+  /// Where an activation waits, the first task of a step that used this memory, and the latest.
+  struct WaitingCopy {
     BufferId buffer = -1;
+    bool on_device = false;
     TaskId first_written = -1, written = -1, read = -1;
   };
 
   const program::Program& program_;
   const std::vector<operators::Movement>& movements_;
   TaskList& tasks_;
-  std::map<program::StorageId, HostCopy> copies_;  ///< by the storage of the copy
+  std::map<program::StorageId, WaitingCopy> copies_;  ///< by the storage of the copy
 };
 
 }  // namespace elixir::schedule

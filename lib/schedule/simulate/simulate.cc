@@ -126,13 +126,16 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
     return stream == Stream::kCpu ? cost.host_copy_ns(bytes / 2) : cost.device_copy_ns(bytes / 2);
   };
   switch (task.kind) {
+    case TaskKind::kOffload:
+    case TaskKind::kReload:
+      if (task.stream == Stream::kCompute) return cost.device_copy_ns(task.bytes);
+      return task.kind == TaskKind::kOffload ? cost.device_to_host_ns(task.bytes)
+                                             : cost.host_to_device_ns(task.bytes);
     case TaskKind::kLoadInputs:
     case TaskKind::kFetch:
-    case TaskKind::kReload:
     case TaskKind::kLoadState:
       return cost.host_to_device_ns(task.bytes);
     case TaskKind::kReadLoss:
-    case TaskKind::kOffload:
     case TaskKind::kStoreState:
       return cost.device_to_host_ns(task.bytes);
     case TaskKind::kStoreGradient:

@@ -32,13 +32,17 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   int reduced_once = 0;
   int reduced_by_nccl = 0;
   int shared_gradients = 0;
+  int lent_gradients = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Case c = random_case(seed);
     const Schedule schedule = lower_case(c);
     EXPECT_THAT(check(schedule, c.program, c.plan), IsEmpty()) << "seed " << seed;
     reduced_once += c.lowering.training && plan::reduces_once(c.plan) ? 1 : 0;
     reduced_by_nccl += c.lowering.training && plan::reduces_by_nccl(c.plan) ? 1 : 0;
-    for (const Buffer& buffer : schedule.buffers) shared_gradients += buffer.shares >= 0 ? 1 : 0;
+    for (const Buffer& buffer : schedule.buffers) {
+      if (buffer.shares < 0) continue;
+      ++(buffer.role == BufferRole::kOffloaded ? lent_gradients : shared_gradients);
+    }
     for (const Task& task : schedule.tasks) {
       fetches += task.kind == TaskKind::kFetch ? 1 : 0;
       evictions += task.kind == TaskKind::kEvict ? 1 : 0;
@@ -59,6 +63,7 @@ TEST(Check, FindsNothingInLoweredSchedulesOfRandomProgramsAndPlans) {
   EXPECT_GT(reduced_once, 20);
   EXPECT_GT(reduced_by_nccl, 20);
   EXPECT_GT(shared_gradients, 100);
+  EXPECT_GT(lent_gradients, 20);
 }
 
 /// The schedule without task `gone`. Tasks that waited for it wait for what it waited for.

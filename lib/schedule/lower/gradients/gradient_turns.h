@@ -24,7 +24,7 @@ class GradientTurns {
   TaskId take(std::int32_t chunk) {
     const BufferId mine = buffers_.of_chunk[chunk].gradients;
     const BufferId shared = buffers_.all[mine].shares;
-    if (shared < 0) return -1;
+    if (shared < 0 || shared == buffers_.lent) return -1;
     const auto [turn, is_first] = turns_.try_emplace(shared, Turn{chunk, chunk});
     if (is_first || turn->second.now == chunk) return -1;
     const TaskId read = chunk_tasks_[std::exchange(turn->second.now, chunk)].gradients_read;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "schedule/buffers/lent_gradients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/allocation_unit.h"
+#include "operators/own.h"
+
+namespace elixir::schedule {
+namespace {
+
+using operators::Movement;
+using program::OperatorId;
+using program::StorageId;
+
+/// An activation that waits between forward and backward.
+struct Waiting {
+  StorageId copy = -1;
+  std::int64_t bytes = 0;
+};
+
+/// In the order in which backward takes them back.
+std::vector<std::pair<OperatorId, Waiting>> returns_of(const program::Program& program,
+                                                       const ProgramNeeds& needs) {
+  std::vector<std::pair<OperatorId, Waiting>> found;
+  for (std::size_t op = 0; op < needs.movements.size(); ++op) {
+    if (needs.movements[op] != Movement::kReloadBegin) continue;
+    const auto& tensor = std::get<program::TensorRef>(program.operators[op].arguments.at(0));
+    found.emplace_back(static_cast<OperatorId>(op),
+                       Waiting{tensor.storage, program.storages[tensor.storage].bytes});
+  }
+  return found;
+}
+
+/// A chunk that lends, and the operator that makes the first of its gradients.
+struct Lender {
+  OperatorId written_at = -1;
+  std::int32_t chunk = -1;
+};
+
+/// The one that is written last comes first.
+std::vector<Lender> lenders_of(const plan::Plan& plan,
+                               const std::vector<plan::Place>& places,
+                               const ProgramNeeds& needs,
+                               const std::vector<ChunkNeeds>& chunks) {
+  std::vector<Lender> lenders;
+  std::vector<bool> seen(plan.chunks.size(), false);
+  for (std::size_t op = 0; op < needs.gradients_ready.size(); ++op) {
+    for (const std::int32_t parameter : needs.gradients_ready[op]) {
+      const std::int32_t chunk = places[parameter].chunk;
+      if (seen[chunk] || !chunks[chunk].trained) continue;
+      seen[chunk] = true;
+      if (!may_lend_gradients(plan, plan.chunks[chunk])) continue;
+      lenders.push_back({static_cast<OperatorId>(op), chunk});
+    }
+  }
+  std::reverse(lenders.begin(), lenders.end());
+  return lenders;
+}
+
+}  // namespace
+
+bool may_lend_gradients(const plan::Plan& plan, const plan::Chunk& chunk) {
+  return plan.clips_gradients && plan.accumulation_steps == 1 &&
+         chunk.gradient_home == plan::Home::kDevice && chunk.optimizer_home == plan::Home::kDevice;
+}
+
+LentGradients lent_gradients(const program::Program& program,
+                             const plan::Plan& plan,
+                             const std::vector<plan::Place>& places,
+                             const ProgramNeeds& needs,
+                             const std::vector<ChunkNeeds>& chunks) {
+  LentGradients lent{.of_chunk = std::vector<std::int64_t>(plan.chunks.size(), -1)};
+  const auto returns = returns_of(program, needs);
+  if (returns.empty()) return lent;
+  const std::vector<Lender> lenders = lenders_of(plan, places, needs, chunks);
+  for (const Lender& lender : lenders) {
+    const plan::Chunk& chunk = plan.chunks[lender.chunk];
+    lent.of_chunk[lender.chunk] = lent.bytes;
+    lent.bytes += rounded_allocation(plan::shard_bytes(plan, chunk, chunk.gradient_dtype));
+  }
+  // From the end down. What returns later must end before the gradients that are written by then, so it
+  // lies lower, and no room is lost.
+  std::int64_t free_end = lent.bytes;
+  auto written_last = lenders.rbegin();
+  for (const auto& [op, waiting] : returns) {
+    while (written_last != lenders.rend() && written_last->written_at <= op) {
+      free_end = std::min(free_end, lent.of_chunk[written_last->chunk]);
+      ++written_last;
+    }
+    const std::int64_t bytes = rounded_allocation(waiting.bytes);
+    if (bytes > free_end) continue;
+    free_end -= bytes;
+    lent.of_copy[waiting.copy] = free_end;
+  }
+  if (lent.of_copy.empty()) {
+    lent.bytes = 0;
+    std::fill(lent.of_chunk.begin(), lent.of_chunk.end(), -1);
+  }
+  return lent;
+}
+
+std::int64_t lent_bytes(const program::Program& program, const plan::Plan& plan) {
+  const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
+  const ProgramNeeds needs = program_needs(program, lifetimes, /*training=*/true);
+  const std::vector<plan::Place> places = plan::locate_parameters(plan, program);
+  const StepNeeds step = step_needs(program, lifetimes, needs, plan, places);
+  std::int64_t bytes = 0;
+  for (const auto& [copy, place] : lent_gradients(program, plan, places, needs, step.chunks).of_copy) {
+    bytes += program.storages[copy].bytes;
+  }
+  return bytes;
+}
+
+}  // namespace elixir::schedule

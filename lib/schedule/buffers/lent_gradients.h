@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// Activations that wait where gradients come later. The gradients of a chunk that is updated on the
+// device hold nothing from the update until backward writes them. Activations that backward reads
+// before that can wait there, and not on the host: they take no memory of their own and no link.
+//
+// So it is where a step has one micro-batch and updates wait for the norm. Otherwise gradients stay
+// while forward runs, or chunks take turns with a few buffers (shared_gradients.h).
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "plan/plan.h"
+#include "program/program.h"
+#include "schedule/step_needs.h"
+
+namespace elixir::schedule {
+
+/// Places are bytes from the start of one device buffer, which has all gradients that lend theirs.
+struct LentGradients {
+  std::int64_t bytes = 0;               ///< of that buffer; 0: nothing is lent
+  std::vector<std::int64_t> of_chunk;   ///< where a chunk's gradients are; -1: elsewhere
+  /// Where an activation waits, by the storage of its copy (operators::kOffloadBegin). The others wait
+  /// on the host.
+  std::map<program::StorageId, std::int64_t> of_copy;
+};
+
+/// As many activations as there is room for; first those that backward reads first, because on the
+/// host they would hardly have arrived. `chunks` are those of StepNeeds.
+[[nodiscard]] LentGradients lent_gradients(const program::Program& program,
+                                           const plan::Plan& plan,
+                                           const std::vector<plan::Place>& places,
+                                           const ProgramNeeds& needs,
+                                           const std::vector<ChunkNeeds>& chunks);
+
+/// Of the activations that wait so under `plan`.
+[[nodiscard]] std::int64_t lent_bytes(const program::Program& program, const plan::Plan& plan);
+
+/// Whether gradients of this chunk can lend their memory: its update reads them on the device, and
+/// nothing does afterwards.
+[[nodiscard]] bool may_lend_gradients(const plan::Plan& plan, const plan::Chunk& chunk);
+
+}  // namespace elixir::schedule
