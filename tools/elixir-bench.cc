@@ -21,6 +21,7 @@
 #include "program/document.h"
 #include "replay/replay_call.h"
 #include "schedule/edited_program.h"
+#include "tools/bench/correct.h"
 #include "tools/bench/list.h"
 #include "tools/bench/summary.h"
 #include "tools/common/ask_cudnn.h"
@@ -34,6 +35,7 @@ struct Options {
   std::vector<std::string> only;
   std::vector<std::string> operators;
   std::optional<std::string> into;
+  RunToLearnFrom run;
   std::optional<std::string> disk, samples;
   program::DeviceChoice device = program::DeviceChoice::kAuto;
   std::string name;
@@ -88,6 +90,20 @@ void ask_for_workspaces(const std::vector<program::Profile>& profiles,
   }
 }
 
+/// Writes the profile, which is the tool's document.
+void write(hardware::HardwareProfile profile,
+                  const Destination& destination,
+                  Context& context) {
+  profile.meta = make_meta("elixir-bench", context.argv());
+  context.document() = to_json(profile);
+  const std::string text = dump(context.document());
+  if (destination.in_place) {
+    write_file(destination.path, text, Overwrite::kAllow);
+  } else {
+    context.write_output(destination.path, text);
+  }
+}
+
 Answer work(const Options& options, Context& context) {
   if (options.list) {
     measure::Bench bench;
@@ -103,6 +119,15 @@ Answer work(const Options& options, Context& context) {
 
   // Find every mistake before the long part.
   const Destination destination = prepare_destination(options, context);
+  if (!options.run.directory.empty()) {
+    if (!options.into) {
+      throw Error(ErrorCode::kBadFlagValue, "--run corrects a hardware profile, and there is none")
+          .help("name it with --into");
+    }
+    hardware::HardwareProfile corrected = correct_by_run(options.run, *options.into, context);
+    write(std::move(corrected), destination, context);
+    return Answer::kYes;
+  }
   const Overwrite overwrite = context.overwrite();
   if (options.samples) check_output(*options.samples, overwrite, "--samples");
   measure::Request request;
@@ -148,14 +173,7 @@ Answer work(const Options& options, Context& context) {
     write_file(*options.samples, measure::json_lines(outcome.samples), overwrite);
   }
   ask_for_workspaces(profiles, outcome.profile, context);
-  outcome.profile.meta = make_meta("elixir-bench", context.argv());
-  const Json document = to_json(outcome.profile);
-  if (destination.in_place) {
-    write_file(destination.path, dump(document), Overwrite::kAllow);
-  } else {
-    context.write_output(destination.path, dump(document));
-  }
-  context.document() = document;
+  write(outcome.profile, destination, context);
   context.print(summary_of(outcome.profile));
   if (outcome.interrupted) {
     context.warn("stopped early; the profile holds what was finished", {});
@@ -180,6 +198,10 @@ constexpr const char* kDetails =
     "profile\n"
     "of this machine, and that file is replaced unless -o names another.\n"
     "\n"
+    "--run makes the figures those of a step: a run's trace.json says what its tasks took beside each\n"
+    "other, in the memory that it has. Searching again with the corrected profile finds a plan that\n"
+    "suits them.\n"
+    "\n"
     "LibTorch's number of threads (OMP_NUM_THREADS) is the number of threads measured with. "
     "Measure\n"
     "on an otherwise idle machine. Clocks, power and GPU settings are never changed.";
@@ -199,6 +221,8 @@ int main(int argc, char** argv) {
       {"elixir-bench --into hardware.json --operators gpt.profile.json", "add a model's operators"},
       {"elixir-bench --quick --only adam-cpu,matmul -o part.json", "two measurements, quickly"},
       {"elixir-bench --disk /mnt/nvme", "the same, and the disk of a directory"},
+      {"elixir-bench --run run --plan plan.json --profile gpt.profile.json --into hardware.json",
+       "learn from a step that was run"},
       {"elixir-bench --list", "what can be measured, and how"},
   };
   info.output = {
@@ -232,6 +256,19 @@ int main(int argc, char** argv) {
                  elixir::program::kDeviceChoices,
                  &options.device,
                  "device to measure; auto is the GPU if there is one");
+    flags.group("What to correct");
+    flags
+        .text("--run",
+              "DIR",
+              &options.run.directory,
+              "measure nothing; correct the figures of --into by the timed step of this run of "
+              "elixir-train")
+        .reads();
+    flags.text("--plan", "PLAN", &options.run.plan, "the plan of that run").reads();
+    flags
+        .text("--profile", "PROFILE", &options.run.profile, "the model's profile that it was made for")
+        .reads();
+    flags.group("Output");
     flags.text("--name", "NAME", &options.name, "name of the profile")
         .default_text("cpu, or the GPU's");
     flags
@@ -251,6 +288,9 @@ int main(int argc, char** argv) {
     flags.exclusive({"--list", "--only"});
     flags.exclusive({"--list", "--operators"});
     flags.exclusive({"--list", "--into"});
+    for (const char* other : {"--list", "--only", "--operators", "--samples"}) {
+      flags.exclusive({"--run", other});
+    }
   };
   return elixir::tools::run_tool(
       info, argc, argv, [&](Context& context) { return elixir::tools::work(options, context); });

@@ -52,8 +52,8 @@ enum class Stream : std::uint8_t {
   kCompute,
   // Copies that belong to updates are apart from those of the next step, which must not queue behind
   // them.
-  kDeviceUpdate,  ///< to the device, and AdamW of what is copied there and back
-  kUpdateToHost,
+  kDeviceUpdate,  ///< to the device
+  kUpdateToHost,  ///< AdamW of what has been copied there, and back: what comes next need not wait for AdamW
   kHostToDevice,
   kDeviceToHost,
   kCollective,
@@ -142,7 +142,7 @@ enum class TaskKind : std::uint8_t {
   ///< the first step there are none
   kUpdate,  ///< AdamW of a chunk at its optimizer home (compute or cpu): gradients `source` ->
             ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
-            ///< piece (device-update): in `source`; parameters that live on the device go home.
+            ///< piece (update-to-host): in `source`; parameters that live on the device go home.
             ///< Of a chunk with late moments: of master and parameters alone
   kLoadState,  ///< device-update: a piece of a chunk's master, moments and, where they live on the
                ///< host, gradients to `destination`

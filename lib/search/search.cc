@@ -377,8 +377,7 @@ class Searches {
     if (found == nullptr) return 0;
     std::int64_t bytes = 0;
     for (const plan::Chunk& chunk : found->plan.chunks) {
-      if (!schedule::may_lend_gradients(found->plan, chunk)) continue;
-      bytes += plan::shard_bytes(found->plan, chunk, chunk.gradient_dtype);
+      bytes += schedule::lendable_bytes(found->plan, chunk);
     }
     return bytes;
   }

@@ -76,6 +76,42 @@ class Runs(CommonBehaviour, TrainTest):
         self.assertGreater(len(tasks[0]), 10)
         self.assertTrue(all(e["dur"] >= 0 for e in events if e["ph"] == "X"))
 
+    def test_elixir_bench_learns_from_a_trace(self):
+        self.succeeds(*self.flags("tight"))
+        profile = self.shared / "profile.json"
+        # A machine that is twice as fast as it seemed, by its own figures.
+        hardware = json.loads((self.shared / "hardware.json").read_text())
+        for call in hardware["operators"]:
+            call["time_ns"]["median"] /= 2
+        (self.directory / "fast.json").write_text(json.dumps(hardware))
+        flags = ["--run", "run", "--profile", profile, "--into", "fast.json"]
+        plan = ["--plan", self.shared / "tight.json"]
+        learned = tool("ELIXIR_BENCH", *flags, *plan, "-o", "learned.json", cwd=self.directory)
+        schema("hardware").validate(learned)
+        self.assertEqual(json.loads((self.directory / "learned.json").read_text()), learned)
+        (note,) = [n["note"] for n in learned["noticed"] if n["measurement"] == "run"]
+        self.assertIn("timed step of run: operators +", note)
+        before = {call["key"]: call["time_ns"]["median"] for call in hardware["operators"]}
+        slower = [c for c in learned["operators"] if c["time_ns"]["median"] > before[c["key"]]]
+        self.assertGreater(len(slower), 5)
+        step_ns = {}
+        for name in ("fast", "learned"):
+            found = tool(
+                "ELIXIR_SEARCH", "--profile", profile, "--hardware", f"{name}.json", "-o", f"{name}.plan.json",
+                cwd=self.directory,
+            )  # fmt: skip
+            step_ns[name] = found["predicted"]["step_ns"]
+        self.assertGreater(step_ns["learned"], step_ns["fast"])
+        for code, wrong in (
+            (2, ["--run", "run", *plan, "--profile", profile]),
+            (2, flags),
+            (2, [*flags, *plan, "--only", "launch"]),
+            (2, [*flags, "--plan", self.shared / "roomy.json"]),
+            (2, ["--run", "nowhere", *flags[2:], *plan]),
+        ):
+            tool("ELIXIR_BENCH", *wrong, "-o", "no.json", cwd=self.directory, code=code)
+        self.assertFalse((self.directory / "no.json").exists())
+
     def test_the_critical_path_of_the_cpu_device_is_every_task(self):
         self.succeeds(*self.flags(hardware=self.shared / "hardware.json"))
         summary = json.loads((self.directory / "run/summary.json").read_text())

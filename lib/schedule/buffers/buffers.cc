@@ -154,10 +154,7 @@ class ChunkBufferMaker {
     const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
     mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
     if (shared_of_[c] >= 0) buffers_.all[mine.gradients].shares = shared_gradient(c);
-    if (buffers_.lent >= 0 && lent_.of_chunk[c] >= 0) {
-      buffers_.all[mine.gradients].shares = buffers_.lent;
-      buffers_.all[mine.gradients].offset_bytes = lent_.of_chunk[c];
-    }
+    lend(mine.gradients, lent_.of_chunk, c);
     const bool is_whole = micro_batches_ == 1 || plan::reduces_once(plan_);
     if (chunk.gradient_home == Home::kHost && !is_whole) {
       // The sum over the ranks lands in the gradients' dtype, a rank's own gradient in its own.
@@ -193,14 +190,22 @@ class ChunkBufferMaker {
     const Chunk& chunk = plan_.chunks[c];
     const std::int64_t collected_bytes = plan::exchanged_bytes(plan_, chunk);
     if (chunk.kind == Chunk::Kind::kPrivate || plan::reduces_once(plan_)) {
-      buffers_.of_chunk[c].gradient_block =
-          add(Arena::kDevice, BufferRole::kGradientBlock, c, collected_bytes);
+      const BufferId block = add(Arena::kDevice, BufferRole::kGradientBlock, c, collected_bytes);
+      buffers_.of_chunk[c].gradient_block = block;
+      lend(block, lent_.block_of_chunk, c);
     } else {
       largest_public_collected_ = std::max(largest_public_collected_, collected_bytes);
     }
     largest_received_ = std::max(largest_received_, plan::received_bytes(plan_, chunk));
     largest_reduced_ = std::max(largest_reduced_, reduced_bytes);
     reduces_to_host_ = reduces_to_host_ || chunk.gradient_home == Home::kHost;
+  }
+
+  /// Where `places`, by chunk, have the buffer in the one that lends.
+  void lend(BufferId buffer, const std::vector<std::int64_t>& places, std::int32_t c) {
+    if (buffers_.lent < 0 || places[static_cast<std::size_t>(c)] < 0) return;
+    buffers_.all[buffer].shares = buffers_.lent;
+    buffers_.all[buffer].offset_bytes = places[static_cast<std::size_t>(c)];
   }
 
   BufferId& shared_gradient(std::size_t c) {

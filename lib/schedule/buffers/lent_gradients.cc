@@ -34,6 +34,22 @@ std::vector<std::pair<OperatorId, Waiting>> returns_of(const program::Program& p
   return found;
 }
 
+/// Whether the chunk's gradients are used up on the device, between one forward pass and the next.
+bool may_lend(const plan::Plan& plan, const plan::Chunk& chunk) {
+  return plan.clips_gradients && plan.accumulation_steps == 1 &&
+         chunk.gradient_home == plan::Home::kDevice && chunk.optimizer_home == plan::Home::kDevice;
+}
+
+std::int64_t home_bytes(const plan::Plan& plan, const plan::Chunk& chunk) {
+  return rounded_allocation(plan::shard_bytes(plan, chunk, chunk.gradient_dtype));
+}
+
+/// 0: the chunk has no gradient block of its own.
+std::int64_t own_block_bytes(const plan::Plan& plan, const plan::Chunk& chunk) {
+  const bool has = plan.world > 1 && chunk.kind == plan::Chunk::Kind::kPrivate;
+  return has ? rounded_allocation(plan::exchanged_bytes(plan, chunk)) : 0;
+}
+
 /// A chunk that lends, and the operator that makes the first of its gradients.
 struct Lender {
   OperatorId written_at = -1;
@@ -52,7 +68,7 @@ std::vector<Lender> lenders_of(const plan::Plan& plan,
       const std::int32_t chunk = places[parameter].chunk;
       if (seen[chunk] || !chunks[chunk].trained) continue;
       seen[chunk] = true;
-      if (!may_lend_gradients(plan, plan.chunks[chunk])) continue;
+      if (!may_lend(plan, plan.chunks[chunk])) continue;
       lenders.push_back({static_cast<OperatorId>(op), chunk});
     }
   }
@@ -62,9 +78,8 @@ std::vector<Lender> lenders_of(const plan::Plan& plan,
 
 }  // namespace
 
-bool may_lend_gradients(const plan::Plan& plan, const plan::Chunk& chunk) {
-  return plan.clips_gradients && plan.accumulation_steps == 1 &&
-         chunk.gradient_home == plan::Home::kDevice && chunk.optimizer_home == plan::Home::kDevice;
+std::int64_t lendable_bytes(const plan::Plan& plan, const plan::Chunk& chunk) {
+  return may_lend(plan, chunk) ? home_bytes(plan, chunk) + own_block_bytes(plan, chunk) : 0;
 }
 
 LentGradients lent_gradients(const program::Program& program,
@@ -72,14 +87,18 @@ LentGradients lent_gradients(const program::Program& program,
                              const std::vector<plan::Place>& places,
                              const ProgramNeeds& needs,
                              const std::vector<ChunkNeeds>& chunks) {
-  LentGradients lent{.of_chunk = std::vector<std::int64_t>(plan.chunks.size(), -1)};
+  const std::vector<std::int64_t> elsewhere(plan.chunks.size(), -1);
+  LentGradients lent{.of_chunk = elsewhere, .block_of_chunk = elsewhere};
   const auto returns = returns_of(program, needs);
   if (returns.empty()) return lent;
   const std::vector<Lender> lenders = lenders_of(plan, places, needs, chunks);
   for (const Lender& lender : lenders) {
     const plan::Chunk& chunk = plan.chunks[lender.chunk];
     lent.of_chunk[lender.chunk] = lent.bytes;
-    lent.bytes += rounded_allocation(plan::shard_bytes(plan, chunk, chunk.gradient_dtype));
+    lent.bytes += home_bytes(plan, chunk);
+    const std::int64_t block_bytes = own_block_bytes(plan, chunk);
+    if (block_bytes > 0) lent.block_of_chunk[lender.chunk] = lent.bytes;
+    lent.bytes += block_bytes;
   }
   // From the end down. What returns later must end before the gradients that are written by then, so it
   // lies lower, and no room is lost.
@@ -95,10 +114,7 @@ LentGradients lent_gradients(const program::Program& program,
     free_end -= bytes;
     lent.of_copy[waiting.copy] = free_end;
   }
-  if (lent.of_copy.empty()) {
-    lent.bytes = 0;
-    std::fill(lent.of_chunk.begin(), lent.of_chunk.end(), -1);
-  }
+  if (lent.of_copy.empty()) lent = {.of_chunk = elsewhere, .block_of_chunk = elsewhere};
   return lent;
 }
 

@@ -196,8 +196,8 @@ class Checker {
     program::StorageId leaves = -1, returns = -1;  ///< on the device
     program::OperatorId begins = -1;               ///< the operator that begins its way out
     std::int64_t bytes = 0;
-    /// Chunks whose gradients come into the same memory, where it waits on the device.
-    std::vector<std::int32_t> over_gradients_of;
+    /// The buffers of gradients that come into the same memory, where it waits on the device.
+    std::vector<BufferId> over;
     int offloaded_in = -1;  ///< micro-batch
     bool is_back = false;
     TaskId begun = -1;      ///< as now() counts: the range with that operator
@@ -211,10 +211,11 @@ class Checker {
   Trip* trip_of(const Task& task, program::StorageId Trip::*on_device, BufferId on_host);
   void offload(const Task& task);
   void reload(const Task& task);
-  /// The task reads or writes memory in which gradients of these chunks come.
+  /// The task reads or writes memory in which gradients come.
   void touch_lent(const Task& task, const Trip& trip, bool writes);
-  /// Before a task writes gradients of a chunk.
-  void take_back(const Task& task, std::int32_t chunk);
+  void touch_lent_gradients(const Task& task, const Buffer& gradients, bool writes);
+  /// Before a task writes gradients to a buffer.
+  void take_back(const Task& task, BufferId buffer);
 
   // --- End of the step ---------------------------------------------------------------------------
   void check_end();

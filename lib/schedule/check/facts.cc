@@ -152,6 +152,19 @@ void Checker::expect(BufferRole role, std::int32_t chunk, Home home, std::int64_
   }
 }
 
+namespace {
+
+bool is_of_gradients(const Buffer& buffer) {
+  return buffer.role == BufferRole::kGradients || buffer.role == BufferRole::kGradientBlock;
+}
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  return a.shares == b.shares && a.offset_bytes < b.offset_bytes + b.bytes &&
+         b.offset_bytes < a.offset_bytes + a.bytes;
+}
+
+}  // namespace
+
 /// Only gradients that nobody reads after their update use memory of another buffer, and activations
 /// that wait while gradients are not there.
 void Checker::check_sharing(const Buffer& buffer) {
@@ -161,8 +174,7 @@ void Checker::check_sharing(const Buffer& buffer) {
     return;
   }
   const Buffer& owner = schedule_.buffers[buffer.shares];
-  const bool may =
-      buffer.role == BufferRole::kGradients || buffer.role == BufferRole::kOffloaded;
+  const bool may = is_of_gradients(buffer) || buffer.role == BufferRole::kOffloaded;
   if (!may || owner.role != BufferRole::kGradients || owner.shares >= 0 || owner.chunk >= 0 ||
       owner.arena != buffer.arena || buffer.offset_bytes < 0 ||
       owner.bytes < buffer.offset_bytes + buffer.bytes) {
@@ -186,15 +198,14 @@ void Checker::check_turns(const Buffer& buffer, const Buffer& owner) {
 /// All gradients exist at the same time, and so do all activations that wait.
 void Checker::check_lending(const Buffer& buffer, const Buffer& owner) {
   for (const Buffer& other : schedule_.buffers) {
-    const bool overlaps = other.shares == owner.id && other.role == buffer.role &&
-                          other.offset_bytes < buffer.offset_bytes + buffer.bytes &&
-                          buffer.offset_bytes < other.offset_bytes + other.bytes;
-    if (overlaps && other.id != buffer.id) {
+    if (other.id == buffer.id || other.shares != owner.id || !overlap(other, buffer)) continue;
+    if (is_of_gradients(other) == is_of_gradients(buffer)) {
       problem("buffers {} and {} have the same memory", buffer.id, other.id);
     }
   }
-  if (buffer.role != BufferRole::kGradients) return;
-  const bool known = buffer.chunk >= 0 && static_cast<std::size_t>(buffer.chunk) < plan_.chunks.size();
+  if (!is_of_gradients(buffer)) return;
+  const bool known =
+      buffer.chunk >= 0 && static_cast<std::size_t>(buffer.chunk) < plan_.chunks.size();
   if (!known || plan_.chunks[buffer.chunk].optimizer_home != Home::kDevice) {
     problem("buffer {} lends memory of gradients that are not used up on the device", buffer.id);
   }
@@ -209,12 +220,10 @@ void Checker::check_trip_memory(StorageId copy, Trip& trip) {
     return;
   }
   if (!lent) return;
-  for (const Buffer& gradients : schedule_.buffers) {
-    const bool overlaps = gradients.shares == buffer->shares && gradients.chunk >= 0 &&
-                          gradients.role == BufferRole::kGradients &&
-                          gradients.offset_bytes < buffer->offset_bytes + buffer->bytes &&
-                          buffer->offset_bytes < gradients.offset_bytes + gradients.bytes;
-    if (overlaps) trip.over_gradients_of.push_back(gradients.chunk);
+  for (const Buffer& other : schedule_.buffers) {
+    if (is_of_gradients(other) && other.chunk >= 0 && overlap(other, *buffer)) {
+      trip.over.push_back(other.id);
+    }
   }
 }
 

@@ -62,22 +62,30 @@ Checker::Trip* Checker::trip_of(const Task& task, StorageId Trip::*on_device, Bu
 }
 
 void Checker::touch_lent(const Task& task, const Trip& trip, bool writes) {
-  for (const std::int32_t chunk : trip.over_gradients_of) {
-    const BufferId gradients = find(BufferRole::kGradients, chunk);
-    for (const std::int32_t parameter : trained_in_[chunk]) {
-      if (summed_[parameter] > 0) {
-        problem_at(task, "uses memory of a gradient of {}", program_.parameters[parameter].name);
-      }
-      touch_gradient(task, gradients, parameter, writes);
+  for (const BufferId id : trip.over) {
+    const Buffer& buffer = schedule_.buffers[id];
+    if (buffer.role == BufferRole::kGradients) {
+      touch_lent_gradients(task, buffer, writes);
+      continue;
     }
+    if (content_[id].chunk >= 0) problem_at(task, "uses memory of gradients that are collected");
+    touch_buffer(task, id, writes);
   }
 }
 
-void Checker::take_back(const Task& task, std::int32_t chunk) {
+void Checker::touch_lent_gradients(const Task& task, const Buffer& gradients, bool writes) {
+  for (const std::int32_t parameter : trained_in_[gradients.chunk]) {
+    if (summed_[parameter] > 0) {
+      problem_at(task, "uses memory of a gradient of {}", program_.parameters[parameter].name);
+    }
+    touch_gradient(task, gradients.id, parameter, writes);
+  }
+}
+
+void Checker::take_back(const Task& task, BufferId buffer) {
   for (const auto& [copy, trip] : trips_) {
-    const auto& over = trip.over_gradients_of;
     if (trip.offloaded_in < 0 || trip.is_back ||
-        std::find(over.begin(), over.end(), chunk) == over.end()) {
+        std::find(trip.over.begin(), trip.over.end(), buffer) == trip.over.end()) {
       continue;
     }
     problem_at(task, "overwrites storage {}, which waits in memory of gradients", trip.leaves);

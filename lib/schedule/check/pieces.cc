@@ -95,7 +95,7 @@ void Checker::load_state(const Task& task) {
 }
 
 void Checker::update_piece(const Task& task) {
-  on_stream(task, Stream::kDeviceUpdate);
+  on_stream(task, Stream::kUpdateToHost);
   if (!is_next_piece(task, pieces_updated_[task.chunk])) return;
   if (!holds_piece(task, task.source, Content::What::kState)) return;
   if (clip_ != nullptr && !ordered(now(*clip_), now(task))) {

@@ -90,6 +90,7 @@ void Checker::collect_gradient(const Task& task) {
     problem_at(task, "overwrites gradients of chunk {}", block.chunk);
   }
   touch_storage(task, gradient.storage, false);
+  take_back(task, task.destination);
   touch_buffer(task, task.destination, true);
   block = {chunk, Content::What::kGradients};
   const bool adds = reduces_once_ && task.micro_batch > 0;

@@ -118,7 +118,7 @@ void Checker::accumulate(const Task& task) {
 void Checker::take_turn(const Task& task, BufferId gradients) {
   const BufferId shared = schedule_.buffers[gradients].shares;
   if (shared < 0) return;
-  if (lends_gradients_) return take_back(task, schedule_.buffers[gradients].chunk);
+  if (lends_gradients_) return take_back(task, gradients);
   const std::int32_t before = content_[shared].chunk;
   if (before >= 0 && before != task.chunk && !gradients_used_[before]) {
     problem_at(task, "overwrites the gradients of chunk {}, which is not updated", before);

@@ -195,10 +195,10 @@ double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
 Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
   switch (task.stream) {
     case Stream::kDeviceUpdate:
-      return task.kind == TaskKind::kUpdate ? Timeline::Use::kNothing : Timeline::Use::kToDevice;
     case Stream::kHostToDevice:
       return Timeline::Use::kToDevice;
     case Stream::kUpdateToHost:
+      return task.kind == TaskKind::kUpdate ? Timeline::Use::kNothing : Timeline::Use::kToHost;
     case Stream::kDeviceToHost:
       return Timeline::Use::kToHost;
     case Stream::kCpu:
@@ -251,12 +251,12 @@ class Simulator : public TaskSink {
     if (task.kind == TaskKind::kReduce) {
       timeline_.then(Timeline::Use::kSums, sums_ns(task, plan_, cost_));
     }
-    const bool to_device = task.stream == Stream::kHostToDevice ||
-                           (task.stream == Stream::kDeviceUpdate && task.kind != TaskKind::kUpdate);
-    if (to_device) {
+    if (task.stream == Stream::kHostToDevice || task.stream == Stream::kDeviceUpdate) {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
-    if (copies_to_host(task.stream)) result_.traffic.device_to_host_bytes += task.bytes;
+    if (copies_to_host(task.stream) && task.kind != TaskKind::kUpdate) {
+      result_.traffic.device_to_host_bytes += task.bytes;
+    }
     if (task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce) {
       result_.traffic.collective_bytes += task.bytes;
     }

@@ -69,7 +69,7 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
   const TaskId readers = plan::needs_block(plan_, it) ? mine.home_read : mine.reader;
   const TaskId updated =
       tasks_.add({.kind = TaskKind::kUpdate,
-                  .stream = Stream::kDeviceUpdate,
+                  .stream = Stream::kUpdateToHost,
                   .chunk = piece.chunk,
                   .source = piece.slot.buffer,
                   .destination = goes_home ? buffers.parameters : piece.slot.buffer,

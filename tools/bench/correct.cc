@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#include "tools/bench/correct.h"
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "plan/plan.h"
+#include "program/document.h"
+#include "program/lifetimes.h"
+#include "schedule/correct/corrected.h"
+#include "schedule/edited_program.h"
+#include "schedule/schedule.h"
+
+namespace elixir::tools {
+namespace {
+
+std::string needed(std::string_view flag, const std::string& path) {
+  if (!path.empty()) return path;
+  throw Error(ErrorCode::kBadFlagValue, "--run needs {}", flag)
+      .help("give the plan and the profile with which the run was made");
+}
+
+std::string change(double before, double after) {
+  return fmt::format("{:+.0f} %", 100 * (after / before - 1));
+}
+
+/// What has changed, one phrase for each kind of work.
+std::string changes_of(const schedule::Corrected& corrected) {
+  std::vector<std::string> phrases;
+  for (const schedule::Correction& it : corrected.corrections) {
+    phrases.push_back(fmt::format("{} {}",
+                                  schedule::kWorks.name_of(it.work),
+                                  change(it.predicted_ns, it.measured_ns)));
+  }
+  return fmt::format("{}", fmt::join(phrases, ", "));
+}
+
+std::string table_of(const schedule::Corrected& corrected) {
+  std::string text = fmt::format("{:36}{:>12}{:>12}{:>12}\n", "in a step", "predicted", "measured", "now");
+  for (const schedule::Correction& it : corrected.corrections) {
+    text += fmt::format("{:36}{:>12}{:>12}{:>12}\n",
+                        schedule::kWorks.name_of(it.work),
+                        format_ns(it.predicted_ns),
+                        format_ns(it.measured_ns),
+                        format_ns(it.corrected_ns));
+  }
+  text += fmt::format("{:36}{:>12}{:>12}{:>12}\n",
+                      "the step",
+                      format_ns(corrected.predicted_step_ns),
+                      "",
+                      format_ns(corrected.corrected_step_ns));
+  return text;
+}
+
+}  // namespace
+
+hardware::HardwareProfile correct_by_run(const RunToLearnFrom& run,
+                                         const std::string& path,
+                                         Context& context) {
+  const plan::Plan plan = plan::load_plan(needed("--plan", run.plan));
+  const program::Profile profile = program::load_profile(needed("--profile", run.profile));
+  plan::check_against(plan, profile.program);
+  const program::Program program = schedule::edited_program(profile.program, plan);
+  const schedule::Schedule schedule = schedule::lower(program,
+                                                      program::analyse_lifetimes(program),
+                                                      plan,
+                                                      {.clip_gradients = plan.clips_gradients});
+  const auto trace =
+      JsonDocument::load((std::filesystem::path(run.directory) / "trace.json").string());
+  schedule::Corrected corrected = schedule::corrected(hardware::load_hardware(path),
+                                                      program,
+                                                      plan,
+                                                      schedule,
+                                                      schedule::work_times(schedule, plan, *trace));
+  corrected.hardware.noticed["run"] =
+      fmt::format("corrected by the timed step of {}: {}", run.directory, changes_of(corrected));
+  context.print(table_of(corrected));
+  context.hint("next: elixir-search with the corrected profile");
+  return std::move(corrected.hardware);
+}
+
+}  // namespace elixir::tools
