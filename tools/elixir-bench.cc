@@ -91,9 +91,7 @@ void ask_for_workspaces(const std::vector<program::Profile>& profiles,
 }
 
 /// Writes the profile, which is the tool's document.
-void write(hardware::HardwareProfile profile,
-                  const Destination& destination,
-                  Context& context) {
+void write(hardware::HardwareProfile profile, const Destination& destination, Context& context) {
   profile.meta = make_meta("elixir-bench", context.argv());
   context.document() = to_json(profile);
   const std::string text = dump(context.document());
@@ -198,8 +196,10 @@ constexpr const char* kDetails =
     "profile\n"
     "of this machine, and that file is replaced unless -o names another.\n"
     "\n"
-    "--run makes the figures those of a step: a run's trace.json says what its tasks took beside each\n"
-    "other, in the memory that it has. Searching again with the corrected profile finds a plan that\n"
+    "--run makes the figures those of a step: a run's trace.json says what its tasks took beside "
+    "each\n"
+    "other, in the memory that it has. Searching again with the corrected profile finds a plan "
+    "that\n"
     "suits them.\n"
     "\n"
     "LibTorch's number of threads (OMP_NUM_THREADS) is the number of threads measured with. "
@@ -266,7 +266,10 @@ int main(int argc, char** argv) {
         .reads();
     flags.text("--plan", "PLAN", &options.run.plan, "the plan of that run").reads();
     flags
-        .text("--profile", "PROFILE", &options.run.profile, "the model's profile that it was made for")
+        .text("--profile",
+              "PROFILE",
+              &options.run.profile,
+              "the model's profile that it was made for")
         .reads();
     flags.group("Output");
     flags.text("--name", "NAME", &options.name, "name of the profile")

@@ -334,12 +334,13 @@ int main(int argc, char** argv) {
                  "activations that backward makes again instead of keeping them: of blocks "
                  "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
                  "whatever is fastest");
-    flags.choice("--offload",
-                 {"auto", "none", "all"},
-                 &options.offload,
-                 "activations that are kept, but elsewhere, from forward to backward: on the device "
-                 "where gradients come later, or else on the host; auto: as many as make the step "
-                 "faster, or possible");
+    flags.choice(
+        "--offload",
+        {"auto", "none", "all"},
+        &options.offload,
+        "activations that are kept, but elsewhere, from forward to backward: on the device "
+        "where gradients come later, or else on the host; auto: as many as make the step "
+        "faster, or possible");
     flags
         .choice(
             "--arithmetic",

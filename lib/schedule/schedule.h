@@ -89,8 +89,8 @@ enum class BufferRole : std::uint8_t {
   kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
-  kOffloaded,      ///< host, or device in memory of gradients: an activation that waits there; `chunk` is
-                   ///< the storage id of its copy
+  kOffloaded,  ///< host, or device in memory of gradients: an activation that waits there; `chunk` is
+               ///< the storage id of its copy
   kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
               ///< id
   kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1

@@ -90,7 +90,7 @@ class Runs(CommonBehaviour, TrainTest):
         schema("hardware").validate(learned)
         self.assertEqual(json.loads((self.directory / "learned.json").read_text()), learned)
         (note,) = [n["note"] for n in learned["noticed"] if n["measurement"] == "run"]
-        self.assertIn("timed step of run: operators +", note)
+        self.assertIn("timed step of run: operators of backward +", note)
         before = {call["key"]: call["time_ns"]["median"] for call in hardware["operators"]}
         slower = [c for c in learned["operators"] if c["time_ns"]["median"] > before[c["key"]]]
         self.assertGreater(len(slower), 5)

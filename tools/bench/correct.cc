@@ -36,15 +36,15 @@ std::string change(double before, double after) {
 std::string changes_of(const schedule::Corrected& corrected) {
   std::vector<std::string> phrases;
   for (const schedule::Correction& it : corrected.corrections) {
-    phrases.push_back(fmt::format("{} {}",
-                                  schedule::kWorks.name_of(it.work),
-                                  change(it.predicted_ns, it.measured_ns)));
+    phrases.push_back(fmt::format(
+        "{} {}", schedule::kWorks.name_of(it.work), change(it.predicted_ns, it.measured_ns)));
   }
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
 std::string table_of(const schedule::Corrected& corrected) {
-  std::string text = fmt::format("{:36}{:>12}{:>12}{:>12}\n", "in a step", "predicted", "measured", "now");
+  std::string text =
+      fmt::format("{:36}{:>12}{:>12}{:>12}\n", "in a step", "predicted", "measured", "now");
   for (const schedule::Correction& it : corrected.corrections) {
     text += fmt::format("{:36}{:>12}{:>12}{:>12}\n",
                         schedule::kWorks.name_of(it.work),
@@ -69,17 +69,16 @@ hardware::HardwareProfile correct_by_run(const RunToLearnFrom& run,
   const program::Profile profile = program::load_profile(needed("--profile", run.profile));
   plan::check_against(plan, profile.program);
   const program::Program program = schedule::edited_program(profile.program, plan);
-  const schedule::Schedule schedule = schedule::lower(program,
-                                                      program::analyse_lifetimes(program),
-                                                      plan,
-                                                      {.clip_gradients = plan.clips_gradients});
+  const schedule::Schedule schedule = schedule::lower(
+      program, program::analyse_lifetimes(program), plan, {.clip_gradients = plan.clips_gradients});
   const auto trace =
       JsonDocument::load((std::filesystem::path(run.directory) / "trace.json").string());
-  schedule::Corrected corrected = schedule::corrected(hardware::load_hardware(path),
-                                                      program,
-                                                      plan,
-                                                      schedule,
-                                                      schedule::work_times(schedule, plan, *trace));
+  schedule::Corrected corrected =
+      schedule::corrected(hardware::load_hardware(path),
+                          program,
+                          plan,
+                          schedule,
+                          schedule::work_times(schedule, program, plan, *trace));
   corrected.hardware.noticed["run"] =
       fmt::format("corrected by the timed step of {}: {}", run.directory, changes_of(corrected));
   context.print(table_of(corrected));

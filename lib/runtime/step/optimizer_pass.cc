@@ -67,34 +67,28 @@ void OptimizerPass::note_ranges(const plan::Plan& plan,
     });
     const std::int64_t shard = plan::shard_elements(plan, plan.chunks[c]);
     const std::int64_t shard_begin = grid_.shard_of(rank_) * shard;
-    // Neighbours with the same scalars become one range. The padding between them is zero and not
-    // read. Of gradients that several ranks have added up the padding is anything.
+    // Neighbours with the same scalars become one range. Padding ends it: where several ranks have added
+    // up gradients, or activations have waited in their memory, it holds anything.
     std::vector<Range>& ranges = ranges_[c];
-    bool joins = false;
     for (const std::int32_t i : order) {
       const ParameterLayout& layout = layouts[i];
       const std::int64_t begin = std::max(layout.first_element, shard_begin);
       const std::int64_t end =
           std::min(layout.first_element + layout.elements, shard_begin + shard);
-      if (!layout.trained) {
-        joins = false;
-        continue;
-      }
-      if (begin >= end) continue;
+      if (!layout.trained || begin >= end) continue;
       held_[c].push_back({.parameter = i,
                           .first_element = begin - shard_begin,
                           .elements = end - begin,
                           .first_block = static_cast<std::size_t>(begin - layout.first_element) /
                                          kernels::kNormBlockElements});
       const bool adjoins =
-          grid_.world == 1 ||
-          (joins && ranges.back().first_element + ranges.back().elements == begin - shard_begin);
-      if (joins && adjoins && ranges.back().decays == layout.decays) {
-        ranges.back().elements = end - shard_begin - ranges.back().first_element;
+          !ranges.empty() &&
+          ranges.back().first_element + ranges.back().elements == begin - shard_begin;
+      if (adjoins && ranges.back().decays == layout.decays) {
+        ranges.back().elements += end - begin;
       } else {
         ranges.push_back({begin - shard_begin, end - begin, layout.decays});
       }
-      joins = true;
     }
   }
 }

@@ -124,7 +124,8 @@ std::int64_t lent_bytes(const program::Program& program, const plan::Plan& plan)
   const std::vector<plan::Place> places = plan::locate_parameters(plan, program);
   const StepNeeds step = step_needs(program, lifetimes, needs, plan, places);
   std::int64_t bytes = 0;
-  for (const auto& [copy, place] : lent_gradients(program, plan, places, needs, step.chunks).of_copy) {
+  for (const auto& [copy, place] :
+       lent_gradients(program, plan, places, needs, step.chunks).of_copy) {
     bytes += program.storages[copy].bytes;
   }
   return bytes;

@@ -200,7 +200,7 @@ class Checker {
     std::vector<BufferId> over;
     int offloaded_in = -1;  ///< micro-batch
     bool is_back = false;
-    TaskId begun = -1;      ///< as now() counts: the range with that operator
+    TaskId begun = -1;  ///< as now() counts: the range with that operator
   };
   /// Where an activation waits.
   void check_trip_memory(program::StorageId copy, Trip& trip);

@@ -35,12 +35,13 @@ class Figures {
  public:
   Figures(HardwareProfile& profile, const program::Program& program, const plan::Plan& plan)
       : profile_(profile), plan_(plan) {
-    for (const program::Operator& op : program.operators) calls_.insert(operators::operator_key(op));
+    for (const program::Operator& op : program.operators)
+      calls_.insert(operators::operator_key(op));
   }
 
   void take_longer(Work work, double factor) {
     switch (work) {
-      case Work::kCompute:
+      case Work::kOperators:
         for (hardware::OperatorTime& time : profile_.operators) {
           if (calls_.count(time.key) > 0) scale(time.time_ns, factor);
         }
@@ -111,22 +112,22 @@ Corrected corrected(const HardwareProfile& hardware,
                     const WorkTimes& measured) {
   // Work slows other work down, so one round does not do. Each comes closer.
   constexpr int kMostRounds = 12;
-  constexpr double kCloseEnough = 0.005, kMostAtOnce = 2;
+  constexpr double kCloseEnough = 0.005, kMost = 4;
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   const auto simulated = [&](const HardwareProfile& profile) {
-    return simulate(schedule,
-                    program,
-                    lifetimes,
-                    plan,
-                    hardware::CostModel(profile,
-                                        {.world = plan.world,
-                                         .per_node = plan.ranks_per_node,
-                                         .replicas = plan.replicas}));
+    return simulate(
+        schedule,
+        program,
+        lifetimes,
+        plan,
+        hardware::CostModel(
+            profile,
+            {.world = plan.world, .per_node = plan.ranks_per_node, .replicas = plan.replicas}));
   };
   Corrected result{.hardware = hardware};
   Simulation simulation = simulated(hardware);
   result.predicted_step_ns = simulation.step_ns;
-  WorkTimes now = work_times(schedule, plan, simulation.tasks);
+  WorkTimes now = work_times(schedule, program, plan, simulation.tasks);
   for (std::size_t i = 0; i < kWorkCount; ++i) {
     const double least_ns = kNoticeablePart * simulation.step_ns;
     if (now[i] < least_ns || measured[i] < least_ns) continue;
@@ -138,16 +139,17 @@ Corrected corrected(const HardwareProfile& hardware,
   Figures figures(result.hardware, program, plan);
   for (int round = 0; round < kMostRounds; ++round) {
     bool close = true;
-    for (const Correction& correction : result.corrections) {
-      const double factor = std::clamp(
-          correction.measured_ns / correction.corrected_ns, 1 / kMostAtOnce, kMostAtOnce);
-      if (std::abs(factor - 1) < kCloseEnough) continue;
+    for (Correction& it : result.corrections) {
+      const double wanted = it.factor * it.measured_ns / it.corrected_ns;
+      const double change = std::clamp(wanted, 1 / kMost, kMost) / it.factor;
+      if (std::abs(change - 1) < kCloseEnough) continue;
       close = false;
-      figures.take_longer(correction.work, factor);
+      figures.take_longer(it.work, change);
+      it.factor *= change;
     }
     if (close) break;
     simulation = simulated(result.hardware);
-    now = work_times(schedule, plan, simulation.tasks);
+    now = work_times(schedule, program, plan, simulation.tasks);
     for (Correction& correction : result.corrections) {
       correction.corrected_ns = now[static_cast<std::size_t>(correction.work)];
     }

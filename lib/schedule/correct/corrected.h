@@ -17,10 +17,11 @@ namespace elixir::schedule {
 
 /// One kind of work.
 struct Correction {
-  Work work = Work::kCompute;
+  Work work = Work::kOperators;
   double predicted_ns = 0;  ///< by the figures as they were
   double measured_ns = 0;
   double corrected_ns = 0;  ///< by the figures as they are now
+  double factor = 1;        ///< by which the figure's time has become longer, at most four
 };
 struct Corrected {
   hardware::HardwareProfile hardware;
@@ -29,7 +30,7 @@ struct Corrected {
 };
 
 /// `hardware` with the rates of that work changed until the simulation of `plan` takes as long for it
-/// as `measured` says; what works take beside each other stays as measured. `program` is the one that
+/// as `measured` says, or by a factor of four; what works take beside each other stays as measured. `program` is the one that
 /// runs under the plan. Throws kJsonMissingKey when `hardware` lacks a figure.
 [[nodiscard]] Corrected corrected(const hardware::HardwareProfile& hardware,
                                   const program::Program& program,

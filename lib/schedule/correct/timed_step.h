@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "plan/plan.h"
+#include "program/program.h"
 #include "schedule/schedule.h"
 #include "schedule/simulate.h"
 
@@ -15,7 +16,7 @@ namespace elixir::schedule {
 
 /// Work whose time the machine's figures predict, one figure each.
 enum class Work : std::uint8_t {
-  kCompute,  ///< operators
+  kOperators,  ///< of backward, from the first to the last: whatever they wait for there counts
   kToDevice,
   kToHost,
   kUpdate,            ///< AdamW on the cores, of masters, parameters and moments
@@ -24,24 +25,26 @@ enum class Work : std::uint8_t {
 };
 inline constexpr std::size_t kWorkCount = 6;
 inline constexpr NameTable<Work, kWorkCount> kWorks{
-    {{Work::kCompute, "operators"},
+    {{Work::kOperators, "operators of backward"},
      {Work::kToDevice, "copies to the device"},
      {Work::kToHost, "copies to the host"},
      {Work::kUpdate, "AdamW on the cores"},
      {Work::kUpdateParameters, "AdamW on the cores, without moments"},
      {Work::kUpdateMoments, "AdamW on the cores, moments alone"}}};
 
-/// Nanoseconds of all tasks of a kind, by Work. Those that run at once count each.
+/// In nanoseconds, by Work. Copies and updates that run at once count each.
 using WorkTimes = std::array<double, kWorkCount>;
 
-/// Of a simulated step: `times` by task id.
+/// Of one step: `times` by task id.
 [[nodiscard]] WorkTimes work_times(const Schedule& schedule,
+                                   const program::Program& program,
                                    const plan::Plan& plan,
                                    const std::vector<TaskTime>& times);
 
 /// Of a measured step: the mean over the ranks in `trace`. Throws kJsonBadValue when it is a trace of
 /// another schedule, or holds no measured step.
 [[nodiscard]] WorkTimes work_times(const Schedule& schedule,
+                                   const program::Program& program,
                                    const plan::Plan& plan,
                                    const JsonDocument& trace);
 

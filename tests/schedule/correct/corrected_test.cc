@@ -89,8 +89,12 @@ class Correcting : public testing::Test {
 
 TEST_F(Correcting, MakesTheSimulationTakeAsLongAsTheStep) {
   const Simulation measured = step_on(real());
-  const Corrected corrected = schedule::corrected(
-      believed(), program_, plan_, schedule_, work_times(schedule_, plan_, measured.tasks));
+  const Corrected corrected =
+      schedule::corrected(believed(),
+                          program_,
+                          plan_,
+                          schedule_,
+                          work_times(schedule_, program_, plan_, measured.tasks));
   EXPECT_GT(std::abs(corrected.predicted_step_ns / measured.step_ns - 1), 0.1);
   EXPECT_NEAR(corrected.corrected_step_ns / measured.step_ns, 1, kWithin);
   EXPECT_EQ(corrected.corrections.size(), kWorkCount);
@@ -104,16 +108,24 @@ TEST_F(Correcting, MakesTheSimulationTakeAsLongAsTheStep) {
 
 TEST_F(Correcting, ChangesNothingThatIsRight) {
   const Simulation measured = step_on(believed());
-  const Corrected corrected = schedule::corrected(
-      believed(), program_, plan_, schedule_, work_times(schedule_, plan_, measured.tasks));
+  const Corrected corrected =
+      schedule::corrected(believed(),
+                          program_,
+                          plan_,
+                          schedule_,
+                          work_times(schedule_, program_, plan_, measured.tasks));
   EXPECT_EQ(to_json(corrected.hardware), to_json(believed()));
   EXPECT_EQ(corrected.corrected_step_ns, corrected.predicted_step_ns);
 }
 
 TEST_F(Correcting, PredictsOtherPlansBetter) {
   const Simulation measured = step_on(real());
-  const Corrected corrected = schedule::corrected(
-      believed(), program_, plan_, schedule_, work_times(schedule_, plan_, measured.tasks));
+  const Corrected corrected =
+      schedule::corrected(believed(),
+                          program_,
+                          plan_,
+                          schedule_,
+                          work_times(schedule_, program_, plan_, measured.tasks));
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) plan_.chunks[c].streams_update = c % 2 == 0;
   schedule_ = lower(program_, lifetimes_, plan_, {.clip_gradients = true});
   const double step_ns = step_on(real()).step_ns;
@@ -125,9 +137,9 @@ TEST_F(Correcting, ReadsTheMeanOfTheRanksFromATrace) {
   const Simulation one = step_on(believed()), other = step_on(real());
   const auto trace = trace_of(
       {{"predicted", one.tasks}, {"measured rank 0", one.tasks}, {"measured rank 1", other.tasks}});
-  const WorkTimes times = work_times(schedule_, plan_, *trace);
-  const WorkTimes of_one = work_times(schedule_, plan_, one.tasks);
-  const WorkTimes of_other = work_times(schedule_, plan_, other.tasks);
+  const WorkTimes times = work_times(schedule_, program_, plan_, *trace);
+  const WorkTimes of_one = work_times(schedule_, program_, plan_, one.tasks);
+  const WorkTimes of_other = work_times(schedule_, program_, plan_, other.tasks);
   for (std::size_t i = 0; i < kWorkCount; ++i) {
     const double mean_ns = (of_one[i] + of_other[i]) / 2;
     EXPECT_NEAR(times[i], mean_ns, 1e-3 * mean_ns) << i;
@@ -140,12 +152,12 @@ TEST_F(Correcting, RefusesTracesOfAnotherSchedule) {
     const auto trace = trace_of(timelines);
     plan_.chunks[0].streams_update = !plan_.chunks[0].streams_update;
     const Schedule schedule = lower(program_, lifetimes_, plan_, {.clip_gradients = true});
-    EXPECT_THROW(static_cast<void>(work_times(schedule, plan_, *trace)), Error);
+    EXPECT_THROW(static_cast<void>(work_times(schedule, program_, plan_, *trace)), Error);
     plan_.chunks[0].streams_update = !plan_.chunks[0].streams_update;
   };
   refused({{"measured rank 0", step.tasks}});
   const auto nothing_measured = trace_of({{"predicted", step.tasks}});
-  EXPECT_THROW(static_cast<void>(work_times(schedule_, plan_, *nothing_measured)), Error);
+  EXPECT_THROW(static_cast<void>(work_times(schedule_, program_, plan_, *nothing_measured)), Error);
 }
 
 }  // namespace
