@@ -17,6 +17,7 @@ constexpr std::int64_t kBlockElements = 65'536;
 using plan::Chunk;
 using plan::Home;
 using program::DType;
+using program::StorageId;
 
 bool Checker::runs(const program::Operator& op) const {
   return schedule_.training || op.phase == program::Phase::kForward;
