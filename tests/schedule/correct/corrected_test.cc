@@ -72,7 +72,14 @@ class Correcting : public testing::Test {
   [[nodiscard]] Simulation step_on(const HardwareProfile& machine) const {
     return simulate(schedule_, program_, lifetimes_, plan_, hardware::CostModel(machine));
   }
-  /// As elixir-train writes it, of two ranks.
+  [[nodiscard]] Corrected corrected_by(const Simulation& measured) const {
+    return corrected(believed(),
+                     program_,
+                     plan_,
+                     schedule_,
+                     work_times(schedule_, program_, plan_, measured.tasks));
+  }
+  /// As elixir-train writes it.
   [[nodiscard]] std::shared_ptr<const JsonDocument> trace_of(
       const std::vector<report::Timeline>& timelines) const {
     std::string text;
@@ -89,12 +96,7 @@ class Correcting : public testing::Test {
 
 TEST_F(Correcting, MakesTheSimulationTakeAsLongAsTheStep) {
   const Simulation measured = step_on(real());
-  const Corrected corrected =
-      schedule::corrected(believed(),
-                          program_,
-                          plan_,
-                          schedule_,
-                          work_times(schedule_, program_, plan_, measured.tasks));
+  const Corrected corrected = corrected_by(measured);
   EXPECT_GT(std::abs(corrected.predicted_step_ns / measured.step_ns - 1), 0.1);
   EXPECT_NEAR(corrected.corrected_step_ns / measured.step_ns, 1, kWithin);
   EXPECT_EQ(corrected.corrections.size(), kWorkCount);
@@ -108,24 +110,14 @@ TEST_F(Correcting, MakesTheSimulationTakeAsLongAsTheStep) {
 
 TEST_F(Correcting, ChangesNothingThatIsRight) {
   const Simulation measured = step_on(believed());
-  const Corrected corrected =
-      schedule::corrected(believed(),
-                          program_,
-                          plan_,
-                          schedule_,
-                          work_times(schedule_, program_, plan_, measured.tasks));
+  const Corrected corrected = corrected_by(measured);
   EXPECT_EQ(to_json(corrected.hardware), to_json(believed()));
   EXPECT_EQ(corrected.corrected_step_ns, corrected.predicted_step_ns);
 }
 
 TEST_F(Correcting, PredictsOtherPlansBetter) {
   const Simulation measured = step_on(real());
-  const Corrected corrected =
-      schedule::corrected(believed(),
-                          program_,
-                          plan_,
-                          schedule_,
-                          work_times(schedule_, program_, plan_, measured.tasks));
+  const Corrected corrected = corrected_by(measured);
   for (std::size_t c = 0; c < plan_.chunks.size(); ++c) plan_.chunks[c].streams_update = c % 2 == 0;
   schedule_ = lower(program_, lifetimes_, plan_, {.clip_gradients = true});
   const double step_ns = step_on(real()).step_ns;
