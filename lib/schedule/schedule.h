@@ -62,6 +62,9 @@ enum class Stream : std::uint8_t {
 };
 inline constexpr int kStreamCount = 8;
 [[nodiscard]] std::string_view name_of(Stream stream);
+[[nodiscard]] constexpr bool copies_to_device(Stream stream) {
+  return stream == Stream::kDeviceUpdate || stream == Stream::kHostToDevice;
+}
 [[nodiscard]] constexpr bool copies_to_host(Stream stream) {
   return stream == Stream::kUpdateToHost || stream == Stream::kDeviceToHost;
 }

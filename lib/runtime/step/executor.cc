@@ -374,7 +374,7 @@ void Executor::issue(const Task& task) {
 
 void Executor::count_copy(schedule::Stream stream, std::int64_t bytes) {
   plan::Traffic& traffic = under_way_.back().traffic;
-  if (stream == schedule::Stream::kHostToDevice || stream == schedule::Stream::kDeviceUpdate) {
+  if (schedule::copies_to_device(stream)) {
     traffic.host_to_device_bytes += bytes;
   }
   if (schedule::copies_to_host(stream)) traffic.device_to_host_bytes += bytes;

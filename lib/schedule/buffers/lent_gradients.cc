@@ -3,7 +3,6 @@
 #include "schedule/buffers/lent_gradients.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/allocation_unit.h"
 #include "operators/own.h"
@@ -17,19 +16,19 @@ using program::StorageId;
 
 /// An activation that waits between forward and backward.
 struct Waiting {
+  OperatorId back_at = -1;  ///< begins its way back
   StorageId copy = -1;
   std::int64_t bytes = 0;
 };
 
 /// In the order in which backward takes them back.
-std::vector<std::pair<OperatorId, Waiting>> returns_of(const program::Program& program,
-                                                       const ProgramNeeds& needs) {
-  std::vector<std::pair<OperatorId, Waiting>> found;
+std::vector<Waiting> returns_of(const program::Program& program, const ProgramNeeds& needs) {
+  std::vector<Waiting> found;
   for (std::size_t op = 0; op < needs.movements.size(); ++op) {
     if (needs.movements[op] != Movement::kReloadBegin) continue;
     const auto& tensor = std::get<program::TensorRef>(program.operators[op].arguments.at(0));
-    found.emplace_back(static_cast<OperatorId>(op),
-                       Waiting{tensor.storage, program.storages[tensor.storage].bytes});
+    found.push_back(
+        {static_cast<OperatorId>(op), tensor.storage, program.storages[tensor.storage].bytes});
   }
   return found;
 }
@@ -89,7 +88,7 @@ LentGradients lent_gradients(const program::Program& program,
                              const std::vector<ChunkNeeds>& chunks) {
   const std::vector<std::int64_t> elsewhere(plan.chunks.size(), -1);
   LentGradients lent{.of_chunk = elsewhere, .block_of_chunk = elsewhere};
-  const auto returns = returns_of(program, needs);
+  const std::vector<Waiting> returns = returns_of(program, needs);
   if (returns.empty()) return lent;
   const std::vector<Lender> lenders = lenders_of(plan, places, needs, chunks);
   for (const Lender& lender : lenders) {
@@ -104,8 +103,8 @@ LentGradients lent_gradients(const program::Program& program,
   // lies lower, and no room is lost.
   std::int64_t free_end = lent.bytes;
   auto written_last = lenders.rbegin();
-  for (const auto& [op, waiting] : returns) {
-    while (written_last != lenders.rend() && written_last->written_at <= op) {
+  for (const Waiting& waiting : returns) {
+    while (written_last != lenders.rend() && written_last->written_at <= waiting.back_at) {
       free_end = std::min(free_end, lent.of_chunk[written_last->chunk]);
       ++written_last;
     }

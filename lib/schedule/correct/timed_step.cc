@@ -29,9 +29,7 @@ std::optional<Work> work_of(const Task& task, const plan::Plan& plan) {
     case TaskKind::kMoveParameters:
     case TaskKind::kStoreGradient:
       if (copies_to_host(task.stream)) return Work::kToHost;
-      if (task.stream == Stream::kHostToDevice || task.stream == Stream::kDeviceUpdate) {
-        return Work::kToDevice;
-      }
+      if (copies_to_device(task.stream)) return Work::kToDevice;
       return std::nullopt;
     default:
       return std::nullopt;

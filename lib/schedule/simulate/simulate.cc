@@ -251,7 +251,7 @@ class Simulator : public TaskSink {
     if (task.kind == TaskKind::kReduce) {
       timeline_.then(Timeline::Use::kSums, sums_ns(task, plan_, cost_));
     }
-    if (task.stream == Stream::kHostToDevice || task.stream == Stream::kDeviceUpdate) {
+    if (copies_to_device(task.stream)) {
       result_.traffic.host_to_device_bytes += task.bytes;
     }
     if (copies_to_host(task.stream) && task.kind != TaskKind::kUpdate) {
