@@ -58,6 +58,8 @@ void accumulate_cuda(float* sum,
                      Accumulate how,
                      CudaStream stream,
                      const BlockSums& squares = {});
+/// As on the CPU. With `squares`, which are parts of the sum: adds up these alone, and makes their sums of
+/// squares in the same pass.
 void sum_parts_cuda(void* to,
                     Element to_type,
                     const void* from,
@@ -65,7 +67,8 @@ void sum_parts_cuda(void* to,
                     std::size_t parts,
                     std::size_t n,
                     Accumulate how,
-                    CudaStream stream);
+                    CudaStream stream,
+                    std::span<const SummedPart> squares = {});
 void copy_and_sum_squares_cuda(void* to,
                                const void* from,
                                Element type,

@@ -5,13 +5,14 @@
 #include "kernels/cuda_element.cuh"
 #include "kernels/cuda_kernels.h"
 #include "kernels/cuda_launch.h"
+#include "kernels/norm_cuda.cuh"
 #include "kernels/norm_cuda.h"
 
 namespace elixir::kernels {
 namespace {
 
-constexpr int kNormLanes = 1024;
-constexpr int kSumThreads = kNormLanes / 4;
+using cuda::kNormLanes;
+using cuda::kSumThreads;
 constexpr double kNormEpsilon = 1e-6;  // as in clip_factor()
 
 // What a pass over a gradient stores.
@@ -62,20 +63,14 @@ __device__ __forceinline__ float pass_one(const SumLaunch& launch, std::size_t i
   return value;
 }
 
-__device__ __forceinline__ float add_square(float sum, float g, float divisor, bool divides) {
-  if (divides) g = __fdiv_rn(g, divisor);
-  return __fmaf_rn(g, g, sum);
-}
-
 // Every lane of a whole block, four lanes a thread, with kAhead loads under way. Memory bound.
 template <Element kType, Store kStore>
 __device__ void add_whole_block(const SumLaunch& launch, std::size_t begin, float (&sum)[4]) {
   using Four = typename cuda::Stored<kType>::Four;
-  constexpr int kRows = kNormBlockElements / kNormLanes;
   constexpr int kAhead = kStore == Store::kAdd ? 4 : 8;
   const bool divides = launch.divisor != 1.0F;
   const std::size_t first = begin / 4 + threadIdx.x;
-  for (int row = 0; row < kRows; row += kAhead) {
+  for (int row = 0; row < cuda::kRowsOfBlock; row += kAhead) {
     Four loaded[kAhead];
     float4 before[kAhead] = {};
 #pragma unroll
@@ -90,10 +85,7 @@ __device__ void add_whole_block(const SumLaunch& launch, std::size_t begin, floa
     for (int a = 0; a < kAhead; ++a) {
       const std::size_t quad = first + static_cast<std::size_t>(row + a) * kSumThreads;
       const float4 value = pass_four<kType, kStore>(launch, quad, loaded[a], before[a]);
-      sum[0] = add_square(sum[0], value.x, launch.divisor, divides);
-      sum[1] = add_square(sum[1], value.y, launch.divisor, divides);
-      sum[2] = add_square(sum[2], value.z, launch.divisor, divides);
-      sum[3] = add_square(sum[3], value.w, launch.divisor, divides);
+      cuda::add_squares(sum, value, launch.divisor, divides);
     }
   }
 }
@@ -105,7 +97,6 @@ template <Element kType, Store kStore>
 __device__ __forceinline__ void sum_block(const SumLaunch& launch,
                                           std::size_t block,
                                           bool aligned) {
-  __shared__ float lanes[kNormLanes];
   const std::size_t begin = block * kNormBlockElements;
   const std::size_t left = launch.n - begin;
   const std::size_t end = begin + (left < kNormBlockElements ? left : kNormBlockElements);
@@ -118,22 +109,14 @@ __device__ __forceinline__ void sum_block(const SumLaunch& launch,
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         if (i + e >= end) break;
-        sum[e] =
-            add_square(sum[e], pass_one<kType, kStore>(launch, i + e), launch.divisor, divides);
+        sum[e] = cuda::add_square(
+            sum[e], pass_one<kType, kStore>(launch, i + e), launch.divisor, divides);
       }
     }
   }
-#pragma unroll
-  for (int e = 0; e < 4; ++e) lanes[4 * threadIdx.x + e] = sum[e];
-  for (int half = kNormLanes / 2; half > 0; half /= 2) {
-    __syncthreads();
-    for (int lane = static_cast<int>(threadIdx.x); lane < half; lane += kSumThreads) {
-      lanes[lane] = __fadd_rn(lanes[lane], lanes[lane + half]);
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) launch.sums[block] = lanes[0];
-  if (launch.found == nullptr || isfinite(lanes[0])) return;
+  const float squares = cuda::add_lanes(sum);
+  if (threadIdx.x == 0) launch.sums[block] = squares;
+  if (launch.found == nullptr || isfinite(squares)) return;
   bool finite = true;
   for (std::size_t i = begin + threadIdx.x; i < end; i += kSumThreads) {
     finite = finite && isfinite(cuda::load<kType>(launch.gradient, i));
@@ -148,25 +131,15 @@ __global__ void __launch_bounds__(kSumThreads)
   sum_block<kType, kStore>(launch, blockIdx.x, aligned);
 }
 
-// Parts of `gradients` for one launch. What a kernel takes as arguments is at most 4 KiB.
-struct PartsLaunch {
-  static constexpr int kMost = 96;
-  const void* gradients;
-  int count;
-  unsigned first_block[kMost];  // of each part, among those of the launch
-  SummedPart parts[kMost];
-};
-static_assert(sizeof(PartsLaunch) <= 4096);
-
-// One CUDA block for each block of each part.
+// Parts of `gradients`.
 template <Element kType>
 __global__ void __launch_bounds__(kSumThreads)
-    sum_squares_of_parts_kernel(const __grid_constant__ PartsLaunch launch) {
-  int part = 0;
-  while (part + 1 < launch.count && blockIdx.x >= launch.first_block[part + 1]) ++part;
+    sum_squares_of_parts_kernel(const void* gradients,
+                                const __grid_constant__ cuda::PartsLaunch launch) {
+  const int part = launch.part_of_block();
   const SummedPart& of = launch.parts[part];
   using Type = typename cuda::Stored<kType>::Type;
-  const Type* const gradient = static_cast<const Type*>(launch.gradients) + of.first_element;
+  const Type* const gradient = static_cast<const Type*>(gradients) + of.first_element;
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(gradient) % sizeof(typename cuda::Stored<kType>::Four) == 0;
   sum_block<kType, Store::kNothing>(
@@ -245,20 +218,10 @@ void launch_sum(const SumLaunch& launch, Element type, CudaStream stream, const 
 
 template <Element kType>
 void launch_parts(const void* gradients, std::span<const SummedPart> parts, CudaStream stream) {
-  for (std::size_t begin = 0; begin < parts.size();) {
-    PartsLaunch launch{};
-    launch.gradients = gradients;
-    unsigned blocks = 0;
-    for (; begin < parts.size() && launch.count < PartsLaunch::kMost; ++begin) {
-      if (parts[begin].elements == 0) continue;
-      launch.first_block[launch.count] = blocks;
-      launch.parts[launch.count++] = parts[begin];
-      blocks += static_cast<unsigned>(norm_blocks(parts[begin].elements));
-    }
-    if (blocks == 0) continue;
-    sum_squares_of_parts_kernel<kType><<<blocks, kSumThreads, 0, stream>>>(launch);
-    cuda::check_launch("sum_squares_of_parts_cuda");
-  }
+  cuda::for_each_launch(
+      parts, "sum_squares_of_parts_cuda", [&](const cuda::PartsLaunch& launch, unsigned blocks) {
+        sum_squares_of_parts_kernel<kType><<<blocks, kSumThreads, 0, stream>>>(gradients, launch);
+      });
 }
 
 template <Element kType>

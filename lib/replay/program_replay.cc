@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "replay/program_replay.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -43,17 +44,22 @@ ProgramReplay::ProgramReplay(program::Program program)
   }
 }
 
-void ProgramReplay::call(program::OperatorId id, StorageTable& storages) {
+void ProgramReplay::call(program::OperatorId id,
+                         StorageTable& storages,
+                         const std::vector<program::StorageId>& given) {
+  const std::vector<program::StorageId>& fresh = calls_[id]->fresh();
+  const bool into_given =
+      std::find_first_of(fresh.begin(), fresh.end(), given.begin(), given.end()) != fresh.end();
   const auto repeated = drawn_from_.find(program_.operators[id].repeats);
   if (repeated != drawn_from_.end()) {
     require(repeated->second.defined(), "a call repeats another that has not run");
     const GeneratorScope as_before(device_, repeated->second);
-    calls_[id]->run(storages);
+    calls_[id]->run(storages, into_given);
     return;
   }
   const auto drawing = drawn_from_.find(id);
   if (drawing != drawn_from_.end()) drawing->second = generator_state(device_);
-  calls_[id]->run(storages);
+  calls_[id]->run(storages, into_given);
 }
 
 void ProgramReplay::move(program::OperatorId id, StorageTable& storages) const {
@@ -67,18 +73,18 @@ void ProgramReplay::move(program::OperatorId id, StorageTable& storages) const {
 void ProgramReplay::run(StorageTable& storages,
                         program::OperatorId first,
                         program::OperatorId last,
-                        const std::function<void(const c10::Storage&)>& before_release) {
+                        const RunOptions& options) {
   running_ = -1;
   for (program::OperatorId id = first; id < last; ++id) {
     if (!lifetimes_.executed[id]) continue;
     running_ = id;
     if (calls_[id]) {
-      call(id, storages);
+      call(id, storages, options.given);
     } else {
       move(id, storages);
     }
     for (const program::StorageId storage : lifetimes_.released_after[id]) {
-      if (before_release) before_release(storages[storage]);
+      if (options.before_release) options.before_release(storages[storage]);
       storages[storage] = c10::Storage();
     }
   }

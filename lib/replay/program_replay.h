@@ -27,15 +27,21 @@ class ProgramReplay {
   [[nodiscard]] const program::Program& program() const { return program_; }
   [[nodiscard]] const program::Lifetimes& lifetimes() const { return lifetimes_; }
 
+  struct RunOptions {
+    /// Called with each storage before it is released; may be empty.
+    std::function<void(const c10::Storage&)> before_release;
+    /// Results of products (operators::has_out_variant) whose storages are in the table already: they are
+    /// written there.
+    std::vector<program::StorageId> given;
+  };
   /// Runs the executed operators of [first, last) on `storages`, and releases storages after their
   /// last use. Of an offloaded activation it only makes the memory that it comes back to: the
   /// caller copies between the operators that begin and end a copy (operators/own.h). Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
   /// is set.
-  /// `before_release`, if given, is called with each storage before that.
   void run(StorageTable& storages,
            program::OperatorId first,
            program::OperatorId last,
-           const std::function<void(const c10::Storage&)>& before_release = {});
+           const RunOptions& options = {});
   /// The operator in which the last run() failed; nullptr when it succeeded.
   [[nodiscard]] const program::Operator* failed_operator() const;
 
@@ -46,7 +52,9 @@ class ProgramReplay {
   program::Program program_;
   program::Lifetimes lifetimes_;
   /// Runs one call. A call that repeats another one uses the same random numbers.
-  void call(program::OperatorId id, StorageTable& storages);
+  void call(program::OperatorId id,
+            StorageTable& storages,
+            const std::vector<program::StorageId>& given);
   /// The part of an activation's way to the host and back that is a replay's.
   void move(program::OperatorId id, StorageTable& storages) const;
 

@@ -12,6 +12,7 @@
 
 #include "capture/record/refused/allowed_operators.h"
 #include "core/error.h"
+#include "operators/out_variant.h"
 #include "operators/own.h"
 #include "replay/dropout_state.h"
 
@@ -33,14 +34,14 @@ void check_allowed(const c10::OperatorHandle& handle,
   throw Error(info);
 }
 
-c10::OperatorHandle find(const program::Operator& op) {
-  auto handle = c10::Dispatcher::singleton().findSchema({op.name, op.overload});
+c10::OperatorHandle find(const program::Operator& op, const std::string& overload) {
+  auto handle = c10::Dispatcher::singleton().findSchema({op.name, overload});
   if (!handle) {
     throw Error(ErrorCode::kMissingKernel,
                 "this LibTorch has no operator {}{}{}",
                 op.name,
-                op.overload.empty() ? "" : ".",
-                op.overload);
+                overload.empty() ? "" : ".",
+                overload);
   }
   check_allowed(*handle, op, {});
   return *handle;
@@ -180,7 +181,7 @@ ReplayCall::ReplayCall(const program::Program& program, program::OperatorId id)
     : id_(id),
       name_(program.operators.at(id).name),
       writes_(program.operators[id].writes),
-      handle_(find(program.operators[id])) {
+      handle_(find(program.operators[id], program.operators[id].overload)) {
   const program::Operator& op = program.operators[id];
   if (!op.overload.empty()) name_ += "." + op.overload;
   const c10::FunctionSchema& schema = handle_.schema();
@@ -215,6 +216,7 @@ ReplayCall::ReplayCall(const program::Program& program, program::OperatorId id)
   }
   std::sort(fresh_.begin(), fresh_.end());
   fresh_.erase(std::unique(fresh_.begin(), fresh_.end()), fresh_.end());
+  if (operators::has_out_variant(op)) into_ = find(op, "out");
   stack_.reserve(std::max(slots_.size(), op.outputs.size()) + 1);
 }
 
@@ -358,13 +360,20 @@ void ReplayCall::bind_outputs(StorageTable& storages) const {
   }
 }
 
-void ReplayCall::run(StorageTable& storages) {
+void ReplayCall::run(StorageTable& storages, bool into_given) {
   struct Release {
     ReplayCall& call;
     ~Release() { call.release_shells(); }
   } release{*this};
   push_arguments(storages);
-  handle_.callBoxed(stack_);
+  if (into_given) {
+    const Output& result = outputs_.front();
+    if (!into_ || !storages[result.ref.storage]) fail("there is nowhere to write its result to");
+    stack_.emplace_back(make_shell(storages[result.ref.storage], result.ref));
+    into_->callBoxed(stack_);
+  } else {
+    handle_.callBoxed(stack_);
+  }
   bind_outputs(storages);
 }
 

@@ -49,10 +49,11 @@ class ReplayCall {
   ReplayCall(const program::Program& program, program::OperatorId id);
 
   /// Calls the operator on `storages` (sized Program::storages) and puts the storages of its fresh
-  /// outputs into the table. Every storage among the arguments must exist. Throws kInternal when an
+  /// outputs into the table. With `into_given`, its one result is written to the storage that is in the
+  /// table for it; only for operators::has_out_variant(). Every storage among the arguments must exist. Throws kInternal when an
   /// output's geometry or storage size differs from the program's; exceptions of LibTorch pass
   /// through.
-  void run(StorageTable& storages);
+  void run(StorageTable& storages, bool into_given = false);
 
   /// Storages that the call produces: among its outputs, not among its arguments. Ascending.
   [[nodiscard]] const std::vector<program::StorageId>& fresh() const { return fresh_; }
@@ -91,6 +92,7 @@ class ReplayCall {
   std::string name_;
   bool writes_;
   c10::OperatorHandle handle_;
+  std::optional<c10::OperatorHandle> into_;  ///< its out variant
   std::vector<Slot> slots_;
   std::vector<Output> outputs_;  ///< only fresh ones
   std::vector<program::StorageId> fresh_;

@@ -175,6 +175,12 @@ enum class TaskKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(TaskKind kind);
 
+/// A gradient that its operator writes to its chunk's block, at its offset, instead of new memory.
+struct DirectGradient {
+  std::int32_t parameter = -1;  ///< position in Program::parameters
+  BufferId block = -1;
+};
+
 struct Task {
   TaskId id = -1;
   TaskKind kind = TaskKind::kCompute;
@@ -195,6 +201,8 @@ struct Task {
       false;  ///< kStoreGradient, kAccumulate: the pass also makes the sums of squares
   /// kCompute only: storages of `micro_batch` to release before the first operator of the range.
   std::vector<program::StorageId> releases;
+  /// kCompute only, with several ranks: of operators of the range. Nothing stores these gradients.
+  std::vector<DirectGradient> direct;
 };
 
 struct Schedule {

@@ -5,11 +5,24 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "operators/out_variant.h"
 
 namespace elixir::schedule {
 namespace {
 
 using program::OperatorId;
+
+/// As ProgramNeeds::gradient_is_product, for a gradient that `op` completes.
+bool is_product_alone(const program::TensorRef& gradient,
+                      const program::Operator& op,
+                      const ProgramNeeds& needs,
+                      const program::Program& program,
+                      const program::Lifetimes& lifetimes) {
+  const program::StorageUse& use = lifetimes.storages[gradient.storage];
+  return operators::has_out_variant(op) && use.producer == op.id && use.last_use == op.id &&
+         needs.gradients_in[gradient.storage] == 1 && gradient.offset == 0 &&
+         gradient.bytes() == program.storages[gradient.storage].bytes;
+}
 
 void note_gradients(ProgramNeeds& needs,
                     const program::Program& program,
@@ -22,6 +35,12 @@ void note_gradients(ProgramNeeds& needs,
     needs.ends_gradients[lifetimes.storages[gradient->storage].last_use] = true;
     needs.gradient_elements[i] = gradient->numel();
     ++needs.gradients_in[gradient->storage];
+  }
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    const auto& gradient = program.parameters[i].gradient;
+    if (!gradient) continue;
+    const program::Operator& op = program.operators[lifetimes.gradient_ready[i]];
+    needs.gradient_is_product[i] = is_product_alone(*gradient, op, needs, program, lifetimes);
   }
 }
 
@@ -97,7 +116,8 @@ ProgramNeeds program_needs(const program::Program& program,
                      .gradients_ready = std::vector<std::vector<std::int32_t>>(operators),
                      .ends_gradients = std::vector<bool>(operators, false),
                      .gradients_in = std::vector<int>(program.storages.size(), 0),
-                     .gradient_elements = std::vector<std::int64_t>(program.parameters.size(), 0)};
+                     .gradient_elements = std::vector<std::int64_t>(program.parameters.size(), 0),
+                     .gradient_is_product = std::vector<bool>(program.parameters.size(), false)};
   for (const program::Operator& op : program.operators) {
     const bool runs = training || op.phase == program::Phase::kForward;
     needs.runs.push_back(runs);

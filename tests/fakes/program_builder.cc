@@ -374,6 +374,16 @@ Program mlp(const std::vector<std::int64_t>& widths, std::int64_t batch, DType d
   return model.build();
 }
 
+Program products(const std::vector<std::int64_t>& widths, std::int64_t batch) {
+  ModelBuilder model;
+  TensorRef x = model.raw().input("x", {batch, widths.front()});
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    x = model.matmul(x, model.raw().parameter("w" + std::to_string(i), {widths[i], widths[i - 1]}));
+  }
+  model.loss(x);
+  return model.build();
+}
+
 Program transformer(const TransformerOptions& options) {
   ModelBuilder model(options.dtype);
   ProgramBuilder& raw = model.raw();

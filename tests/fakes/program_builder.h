@@ -123,6 +123,10 @@ class ModelBuilder {
                                    std::int64_t batch,
                                    DType dtype = DType::kFloat32);
 
+/// Linear layers without bias: nothing but matrix products.
+[[nodiscard]] program::Program products(const std::vector<std::int64_t>& widths,
+                                        std::int64_t batch);
+
 struct TransformerOptions {
   int layers = 2;
   std::int64_t hidden = 64;

@@ -2,12 +2,15 @@
 // Copyright 2026 The Elixir authors
 #include "replay/replay_call.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
 
 #include "core/error.h"
@@ -110,6 +113,32 @@ TEST(ReplayCall, SeesTheStorageThatIsInTheTableNow) {
     call.run(storages);
     EXPECT_TRUE(at::equal(replay::make_shell(storages[1], dense(1, {3})), input.neg()));
   }
+}
+
+TEST(ReplayCall, WritesAProductWhereItIsTold) {
+  const Program program =
+      program_of("aten::mm", "", {dense(0, {2, 3}), dense(1, {3, 4})}, {dense(2, {2, 4})});
+  replay::ReplayCall call(program, 0);
+  const replay::ReplayScope scope;
+  const at::Tensor left = counting(6), right = counting(12);
+  const at::Tensor there = at::full({8}, std::numeric_limits<float>::quiet_NaN());
+  replay::StorageTable storages{left.storage(), right.storage(), there.storage()};
+  call.run(storages, /*into_given=*/true);
+  EXPECT_EQ(storages[2].data(), there.storage().data());
+  EXPECT_TRUE(at::equal(there.view({2, 4}), at::mm(left.view({2, 3}), right.view({3, 4}))));
+  call.run(storages);
+  EXPECT_NE(storages[2].data(), there.storage().data());
+}
+
+TEST(ReplayCall, RefusesToWriteWhereThereIsNothingOrAnotherOperator) {
+  const replay::ReplayScope scope;
+  const Program product =
+      program_of("aten::mm", "", {dense(0, {2, 3}), dense(1, {3, 4})}, {dense(2, {2, 4})});
+  replay::StorageTable nowhere{counting(6).storage(), counting(12).storage(), {}};
+  EXPECT_THROW(replay::ReplayCall(product, 0).run(nowhere, /*into_given=*/true), Error);
+  const Program negative = program_of("aten::neg", "", {dense(0, {3})}, {dense(1, {3})});
+  replay::StorageTable storages{counting(3).storage(), counting(3).storage()};
+  EXPECT_THROW(replay::ReplayCall(negative, 0).run(storages, /*into_given=*/true), Error);
 }
 
 TEST(ReplayCall, TakesListsOfTensorsAndTypesEmptyListsByTheSchema) {

@@ -88,9 +88,9 @@ class CudaOperations final : public StreamOperations {
                        std::size_t count) override {
     ranks().gather_disjoint(group, to, from, count, stream_);
   }
-  void sum_parts(const SumParts& sum) override {
+  void sum_parts(const SumParts& sum, const std::vector<kernels::SummedPart>& squares) override {
     kernels::sum_parts_cuda(
-        sum.to, sum.to_type, sum.from, sum.type, sum.parts, sum.n, sum.how, stream_);
+        sum.to, sum.to_type, sum.from, sum.type, sum.parts, sum.n, sum.how, stream_, squares);
   }
 
  private:

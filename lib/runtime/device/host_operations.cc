@@ -97,13 +97,13 @@ class HostOperations final : public StreamOperations {
     received_.resize(world * bytes);
     ranks().all_to_all(grid, received_.data(), from, static_cast<std::int64_t>(bytes));
     char* part = static_cast<char*>(to) + static_cast<std::size_t>(grid.replica_of(rank)) * bytes;
-    sum_parts({.to = part,
-               .to_type = type,
-               .from = received_.data(),
-               .type = type,
-               .parts = world,
-               .n = n,
-               .how = kernels::Accumulate::kFirst});
+    add_up({.to = part,
+            .to_type = type,
+            .from = received_.data(),
+            .type = type,
+            .parts = world,
+            .n = n,
+            .how = kernels::Accumulate::kFirst});
     const plan::RankGroup same_shard = grid.same_shard(rank);
     if (same_shard.count > 1) {
       ranks().all_gather(same_shard, to, part, static_cast<std::int64_t>(bytes));
@@ -121,15 +121,21 @@ class HostOperations final : public StreamOperations {
     ranks().all_gather(
         group, gathered_.data(), from, static_cast<std::int64_t>(count * sizeof(float)));
     // All but one are zeros, so that the order does not matter.
-    sum_parts({.to = to,
-               .to_type = kernels::Element::kFloat32,
-               .from = gathered_.data(),
-               .type = kernels::Element::kFloat32,
-               .parts = parts,
-               .n = count,
-               .how = kernels::Accumulate::kFirst});
+    add_up({.to = to,
+            .to_type = kernels::Element::kFloat32,
+            .from = gathered_.data(),
+            .type = kernels::Element::kFloat32,
+            .parts = parts,
+            .n = count,
+            .how = kernels::Accumulate::kFirst});
   }
-  void sum_parts(const SumParts& sum) override {
+  void sum_parts(const SumParts& sum, const std::vector<kernels::SummedPart>& squares) override {
+    add_up(sum);
+    sum_squares_of_parts(sum.to, sum.to_type, squares);
+  }
+
+ private:
+  void add_up(const SumParts& sum) {
     kernels::sum_parts_cpu(sum.to,
                            sum.to_type,
                            sum.from,
@@ -140,8 +146,6 @@ class HostOperations final : public StreamOperations {
                            isa_,
                            pool_for(sum.parts * sum.n * kernels::bytes_of(sum.type)));
   }
-
- private:
   [[nodiscard]] Communicator& ranks() const {
     if (ranks_ == nullptr) throw Error(ErrorCode::kInternal, "a collective task, but one rank");
     return *ranks_;

@@ -92,8 +92,12 @@ class StreamOperations {
                                std::size_t /*count*/) {
     no_ranks();
   }
-  /// As kernels::sum_parts_cpu().
-  virtual void sum_parts(const SumParts& /*sum*/) { no_ranks(); }
+  /// As kernels::sum_parts_cpu(). With `squares`, which are parts of the sum, it also makes their sums of
+  /// squares, and may leave the rest of `sum` as it is.
+  virtual void sum_parts(const SumParts& /*sum*/,
+                         const std::vector<kernels::SummedPart>& /*squares*/) {
+    no_ranks();
+  }
 
  private:
   [[noreturn]] static void no_ranks() {

@@ -30,17 +30,18 @@ using schedule::TaskKind;
 /// Room for a scalar of any dtype.
 constexpr std::int64_t kLossSlotBytes = 16;
 
-/// Whether the step before must be settled before a task of this kind (schedule.h).
-bool needs_settled_step(TaskKind kind) {
-  switch (kind) {
+/// Whether the step before must be settled before the task (schedule.h).
+bool needs_settled_step(const Task& task) {
+  switch (task.kind) {
     case TaskKind::kLoadInputs:
     case TaskKind::kFetch:
     case TaskKind::kGather:
     case TaskKind::kEvict:
-    case TaskKind::kCompute:
     case TaskKind::kOffload:
     case TaskKind::kReload:
       return false;
+    case TaskKind::kCompute:
+      return !task.direct.empty();
     default:
       return true;
   }
@@ -61,7 +62,8 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
               parts.device.torch_device(),
               parts.poison,
               tables_),
-      piece_layout_(schedule::update_piece_layout(parts.plan)) {
+      piece_layout_(schedule::update_piece_layout(parts.plan)),
+      made_in_buffer_(program_.storages.size(), false) {
   for (std::size_t c = 0; c < parts_.plan.chunks.size(); ++c) {
     const auto at = [&](BufferRole role) {
       return parts_.buffers.find(role, static_cast<std::int32_t>(c));
@@ -73,6 +75,11 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
                       .gradients = at(BufferRole::kGradients)});
   }
   for (auto& table : tables_) table.resize(program_.storages.size());
+  for (const Task& task : schedule_.tasks) {
+    for (const schedule::DirectGradient& direct : task.direct) {
+      made_in_buffer_[program_.parameters[direct.parameter].gradient->storage] = true;
+    }
+  }
   // One slot per micro-batch. Too small to be a buffer of the schedule.
   loss_slots_ = static_cast<char*>(parts_.device.allocate(
       schedule::Arena::kHost, {kLossSlotBytes * schedule_.micro_batches})[0]);
@@ -180,7 +187,7 @@ void Executor::issue(const MicroBatches& batch,
     under_way_.push_back({.inputs = std::move(inputs), .timed = options.time_tasks});
     bool settled = false;
     for (const Task& task : schedule_.tasks) {
-      if (!settled && needs_settled_step(task.kind)) {
+      if (!settled && needs_settled_step(task)) {
         settle();
         settled = true;
       }
@@ -423,7 +430,7 @@ void Executor::issue_compute(const Task& task) {
       };
     }
     for (const program::StorageId id : task.releases) {
-      if (before_release) before_release(table[id]);
+      if (before_release && !made_in_buffer_[id]) before_release(table[id]);
       table[id] = c10::Storage();
     }
     if (!seeded_[task.micro_batch]) {
@@ -431,8 +438,26 @@ void Executor::issue_compute(const Task& task) {
       const int global = parts_.ranks.rank() * schedule_.micro_batches + task.micro_batch;
       parts_.device.seed(micro_batch_seed(seed_, step_, global));
     }
-    parts_.replay.run(table, task.first, task.last, before_release);
+    parts_.replay.run(table,
+                      task.first,
+                      task.last,
+                      {.before_release = before_release, .given = give_memory(task)});
   });
+}
+
+/// Puts the memory of gradients that operators of the task write to buffers into the table. Returns their
+/// storages.
+std::vector<program::StorageId> Executor::give_memory(const Task& task) {
+  std::vector<program::StorageId> given;
+  for (const schedule::DirectGradient& direct : task.direct) {
+    const program::StorageId storage = program_.parameters[direct.parameter].gradient->storage;
+    void* memory =
+        advance(parts_.buffers.at(direct.block), parts_.layouts[direct.parameter].offset_bytes);
+    tables_[task.micro_batch][storage] = replay::borrow_storage(
+        memory, program_.storages[storage].bytes, parts_.device.torch_device());
+    given.push_back(storage);
+  }
+  return given;
 }
 
 void Executor::issue_read_loss(const Task& task) {

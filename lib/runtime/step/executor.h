@@ -99,6 +99,7 @@ class Executor {
   /// On the device, recorded where somebody asks for it.
   void run(const schedule::Task& task, Device::Body body);
   void issue_compute(const schedule::Task& task);
+  std::vector<program::StorageId> give_memory(const schedule::Task& task);
   void issue_inputs(const schedule::Task& task);
   void issue_store_gradient(const schedule::Task& task);
   void issue_accumulate(const schedule::Task& task);
@@ -160,7 +161,9 @@ class Executor {
   ChunkBindings chunks_;
   std::vector<HomeMemory> homes_;  ///< by chunk
   schedule::UpdatePieceLayout piece_layout_;
-  char* loss_slots_ = nullptr;          ///< host, kLossSlotBytes per micro-batch
+  std::vector<bool>
+      made_in_buffer_;          ///< by storage: gradients that their operators write to buffers
+  char* loss_slots_ = nullptr;  ///< host, kLossSlotBytes per micro-batch
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   double last_end_ns_ = 0;              ///< of the last step that has ended
   // Of the step that is being issued:

@@ -113,9 +113,10 @@ void Executor::issue_reduce(const Task& task) {
         } else {
           operations.all_to_all(grid, exchange, block, bytes);
         }
-        operations.sum_parts(sum);
+        if (!shares) return operations.sum_parts(sum, squares);
         // Ranks that hold the same shard have each added up a part of it.
-        if (shares) operations.all_gather(group, shard, sum.to, sum_bytes);
+        operations.sum_parts(sum, {});
+        operations.all_gather(group, shard, sum.to, sum_bytes);
         operations.sum_squares_of_parts(shard, sum.to_type, squares);
       });
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/buffers/gradient_blocks.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace elixir::schedule {
@@ -19,7 +20,8 @@ GradientBlocks gradient_blocks(const plan::Plan& plan,
   for (const std::vector<std::int32_t>& ready : needs.gradients_ready) {
     for (const std::int32_t parameter : ready) ++left[places[parameter].chunk];
   }
-  constexpr std::size_t kSpare = 1;
+  const std::vector<bool>& direct = needs.gradient_is_product;
+  const std::size_t spare = std::find(direct.begin(), direct.end(), true) == direct.end() ? 1 : 2;
   std::deque<std::int32_t> free;  // the one that has been so for longest first
   for (const std::vector<std::int32_t>& ready : needs.gradients_ready) {
     for (const std::int32_t parameter : ready) {
@@ -27,7 +29,7 @@ GradientBlocks gradient_blocks(const plan::Plan& plan,
       if (!shares(chunk)) continue;
       std::int32_t& block = blocks.of_chunk[chunk];
       if (block < 0) {
-        if (free.size() > kSpare) {
+        if (free.size() > spare) {
           block = free.front();
           free.pop_front();
         } else {

@@ -178,6 +178,12 @@ class Checker {
   bool is_block_for(const Task& task, BufferId buffer);
   void gather(const Task& task);
   void collect_gradient(const Task& task);
+  /// Whether the gradient is among the results of the operator.
+  [[nodiscard]] bool is_gradient_of(std::int32_t parameter, const program::Operator& op) const;
+  /// The task's `op` writes a gradient to its chunk's block.
+  void make_direct(const Task& task, const DirectGradient& direct, const program::Operator& op);
+  /// The parameter's gradient of one more micro-batch comes to its chunk's `block`.
+  void collect(const Task& task, std::int32_t parameter, BufferId block);
   void reduce(const Task& task);
   void store_shard(const Task& task);
   void accumulate_shard(const Task& task);
@@ -247,9 +253,9 @@ class Checker {
   std::vector<bool> executed_;                         // by operator
   std::vector<std::int32_t> chunk_of_;                 // by parameter
   std::vector<std::vector<std::int32_t>> trained_in_;  // by chunk: parameters with gradients
-  std::vector<int> stored_, summed_;  // by parameter: micro-batches, parts at home, so far
-  std::vector<BufferId> landed_in_;   // by parameter; -1: has not landed
-  std::vector<bool> collected_;       // by parameter: in its chunk's block
+  std::vector<int> stored_, summed_;    // by parameter: micro-batches, parts at home, so far
+  std::vector<BufferId> landed_in_;     // by parameter; -1: has not landed
+  std::vector<BufferId> collected_in_;  // by parameter: its chunk's block; -1: not yet
   bool sums_gathered_ = false;
   int shared_buffers_ = 0;
   std::vector<TaskId> summed_squares_;      // by parameter

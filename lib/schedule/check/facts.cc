@@ -107,7 +107,7 @@ void Checker::begin_step() {
   stored_.assign(program_.parameters.size(), 0);
   summed_.assign(program_.parameters.size(), 0);
   landed_in_.assign(program_.parameters.size(), -1);
-  collected_.assign(program_.parameters.size(), false);
+  collected_in_.assign(program_.parameters.size(), -1);
   sums_gathered_ = false;
   shared_buffers_ = 0;
   summed_squares_.assign(program_.parameters.size(), -1);

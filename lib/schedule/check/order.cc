@@ -44,8 +44,14 @@ bool Checker::structure_is_sound() {
           task.micro_batch < 0) {
         problem("task {} has no proper operator range", i);
       }
-    } else if (!task.releases.empty()) {
-      problem("task {} releases storages but computes nothing", i);
+    } else if (!task.releases.empty() || !task.direct.empty()) {
+      problem("task {} releases storages or makes gradients but computes nothing", i);
+    }
+    for (const DirectGradient& direct : task.direct) {
+      if (!in(direct.block, -1, buffers) ||
+          !in(direct.parameter, 0, static_cast<std::int32_t>(program_.parameters.size()))) {
+        problem("task {} makes a gradient that does not exist", i);
+      }
     }
     for (const StorageId storage : task.releases) {
       if (!in(storage, 0, static_cast<StorageId>(program_.storages.size()))) {

@@ -68,41 +68,78 @@ void Checker::gather(const Task& task) {
 
 void Checker::collect_gradient(const Task& task) {
   on_stream(task, Stream::kCompute);
-  const std::int32_t chunk = chunk_of_[task.parameter];
   const program::TensorRef& gradient = *program_.parameters[task.parameter].gradient;
   if (!alive_[gradient.storage] || version_[gradient.storage] != gradient.version) {
     problem_at(task, "stores a gradient that is not there or not complete");
     return;
   }
+  if (task.chunk != chunk_of_[task.parameter]) {
+    problem_at(task, "stores a gradient of another chunk");
+    return;
+  }
+  touch_storage(task, gradient.storage, false);
+  collect(task, task.parameter, task.destination);
+  if (task.sums_squares) problem_at(task, "sums the squares of one rank's gradient");
+}
+
+bool Checker::is_gradient_of(std::int32_t parameter, const program::Operator& op) const {
+  if (!trains(parameter)) return false;
+  bool found = false;
+  program::for_each_tensor(op.outputs, [&](const program::TensorRef& tensor) {
+    found = found || tensor.storage == program_.parameters[parameter].gradient->storage;
+  });
+  return found && executed_[op.id];
+}
+
+void Checker::make_direct(const Task& task,
+                          const DirectGradient& direct,
+                          const program::Operator& op) {
+  const program::TensorRef& gradient = *program_.parameters[direct.parameter].gradient;
+  const program::Storage& storage = program_.storages[gradient.storage];
+  // Its bytes are the whole storage, once, and nobody else looks for them there.
+  const bool writes_elsewhere = (op.name == "aten::mm" || op.name == "aten::bmm") &&
+                                op.overload.empty() && op.outputs.size() == 1 &&
+                                last_use_[storage.id] == op.id;
+  int parameters = 0;
+  for (const program::Parameter& parameter : program_.parameters) {
+    if (parameter.gradient && parameter.gradient->storage == storage.id) ++parameters;
+  }
+  const bool is_all = parameters == 1 && gradient.offset == 0 &&
+                      gradient.bytes() == storage.bytes &&
+                      gradient.dtype == plan_.chunks[chunk_of_[direct.parameter]].dtype;
+  if (!several_ranks() || reduces_once_ || !writes_elsewhere || !is_all) {
+    problem_at(task, "operator {} cannot write the gradient to a block", op.id);
+    return;
+  }
+  collect(task, direct.parameter, direct.block);
+}
+
+void Checker::collect(const Task& task, std::int32_t parameter, BufferId id) {
+  const std::int32_t chunk = chunk_of_[parameter];
   const bool has_own = reduces_once_ || plan_.chunks[chunk].kind == Chunk::Kind::kPrivate;
-  const bool fits =
-      task.chunk == chunk && task.destination >= 0 &&
-      schedule_.buffers[task.destination].role == BufferRole::kGradientBlock &&
-      schedule_.buffers[task.destination].arena == Arena::kDevice &&
-      schedule_.buffers[task.destination].chunk == (has_own ? chunk : -1) &&
-      schedule_.buffers[task.destination].bytes >= exchanged_bytes(plan_.chunks[chunk]);
+  const bool fits = id >= 0 && schedule_.buffers[id].role == BufferRole::kGradientBlock &&
+                    schedule_.buffers[id].arena == Arena::kDevice &&
+                    schedule_.buffers[id].chunk == (has_own ? chunk : -1) &&
+                    schedule_.buffers[id].bytes >= exchanged_bytes(plan_.chunks[chunk]);
   if (!fits) {
     problem_at(task, "does not store into a block for the gradients of chunk {}", chunk);
     return;
   }
-  Content& block = content_[task.destination];
+  Content& block = content_[id];
   if (block.chunk >= 0 && block.chunk != chunk) {
     problem_at(task, "overwrites gradients of chunk {}", block.chunk);
   }
-  touch_storage(task, gradient.storage, false);
-  take_back(task, task.destination);
-  touch_buffer(task, task.destination, true);
+  take_back(task, id);
+  touch_buffer(task, id, true);
   block = {chunk, Content::What::kGradients};
   const bool adds = reduces_once_ && task.micro_batch > 0;
-  if (adds && !collected_[task.parameter]) problem_at(task, "adds to a gradient that is not there");
-  if (!adds && collected_[task.parameter]) {
-    problem_at(task, "overwrites a gradient not yet added up");
+  BufferId& collected_in = collected_in_[parameter];
+  if (adds && collected_in != id) problem_at(task, "adds to a gradient that is not there");
+  if (!adds && collected_in >= 0) problem_at(task, "overwrites a gradient not yet added up");
+  collected_in = id;
+  if (++stored_[parameter] != task.micro_batch + 1) {
+    problem_at(task, "is store {} in micro-batch {}", stored_[parameter], task.micro_batch);
   }
-  collected_[task.parameter] = true;
-  if (++stored_[task.parameter] != task.micro_batch + 1) {
-    problem_at(task, "is store {} in micro-batch {}", stored_[task.parameter], task.micro_batch);
-  }
-  if (task.sums_squares) problem_at(task, "sums the squares of one rank's gradient");
 }
 
 bool Checker::is_of_trained_chunk(const Task& task) {
@@ -126,10 +163,10 @@ void Checker::reduce(const Task& task) {
   }
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
     const bool complete = !reduces_once_ || stored_[parameter] == schedule_.micro_batches;
-    if (!collected_[parameter] || !complete) {
+    if (collected_in_[parameter] != task.source || !complete) {
       problem_at(task, "lacks the gradient of {}", program_.parameters[parameter].name);
     }
-    collected_[parameter] = false;
+    collected_in_[parameter] = -1;
   }
   if (task.bytes != exchanged_bytes(chunk)) problem_at(task, "reduces {} bytes", task.bytes);
   touch_buffer(task, task.source, false);

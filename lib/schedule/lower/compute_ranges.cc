@@ -47,7 +47,8 @@ void ComputeRanges::emit(OperatorId end) {
                       .micro_batch = micro_batch_,
                       .first = first_,
                       .last = end,
-                      .releases = std::exchange(releases_, {})},
+                      .releases = std::exchange(releases_, {}),
+                      .direct = std::exchange(direct_, {})},
                      after_);
   note_users(end);
   first_ = end;

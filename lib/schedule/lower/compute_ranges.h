@@ -40,6 +40,8 @@ class ComputeRanges {
   void await(TaskId task) { after_.push_back(task); }
   /// It releases the storage before its first operator.
   void release(program::StorageId storage) { releases_.push_back(storage); }
+  /// It has the operator that makes the gradient.
+  void makes(const DirectGradient& gradient) { direct_.push_back(gradient); }
   /// It is the first in a step that reads the chunk at home, where another stream updates it.
   void reads_first(std::int32_t chunk) { first_reads_.push_back(chunk); }
 
@@ -65,6 +67,7 @@ class ComputeRanges {
   program::OperatorId first_ = 0;
   std::vector<TaskId> after_;
   std::vector<program::StorageId> releases_;
+  std::vector<DirectGradient> direct_;
   std::vector<std::int32_t> first_reads_;  // chunks
 
   TaskId last_ = -1;

@@ -130,6 +130,9 @@ void OperatorWalk::before_operator(OperatorId op) {
   }
   const TaskId copy = copies_.awaited_by(op);
   if (copy >= 0) await(copy, op);
+  for (const std::int32_t parameter : program_needs_.gradients_ready[op]) {
+    gradients_.make_room(parameter, places_[parameter].chunk, op);
+  }
 }
 
 void OperatorWalk::await(TaskId task, OperatorId op) {

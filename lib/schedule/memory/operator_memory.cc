@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "schedule/memory/operator_memory.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -37,6 +38,7 @@ class Recording {
     for (const Task& task : schedule_.tasks) {
       if (task.kind != TaskKind::kCompute) continue;
       micro_batch_ = task.micro_batch;
+      running_ = &task;
       for (const StorageId storage : task.releases) free(storage, task.first);
       for (OperatorId op = task.first; op < task.last; ++op) {
         if (!lifetimes_.executed[op]) continue;
@@ -55,6 +57,13 @@ class Recording {
 
  private:
   std::int32_t& place(StorageId storage) { return places_[micro_batch_][storage]; }
+  /// Whether it is made in a buffer.
+  [[nodiscard]] bool is_direct(StorageId storage) const {
+    return std::any_of(
+        running_->direct.begin(), running_->direct.end(), [&](const DirectGradient& direct) {
+          return program_.parameters[direct.parameter].gradient->storage == storage;
+        });
+  }
 
   std::int32_t allocate(memory::TrainingAllocation allocation, OperatorId op) {
     const auto position = static_cast<std::int32_t>(result_.allocations.size());
@@ -66,7 +75,7 @@ class Recording {
   }
   void allocate(StorageId storage, OperatorId op) {
     const program::Storage& it = program_.storages[storage];
-    if (it.on_host || it.bytes == 0 || place(storage) != kNone) return;
+    if (it.on_host || it.bytes == 0 || place(storage) != kNone || is_direct(storage)) return;
     place(storage) = allocate({.bytes = it.bytes, .category = it.category, .storage = storage}, op);
   }
   void free(StorageId storage, OperatorId op) {
@@ -112,6 +121,7 @@ class Recording {
   const program::Lifetimes& lifetimes_;
   const std::vector<operators::CallScript>& scripts_;
   std::vector<std::vector<std::int32_t>> places_;  ///< by micro-batch and storage: its allocation
+  const Task* running_ = nullptr;
   std::int32_t micro_batch_ = 0;
   int step_ = 0;
   memory::TrainingEvents result_;

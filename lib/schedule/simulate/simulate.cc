@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -179,15 +180,16 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   return 0;
 }
 
-/// The kernels of a reduction: one adds up, which reads a part from every rank and writes one, or puts
-/// NCCL's sum in its place; another reads the sums for the norm.
+/// The kernel of a reduction: it adds up, which reads a part from every rank and writes one, or puts NCCL's
+/// sum in its place. It makes the sums of squares for the norm, too, unless the ranks must share the sum first:
+/// then another one reads it.
 double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const plan::Chunk& chunk = plan.chunks[task.chunk];
   const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);
   const std::int64_t sum_bytes =
       plan::reduces_by_nccl(plan) ? shard_bytes : shard_bytes / plan.replicas;
   const int passes = adds_to_sum(task, plan) ? 2 : 1;
-  const std::int64_t squared = task.sums_squares ? shard_bytes : 0;
+  const std::int64_t squared = task.sums_squares && shares_parts(task, plan) ? shard_bytes : 0;
   return cost.device_copy_ns((plan::received_bytes(plan, chunk) + passes * sum_bytes + squared) /
                              2);
 }
@@ -288,9 +290,17 @@ class Simulator : public TaskSink {
 
   OperatorNs compute(const Task& task) {
     OperatorNs ns;
-    for (const StorageId storage : task.releases) memory_->release(storage);
+    for (const StorageId storage : task.releases) {
+      if (direct_.erase(storage) == 0) memory_->release(storage);
+    }
     for (OperatorId op = task.first; op < task.last; ++op) {
       if (!lifetimes_.executed[op]) continue;
+      for (const DirectGradient& direct : task.direct) {
+        if (lifetimes_.gradient_ready[direct.parameter] != op) continue;
+        const StorageId storage = program_.parameters[direct.parameter].gradient->storage;
+        memory_->release(storage);  // what the operator's changes count
+        direct_.insert(storage);
+      }
       ns.all += operators_[op].time_ns;
       ns.products += operators_[op].product_ns;
       memory_->run(task.id, op, operators_[op].workspace_bytes);
@@ -309,6 +319,7 @@ class Simulator : public TaskSink {
   const hardware::CostModel& cost_;
   const OperatorCosts& operators_;
   std::optional<Memory> memory_;
+  std::set<StorageId> direct_;  ///< gradients of the micro-batch that are made in buffers
   Timeline timeline_;
   std::vector<StepLink> links_;
   Simulation result_;

@@ -196,6 +196,71 @@ TEST(Lower, RanksThatReduceOnceAStepAddUpTheirMicroBatchesFirst) {
   }
 }
 
+TEST(Lower, ProductsWriteTheirGradientsWhereRanksCollectThem) {
+  const program::Program program = fakes::products({8, 8, 8, 8, 8, 8}, 4);
+  LayoutOptions options;  // a chunk for each weight
+  options.blocks = 8;
+  options.world = 2;
+  options.accumulation_steps = 2;
+  const Schedule schedule = lower_plan(program, lay_out(program, options));
+  EXPECT_EQ(count(schedule, TaskKind::kStoreGradient), 0);
+  std::map<BufferId, TaskId> last_reduce;
+  int made = 0, waits = 0;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind == TaskKind::kReduce) last_reduce[task.source] = task.id;
+    for (const DirectGradient& direct : task.direct) {
+      EXPECT_EQ(task.kind, TaskKind::kCompute);
+      ++made;
+      if (!last_reduce.contains(direct.block)) continue;
+      EXPECT_THAT(task.after, ::testing::Contains(last_reduce.at(direct.block)));
+      ++waits;
+    }
+  }
+  EXPECT_EQ(made, 2 * 5);
+  EXPECT_EQ(last_reduce.size(), 3U);
+  EXPECT_EQ(waits, 2 * 5 - 3);  // all but those that find the blocks unused
+}
+
+TEST(Lower, WhatIsNoProductIsCopiedToItsBlock) {
+  const program::Program program = fakes::mlp({8, 8, 8}, 4);
+  LayoutOptions options;
+  options.blocks = 8;
+  options.world = 2;
+  std::map<bool, int> made, copied;  // by whether it is a weight
+  const auto is_weight = [&](std::int32_t parameter) {
+    return program.parameters[parameter].tensor.sizes.size() == 2;
+  };
+  for (const Task& task : lower_plan(program, lay_out(program, options)).tasks) {
+    if (task.kind == TaskKind::kStoreGradient) ++copied[is_weight(task.parameter)];
+    for (const DirectGradient& direct : task.direct) ++made[is_weight(direct.parameter)];
+  }
+  EXPECT_THAT(made, ::testing::ElementsAre(::testing::Pair(true, 2)));
+  EXPECT_THAT(copied, ::testing::ElementsAre(::testing::Pair(false, 2)));
+}
+
+TEST(Lower, ABlockIsAwaitedOnceForAllGradientsThatComeIntoIt) {
+  for (const bool with_bias : {false, true}) {
+    const std::vector<std::int64_t> widths{8, 8, 8, 8, 8, 8, 8};
+    const program::Program program = with_bias ? fakes::mlp(widths, 4) : fakes::products(widths, 4);
+    LayoutOptions options;
+    options.chunk_bytes = with_bias ? 1024 : 512;  // two layers
+    options.blocks = 8;
+    options.world = 2;
+    options.accumulation_steps = 3;
+    const plan::Plan plan = lay_out(program, options);
+    ASSERT_EQ(plan.chunks.size(), 3U);
+    const Schedule schedule = lower_plan(program, plan);
+    std::ptrdiff_t waits = 0;
+    for (const Task& task : schedule.tasks) {
+      if (task.stream != Stream::kCompute || task.kind == TaskKind::kUpdate) continue;
+      waits += std::count_if(task.after.begin(), task.after.end(), [&](TaskId before) {
+        return schedule.tasks[before].kind == TaskKind::kReduce;
+      });
+    }
+    EXPECT_EQ(waits, 9 - 3);
+  }
+}
+
 TEST(Lower, OneChunksGradientsAreAddedUpWhileTheNextOnesAreMade) {
   const program::Program program = fakes::mlp({8, 8, 8, 8, 8}, 4);
   LayoutOptions options;
@@ -214,7 +279,7 @@ TEST(Lower, OneChunksGradientsAreAddedUpWhileTheNextOnesAreMade) {
   EXPECT_EQ(std::count_if(schedule.buffers.begin(),
                           schedule.buffers.end(),
                           [](const Buffer& b) { return b.role == BufferRole::kGradientBlock; }),
-            2);
+            3);
 }
 
 TEST(Lower, WhateverPassCompletesAGradientSumsItsSquares) {

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/units.h"
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
@@ -92,6 +95,42 @@ TEST(OperatorMemory, EveryRequestIsReleasedWithinItsStep) {
     }
     EXPECT_EQ(requests, 2 * micro_batches * produced);
   }
+}
+
+TEST(OperatorMemory, AGradientThatIsMadeInABufferTakesNoOther) {
+  const MemoryCase made =
+      lowered(fakes::mlp({256, 256, 256}, 4),
+              {.chunk_bytes = 1_MiB, .blocks = 2, .accumulation_steps = 2, .world = 2});
+  std::vector<bool> direct(made.program.storages.size(), false);
+  for (const Task& task : made.schedule.tasks) {
+    for (const DirectGradient& gradient : task.direct) {
+      direct[made.program.parameters[gradient.parameter].gradient->storage] = true;
+    }
+  }
+  EXPECT_EQ(std::count(direct.begin(), direct.end(), true), 2);
+  const std::vector<operators::CallScript> scripts = operators::plain_scripts(made.program);
+  const auto peak = [&](const Schedule& schedule) {
+    return simulate(schedule,
+                    made.program,
+                    made.lifetimes,
+                    made.plan,
+                    hardware::CostModel(fakes::machine_of(2)),
+                    OperatorCosts(made.program.operators.size()))
+        .device.bytes;
+  };
+  for (const memory::TrainingAllocation& allocation :
+       operator_events(made.schedule, made.program, made.lifetimes, scripts, 2).allocations) {
+    EXPECT_FALSE(allocation.storage >= 0 && direct[allocation.storage]);
+  }
+  // Otherwise the same, they come into memory of their own.
+  Schedule elsewhere = made.schedule;
+  for (Task& task : elsewhere.tasks) task.direct.clear();
+  EXPECT_LT(peak(made.schedule), peak(elsewhere));
+  EXPECT_LT(
+      operator_memory(operator_events(made.schedule, made.program, made.lifetimes, scripts, 2))
+          .peak_allocated_bytes,
+      operator_memory(operator_events(elsewhere, made.program, made.lifetimes, scripts, 2))
+          .peak_allocated_bytes);
 }
 
 TEST(OperatorMemory, LastingWorkspacesComeOnceHoweverManyMicroBatches) {

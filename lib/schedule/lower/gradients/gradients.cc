@@ -20,8 +20,13 @@ Gradients::Gradients(const program::Program& program,
       landing_(buffers),
       turns_(buffers, chunk_tasks),
       stores_(program, program_needs, plan, buffers, chunk_tasks, landing_, turns_, tasks),
-      reductions_(program_needs, needs, plan, buffers, chunk_tasks, landing_, turns_, tasks),
+      reductions_(
+          program_needs, needs, plan, buffers, chunk_tasks, landing_, turns_, ranges, tasks),
       releases_(program, lifetimes, program_needs, plan.cache.gradient_window_bytes, ranges) {}
+
+void Gradients::make_room(std::int32_t parameter, std::int32_t chunk, program::OperatorId op) {
+  if (several_ranks_) reductions_.make_room(parameter, chunk, op);
+}
 
 TaskId Gradients::take(const ReadyGradient& gradient) {
   const program::StorageId storage = storage_of(gradient.parameter);

@@ -16,6 +16,7 @@ Reductions::Reductions(const ProgramNeeds& program_needs,
                        std::vector<ChunkTasks>& chunk_tasks,
                        LandingRing& landing,
                        GradientTurns& turns,
+                       ComputeRanges& ranges,
                        TaskList& tasks)
     : program_needs_(program_needs),
       needs_(needs),
@@ -24,6 +25,7 @@ Reductions::Reductions(const ProgramNeeds& program_needs,
       chunk_tasks_(chunk_tasks),
       landing_(landing),
       turns_(turns),
+      ranges_(ranges),
       tasks_(tasks),
       staging_(buffers.reduced_staging),
       collected_(plan.chunks.size(), -1) {
@@ -39,25 +41,51 @@ TaskId Reductions::collect(const ReadyGradient& gradient) {
   return reduce(gradient);
 }
 
+bool Reductions::is_direct(std::int32_t parameter, std::int32_t chunk) const {
+  // In a block that adds up micro-batches, gradients are fp32, and the next one goes on top.
+  return program_needs_.gradient_is_product[parameter] && needs_.chunks[chunk].trained &&
+         !plan::reduces_once(plan_);
+}
+
+void Reductions::make_room(std::int32_t parameter, std::int32_t chunk, program::OperatorId op) {
+  if (!is_direct(parameter, chunk)) return;
+  const BufferId block = buffers_.of_chunk[chunk].gradient_block;
+  BlockUse& use = block_uses_[block];
+  // The first one of a step waits for the step before, too.
+  if (use.first_store < 0 || use.last_reduce != use.awaited) {
+    ranges_.close(op);
+    ranges_.await(use.last_reduce);
+    use.awaited = use.last_reduce;
+  }
+  ranges_.makes({.parameter = parameter, .block = block});
+}
+
 void Reductions::store(const ReadyGradient& gradient) {
   const std::int32_t chunk = gradient.chunk;
-  const program::DType dtype = plan_.chunks[chunk].dtype;
+  const BufferId block = buffers_.of_chunk[chunk].gradient_block;
+  BlockUse& use = block_uses_[block];
+  collected_[chunk] =
+      is_direct(gradient.parameter, chunk) ? gradient.made_by : copy(gradient, block, use);
+  if (use.first_store < 0) use.first_store = collected_[chunk];
+}
+
+TaskId Reductions::copy(const ReadyGradient& gradient, BufferId block, BlockUse& use) {
+  const program::DType dtype = plan_.chunks[gradient.chunk].dtype;
   const std::int64_t elements = program_needs_.gradient_elements[gradient.parameter];
   const std::int64_t kept_bytes =
       elements * program::element_bytes(plan::exchanged_dtype(plan_, dtype));
   const bool adds = plan::reduces_once(plan_) && gradient.micro_batch > 0;
-  const BufferId block = buffers_.of_chunk[chunk].gradient_block;
-  BlockUse& use = block_uses_[block];
-  collected_[chunk] =
-      tasks_.add({.kind = TaskKind::kStoreGradient,
-                  .stream = Stream::kCompute,
-                  .micro_batch = gradient.micro_batch,
-                  .chunk = chunk,
-                  .parameter = gradient.parameter,
-                  .destination = block,
-                  .bytes = elements * program::element_bytes(dtype) + kept_bytes * (adds ? 2 : 1)},
-                 {gradient.made_by, use.last_reduce});
-  if (use.first_store < 0) use.first_store = collected_[chunk];
+  const bool waits = use.last_reduce != use.awaited;
+  use.awaited = use.last_reduce;
+  return tasks_.add(
+      {.kind = TaskKind::kStoreGradient,
+       .stream = Stream::kCompute,
+       .micro_batch = gradient.micro_batch,
+       .chunk = gradient.chunk,
+       .parameter = gradient.parameter,
+       .destination = block,
+       .bytes = elements * program::element_bytes(dtype) + kept_bytes * (adds ? 2 : 1)},
+      {gradient.made_by, waits ? use.last_reduce : -1});
 }
 
 TaskId Reductions::reduce(const ReadyGradient& last) {
