@@ -290,12 +290,18 @@ class CudaDevice final : public Device {
     c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), kDevice);
   }
 
+  /// Whether a task's lane waits for the GPU, and not its stream. State is loaded faster than room for it
+  /// comes free; what is enqueued before there is room holds up fetches on other streams, by 20 to 50 ms
+  /// each (docs/measured.md).
+  [[nodiscard]] static bool lane_waits(Stream stream) {
+    return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
+  }
   /// Waits until a task of another stream was issued (device) or has finished (cpu). Then lets the
   /// task's lane or stream wait for its end.
   void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
     other_step.board.wait(static_cast<std::size_t>(other));
     if (other_step.streams[other] == Stream::kCpu) return;
-    if (task.stream == Stream::kCpu) {
+    if (lane_waits(task.stream)) {
       synchronize(other_step.events[other].end);
     } else {
       check_cuda(
