@@ -62,6 +62,7 @@ struct PartsLaunch {
     return part;
   }
 };
+static_assert(sizeof(PartsLaunch) <= 4096 - 64);  // the kernels' other arguments take less than 64
 
 /// Calls launch(parts, CUDA blocks) as often as it takes.
 template <class Launch>

@@ -161,9 +161,8 @@ class Executor {
   ChunkBindings chunks_;
   std::vector<HomeMemory> homes_;  ///< by chunk
   schedule::UpdatePieceLayout piece_layout_;
-  std::vector<bool>
-      made_in_buffer_;          ///< by storage: gradients that their operators write to buffers
-  char* loss_slots_ = nullptr;  ///< host, kLossSlotBytes per micro-batch
+  std::vector<bool> made_in_buffer_;    ///< by storage: gradients that operators write to buffers
+  char* loss_slots_ = nullptr;          ///< host, kLossSlotBytes per micro-batch
   std::deque<StepUnderWay> under_way_;  ///< oldest first
   double last_end_ns_ = 0;              ///< of the last step that has ended
   // Of the step that is being issued:
