@@ -453,6 +453,11 @@ def trace(model, inputs, on_meta):
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
         meta_kernels = torch.library.Library("aten", "IMPL", "Meta")  # for as long as this function runs
         meta_kernels.impl("_grouped_mm", grouped_mm_on_meta, allow_override=True)
+        # PyTorch's own `convolution` on meta neither accepts sizes that are traced nor calls `_convolution`, which a trace keeps.
+        flags = torch.backends.cudnn
+        meta_kernels.impl("convolution", lambda *operands: torch.ops.aten._convolution(
+            *operands, flags.benchmark, flags.deterministic, flags.enabled, flags.allow_tf32), allow_override=True)
+        meta_kernels.impl("_convolution", convolution_on_meta, allow_override=True)
     with repeats_as_numbers():
         traced = torch.jit.trace(model, tuple(inputs.values()), check_trace=False)
     for (path, name), data in buffers.items():
@@ -498,6 +503,21 @@ def grouped_mm_on_meta(left, right, offs=None, bias=None, out_dtype=None):
     return left.new_empty_strided((rows, columns), (-(-columns // alignment) * alignment, 1))
 
 
+def convolution_on_meta(image, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags):
+    """The result of a convolution over any number of dimensions; sizes as torch.nn.Conv2d and ConvTranspose2d give them."""
+    def at(values, dimension):
+        return values[dimension] if len(values) > 1 else values[0]
+
+    sizes = [image.size(0), weight.size(1) * groups if transposed else weight.size(0)]
+    for i in range(image.dim() - 2):
+        kernel = at(dilation, i) * (weight.size(2 + i) - 1) + 1
+        if transposed:
+            sizes.append((image.size(2 + i) - 1) * at(stride, i) - 2 * at(padding, i) + kernel + at(output_padding, i))
+        else:
+            sizes.append((image.size(2 + i) + 2 * at(padding, i) - kernel) // at(stride, i) + 1)
+    return image.new_empty(sizes)
+
+
 def choose_experts_form(model):
     """Experts as `grouped_experts` has them. Its products read rows of multiples of 16 bytes; others are batched."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
@@ -539,19 +559,6 @@ def rewrite_devices(block):
             node.s_("value", "cpu")
 
 
-def drop_weights(traced):
-    """Replaces every parameter by one on meta; parameters that are one stay one."""
-    import torch
-    replaced = {}
-    for module in traced.modules():
-        for name, parameter in list(module.named_parameters(recurse=False)):
-            # named_parameters makes new Python objects; the storage tells which are the same.
-            key = (parameter.data_ptr(), parameter.shape)
-            if key not in replaced:
-                replaced[key] = torch.nn.Parameter(parameter.detach().to("meta"), requires_grad=parameter.requires_grad)
-            setattr(module, name, replaced[key])
-
-
 def export(arguments):
     settings = read_settings(arguments.model)
     find_torch()
@@ -566,16 +573,12 @@ def export(arguments):
     transformers.logging.set_verbosity_error()
     torch.manual_seed(arguments.seed)
 
-    # torch.jit.trace cannot run convolutions on meta: such models, never large, are traced with weights.
-    convolutional = settings["model_type"] in ("vit", "resnet") or "image_size" in settings
-    recorder = InitRecorder(skip=arguments.meta and not convolutional)
+    recorder = InitRecorder(skip=arguments.meta)
     model, inputs = build(settings, arguments, recorder)
     initialization, unknown = recorder.document(model)
     choose_experts_form(model)
     count = sum(parameter.numel() for parameter in model.parameters())
-    traced = trace(model, inputs, on_meta=arguments.meta and not convolutional)
-    if arguments.meta and convolutional:
-        drop_weights(traced)
+    traced = trace(model, inputs, on_meta=arguments.meta)
     for name in unknown:
         print(f"export_hf.py: warning: no initialisation known for `{name}`", file=sys.stderr)
 

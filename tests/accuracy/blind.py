@@ -83,6 +83,7 @@ def of_transformers(zoo, chosen, experts):
 
 def export(drawn, dtype, path, exporter):
     import torch
+    from export_models import drop_weights
 
     inputs = tuple(each.to(dtype) if each.is_floating_point() else each for each in drawn.inputs)
     module = drawn.module.train().to(dtype)
@@ -90,7 +91,7 @@ def export(drawn, dtype, path, exporter):
         raise ValueError("it is large")
     with exporter.repeats_as_numbers():
         traced = torch.jit.trace(module, inputs, check_trace=False, strict=False)
-    exporter.drop_weights(traced)
+    drop_weights(traced)
     traced.save(str(path))
     return [{"name": str(i), "dtype": str(each.dtype).split(".")[-1], "sizes": list(each.shape), "below": below}
             for i, (each, below) in enumerate(zip(inputs, drawn.ranges))]

@@ -208,16 +208,25 @@ def load_exporter():
     return module
 
 
+def drop_weights(module):
+    """Replaces every parameter by one on meta; parameters that are one stay one."""
+    replaced = {}
+    for part in module.modules():
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            # A traced module makes new Python objects each time; the storage tells which are the same.
+            key = (parameter.data_ptr(), parameter.shape)
+            if key not in replaced:
+                replaced[key] = torch.nn.Parameter(parameter.detach().to("meta"), requires_grad=parameter.requires_grad)
+            setattr(part, name, replaced[key])
+
+
 def export_own(exporter, name, batch, dtype, path):
-    """Traced with weights, because torch.jit.trace cannot run convolutions on meta; saved without them."""
     make, _ = OWN[name]
-    module = make().train().to(dtype)
     inputs = make.inputs(batch, dtype)
-    tensors = [torch.randint(below, sizes) if kind == torch.int64 else torch.rand(sizes).to(kind)
-               for kind, sizes, below in inputs.values()]
-    traced = torch.jit.trace(module, tuple(tensors), check_trace=False)
-    exporter.drop_weights(traced)
-    traced.save(str(path))
+    tensors = {key: torch.empty(sizes, dtype=kind, device="meta") for key, (kind, sizes, _) in inputs.items()}
+    module = make().train().to(dtype)
+    drop_weights(module)
+    exporter.trace(module, tensors, on_meta=True).save(str(path))
     return [{"name": key, "dtype": str(kind).split(".")[-1], "sizes": sizes, "below": below}
             for key, (kind, sizes, below) in inputs.items()]
 
