@@ -25,6 +25,7 @@
 #include "tools/bench/list.h"
 #include "tools/bench/summary.h"
 #include "tools/common/ask_cudnn.h"
+#include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
 
 namespace elixir::tools {
@@ -295,6 +296,7 @@ int main(int argc, char** argv) {
       flags.exclusive({"--run", other});
     }
   };
-  return elixir::tools::run_tool(
+  const int code = elixir::tools::run_tool(
       info, argc, argv, [&](Context& context) { return elixir::tools::work(options, context); });
+  elixir::tools::end_process(code);
 }

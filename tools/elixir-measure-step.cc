@@ -15,6 +15,7 @@
 #include "program/lifetimes.h"
 #include "runtime/step_memory.h"
 #include "tools/common/ask_cudnn.h"
+#include "tools/common/end_process.h"
 #include "tools/common/load_model.h"
 #include "tools/common/run_tool.h"
 #include "tools/profile/options.h"
@@ -114,7 +115,8 @@ int main(int argc, char** argv) {
     declare_step_flags(flags, options);
     flags.choice("--how", {"autograd", "replay"}, &how, "who runs the step");
   };
-  return elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
+  const int code = elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
     return elixir::tools::work(options, how, context);
   });
+  elixir::tools::end_process(code);
 }

@@ -10,6 +10,7 @@
 
 #include <torch/version.h>
 
+#include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
 #include "tools/profile/options.h"
 #include "tools/profile/run.h"
@@ -45,7 +46,9 @@ int main(int argc, char** argv) {
       "with the figures shipped for the target's GPU; other targets show no time.\n\n"
       "--gpu-memory compares with process memory where it is known, else with reserved, else with "
       "allocated memory, and says which. The largest batch is found by capturing again.";
-  return elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {
-    return run_profile(options, context);
-  });
+  const int code =
+      elixir::tools::run_tool(info, argc, argv, [&options](elixir::tools::Context& context) {
+        return run_profile(options, context);
+      });
+  elixir::tools::end_process(code);
 }

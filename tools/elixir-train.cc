@@ -2,11 +2,9 @@
 // Copyright 2026 The Elixir authors
 // elixir-train: runs a plan. See tools/train/.
 #include <torch/version.h>
-#include <unistd.h>
-
-#include <cstdio>
 
 #include "core/error.h"
+#include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/options.h"
 #include "tools/train/run.h"
@@ -44,8 +42,7 @@ int main(int argc, char** argv) {
   });
   // A thread may still wait for a lost rank inside of NCCL. The end of a process would wait for it.
   if (code == elixir::exit_code_of(elixir::ErrorCode::kRankLost)) {
-    std::fflush(nullptr);
-    ::_exit(code);
+    elixir::tools::end_process_at_once(code);
   }
-  return code;
+  elixir::tools::end_process(code);
 }

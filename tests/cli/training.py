@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """What the tests of elixir-train share: a tiny model with tied weights, dropout and running statistics, text, and plans
-for it, made once by the real tools."""
+for it, made by the real tools."""
 import atexit
+import fcntl
 import functools
 import json
 import os
@@ -87,9 +88,28 @@ def tool(name, *arguments, cwd, code=0):
 def shared_directory():
     """Model, text, this machine's figures and plans: roomy.json (everything on the device), tight.json (under the smallest
     device budget that any plan fits), elementwise.json and blocks.json (roomy, with activations recomputed), fused.json and
-    fused-tight.json (with a fused loss; the others are as eager). Made once a process by the real tools."""
-    shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
-    atexit.register(shutil.rmtree, shared, ignore_errors=True)
+    fused-tight.json (with a fused loss; the others are as eager). A copy for this process. The original is made by the real
+    tools and kept beside the build until one of them is another: five tests need it, and two may begin at once."""
+    root = pathlib.Path(os.environ["ELIXIR_SHARED_TRAINING"])
+    made_by = [pathlib.Path(os.environ[name]) for name in ("ELIXIR_PROFILE", "ELIXIR_BENCH", "ELIXIR_SEARCH")] + [pathlib.Path(__file__)]
+    made_by += pathlib.Path(os.environ["ELIXIR_LIBRARIES"]).glob("libelixir*.so")
+    state = json.dumps([[str(path), path.stat().st_mtime_ns] for path in sorted(made_by)])
+    root.mkdir(parents=True, exist_ok=True)
+    with open(root / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        original, stamp = root / "files", root / "made-by.json"
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != state:
+            stamp.unlink(missing_ok=True)
+            shutil.rmtree(original, ignore_errors=True)
+            original.mkdir()
+            make_shared(original)
+            stamp.write_text(state, encoding="utf-8")
+        shared = pathlib.Path(tempfile.mkdtemp(prefix="elixir-train-"))
+        atexit.register(shutil.rmtree, shared, ignore_errors=True)
+        return shutil.copytree(original, shared, dirs_exist_ok=True)
+
+
+def make_shared(shared):
     (shared / "text.txt").write_bytes(text(1, 4000))
     (shared / "held-out.txt").write_bytes(text(1, 4400)[-1500:])
     save_traced(tiny_model(), shared / "model.pt")
@@ -109,7 +129,6 @@ def shared_directory():
     no = tool("ELIXIR_SEARCH", *fused, "--gpu-memory", "1024B", "-o", "none.json", cwd=shared, code=1)
     least = no["minimum_gpu_memory_bytes"]
     tool("ELIXIR_SEARCH", *fused, "--gpu-memory", f"{least}B", "-o", "fused-tight.json", cwd=shared)
-    return shared
 
 
 class TrainTest(ToolTest):

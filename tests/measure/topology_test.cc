@@ -73,6 +73,7 @@ TEST_F(TwoPackages, AreReadFromTheTree) {
   EXPECT_EQ(topology.caches[0].count, 4);
   EXPECT_EQ(topology.caches[1].bytes, 32 * 1024 * 1024);
   EXPECT_EQ(topology.caches[1].count, 2);
+  EXPECT_EQ(last_level_cache_bytes(topology), 64 * 1024 * 1024);
 }
 
 TEST(Topology, OfAMachineThatShowsNothingIsOneCore) {
@@ -80,6 +81,7 @@ TEST(Topology, OfAMachineThatShowsNothingIsOneCore) {
   EXPECT_EQ(topology.packages, 1);
   EXPECT_EQ(topology.cores, 1);
   EXPECT_THAT(topology.caches, IsEmpty());
+  EXPECT_EQ(last_level_cache_bytes(topology), 0);
 }
 
 TEST(NodeScope, BindsAndRestores) {

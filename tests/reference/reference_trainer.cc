@@ -6,9 +6,10 @@
 // final weights, in order, to a file. With gradients=1 it writes the first micro-batch's gradients
 // instead and stops.
 //
-// usage: reference_trainer MODEL.pt WEIGHTS_OUT [key=value]...
+// usage: reference_trainer, a line of standard input for each training: MODEL.pt WEIGHTS_OUT [key=value]..., tabs between them
 //   steps micro_batches threads seed lr beta1 beta2 eps weight_decay clip_norm no_decay=GLOB device
 //   deterministic gradients input=DTYPE:RANGE:D0,D1,...   (input: repeatable)
+// Each trains in a process of its own, and `exit STATUS` ends its losses: LibTorch takes a second to load, most trainings less.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -16,10 +17,12 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
+#include <sys/wait.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -31,6 +34,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -317,16 +321,15 @@ int train(const std::string& model, const std::string& weights_out, const Option
   return out ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::cerr << "usage: reference_trainer MODEL.pt WEIGHTS_OUT [key=value]...\n";
-    return 2;
-  }
+/// Of a line's arguments: the exit status.
+int run(const std::string& line) {
+  std::vector<std::string> arguments;
+  std::istringstream in(line);
+  for (std::string argument; std::getline(in, argument, '\t');) arguments.push_back(argument);
+  if (arguments.size() < 2) throw std::runtime_error("MODEL.pt and WEIGHTS_OUT are wanted");
   Options options;
-  for (int i = 3; i < argc; ++i) {
-    const std::string argument = argv[i];
+  for (std::size_t i = 2; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
     const std::size_t equals = argument.find('=');
     const std::string key = argument.substr(0, equals), value = argument.substr(equals + 1);
     if (key == "input") {
@@ -335,10 +338,28 @@ int main(int argc, char** argv) {
       options.values[key] = value;
     }
   }
-  try {
-    return train(argv[1], argv[2], options);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
+  return train(arguments[0], arguments[1], options);
+}
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const pid_t child = fork();
+    if (child == 0) {
+      int status = 1;
+      try {
+        status = run(line);
+      } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+      }
+      std::fflush(stdout);
+      _exit(status);
+    }
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+    std::printf("exit %d\n", status);
+    std::fflush(stdout);
   }
+  return 0;
 }

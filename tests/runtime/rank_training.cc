@@ -14,10 +14,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "core/units.h"
@@ -54,6 +55,37 @@ std::vector<int> sockets_of(int rank, const std::vector<std::vector<int>>& socke
     }
   }
   return sockets[static_cast<std::size_t>(rank)];
+}
+
+/// What is in a file, which is removed. A state of megabytes is not read a character at a time.
+std::string taken(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::filesystem::exists(path) ? std::filesystem::file_size(path) : 0, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::filesystem::remove(path);
+  return text;
+}
+
+/// The model of a training with its edits. For the CPU it is made once, with one thread: a process that forks may have no other.
+const TestModel& model_of(const RankTraining& training) {
+  using Key = std::tuple<std::string, bool, std::size_t>;
+  static std::map<Key, std::unique_ptr<TestModel>> models;
+  std::unique_ptr<TestModel>& model =
+      models[Key(training.model, training.recomputes, training.offload_nth)];
+  if (model) return *model;
+  at::set_num_threads(1);
+  const program::Target target = training.sm > 0
+                                     ? program::Target{program::Target::Kind::kCuda, training.sm}
+                                     : program::Target{program::Target::Kind::kCpu, 0};
+  model = std::make_unique<TestModel>(model_path(training.model), 10, target);
+  if (training.recomputes) model->recompute(edit::Recompute::kBlocks);
+  if (training.offload_nth > 0) model->offload(training.offload_nth, 1 << 12);
+  return *model;
+}
+
+/// So that all ranks inherit it. GPUs must not be touched before they are there.
+void make_model_for_all(const RankTraining& training) {
+  if (training.sm == 0) static_cast<void>(model_of(training).plan(kAllOnDevice));
 }
 
 }  // namespace
@@ -96,10 +128,7 @@ std::vector<std::string> on_ranks(int world, const std::function<std::string(con
   for (int rank = 0; rank < world; ++rank) {
     int status = 0;
     ::waitpid(children[static_cast<std::size_t>(rank)], &status, 0);
-    std::ifstream file(files[static_cast<std::size_t>(rank)], std::ios::binary);
-    texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-    file.close();
-    std::filesystem::remove(files[static_cast<std::size_t>(rank)]);
+    texts.push_back(taken(files[static_cast<std::size_t>(rank)]));
     if (!WIFEXITED(status)) texts.back() += fmt::format("status {}", status);
   }
   return texts;
@@ -111,11 +140,7 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
     ::setenv("CUDA_VISIBLE_DEVICES", std::to_string(ranks.rank()).c_str(), 1);
   }
   const bool cuda = training.sm > 0;
-  const program::Target target = cuda ? program::Target{program::Target::Kind::kCuda, training.sm}
-                                      : program::Target{program::Target::Kind::kCpu, 0};
-  TestModel model(model_path(training.model), 10, target);
-  if (training.recomputes) model.recompute(edit::Recompute::kBlocks);
-  if (training.offload_nth > 0) model.offload(training.offload_nth, 1 << 12);
+  const TestModel& model = model_of(training);
   const Placement& placement = training.placement;
   plan::Plan plan = model.plan(placement);
   if (cuda) plan.budgets.gpu_memory_bytes = 8_GiB;  // the prediction lacks kernels' workspaces
@@ -170,6 +195,7 @@ std::string train(const RankTraining& training, const Ranks& ranks) {
 }
 
 std::string train_on_ranks(const RankTraining& training) {
+  make_model_for_all(training);
   const std::vector<std::string> bits = on_ranks(
       training.placement.world, [&](const Ranks& ranks) { return train(training, ranks); });
   for (const std::string& other : bits) {
@@ -182,6 +208,7 @@ std::string train_on_ranks(const RankTraining& training) {
 
 std::string train_alone(RankTraining training) {
   training.placement.world = 1;
+  make_model_for_all(training);
   return on_ranks(1, [&](const Ranks&) { return train(training, {}); }).front();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Trainings of several ranks, each a process, for tests. Nothing of LibTorch or CUDA may have run in
-// the test's own process.
+// Trainings of several ranks, each a process, for tests. Nothing of CUDA may have run in the test's
+// own process, and of LibTorch nothing with several threads.
 
 #include <functional>
 #include <string>

@@ -26,6 +26,7 @@
 #include "operators/own.h"
 #include "replay/counting_allocator.h"
 #include "replay/replay_call.h"
+#include "runtime/reference_process.h"
 #include "runtime/state/constants.h"
 #include "schedule/edited_program.h"
 #include "schedule/plans.h"
@@ -258,38 +259,34 @@ Outcome TestModel::eager(const TrainingRun& run,
                          int micro_batches,
                          const std::vector<std::string>& more) const {
   const std::string weights = fmt::format("{}.{}.weights", path_, getpid());
-  std::string command = fmt::format(
-      "'{}' '{}' '{}' steps={} micro_batches={} threads={} seed={} lr={:.17g} beta1={:.17g} "
-      "beta2={:.17g} "
-      "eps={:.17g} weight_decay={:.17g} clip_norm={:.17g}",
-      environment("ELIXIR_REFERENCE_TRAINER"),
-      path_,
-      weights,
-      run.steps,
-      micro_batches,
-      run.threads,
-      run.seed,
-      run.learning_rate,
-      run.optimizer.beta1,
-      run.optimizer.beta2,
-      run.optimizer.eps,
-      run.optimizer.weight_decay,
-      run.optimizer.clip_norm);
-  for (const std::string& pattern : run.optimizer.no_decay)
-    command += fmt::format(" 'no_decay={}'", pattern);
+  std::vector<std::string> arguments = {path_, weights};
+  const auto put = [&](const char* name, auto value) {
+    arguments.push_back(fmt::format("{}={}", name, value));
+  };
+  const auto put_exactly = [&](const char* name, double value) {
+    arguments.push_back(fmt::format("{}={:.17g}", name, value));
+  };
+  put("steps", run.steps);
+  put("micro_batches", micro_batches);
+  put("threads", run.threads);
+  put("seed", run.seed);
+  put_exactly("lr", run.learning_rate);
+  put_exactly("beta1", run.optimizer.beta1);
+  put_exactly("beta2", run.optimizer.beta2);
+  put_exactly("eps", run.optimizer.eps);
+  put_exactly("weight_decay", run.optimizer.weight_decay);
+  put_exactly("clip_norm", run.optimizer.clip_norm);
+  for (const std::string& pattern : run.optimizer.no_decay) put("no_decay", pattern);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    command += fmt::format(" input={}:{}:{}",
-                           program::name_of(program().inputs[i].tensor.dtype),
-                           inputs_[i].range,
-                           fmt::join(inputs_[i].sizes, ","));
+    put("input",
+        fmt::format("{}:{}:{}",
+                    program::name_of(program().inputs[i].tensor.dtype),
+                    inputs_[i].range,
+                    fmt::join(inputs_[i].sizes, ",")));
   }
-  for (const std::string& argument : more) command += fmt::format(" '{}'", argument);
+  arguments.insert(arguments.end(), more.begin(), more.end());
   Outcome outcome;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) throw std::runtime_error("cannot start the reference trainer");
-  char line[64];
-  while (std::fgets(line, sizeof line, pipe)) outcome.losses.emplace_back(line, 8);
-  if (pclose(pipe) != 0) throw std::runtime_error("the reference trainer failed: " + command);
+  outcome.losses = run_reference_trainer(arguments);
   std::ifstream in(weights, std::ios::binary);
   std::string name, bytes;
   while (std::getline(in, name) && std::getline(in, bytes)) {

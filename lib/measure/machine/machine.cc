@@ -79,8 +79,8 @@ std::int64_t host_memory_limit_bytes() {
 }
 
 std::int64_t last_level_cache_bytes() {
-  return std::max<std::int64_t>(
-      0, std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  static const std::int64_t bytes = last_level_cache_bytes(read_topology());
+  return bytes;
 }
 
 hardware::Machine describe_machine(int threads) {

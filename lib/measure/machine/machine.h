@@ -15,7 +15,7 @@ namespace elixir::measure {
 /// The minimum of physical memory and the limits of this process's control groups.
 [[nodiscard]] std::int64_t host_memory_limit_bytes();
 
-/// Bytes of the last-level cache; 0 when the system does not report it.
+/// Bytes of this machine's last-level caches together; 0 when the system does not report it.
 [[nodiscard]] std::int64_t last_level_cache_bytes();
 
 }  // namespace elixir::measure

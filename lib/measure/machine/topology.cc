@@ -106,6 +106,18 @@ hardware::Topology read_topology(const std::string& root) {
   return topology;
 }
 
+std::int64_t last_level_cache_bytes(const hardware::Topology& topology) {
+  int last = 0;
+  std::int64_t bytes = 0;
+  for (const auto& cache : topology.caches) {
+    if (cache.type == "instruction" || cache.level < last) continue;
+    if (cache.level > last) bytes = 0;
+    last = cache.level;
+    bytes += cache.bytes * cache.count;
+  }
+  return bytes;
+}
+
 NodeScope::NodeScope(int node) {
   if (node < 0 || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
   cpu_set_t wanted;
