@@ -136,7 +136,7 @@ class Found(SearchTest):
         result = self.succeeds(*self.inputs())
         self.assertIn("not measured", result.err)
         self.assertIn("elixir-bench --operators", result.err)
-        result = self.succeeds(*self.inputs(machine="cpu-measured"), "--force")
+        result = self.succeeds(*self.inputs(machine="cpu-measured"), "--force", "--no-progress")
         self.assertEqual(result.err, "")
         self.assertIn("all measured", result.out)
 
@@ -340,7 +340,7 @@ class NotFound(SearchTest):
         self.assertIn("= help: --gpu-memory", result.out)
         self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves those")
         limit = self.minimum()["minimum_gpu_memory_bytes"] - 2**16
-        result = self.succeeds(*self.inputs(), "--gpu-memory", limit, code=1)
+        result = self.succeeds(*self.inputs(), "--gpu-memory", limit, "--no-progress", code=1)
         self.assertRegex(result.out, r"profile with --batch \d+, then search with --accumulation-steps \d+")
         self.assertEqual(result.err, "")
 
