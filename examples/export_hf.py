@@ -441,15 +441,16 @@ def image_inputs(arguments, channels, size, classes, dtype):
 
 
 def trace(model, inputs, on_meta):
-    """The traced module; with `on_meta` nothing is computed, and its buffers get their data back afterwards."""
+    """The traced module, its buffers as before: tracing runs a step, which changes running means. With `on_meta` the step
+    computes nothing."""
     import torch
     buffers = {}
+    for path, module in model.named_modules():
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                buffers[(path, name)] = buffer
+                module._buffers[name] = buffer.to("meta") if on_meta else buffer.clone()
     if on_meta:
-        for path, module in model.named_modules():
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    buffers[(path, name)] = buffer
-                    module._buffers[name] = buffer.to("meta")
         inputs = {name: tensor.to("meta") for name, tensor in inputs.items()}
         meta_kernels = torch.library.Library("aten", "IMPL", "Meta")  # for as long as this function runs
         meta_kernels.impl("_grouped_mm", grouped_mm_on_meta, allow_override=True)
