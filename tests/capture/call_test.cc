@@ -21,7 +21,7 @@
 #include "capture/record/dispatch/recorder.h"
 #include "core/error.h"
 #include "operators/flops.h"
-#include "operators/scratch/rules.h"
+#include "operators/scratch/rules/rules.h"
 #include "program/arguments/arguments.h"
 #include "program/arguments/writes.h"
 #include "random_calls.h"

@@ -8,7 +8,7 @@
 
 #include "operators/convolution/convolution.h"
 #include "operators/scratch/call_script.h"
-#include "operators/scratch/known_without_scratch.h"
+#include "operators/scratch/evidence/known_without_scratch.h"
 
 namespace elixir::capture {
 namespace {

@@ -12,16 +12,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/sanitizer.h"
 #include "edit/activations.h"
 #include "edit/max_flow.h"
 #include "edit/recompute.h"
 #include "fakes/program_builder.h"
-#include "fakes/sanitizer.h"
 
 namespace elixir::edit {
 namespace {
 
-constexpr int kPrograms = fakes::kUnderAddressSanitizer ? 100 : 2000;
+constexpr int kPrograms = kUnderAddressSanitizer ? 100 : 2000;
 
 using program::Operator;
 using program::Phase;

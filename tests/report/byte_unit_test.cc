@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/byte_unit.h"
+#include "report/profile/byte_unit.h"
 
 #include <gtest/gtest.h>
 

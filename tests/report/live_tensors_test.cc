@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/live_tensors.h"
+#include "report/profile/live_tensors.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 
 #include "fakes/hardware.h"
 #include "fakes/program_builder.h"
-#include "operators/scratch/call_form.h"
-#include "report/screen/byte_unit.h"
+#include "operators/scratch/evidence/call_form.h"
+#include "report/profile/byte_unit.h"
 
 namespace elixir::report {
 namespace {

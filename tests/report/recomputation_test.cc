@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "report/screen/recomputation.h"
+#include "report/profile/recomputation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

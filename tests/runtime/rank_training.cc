@@ -21,8 +21,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/sanitizer.h"
 #include "core/units.h"
-#include "fakes/sanitizer.h"
 #include "runtime/ranks/heartbeat.h"
 #include "runtime/ranks/socket_communicator.h"
 
@@ -215,7 +215,7 @@ std::string train_alone(RankTraining training) {
 std::vector<Placement> placements(int world) {
   using plan::Home;
   std::vector<Placement> all = {kAllOnDevice, kLateMoments, kAllOnHost, kStreamedUpdates};
-  if (!fakes::kUnderAddressSanitizer) {
+  if (!kUnderAddressSanitizer) {
     all.insert(all.end(),
                {kOptimizerOnHost,
                 {Home::kDevice, Home::kHost, Home::kHost},

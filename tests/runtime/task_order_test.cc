@@ -2,7 +2,7 @@
 // Copyright 2026 The Elixir authors
 // When the CPU device runs tasks, on made-up schedules. Without LibTorch, so that ThreadSanitizer
 // sees everything: two tasks that touch the same number without an order between them are a race.
-#include "runtime/device/task_order.h"
+#include "runtime/device/cpu/task_order.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -8,25 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ELIXIR_LOOKS_FOR_LEAKS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ELIXIR_LOOKS_FOR_LEAKS 1
-#endif
-#endif
+#include "core/sanitizer.h"
 
 namespace elixir::tools {
 namespace {
 
-/// AddressSanitizer looks for leaks when a process ends.
 bool ends_slowly() {
-#ifdef ELIXIR_LOOKS_FOR_LEAKS
-  return true;
-#else
   // CUDA's runtime loads the driver when it is first called.
-  return ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
-#endif
+  return kUnderAddressSanitizer || ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
 }
 
 }  // namespace

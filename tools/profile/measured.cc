@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "report/screen/byte_unit.h"
+#include "report/profile/byte_unit.h"
 #include "report/terminal/table.h"
 #include "tools/common/subprocess.h"
 

@@ -15,8 +15,8 @@
 #include "core/units.h"
 #include "memory/step/optimizer_update.h"
 #include "operators/convolution/convolution.h"
-#include "operators/scratch/call_form.h"
 #include "operators/scratch/cuda_traits.h"
+#include "operators/scratch/evidence/call_form.h"
 #include "program/workspace_answers.h"
 
 namespace elixir::memory {

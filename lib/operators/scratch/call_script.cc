@@ -15,8 +15,8 @@
 #include "operators/convolution/convolution.h"
 #include "operators/operator_key.h"
 #include "operators/own.h"
-#include "operators/scratch/known_without_scratch.h"
-#include "operators/scratch/rules.h"
+#include "operators/scratch/evidence/known_without_scratch.h"
+#include "operators/scratch/rules/rules.h"
 #include "operators/scratch/script_builder.h"
 #include "program/workspace_answers.h"
 

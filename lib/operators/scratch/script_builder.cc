@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "operators/scratch/call_form.h"
-#include "operators/scratch/known_without_scratch.h"
+#include "operators/scratch/evidence/call_form.h"
+#include "operators/scratch/evidence/known_without_scratch.h"
 #include "operators/scratch/reduction_scratch.h"
 
 namespace elixir::operators {

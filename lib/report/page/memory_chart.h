@@ -13,8 +13,8 @@
 #include "memory/step/timeline.h"
 #include "memory/step/timeline_buckets.h"
 #include "program/program.h"
-#include "report/screen/byte_unit.h"
-#include "report/screen/layers.h"
+#include "report/profile/byte_unit.h"
+#include "report/profile/layers.h"
 
 namespace elixir::report {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "memory/analysis/module_memory.h"
-#include "report/screen/byte_unit.h"
+#include "report/profile/byte_unit.h"
 
 namespace elixir::report {
 

@@ -24,11 +24,11 @@
 #include "report/page/memory_chart.h"
 #include "report/page/module_table.h"
 #include "report/page/page_assets.h"
-#include "report/screen/byte_unit.h"
-#include "report/screen/layers.h"
-#include "report/screen/live_tensors.h"
-#include "report/screen/peak_basis.h"
-#include "report/screen/recomputation.h"
+#include "report/profile/byte_unit.h"
+#include "report/profile/layers.h"
+#include "report/profile/live_tensors.h"
+#include "report/profile/peak_basis.h"
+#include "report/profile/recomputation.h"
 
 namespace elixir::report {
 namespace {

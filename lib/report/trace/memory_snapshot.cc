@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "program/names/labels.h"
-#include "report/screen/layers.h"
+#include "report/profile/layers.h"
 #include "report/trace/pickle_writer.h"
 
 namespace elixir::report {

@@ -12,7 +12,7 @@
 #include "capture/random_calls.h"
 #include "capture/schema_calls.h"
 #include "gpu/scratch/trial.h"
-#include "operators/scratch/known_without_scratch.h"
+#include "operators/scratch/evidence/known_without_scratch.h"
 
 namespace elixir::tests {
 namespace {

@@ -18,7 +18,7 @@
 #include "memory/recorded/trace.h"
 #include "memory/step/training_events.h"
 #include "memory/step/training_memory.h"
-#include "operators/scratch/call_form.h"
+#include "operators/scratch/evidence/call_form.h"
 #include "recorded_program.h"
 
 namespace elixir::memory {

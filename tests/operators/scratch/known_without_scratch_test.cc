@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "operators/scratch/known_without_scratch.h"
+#include "operators/scratch/evidence/known_without_scratch.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fakes/program_builder.h"
-#include "operators/scratch/call_form.h"
+#include "operators/scratch/evidence/call_form.h"
 #include "single_call.h"
 
 namespace elixir::operators {
