@@ -72,9 +72,9 @@ struct AdamArrays {
 /// loss scale, the passes detect them while they run, and the caller must stop.
 struct FoundInfinity {
   const std::uint32_t* skip = nullptr;  ///< if not 0, the pass reads and writes nothing
-  /// A pass sets it to 1 when it reads or computes a value that is not finite: gradient, moment,
-  /// master or parameter, each as it is stored. It is never cleared. A GPU may write it in host
-  /// memory.
+  /// A pass that writes parameters sets it to 1 when a parameter or a second moment, as it is stored, is not
+  /// finite; a gradient that is not makes one so. A pass over moments alone sets nothing. It is never cleared. A GPU
+  /// may write it in host memory.
   std::uint32_t* report = nullptr;
 };
 

@@ -2,13 +2,15 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // AdamW on the CPU, written once over Simd (kernel_body.h). It works in blocks of 32 elements. A
-// shorter rest goes through a zero-padded copy and the same instructions. Conditions that differ
+// shorter rest goes through a padded copy and the same instructions. Conditions that differ
 // between passes but not between elements (division, streaming) are branches, not template
 // instances.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "kernels/adam.h"
 #include "kernels/adam_form.h"
@@ -160,6 +162,8 @@ void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
   Stored<kGradient> gradient[kBlockElements] = {};
   Stored<kParameterType<kForm>> parameter[kBlockElements] = {};
   std::int16_t lower[kBlockElements] = {};
+  // With an epsilon of 0, padding of zeros would be 0 / 0.
+  std::fill(std::begin(moment2), std::end(moment2), kStoredOne<kMoment>);
   std::memcpy(moment1, arrays.moment1 + at, n * sizeof(moment1[0]));
   std::memcpy(moment2, arrays.moment2 + at, n * sizeof(moment2[0]));
   std::memcpy(gradient, arrays.gradient + at, n * sizeof(gradient[0]));

@@ -73,7 +73,7 @@ struct SummedPart {
   BlockSums squares;
 };
 
-/// sum[i] = float(gradient[i]) when `first`, else sum[i] + float(gradient[i]).
+/// kFirst: sum[i] = float(gradient[i]). kAdd: sum[i] + float(gradient[i]).
 enum class Accumulate : std::uint8_t { kFirst, kAdd };
 void accumulate_cpu(float* sum,
                     const void* gradient,

@@ -130,8 +130,7 @@ void HostArena::place_on_nodes() {
   const std::vector<int> nodes = allowed_memory_nodes();
   if (nodes.empty()) return;
   // If all threads are on one node, its memory comes first. If they are on several, memory is
-  // spread, so // that every thread gets the bandwidth of all nodes, wherever its part of a chunk
-  // is.
+  // spread over these: then every thread has the bandwidth of all nodes.
   constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
   std::array<unsigned long, kMostNodes / kBits> mask{};
   for (const int node : nodes) {

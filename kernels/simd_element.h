@@ -44,6 +44,12 @@ struct StoredAs<Element::kFloat32> {
 template <Element kType>
 using Stored = typename StoredAs<kType>::Type;
 
+/// The number 1 as it is stored.
+template <Element kType>
+inline constexpr Stored<kType> kStoredOne = kType == Element::kFloat32    ? 1
+                                            : kType == Element::kBFloat16 ? 0x3F80
+                                                                          : 0x3C00;
+
 template <class Simd, Element kType>
 typename Simd::Float load_as(const Stored<kType>* from) {
   if constexpr (kType == Element::kFloat32) {

@@ -106,6 +106,12 @@ struct ThreadPool::State {
     generation.fetch_add(1);
     started.notify_all();
   }
+
+  void end_workers() {
+    stopping.store(true);
+    start();
+    for (std::thread& worker : workers) worker.join();
+  }
 };
 
 ThreadPool::ThreadPool(int threads, Binding binding, int first_cpu)
@@ -116,21 +122,24 @@ ThreadPool::ThreadPool(int threads, Binding binding, int first_cpu)
   if (binding == Binding::kOneCpuEach) cpus = allowed_cpus();
   const bool binds = first_cpu >= 0 && cpus.size() >= static_cast<std::size_t>(first_cpu) +
                                                           static_cast<std::size_t>(state_->threads);
-  for (int part = 1; part < state_->threads; ++part) {
-    const int cpu = binds ? cpus[static_cast<std::size_t>(first_cpu + part)] : kNoCpu;
-    state_->workers.emplace_back([state = state_.get(), part, cpu] {
-      if (cpu != kNoCpu && bind_thread_to(cpu)) state->bound.fetch_add(1);
-      state->ready.fetch_add(1);
-      state->work(part);
-    });
+  try {
+    for (int part = 1; part < state_->threads; ++part) {
+      const int cpu = binds ? cpus[static_cast<std::size_t>(first_cpu + part)] : kNoCpu;
+      state_->workers.emplace_back([state = state_.get(), part, cpu] {
+        if (cpu != kNoCpu && bind_thread_to(cpu)) state->bound.fetch_add(1);
+        state->ready.fetch_add(1);
+        state->work(part);
+      });
+    }
+  } catch (...) {  // the system has no room for so many threads
+    state_->end_workers();
+    throw;
   }
   while (state_->ready.load() < state_->threads - 1) std::this_thread::yield();
 }
 
 ThreadPool::~ThreadPool() {
-  state_->stopping.store(true);
-  state_->start();
-  for (std::thread& worker : state_->workers) worker.join();
+  state_->end_workers();
 }
 
 int ThreadPool::threads() const {

@@ -18,12 +18,12 @@ namespace {
 MeasuredMemory measure_autograd(const capture::Model&,
                                 const capture::Options&,
                                 const program::Program&,
-                                const std::string&,
+                                program::Optimizer,
                                 int) {
   refuse();
 }
 
-MeasuredMemory measure_replay(const capture::Captured&, const std::string&, int) {
+MeasuredMemory measure_replay(const capture::Captured&, program::Optimizer, int) {
   refuse();
 }
 

@@ -8,7 +8,7 @@ namespace elixir::runtime {
 
 double PendingStep::loss() const {
   if (outcome_->failure) std::rethrow_exception(outcome_->failure);
-  if (outcome_->report) return outcome_->report->loss;
+  if (outcome_->report) return outcome_->own_loss;
   const std::vector<float> losses = outcome_->wait_for_losses();
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }

@@ -23,7 +23,8 @@ class PendingStep {
   struct Outcome {
     std::int64_t number = 0;
     std::optional<StepReport> report;  ///< once the step is settled
-    std::exception_ptr failure;        ///< or this
+    double own_loss = 0;               ///< with `report`, which is of all ranks
+    std::exception_ptr failure;        ///< or these
     /// Waits until the step's losses are known.
     std::function<std::vector<float>()> wait_for_losses;
     /// Waits until the step has ended, and sets `report` or `failure`.
@@ -33,8 +34,8 @@ class PendingStep {
 
   /// From 1.
   [[nodiscard]] std::int64_t number() const { return outcome_->number; }
-  /// The mean loss over this rank's micro-batches, finite or not. Waits for the forward passes alone. Throws
-  /// what the step has thrown.
+  /// The mean loss over this rank's micro-batches. Waits for the forward passes alone, so it may not be finite: such
+  /// a step throws when it is settled. Throws what the step has thrown.
   [[nodiscard]] double loss() const;
   /// Waits until the step has ended. Throws kOutOfMemory, kDeviceFailure, kLossNotFinite or
   /// kNotFinite (a gradient or an update): then the step is not counted, but some updates may have

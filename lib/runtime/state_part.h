@@ -13,7 +13,7 @@ namespace elixir::runtime {
 
 enum class StatePart : std::uint8_t {
   kParameter,  ///< in its training dtype
-  kMaster,     ///< fp32, as both moments
+  kMaster,     ///< fp32 for callers, in whatever form the plan keeps it; so are both moments
   kMoment1,
   kMoment2,
   kGradient,  ///< the last step's sum over micro-batches; not restored

@@ -334,6 +334,7 @@ void Trainer::State::settle() {
   const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
   try {
     StepReport report = executor->finish();
+    step->own_loss = report.loss;
     share_losses(report);
     const bool finite_losses = std::all_of(report.micro_losses.begin(),
                                            report.micro_losses.end(),
@@ -373,8 +374,10 @@ PendingStep Trainer::State::start_step(const MicroBatches& batch,
   outcome->number = steps_done + (under_way ? 2 : 1);
   outcome->wait_for_losses = [this] { return wait_for_losses(); };
   outcome->settle = [this] { settle(); };
+  MicroBatches inputs =
+      executor->conforming_inputs(batch);  // a refusal leaves the step before alone
   try {
-    executor->issue(batch, options.seed, outcome->number, step_options, [&] {
+    executor->issue(std::move(inputs), options.seed, outcome->number, step_options, [&] {
       settle();
       optimizer.begin_step(outcome->number, learning_rate, plan.accumulation_steps * plan.world);
     });
@@ -402,7 +405,8 @@ double Trainer::evaluate(const capture::Captured& evaluation,
                          const std::vector<at::Tensor>& inputs) {
   state_->settle();
   Evaluation& program = state_->evaluation_of(evaluation);
-  program.executor->issue({inputs}, state_->options.seed, 0, {}, [] {});
+  program.executor->issue(
+      program.executor->conforming_inputs({inputs}), state_->options.seed, 0, {}, [] {});
   StepReport report = program.executor->finish();
   state_->share_losses(report);
   return report.loss;

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The trainer. It executes a plan's schedule on a device by replaying the captured program below
-// autograd, and owns parameters, optimizer state and buffers. A process may have only one, because
-// it replaces LibTorch's CPU allocator while operators run. Placement never changes the numbers:
+// autograd, and owns parameters, optimizer state and buffers. A process may have one at a time: on the
+// CPU device all memory is counted in one account of the process. Placement never changes the numbers:
 // any two plans of a program, on one kind of device and with one CPU thread count, give the same
 // losses and weights, bit for bit.
 //
@@ -31,7 +31,7 @@ class Trainer {
  public:
   /// Lowers and checks the plan, then allocates and fills every buffer. Throws
   /// kPlanOfAnotherProgram, kInconsistentPlan, kMachineTooSmall, kWrongMachineKind, kNoGpu,
-  /// kUnsupportedModel (fp16), kBufferWithoutData (from `source`), kOutOfMemory.
+  /// kUnsupportedModel (program/trainable.h), kBufferWithoutData (from `source`), kOutOfMemory.
   Trainer(capture::Captured captured,
           plan::Plan plan,
           TrainerOptions options,

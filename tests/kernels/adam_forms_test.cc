@@ -274,6 +274,18 @@ TEST(AdamForms, ReportsAGradientThatIsNotFiniteWhereverItIs) {
   }
 }
 
+TEST(AdamForms, PaddingIsFiniteWithoutAnEpsilon) {
+  const reference::Hyper hyper = {3e-4, 0.9, 0.95, 0, 0.1};
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const Isa isa : available_isas()) {
+      AdamProblem problem = quiet_problem(form, 37, 1.0F);
+      std::uint32_t report = 0;
+      adam_cpu(problem.arrays(), scalars_of(hyper, 1, 1, 1.0F), isa, {nullptr, &report});
+      ASSERT_EQ(report, 0U) << name_of(form) << " " << name_of(isa);
+    }
+  }
+}
+
 TEST(AdamForms, ReportsAnUpdateThatIsNotFiniteWhereverItIs) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   for (const AdamForm& form : all_adam_forms()) {

@@ -229,6 +229,35 @@ TEST(TaskOrder, LanesRunEveryStreamButComputeAndReductionsOnAThreadOfItsOwn) {
 }
 
 /// Of two steps under way, whichever task fails.
+TEST(TaskOrder, AFailureBetweenTwoStepsEndsTheNextOne) {
+  Task task, waiting;
+  task.id = 0;
+  task.stream = Stream::kCpu;
+  waiting.id = 1;
+  waiting.stream = Stream::kCompute;
+  waiting.after = {0};
+  for (const CpuOrder& order_of : orders()) {
+    SCOPED_TRACE(name_of(order_of));
+    NoOperations operations;
+    const auto order = make_task_order(
+        order_of, {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+    bool ran = false;
+    EXPECT_THROW(
+        {
+          order->begin_step(2);
+          order->issue(task, [](StreamOperations&) { throw std::runtime_error("failed"); });
+          order->wait_idle();  // all lanes know of it
+          order->begin_step(2);
+          order->issue(task, [](StreamOperations&) {});
+          order->issue(waiting, [&](StreamOperations&) { ran = true; });
+          static_cast<void>(order->end_step());
+        },
+        std::runtime_error);
+    EXPECT_FALSE(ran);
+    order->abandon_steps();
+  }
+}
+
 TEST(TaskOrder, AFailureEndsTheStepsUnderWayAndTheNextOnesRun) {
   const std::vector<Task> tasks = random_tasks(3);
   for (const CpuOrder& order_of : orders()) {

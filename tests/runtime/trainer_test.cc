@@ -103,6 +103,27 @@ TEST_F(TrainerTest, RefusesBatchesOfAnotherShapeAndGoesOn) {
   EXPECT_GT(step(*trainer).loss, 0.0);
 }
 
+TEST_F(TrainerTest, ARefusedBatchLeavesTheStepUnderWayAlone) {
+  std::vector<double> losses;
+  State state;
+  {
+    const auto untroubled = make(model_.plan(kAllOnHost));
+    for (int i = 0; i < 2; ++i) losses.push_back(step(*untroubled).loss);
+    state = state_of(*untroubled);
+  }
+  const auto trainer = make(model_.plan(kAllOnHost));
+  for (const double expected : losses) {
+    const std::int64_t done = trainer->steps_done();
+    const PendingStep under_way =
+        trainer->step(model_.batch(trainer->steps_done() + 1, 1), kLearningRate);
+    EXPECT_EQ(code_of([&] { static_cast<void>(trainer->step({{}}, kLearningRate)); }),
+              ErrorCode::kDataMismatch);
+    EXPECT_EQ(under_way.report().loss, expected);
+    EXPECT_EQ(trainer->steps_done(), done + 1);
+  }
+  expect_equal(state_of(*trainer), state);
+}
+
 TEST_F(TrainerTest, RefusesPlansForOtherProgramsMachinesAndOptimizers) {
   const plan::Plan good = model_.plan(kAllOnDevice);
   plan::Plan other = good;

@@ -34,7 +34,7 @@ struct DeviceOptions {
   bool deterministic = false;     ///< use only deterministic operators
   CpuOrder cpu_order;             ///< CPU: when tasks run
   TaskHook before_task;           ///< may be empty; CPU: only with lanes
-  Communicator* ranks = nullptr;  ///< for tasks of the collective stream; nullptr: one rank
+  Communicator* ranks = nullptr;  ///< for tasks of the streams between ranks; nullptr: one rank
   plan::RankGrid grid;            ///< of all these ranks
   bool nccl_adds_up = false;      ///< CUDA, with several: plan::reduces_by_nccl()
 };

@@ -51,6 +51,8 @@ class StepsUnderWay {
     newest_->board.reset(tasks);
     newest_->issued.clear();
     newest_->streams.assign(tasks, schedule::Stream::kCompute);
+    // A lane may have failed the step before since its last task was issued; this board has forgotten it.
+    if (under_way_ > 1 && before_->board.failed()) newest_->board.fail(nullptr);
     return *newest_;
   }
   /// The next task of the newest step, before it goes to its lane.

@@ -61,7 +61,7 @@ class StreamOperations {
   /// Overwrites `sums`.
   virtual void clip(float* sums, std::size_t count, double max_norm, kernels::Clip* clip) = 0;
 
-  // With several ranks (ranks/communicator.h), on the collective stream alone.
+  // With several ranks (ranks/communicator.h), on the streams between ranks alone.
   virtual void all_gather(const plan::RankGroup& /*group*/,
                           void* /*all*/,
                           const void* /*own*/,

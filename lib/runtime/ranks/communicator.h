@@ -48,7 +48,7 @@ class Communicator {
 /// Whether `own` is true on every rank: the same answer on all.
 [[nodiscard]] bool on_all_ranks(Communicator& ranks, bool own);
 
-/// Two ways between the same ranks. `steps` is for tasks of the collective stream, `control` for
+/// Two ways between the same ranks. `steps` is for tasks of the streams between ranks, `control` for
 /// whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.
 struct Ranks {
   Communicator* steps = nullptr;

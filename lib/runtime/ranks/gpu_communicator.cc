@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <string>
@@ -34,6 +35,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{100};
 /// Where a rank computes.
 struct Seat {
   std::array<char, 64> host{};
+  std::array<char, 64> boot{};  ///< tells apart machines of one name
   std::array<char, 32> bus{};
   [[nodiscard]] bool operator==(const Seat&) const = default;
 };
@@ -41,6 +43,7 @@ struct Seat {
 Seat own_seat() {
   Seat seat;
   ::gethostname(seat.host.data(), seat.host.size() - 1);
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(seat.boot.data(), seat.boot.size() - 1);
   int device = 0;
   check_cuda(cudaGetDevice(&device), "asking for the GPU");
   check_cuda(cudaDeviceGetPCIBusId(seat.bus.data(), static_cast<int>(seat.bus.size()), device),

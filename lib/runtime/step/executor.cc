@@ -173,12 +173,15 @@ void Executor::fail_if_rank_lost() const {
   }
 }
 
-void Executor::issue(const MicroBatches& batch,
+MicroBatches Executor::conforming_inputs(const MicroBatches& batch) const {
+  return conforming(batch, program_, tables_.size());
+}
+
+void Executor::issue(MicroBatches inputs,
                      std::uint64_t seed,
                      std::int64_t step,
                      const StepOptions& options,
                      const std::function<void()>& settle) {
-  MicroBatches inputs = conforming(batch, program_, tables_.size());
   seed_ = seed;
   step_ = step;
   seeded_.assign(tables_.size(), false);

@@ -50,11 +50,13 @@ class Executor {
  public:
   Executor(const ExecutorParts& parts, schedule::Schedule schedule);
 
-  /// Issues a step; `step` counts from 1. Calls `settle` once, before the first task that may only
-  /// run when the step before is settled (schedule.h). Throws kDataMismatch before anything runs.
+  /// The inputs of a step, as the program wants them. Throws kDataMismatch.
+  [[nodiscard]] MicroBatches conforming_inputs(const MicroBatches& batch) const;
+  /// Issues a step with conforming inputs; `step` counts from 1. Calls `settle` once, before the first task that may
+  /// only run when the step before is settled (schedule.h).
   /// Throws kOutOfMemory, kDeviceFailure or what a task has thrown, of this step or the one before:
   /// then the steps under way are discarded, but parameters may be partly updated.
-  void issue(const MicroBatches& batch,
+  void issue(MicroBatches inputs,
              std::uint64_t seed,
              std::int64_t step,
              const StepOptions& options,

@@ -81,15 +81,13 @@ std::optional<Error> bad_gradient(const FailedStep& step, const std::vector<Susp
   return std::nullopt;
 }
 
-Error norm_overflow(std::int64_t step,
-                    const std::vector<Suspect>& suspects,
-                    const ParameterStore& parameters) {
+Error norm_overflow(const FailedStep& step, const std::vector<Suspect>& suspects) {
   double largest = 0;
   std::string name;
   for (const Suspect& suspect : suspects) {
     if (suspect.elements == 0 || !suspect.gradient_kept) continue;
     const double most =
-        at::abs(parameters.get(suspect.name, StatePart::kGradient)).max().item<double>();
+        at::abs(step.parameters.get(suspect.name, StatePart::kGradient)).max().item<double>();
     if (most > largest) {
       largest = most;
       name = suspect.name;
@@ -97,27 +95,25 @@ Error norm_overflow(std::int64_t step,
   }
   Error error = Error(ErrorCode::kNotFinite,
                       "the gradient norm of step {} is not finite: squares overflow",
-                      step)
+                      step.number)
                     .help("scale the loss down, or lower the learning rate (--lr)");
   if (!name.empty()) error.note(fmt::format("the gradient of `{}` reaches {:.3g}", name, largest));
   return error;
 }
 
-std::optional<Error> bad_update(std::int64_t step,
-                                const std::vector<Suspect>& suspects,
-                                const ParameterStore& parameters) {
+std::optional<Error> bad_update(const FailedStep& step, const std::vector<Suspect>& suspects) {
   constexpr std::pair<StatePart, const char*> kStates[] = {{StatePart::kParameter, "the parameter"},
                                                            {StatePart::kMaster, "its fp32 master"},
                                                            {StatePart::kMoment2, "its moment"}};
   for (const Suspect& suspect : suspects) {
     for (const auto& state : kStates) {
-      const std::int64_t bad = not_finite_elements(parameters.get(suspect.name, state.first));
+      const std::int64_t bad = not_finite_elements(step.parameters.get(suspect.name, state.first));
       if (bad == 0) continue;
       Error error =
           Error(ErrorCode::kNotFinite,
                 "the update of `{}` in step {} is not finite",
                 suspect.name,
-                step)
+                step.number)
               .help(
                   "lower the learning rate (--lr), warm it up (--warmup-steps) or clip gradients "
                   "(--clip-norm)");
@@ -133,10 +129,8 @@ std::optional<Error> bad_update(std::int64_t step,
 Error not_finite_error(const FailedStep& step) {
   const std::vector<Suspect> suspects = suspects_of(step);
   if (auto error = bad_gradient(step, suspects)) return *std::move(error);
-  if (step.optimizer.norm_overflowed()) {
-    return norm_overflow(step.number, suspects, step.parameters);
-  }
-  if (auto error = bad_update(step.number, suspects, step.parameters)) return *std::move(error);
+  if (step.optimizer.norm_overflowed()) return norm_overflow(step, suspects);
+  if (auto error = bad_update(step, suspects)) return *std::move(error);
   return Error(ErrorCode::kNotFinite, "an update of step {} is not finite", step.number)
       .help("lower the learning rate (--lr)");
 }

@@ -46,8 +46,8 @@ class OptimizerPass {
                 const std::vector<ParameterLayout>& layouts,
                 int rank);
 
-  /// Memory that the passes share. Every stream can use that on the host. That on the device is
-  /// for the device's streams: the schedule's buffers of roles kGradientSums and kRankSums.
+  /// Memory that the passes share. All streams may use that on the host. That on the device, the schedule's buffers of
+  /// roles kGradientSums and kRankSums, is for the streams of the GPU alone.
   struct Memory {
     void* device_sums;  ///< sums() floats of a whole replica, then a kernels::Clip
     float* rank_sums;   ///< sums() floats that passes of this rank make; the same with one rank
