@@ -91,6 +91,12 @@ std::vector<bool> may_be_offloaded(const Program& program,
              !stay.written_in_backward &&
              program.operators[lifetimes.storages[s].last_use].phase == Phase::kBackward;
   }
+  // What another edit offloads leaves once.
+  for (const Operator& op : program.operators) {
+    if (op.name != operators::kOffloadBegin) continue;
+    program::for_each_tensor(op.arguments,
+                             [&](const TensorRef& tensor) { may[tensor.storage] = false; });
+  }
   return may;
 }
 

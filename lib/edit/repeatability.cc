@@ -32,15 +32,16 @@ Repeatability::Repeatability(const program::Program& program, const program::Lif
       last_version_(program.storages.size(), 0) {
   for (const Operator& op : program.operators) {
     if (!lifetimes.executed[op.id]) continue;
+    const auto note = [&](StorageId storage, std::int64_t version) {
+      last_version_[storage] = std::max<std::int64_t>(last_version_[storage], version);
+    };
     for (const StorageId s : written_by(op)) writers_[s].push_back(op.id);
-    if (!program::updates_statistics(op.name)) {
-      for (const TensorRef& tensor : program::unreturned_writes(op)) {
-        writers_[tensor.storage].push_back(op.id);
-      }
+    for (const TensorRef& tensor : program::unreturned_writes(op)) {
+      if (!program::updates_statistics(op.name)) writers_[tensor.storage].push_back(op.id);
+      note(tensor.storage, tensor.version + 1);
     }
-    program::for_each_tensor(op.outputs, [&](const TensorRef& tensor) {
-      last_version_[tensor.storage] = std::max(last_version_[tensor.storage], tensor.version);
-    });
+    program::for_each_tensor(
+        op.outputs, [&](const TensorRef& tensor) { note(tensor.storage, tensor.version); });
   }
 }
 

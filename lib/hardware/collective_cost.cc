@@ -65,7 +65,9 @@ double CollectiveCost::measured_ns(double bytes) const {
   const Point& high = above == points_.end() ? points_.back() : *above;
   const Point& low = points_.size() < 2 ? high : *(&high - 1);
   if (high.bytes <= low.bytes) return high.ns * std::max(1.0, bytes / high.bytes);
-  return low.ns + (high.ns - low.ns) * (bytes - low.bytes) / (high.bytes - low.bytes);
+  const double ns = low.ns + (high.ns - low.ns) * (bytes - low.bytes) / (high.bytes - low.bytes);
+  // Times that fall with the size are noise, and must not be followed below any that was measured.
+  return std::max(ns, std::min(low.ns, high.ns));
 }
 
 double CollectiveCost::local_ns(double bytes_in) const {

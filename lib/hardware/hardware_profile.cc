@@ -30,12 +30,7 @@ HardwareProfile load_hardware(const std::string& path_or_shipped_name) {
   if (!is_name || std::filesystem::is_regular_file(path_or_shipped_name, ignored)) {
     return parse_hardware(*JsonDocument::load(path_or_shipped_name));
   }
-  for (const std::filesystem::path& directory : profile_directories()) {
-    const std::filesystem::path file = directory / (path_or_shipped_name + ".json");
-    if (std::filesystem::is_regular_file(file, ignored)) {
-      return parse_hardware(*JsonDocument::load(file.string()));
-    }
-  }
+  if (auto shipped = load_shipped(path_or_shipped_name)) return *std::move(shipped);
   const std::vector<std::string> known = shipped_profiles();
   std::vector<std::string> help;
   for (const std::string& name : nearest(path_or_shipped_name, known)) {
@@ -48,6 +43,19 @@ HardwareProfile load_hardware(const std::string& path_or_shipped_name) {
               "`{}` is neither a file nor a shipped hardware profile",
               path_or_shipped_name)
       .help(help);
+}
+
+std::optional<HardwareProfile> load_shipped(const std::string& name) {
+  for (const std::filesystem::path& directory : profile_directories()) {
+    const std::filesystem::path file = directory / (name + ".json");
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) continue;
+    // $ELIXIR_PROFILES may hold documents of other kinds.
+    const auto schema = schema_of(file.string());
+    if (!schema || *schema == "elixir.hardware")
+      return parse_hardware(*JsonDocument::load(file.string()));
+  }
+  return std::nullopt;
 }
 
 program::Target target_of(const HardwareProfile& profile) {
@@ -95,11 +103,12 @@ std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target
   std::optional<HardwareProfile> best;
   if (target.kind != program::Target::Kind::kCuda) return best;
   for (const std::string& name : shipped_profiles()) {
-    HardwareProfile profile = load_hardware(name);
-    const bool times_every_call = profile.device_copy_bytes_per_s && !profile.compute.empty();
-    if (profile.device_kind != program::DeviceKind::kCuda || !times_every_call) continue;
-    if (target_of(profile).sm != target.sm) continue;
-    if (!best || profile.operators.size() > best->operators.size()) best = std::move(profile);
+    std::optional<HardwareProfile> profile = load_shipped(name);
+    if (!profile) continue;
+    const bool times_every_call = profile->device_copy_bytes_per_s && !profile->compute.empty();
+    if (profile->device_kind != program::DeviceKind::kCuda || !times_every_call) continue;
+    if (target_of(*profile).sm != target.sm) continue;
+    if (!best || profile->operators.size() > best->operators.size()) best = std::move(profile);
   }
   return best;
 }

@@ -253,6 +253,8 @@ struct HardwareProfile {
 /// Names of the profiles shipped with Elixir ("h200", "cpu", …). Searches $ELIXIR_PROFILES, then
 /// the installation, then the source tree.
 [[nodiscard]] std::vector<std::string> shipped_profiles();
+/// The one of that name; nullopt where there is none. Never a file of the working directory.
+[[nodiscard]] std::optional<HardwareProfile> load_shipped(const std::string& name);
 /// The one of them that can time every call on `target`, which names a kind of GPU. If several can:
 /// the one with most measured calls. nullopt where there is none. CPUs have none: those of one
 /// instruction set differ too much.

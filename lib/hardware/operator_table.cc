@@ -137,7 +137,9 @@ std::string operator_kind(const std::string& key) {
 }
 
 void OperatorTable::add(const OperatorTime& time) {
-  if (!time.touched_bytes || !time.flops || time.time_ns.median <= 0) return;
+  constexpr double kLeastNs =
+      1e-3;  // below, nothing was measured, and squares leave the range of numbers
+  if (!time.touched_bytes || !time.flops || time.time_ns.median < kLeastNs) return;
   program::DType dtype = program::DType::kFloat32;
   if (time.key.find("bfloat16") != std::string::npos) {
     dtype = program::DType::kBFloat16;

@@ -24,13 +24,14 @@ DType read_dtype(const JsonCursor& cursor) {
   return *program::dtype_named(name);
 }
 
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+
 /// Refuses figures larger than any machine's memory, so that sums over a plan cannot overflow.
 std::int64_t read_bytes(const JsonCursor& cursor) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 50;
   const std::int64_t value = cursor.non_negative();
-  if (value > kLargest) {
+  if (value > kMostBytes) {
     throw cursor.error(ErrorCode::kJsonBadValue, "{} bytes are more than any machine has", value)
-        .help("at most {}", kLargest);
+        .help("at most {}", kMostBytes);
   }
   return value;
 }
@@ -321,6 +322,24 @@ void read_ranks_into(Plan& plan, const JsonCursor& root) {
   choose("reduce_per", kReducePers, &plan.reduce_per);
 }
 
+/// Parts that pass one by one may be too much together.
+void check_total(const Plan& plan, const JsonCursor& root) {
+  std::int64_t bytes = 0;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    bytes += plan.chunks[c].bytes;
+    if (bytes > kMostBytes) {
+      throw root.at("chunks").error(ErrorCode::kJsonBadValue,
+                                    "the chunks have more bytes than any machine");
+    }
+  }
+  if (plan.cache.blocks > kMostBytes / std::max<std::int64_t>(plan.cache.block_bytes, 1)) {
+    throw root.at("cache").error(ErrorCode::kJsonBadValue,
+                                 "{} blocks of {} bytes are more than any machine has",
+                                 plan.cache.blocks,
+                                 plan.cache.block_bytes);
+  }
+}
+
 }  // namespace
 
 Arithmetic arithmetic_of(const std::vector<Edit>& edits) {
@@ -452,6 +471,7 @@ Plan parse_plan(const JsonDocument& document) {
       .gradient_window_bytes = read_bytes(cache.at("gradient_window_bytes")),
       .update_piece_elements = read_piece(cache),
   };
+  check_total(plan, root);
   read_edits_into(plan, root);
   plan.predicted = read_predicted(root.at("predicted"));
   return plan;

@@ -73,7 +73,7 @@ void check_chunk(const Plan& plan,
         "chunk {} has {} bytes, not a multiple of {}", position, chunk.bytes, kAlignmentBytes));
   }
   std::vector<Span> spans;
-  bool trained = false;
+  bool trained = false, frozen = false;
   for (const ChunkParameter& entry : chunk.parameters) {
     const auto found = positions.find(entry.name);
     if (found == positions.end()) {
@@ -85,7 +85,7 @@ void check_chunk(const Plan& plan,
     }
     seen[found->second] = true;
     const program::Parameter& parameter = program.parameters[found->second];
-    trained = trained || parameter.gradient.has_value();
+    (parameter.gradient ? trained : frozen) = true;
     if (parameter.tensor.dtype != chunk.dtype) {
       inconsistent(fmt::format("parameter {} is {}, its chunk {} is {}",
                                entry.name,
@@ -120,6 +120,10 @@ void check_chunk(const Plan& plan,
                                *spans[i].name,
                                position));
     }
+  }
+  if (trained && frozen && plan.optimizer != program::Optimizer::kNone) {
+    // Updates move whole chunks, and only what is trained has a master.
+    inconsistent(fmt::format("chunk {} holds trained and frozen parameters", position));
   }
   const DType gradients = summed_dtype(plan, chunk.dtype);
   if (trained && plan.optimizer != program::Optimizer::kNone && chunk.gradient_dtype != gradients) {

@@ -16,7 +16,12 @@ LeastGpus least_gpus(const program::Program& program,
   Request now = request;
   for (now.gpus = 1;; now.gpus = std::min(2 * now.gpus, request.gpus)) {
     // Fewer than a machine has are in one.
-    if (request.gpus_per_node) now.gpus_per_node = std::min(*request.gpus_per_node, now.gpus);
+    if (request.gpus_per_node) {
+      const int per_node = *request.gpus_per_node;
+      // More fill machines.
+      if (now.gpus > per_node) now.gpus = (now.gpus + per_node - 1) / per_node * per_node;
+      now.gpus_per_node = std::min(per_node, now.gpus);
+    }
     if (request.on_progress) {
       now.on_progress = [&](double part, const std::string& what) {
         request.on_progress(part,

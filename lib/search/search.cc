@@ -377,6 +377,7 @@ class Searches {
     if (found == nullptr) return 0;
     std::int64_t bytes = 0;
     for (const plan::Chunk& chunk : found->plan.chunks) {
+      if (!plan::is_trained(chunk, start_.program)) continue;
       bytes += schedule::lendable_bytes(found->plan, chunk);
     }
     return bytes;

@@ -174,6 +174,7 @@ TEST(Offload, RefusesWhatIsNoActivation) {
 
 TEST(Offload, ManyRandomProgramsComputeTheSameWithAnyActivationsOnTheHost) {
   std::int64_t copies = 0;
+  std::size_t second_copies = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Program program = fakes::random_program(seed);
     const SymbolicResult before = run_symbolically(program);
@@ -195,7 +196,19 @@ TEST(Offload, ManyRandomProgramsComputeTheSameWithAnyActivationsOnTheHost) {
     ASSERT_EQ(movements[Movement::kOffloadBegin], chosen.size()) << "seed " << seed;
     ASSERT_EQ(movements[Movement::kReloadEnd], chosen.size()) << "seed " << seed;
     copies += static_cast<std::int64_t>(chosen.size());
+
+    // What is left may be offloaded by a second edit, and nothing twice.
+    const std::vector<StorageId> left = offloadable(edited);
+    const Program twice = offload(edited, left, window_bytes);
+    ASSERT_TRUE(run_symbolically(twice).computes_the_same_as(before)) << "seed " << seed;
+    std::map<StorageId, int> leaves;
+    for (const Operator& op : twice.operators) {
+      if (movement_of(op.name) == Movement::kOffloadBegin) ++leaves[storage_at(op, 0)];
+    }
+    for (const auto& [storage, times] : leaves) ASSERT_EQ(times, 1) << "seed " << seed;
+    second_copies += left.size();
   }
+  EXPECT_GT(second_copies, 1000U);
   EXPECT_GT(copies, 2000);
 }
 

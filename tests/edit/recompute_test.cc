@@ -204,6 +204,27 @@ TEST(Recompute, BatchNormsCopyLeavesTheStatisticsAlone) {
   EXPECT_TRUE(run_symbolically(result.program).computes_the_same_as(run_symbolically(program)));
 }
 
+TEST(Recompute, WhatReadsStatisticsBeforeTheyAreUpdatedIsNotRepeated) {
+  ProgramBuilder b;
+  const TensorRef w = b.parameter("w", {4});
+  const TensorRef mean = b.buffer("mean", {4}), variance = b.buffer("variance", {4});
+  const TensorRef x = b.input("x", {2, 4}, program::DType::kFloat32);
+  const TensorRef centred = b.call("aten::sub", {x, mean}, {2, 4});
+  const TensorRef normal =
+      b.call("aten::native_batch_norm", {centred, w, w, mean, variance}, {2, 4});
+  b.set_loss(b.call("aten::sum", {normal}, {}));
+  b.start_backward();
+  b.set_gradient(w, b.call("aten::mul", {centred, x}, {4}));
+  Program program = b.build();
+  for (Operator& op : program.operators) {
+    if (op.name == "aten::native_batch_norm") op.arguments.emplace_back(true);  // training
+  }
+  const Recomputed result = recompute(program, {centred.storage});
+  ASSERT_EQ(result.kept.size(), 1U);
+  EXPECT_EQ(result.kept[0].storage, centred.storage);
+  EXPECT_THAT(result.kept[0].reason, HasSubstr("overwritten"));
+}
+
 TEST(Recompute, ASecondResultThatIsKeptStaysTheFirstOne) {
   ProgramBuilder b;
   const TensorRef w = b.parameter("w", {4, 4});

@@ -113,6 +113,17 @@ TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
   EXPECT_FALSE(CollectiveCost(machine, apart).copies()) << "another machine's memory";
 }
 
+TEST(CollectiveCost, BeyondTimesThatFallIsNotBelowThem) {
+  HardwareProfile machine = fakes::machine_of(2);
+  for (Collective& each : machine.collectives) {
+    if (each.operation != "all_gather") continue;
+    ASSERT_GE(each.points.size(), 2U);
+    each.points.back().time_ns.median = (each.points.end() - 2)->time_ns.median / 2;
+    const double least_ns = each.points.back().time_ns.median;
+    EXPECT_GE(CollectiveCost(machine, {.world = 2, .per_node = 2}).all_gather_ns(1_GiB), least_ns);
+  }
+}
+
 TEST(CollectiveCost, ThatNobodyMeasuredIsAnErrorThatNamesTheMeasurement) {
   const CostModel cost(fakes::machine(true), {.world = 2, .per_node = 2});
   try {

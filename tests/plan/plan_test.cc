@@ -347,6 +347,19 @@ TEST(Plan, HostileDocumentsGiveOneError) {
     SCOPED_TRACE(c.pointer);
     expect_refused(c.code, [&] { (void)parsed(dump(bad)); });
   }
+  // Each is possible, all together are not.
+  Json together = good;
+  together["cache"]["blocks"] = 16'384;
+  together["cache"]["block_bytes"] = 1LL << 50;
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(together)); });
+  together = good;
+  for (int i = 0; i < 3; ++i) {
+    Json chunk = good["chunks"][0];
+    chunk["parameters"] = Json::array();
+    chunk["bytes"] = 1LL << 49;
+    together["chunks"].push_back(chunk);
+  }
+  expect_refused(ErrorCode::kJsonBadValue, [&] { (void)parsed(dump(together)); });
   Json missing = good;
   missing.erase("cache");
   expect_refused(ErrorCode::kJsonMissingKey, [&] { (void)parsed(dump(missing)); });
@@ -384,6 +397,16 @@ TEST(Plan, ThatContradictsItsProgramIsRefused) {
     SCOPED_TRACE(i);
     expect_refused(ErrorCode::kInconsistentPlan, [&] { check_against(plan, program); });
   }
+}
+
+TEST(Plan, ThatMixesTrainedAndFrozenParametersIsRefused) {
+  program::Program program = fakes::mlp({8, 8, 8}, 2);
+  Plan plan = plan_for(program);
+  check_against(plan, program);
+  ASSERT_GT(plan.chunks[0].parameters.size(), 1U);
+  program.parameters[0].gradient = std::nullopt;
+  plan.programs[0].fingerprint = program::fingerprint(program);
+  expect_refused(ErrorCode::kInconsistentPlan, [&] { check_against(plan, program); });
 }
 
 TEST(Plan, MasterIsTheParameterInFp32AtOneHomeAlone) {

@@ -92,6 +92,14 @@ TEST(Search, TheLeastNumberOfGpusIsTheFirstWithAPlan) {
   }
   EXPECT_EQ(found(least.outcome).plan.world, least.gpus);
   request.gpu_memory_bytes = 1;
+  // Machines of six: 8 GPUs fill none, 12 fill two.
+  Request sixes = request;
+  sixes.gpus = 12;
+  sixes.gpus_per_node = 6;
+  const LeastGpus twelve = least_gpus(program, hardware, sixes);
+  EXPECT_EQ(twelve.gpus, 12);
+  ASSERT_EQ(twelve.fewer.size(), 3U);
+  EXPECT_EQ(twelve.fewer[2].gpus, 4);
   const LeastGpus none = least_gpus(program, hardware, request);
   EXPECT_EQ(none.gpus, 4);
   ASSERT_EQ(none.fewer.size(), 2U);
