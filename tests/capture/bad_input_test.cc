@@ -575,6 +575,38 @@ TEST_F(BadInput, ABranchOnDataEndsTheCapture) {
   EXPECT_THAT(error.help, Contains(HasSubstr("torch.nn.functional.grouped_mm")));
 }
 
+TEST_F(BadInput, AListOfDataEndsTheCaptureInAForkToo) {
+  Options options = cpu_options();
+  options.inputs = inputs_of("forked-list", "float32");
+  const ErrorInfo error = capture_error("forked-list", options);
+  EXPECT_EQ(error.code, ErrorCode::kDataDependent);
+  EXPECT_THAT(error.message, HasSubstr("tolist"));
+}
+
+/// LibTorch sets attributes without looking at their types.
+TEST_F(BadInput, AnObjectInThePlaceOfAnotherClassIsRefused) {
+  caffe2::serialize::PyTorchStreamReader reader(test_model("frozen"));
+  const auto [content, bytes] = reader.getRecord("data.pkl");
+  std::string pickle(static_cast<const char*>(content.get()), bytes);
+  const std::string frozen{"X\x06\0\0\0frozen", 11}, embedding{"X\x09\0\0\0embedding", 14};
+  const std::size_t first = pickle.find(frozen), second = pickle.find(embedding);
+  ASSERT_NE(first, std::string::npos);
+  ASSERT_NE(second, std::string::npos);
+  pickle.replace(std::max(first, second),
+                 first > second ? frozen.size() : embedding.size(),
+                 first > second ? embedding : frozen);
+  pickle.replace(std::min(first, second),
+                 first > second ? embedding.size() : frozen.size(),
+                 first > second ? frozen : embedding);
+  const std::string path = with_record("data.pkl", pickle);
+  Options options = cpu_options();
+  options.inputs = inputs_of("frozen", "float32");
+  const ErrorInfo error =
+      error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
+  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
+  EXPECT_THAT(error.notes, Contains(HasSubstr("no object of the class")));
+}
+
 TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {
   const ErrorInfo error = capture_error("missing-kernels", cpu_options());
   EXPECT_EQ(error.code, ErrorCode::kMissingKernel);

@@ -108,6 +108,27 @@ TEST_P(UntrustedModel, AListOfStepDataDependsOnData) {
   EXPECT_THAT(error.message, HasSubstr("tolist"));
 }
 
+TEST_P(UntrustedModel, CallsThatWouldEndTheStackAreRefused) {
+  const auto chain = [&](int length) {
+    torch::jit::Module module("Net");
+    module.register_parameter("weight", at::ones({2, 2}).requires_grad_(true), false);
+    module.define("def f0(self, x):\n  return torch.matmul(x, self.weight)\n");
+    for (int i = 1; i < length; ++i) {
+      module.define("def f" + std::to_string(i) + "(self, x):\n  return self.f" +
+                    std::to_string(i - 1) + "(x)\n");
+    }
+    module.define("def forward(self, x):\n  return self.f" + std::to_string(length - 1) +
+                  "(x).sum()\n");
+    return saved(module);
+  };
+  EXPECT_NO_THROW(static_cast<void>(capture(chain(100), options_for(GetParam()))));
+  const Model deep = chain(1000);
+  const ErrorInfo error =
+      error_of([&] { static_cast<void>(capture(deep, options_for(GetParam()))); });
+  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
+  EXPECT_THAT(error.message, HasSubstr("call each other"));
+}
+
 TEST_P(UntrustedModel, AListOfAConstantIsComputed) {
   const Model net = model(
       "def forward(self, x):\n"

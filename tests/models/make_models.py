@@ -10,6 +10,7 @@ import os
 import pathlib
 import sys
 import warnings
+from typing import List
 
 warnings.filterwarnings("ignore")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -188,6 +189,27 @@ def branching():
     return torch.jit.script(Branching()), (torch.randn(BATCH, 8),)
 
 
+def first_value(x: torch.Tensor) -> float:
+    values: List[float] = x[0].tolist()
+    return values[0]
+
+
+class ForkedList(nn.Module):
+    """Scripted: a list of the data, made in a fork."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = torch.jit.fork(first_value, x)
+        return self.linear(x).sum() * torch.jit.wait(first)
+
+
+def forked_list():
+    return torch.jit.script(ForkedList()), (torch.randn(BATCH, 8),)
+
+
 class ShapeValues(nn.Module):
     """What a trace keeps of sizes: tensors with one number, which decide how often something is repeated or sliced."""
 
@@ -273,6 +295,7 @@ MODELS = {
     "lstm": lstm,
     "control-flow": control_flow,
     "branching": branching,
+    "forked-list": forked_list,
     "shape-values": shape_values,
     "no-loss": no_loss,
     "frozen": frozen,
@@ -282,7 +305,7 @@ MODELS = {
     **network_models.MODELS,
 }
 # Models whose only purpose is one message or one property.
-FLOAT32_ONLY = {"branching", "shape-values", "no-loss", "frozen", "missing-kernels"}
+FLOAT32_ONLY = {"branching", "forked-list", "shape-values", "no-loss", "frozen", "missing-kernels"}
 DTYPES = ["float32", "bfloat16", "float16"]
 
 

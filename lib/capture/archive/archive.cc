@@ -120,6 +120,27 @@ void Archive::find_records() {
   std::sort(skipped_.begin(), skipped_.end(), [](const ByteRange& a, const ByteRange& b) {
     return a.offset < b.offset;
   });
+  refuse_overlaps();
+}
+
+/// A record that begins within a tensor's would be left out as the tensor is, and never be read.
+void Archive::refuse_overlaps() const {
+  for (const auto& [name, record] : records_) {
+    auto after = std::upper_bound(
+        skipped_.begin(), skipped_.end(), record.offset, [](std::uint64_t p, const ByteRange& r) {
+          return p < r.offset;
+        });
+    if (after == skipped_.begin() || record.bytes == 0) continue;
+    const ByteRange& tensor = *std::prev(after);
+    if (record.offset - tensor.offset >= tensor.bytes) continue;
+    const bool is_it =
+        weights_.count(record.offset) != 0 && weights_.at(record.offset).name == name;
+    if (is_it) continue;
+    throw archive_error(ErrorCode::kTruncatedArchive,
+                        path_,
+                        "record '" + name + "' lies within a tensor",
+                        static_cast<long long>(record.offset));
+  }
 }
 
 void Archive::require_code() const {

@@ -70,6 +70,7 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   void find_records();
   /// Throws kNotTorchScript.
   void require_code() const;
+  void refuse_overlaps() const;
   /// Checks pickles and code. Must run before LibTorch's loader, which trusts them.
   void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
   [[noreturn]] void refuse(const RecordProblem& problem) const;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty.h>
@@ -281,6 +282,41 @@ void put_on_device(LoadedModule& loaded,
   replace_tensors(loaded.module._ivalue(), replacement);
 }
 
+/// The class that an attribute of this type holds; nullptr where it may hold something else.
+c10::ClassTypePtr class_of(const c10::TypePtr& type) {
+  if (const auto optional = type->cast<c10::OptionalType>()) {
+    return optional->getElementType()->cast<c10::ClassType>();
+  }
+  return type->cast<c10::ClassType>();
+}
+
+/// Refuses objects in the place of those of another class. LibTorch sets attributes without looking at their types, and
+/// reads them without looking at how many there are.
+void check_classes(const torch::jit::Module& module) {
+  std::vector<c10::intrusive_ptr<c10::ivalue::Object>> open{module._ivalue()};
+  std::unordered_set<const void*> seen;
+  while (!open.empty()) {
+    const c10::intrusive_ptr<c10::ivalue::Object> object = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert(object.get()).second) continue;
+    const c10::ClassTypePtr type = object->type();
+    for (std::size_t i = 0; i < type->numAttributes(); ++i) {
+      const c10::TypePtr& declared = type->getAttribute(i);
+      const c10::ClassTypePtr wanted = class_of(declared);
+      if (wanted == nullptr) continue;
+      TORCH_CHECK(i < object->slots().size(), "`", type->getAttributeName(i), "` is missing");
+      const c10::IValue value = object->getSlot(i);
+      if (value.isNone() && declared->kind() == c10::TypeKind::OptionalType) continue;
+      TORCH_CHECK(value.isObject() && *value.toObject()->type() == *wanted,
+                  "`",
+                  type->getAttributeName(i),
+                  "` is no object of the class ",
+                  wanted->repr_str());
+      open.push_back(value.toObject());
+    }
+  }
+}
+
 }  // namespace
 
 LoadedModule load_module(const std::shared_ptr<Archive>& archive,
@@ -293,6 +329,7 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
       const LoadScope scope;
       const ArithmeticTrap trap;
       loaded.module = torch::jit::load(archive, c10::kCPU);
+      check_classes(loaded.module);
       refuse_what_is_not_allowed(loaded.module);
       guard_lists(loaded.module);
     });

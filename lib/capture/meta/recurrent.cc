@@ -31,29 +31,29 @@ std::int64_t workspace_bytes(const Call& call) {
   std::vector<std::int64_t> key = input.sizes().vec();
   key.push_back(static_cast<std::int64_t>(input.scalar_type()));
   key.push_back(call.integer("hidden_size"));
-  const auto [found, fresh] = known.try_emplace(key);
-  if (fresh) {
+  auto found = known.find(key);
+  if (found == known.end()) {
     const auto zeros = [&](const char* name) {
       const at::Tensor& tensor = call.tensor(name);
       return at::zeros(tensor.sizes(), tensor.options().device(c10::kCPU));
     };
-    found->second = std::get<3>(at::mkldnn_rnn_layer(zeros("input"),
-                                                     zeros("weight0"),
-                                                     zeros("weight1"),
-                                                     zeros("weight2"),
-                                                     zeros("weight3"),
-                                                     zeros("hx_"),
-                                                     zeros("cx_"),
-                                                     call.flag("reverse"),
-                                                     call.integers("batch_sizes"),
-                                                     call.integer("mode"),
-                                                     call.integer("hidden_size"),
-                                                     call.integer("num_layers"),
-                                                     call.flag("has_biases"),
-                                                     call.flag("bidirectional"),
-                                                     call.flag("batch_first"),
-                                                     call.flag("train")))
-                        .numel();
+    const at::Tensor workspace = std::get<3>(at::mkldnn_rnn_layer(zeros("input"),
+                                                                  zeros("weight0"),
+                                                                  zeros("weight1"),
+                                                                  zeros("weight2"),
+                                                                  zeros("weight3"),
+                                                                  zeros("hx_"),
+                                                                  zeros("cx_"),
+                                                                  call.flag("reverse"),
+                                                                  call.integers("batch_sizes"),
+                                                                  call.integer("mode"),
+                                                                  call.integer("hidden_size"),
+                                                                  call.integer("num_layers"),
+                                                                  call.flag("has_biases"),
+                                                                  call.flag("bidirectional"),
+                                                                  call.flag("batch_first"),
+                                                                  call.flag("train")));
+    found = known.emplace(std::move(key), workspace.numel()).first;
   }
   return found->second;
 }

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <system_error>
@@ -208,8 +210,12 @@ std::optional<std::string> io_uring_unavailable() {
   io_uring_params params{};
   const int fd = ring_setup(1, &params);
   if (fd >= 0) {
+    // As new as plain reads and writes of a ring.
+    alignas(io_uring_probe) std::array<std::byte, sizeof(io_uring_probe)> probe{};
+    const bool reads = ring_register(fd, IORING_REGISTER_PROBE, probe.data(), 0) == 0;
     ::close(fd);
-    return std::nullopt;
+    if (reads) return std::nullopt;
+    return "this kernel's io_uring cannot read and write (Linux 5.6 or later can)";
   }
   const int number = errno;
   if (number == ENOSYS) return "this kernel has no io_uring (Linux 5.6 or later has)";

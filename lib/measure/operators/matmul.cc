@@ -7,16 +7,20 @@
 #include <ATen/ops/mm.h>
 #include <fmt/format.h>
 
+#include "capture/host_cpu.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measurement.h"
+#include "program/cpu_isa.h"
 
 namespace elixir::measure {
 namespace {
 
 hardware::ComputeRate measure(const Bench& bench, at::ScalarType dtype, const char* name) {
   // A CPU without instructions for bf16 reaches 1 GFLOP/s: 1024 took 2.5 s a product.
+  const bool slow =
+      dtype == at::kBFloat16 && !program::onednn_computes_in_bf16(capture::host_cpu_isa());
   const std::int64_t side = bench.on_cuda() ? bench.by_effort<std::int64_t>(8192, 4096)
-                                            : bench.by_effort<std::int64_t>(2048, 512);
+                                            : bench.by_effort<std::int64_t>(slow ? 512 : 2048, 512);
   const auto options =
       at::TensorOptions().device(bench.on_cuda() ? at::kCUDA : at::kCPU).dtype(dtype);
   const at::Tensor a = at::empty({side, side}, options).normal_();

@@ -28,13 +28,15 @@ constexpr std::size_t kCacheLineBytes = 64;
 std::int64_t index_bound(const Operator& op) {
   const program::Arguments call(op);
   if (op.name == "aten::embedding") {
-    if (const TensorRef* weight = call.tensor("weight")) return weight->sizes.at(0);
+    const TensorRef* weight = call.tensor("weight");
+    if (weight != nullptr && !weight->sizes.empty()) return weight->sizes.front();
   }
   if (op.name == "aten::embedding_dense_backward") {
     if (const auto rows = call.integer("num_weights")) return *rows;
   }
   if (op.name == "aten::nll_loss_forward" || op.name == "aten::nll_loss_backward") {
-    if (const TensorRef* scores = call.tensor("self")) return scores->sizes.back();
+    const TensorRef* scores = call.tensor("self");
+    if (scores != nullptr && !scores->sizes.empty()) return scores->sizes.back();
   }
   // The bound is valid for every dimension, because no dimension of the indexed tensor is shorter.
   // The indexed tensor is a floating one, if there is one; index tensors may be shorter.
@@ -74,6 +76,7 @@ void fill_ends(at::Tensor& flat, const Operator& op, bool equal) {
   const TensorRef* left = call.tensor("self");
   const TensorRef* right = call.tensor("mat2");
   if (left == nullptr || right == nullptr || flat.numel() == 0) return;
+  if (left->sizes.size() < 2 || right->sizes.size() < 2) return;  // no product
   const bool rows = left->sizes.size() == 2 && right->sizes.size() > 2;
   const std::int64_t all = rows                     ? left->sizes[0]
                            : left->sizes.size() > 2 ? right->sizes.back()

@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -17,6 +19,11 @@ void for_each_node(torch::jit::Block& block, const Visit& visit) {
   const std::vector<torch::jit::Node*> nodes(block.nodes().begin(), block.nodes().end());
   for (torch::jit::Node* node : nodes) {
     for (torch::jit::Block* inner : node->blocks()) for_each_node(*inner, visit);
+    for (const c10::Symbol attribute : node->attributeNames()) {  // like what a fork runs
+      if (node->kindOf(attribute) == torch::jit::AttributeKind::g) {
+        for_each_node(*node->g(attribute)->block(), visit);
+      }
+    }
     visit(*node);
   }
 }
@@ -30,6 +37,13 @@ void for_each_node(const torch::jit::Module& module, const Visit& visit) {
       const std::shared_ptr<torch::jit::Graph> graph = method.graph();
       if (done.insert(graph.get()).second) for_each_node(*graph->block(), visit);
     }
+  }
+  // Functions that are no methods.
+  for (torch::jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
+    const torch::jit::GraphFunction* known = torch::jit::tryToGraphFunction(*function);
+    if (known == nullptr) continue;
+    const std::shared_ptr<torch::jit::Graph> graph = known->graph();
+    if (done.insert(graph.get()).second) for_each_node(*graph->block(), visit);
   }
 }
 

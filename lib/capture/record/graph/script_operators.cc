@@ -165,8 +165,13 @@ void guard_lists_in(torch::jit::Graph& graph) {
     open.pop_back();
     for (torch::jit::Node* node : block->nodes()) {
       for (torch::jit::Block* inner : node->blocks()) open.push_back(inner);
+      for (const c10::Symbol attribute : node->attributeNames()) {  // like what a fork runs
+        if (node->kindOf(attribute) == torch::jit::AttributeKind::g) {
+          open.push_back(node->g(attribute)->block());
+        }
+      }
       if (node->kind() != c10::prim::tolist) continue;
-      graph.create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
+      node->owningGraph()->create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
     }
   }
 }

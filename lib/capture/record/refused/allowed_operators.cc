@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -365,8 +367,21 @@ std::string refused_part(const torch::jit::Node& node) {
   return op != nullptr && is_allowed(op->schema()) ? std::string() : name;
 }
 
-/// Uses a worklist, because a file can nest to any depth.
-void check_graph(const torch::jit::Graph& graph, const std::string& function) {
+/// The function that a node calls, where the node says which.
+const torch::jit::Function* callee_of(const torch::jit::Node& node) {
+  if (node.kind() == c10::prim::CallFunction) {
+    const auto type = node.input(0)->type()->cast<c10::FunctionType>();
+    return type == nullptr ? nullptr : type->function();
+  }
+  if (node.kind() != c10::prim::CallMethod) return nullptr;
+  const auto type = node.input(0)->type()->cast<c10::ClassType>();
+  return type == nullptr ? nullptr : type->findMethod(node.s(c10::attr::name));
+}
+
+/// Uses a worklist, because a file can nest to any depth. Returns what the graph calls.
+std::set<const torch::jit::Function*> check_graph(const torch::jit::Graph& graph,
+                                                  const std::string& function) {
+  std::set<const torch::jit::Function*> callees;
   std::vector<const torch::jit::Block*> open{graph.block()};
   std::vector<std::shared_ptr<torch::jit::Graph>> inner;  // kept alive during the check
   while (!open.empty()) {
@@ -375,6 +390,7 @@ void check_graph(const torch::jit::Graph& graph, const std::string& function) {
     for (const torch::jit::Node* node : block->nodes()) {
       const std::string refused = refused_part(*node);
       if (!refused.empty()) throw refused_operator(refused, "function " + function);
+      if (const torch::jit::Function* callee = callee_of(*node)) callees.insert(callee);
       for (const torch::jit::Block* each : node->blocks()) open.push_back(each);
       for (const c10::Symbol attribute : node->attributeNames()) {
         if (node->kindOf(attribute) != torch::jit::AttributeKind::g) continue;
@@ -383,6 +399,38 @@ void check_graph(const torch::jit::Graph& graph, const std::string& function) {
       }
     }
   }
+  return callees;
+}
+
+using Callees = std::map<const torch::jit::Function*, std::set<const torch::jit::Function*>>;
+
+/// The longest chain of calls, from functions that call nothing upwards; `limit` where it is not less, or calls go
+/// round.
+int depth_of(const Callees& callees, int limit) {
+  std::map<const torch::jit::Function*, std::size_t> left;  // callees that are not done
+  std::map<const torch::jit::Function*, std::vector<const torch::jit::Function*>> callers;
+  std::vector<const torch::jit::Function*> level;
+  for (const auto& [caller, called] : callees) {
+    for (const torch::jit::Function* callee : called) {
+      if (callees.count(callee) == 0) continue;  // LibTorch's own
+      ++left[caller];
+      callers[callee].push_back(caller);
+    }
+    if (left[caller] == 0) level.push_back(caller);
+  }
+  std::size_t done = 0;
+  int depth = 0;
+  for (; !level.empty() && depth < limit; ++depth) {
+    std::vector<const torch::jit::Function*> next;
+    for (const torch::jit::Function* function : level) {
+      ++done;
+      for (const torch::jit::Function* caller : callers[function]) {
+        if (--left[caller] == 0) next.push_back(caller);
+      }
+    }
+    level = std::move(next);
+  }
+  return done == callees.size() ? depth : limit;
 }
 
 }  // namespace
@@ -412,11 +460,20 @@ Error refused_operator(const std::string& op, const std::string& place) {
 
 void refuse_what_is_not_allowed(const torch::jit::Module& module) {
   const auto unit = module._ivalue()->compilation_unit();
+  Callees callees;
   for (torch::jit::Function* function : unit->get_functions()) {
     const std::string name = function->qualname().qualifiedName();
     const torch::jit::GraphFunction* graph = torch::jit::tryToGraphFunction(*function);
     if (graph == nullptr) throw refused_operator(name, "the module");
-    check_graph(*graph->graph(), name);
+    callees[function] = check_graph(*graph->graph(), name);
+  }
+  // LibTorch inlines calls one in the other, and needs stack for each.
+  constexpr int kDeepest = 500;
+  if (depth_of(callees, kDeepest) >= kDeepest) {
+    throw Error(ErrorCode::kUnsupportedModel,
+                "functions of the model call each other {} deep or deeper",
+                kDeepest)
+        .help("call them in a loop, or one after the other");
   }
 }
 
