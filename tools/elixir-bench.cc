@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 // elixir-bench: measures this machine and writes a hardware profile.
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,6 +65,10 @@ struct Destination {
 
 Destination prepare_destination(const Options& options, Context& context) {
   if (options.into && !context.output()) {
+    if (!std::filesystem::exists(*options.into) && hardware::load_shipped(*options.into)) {
+      throw Error(ErrorCode::kBadFlagValue, "--into `{}` is a shipped document", *options.into)
+          .help("say where the new one goes: -o FILE");
+    }
     check_output(*options.into, Overwrite::kAllow, "--into");
     return {*options.into, true};
   }

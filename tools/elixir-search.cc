@@ -194,6 +194,12 @@ void set_gpus(Options& options) {
 
 elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
   const bool several = options.gpu_memory.size() > 1;
+  if (several && options.least_gpus) {
+    throw elixir::Error(elixir::ErrorCode::kConflictingFlags,
+                        "--least-gpus is for one budget, --gpu-memory names {}",
+                        options.gpu_memory.size())
+        .help("leave out --least-gpus, or give one budget");
+  }
   Documents documents{elixir::program::load_profile(options.profile),
                       elixir::hardware::load_hardware(options.hardware)};
   if (documents.hardware.workspaces) {
@@ -215,7 +221,7 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
                         "the profile `{}` is of a step with {}, with which Elixir does not train",
                         options.profile,
                         name_of(documents.profile.optimizer))
-        .help("profile again with --optimizer adamw, adam or sgd");
+        .help("profile again with --optimizer adamw (plans can be made for adam and sgd, too, but none trains)");
   }
   warn_about_form(documents.profile, context);
   options.request.optimizer = documents.profile.optimizer;
@@ -331,8 +337,8 @@ int main(int argc, char** argv) {
     flags.choice("--recompute",
                  {"auto", "none", "elementwise", "blocks"},
                  &options.recompute,
-                 "activations that backward makes again instead of keeping them: of blocks "
-                 "what norms and elementwise operators make, or all but the blocks' inputs; auto: "
+                 "activations that backward makes again; elementwise: inside blocks, what norms and "
+                 "elementwise operators make; blocks: everything but the blocks' inputs; auto: "
                  "whatever is fastest");
     flags.choice(
         "--offload",

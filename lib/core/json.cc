@@ -150,6 +150,10 @@ Json make_meta(const std::string& tool, const std::vector<std::string>& argv) {
   return meta;
 }
 
+Json finite_or_null(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }

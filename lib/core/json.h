@@ -32,6 +32,8 @@ template <class T>
 [[nodiscard]] Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
+/// The number; null when there is none, or it is not finite: JSON has no word for that.
+[[nodiscard]] Json finite_or_null(const std::optional<double>& value);
 /// The text; null when it is empty.
 [[nodiscard]] Json text_or_null(const std::string& text);
 

@@ -10,9 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +19,7 @@
 #include "core/file_error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "core/units.h"
 
 namespace elixir::train {
@@ -127,32 +125,14 @@ std::string digest_of_file(const std::string& path, OnInterrupt on_interrupt) {
   const auto file = InputFile::open(path);
   const auto blocks = static_cast<std::size_t>(ceil_div(file->size_bytes(), kBlockBytes));
   std::vector<std::string> digests(blocks);
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      std::string part;
-      for (std::size_t block = next++; block < blocks; block = next++) {
-        if (on_interrupt == OnInterrupt::kThrow) throw_if_interrupted();
-        const std::int64_t begin = static_cast<std::int64_t>(block) * kBlockBytes;
-        part.resize(static_cast<std::size_t>(std::min(kBlockBytes, file->size_bytes() - begin)));
-        file->read(begin, part.data(), part.size());
-        digests[block] = sha256_hex(part);
-      }
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!failure) failure = std::current_exception();
-      next = blocks;
-    }
-  };
-  const std::size_t helpers =
-      std::min<std::size_t>(blocks, std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  in_parallel(blocks, [&](std::size_t block) {
+    if (on_interrupt == OnInterrupt::kThrow) throw_if_interrupted();
+    const std::int64_t begin = static_cast<std::int64_t>(block) * kBlockBytes;
+    std::string part(static_cast<std::size_t>(std::min(kBlockBytes, file->size_bytes() - begin)),
+                     '\0');
+    file->read(begin, part.data(), part.size());
+    digests[block] = sha256_hex(part);
+  });
   Sha256 all;
   for (const std::string& digest : digests) all.update(digest);
   return all.hex();

@@ -107,6 +107,9 @@ class Usage(ExampleTest):
         for words in (["--steps"], ["--steps", "--dry-run"], ["--steps="], ["--steps", "-q"], ["-o"], ["--steps", "--"]):
             self.refuses("EX0102", *words, mentions="needs a value")
 
+    def test_a_letter_takes_no_equals_sign(self):
+        self.refuses("EX0102", "-o=plan.json", mentions="write -o plan.json, or --output=plan.json")
+
     def test_toggles_take_no_value(self):
         self.refuses("EX0102", "--dry-run=yes", mentions="takes no value")
 
@@ -348,6 +351,7 @@ class Output(ExampleTest):
 
     def test_dash_is_stdout_and_the_text_moves_to_stderr(self):
         self.assertEqual(self.succeeds(*self.write("-o", "-")), (0, "content\n", "written\n"))
+        self.assertEqual(self.succeeds(*self.write("-o", "/dev/stdout")), (0, "content\n", "written\n"))
         self.assertEqual(self.files(), [])
         result = self.run_tool(*self.write("-o", "-", "--json"))
         self.assertEqual(result.code, 2)

@@ -299,6 +299,7 @@ class SeveralGpus(SearchTest):
 
     def test_the_least_number_of_gpus_comes_with_the_reason_for_more(self):
         inputs = self.inputs("cuda", "cuda-pair")
+        self.fails(2, "EX0104", *inputs, "--least-gpus", "--gpu-memory", "1GiB,2GiB", mentions="one budget")
         document = self.envelope(*inputs, "--least-gpus")["document"]
         self.assertEqual((document["gpus"], document["fewer_gpus"]), (1, []))
         arguments = (*inputs, "--least-gpus", "--gpus", "4", "--gpu-memory", "1")

@@ -180,6 +180,45 @@ class BadInput(TrainTest):
         self.succeeds("--resume", "run", "--steps", 4)
 
 
+    def test_an_export_without_room_keeps_what_was_trained(self):
+        def small_files():
+            # Enough for a checkpoint's files; the model has to be larger than each of them.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        for name in ("out.safetensors", "out.pt"):
+            with self.subTest(name=name):
+                self.succeeds(*self.flags(steps=2, checkpoint_every=0, output=f"whole-{name}"), "--export", f"whole.{name}")
+                limit = os.path.getsize(self.directory / f"whole.{name}") - 1
+                result = self.run_tool(*self.flags(steps=2, checkpoint_every=0, output=f"run-{name}"), "--export", name,
+                                       preexec_fn=small_files)
+                self.assertEqual(result.code, 4, result.err)
+                self.assertIn("error[EX0702]", result.err)
+                self.assertEqual([each for each in os.listdir(self.directory) if each.startswith(name)], [])
+                summary = json.loads((self.directory / f"run-{name}/summary.json").read_text())
+                self.assertEqual((summary["steps_done"], summary["export"]), (2, None))
+                if summary["checkpoint_step"] is None:
+                    self.assertIn("no checkpoint either", result.err)
+                else:
+                    self.assertIn("the checkpoint of step 2 stays", result.err)
+                    self.succeeds("--resume", f"run-{name}", "--export", name)
+                    self.assertEqual((self.directory / name).stat().st_size, limit + 1)
+
+    def test_a_path_that_config_cannot_hold_is_refused(self):
+        name = os.fsencode(self.directory) + b"/d\xff.txt"
+        shutil.copy(self.shared / "text.txt", name)
+        self.fails(2, "EX0102", *self.flags(data=os.fsdecode(name)), mentions="UTF-8")
+        self.assertFalse((self.directory / "run").exists())
+
+    def test_a_resumed_run_of_an_older_version_keeps_its_labels(self):
+        self.succeeds(*self.flags(steps=1))
+        config = self.directory / "run/config.json"
+        document = json.loads(config.read_text())
+        del document["options"]["labels"], document["options"]["log_every"]
+        config.write_text(json.dumps(document))
+        self.fails(2, "EX0104", "--resume", "run", "--steps", 2, "--labels", "next", mentions="contradicts")
+        self.succeeds("--resume", "run", "--steps", 2, "--log-every", 1)
+
+
 class NotFinite(TrainTest):
     """A gradient or an update that is not finite, while the loss is: nothing of that step is saved."""
 

@@ -277,6 +277,22 @@ class Layouts(TrainTest):
         losses = [line["held_out_loss"] for line in self.metrics("evaluated-run")]
         self.assertEqual(len([loss for loss in losses if loss is not None]), 3)
 
+    def test_a_held_out_loss_that_is_no_number_ends_no_run(self):
+        import torch
+        from safetensors.torch import save_file
+
+        def build(module):
+            module.linear = torch.nn.Linear(8, 8)
+
+        flags = self.saved("linear", build, lambda self, x: self.linear(x).pow(2).mean())
+        save_file({"x": torch.full((8, 8), float("nan"))}, str(self.directory / "nan.safetensors"))
+        result = self.succeeds(*self.flags(**flags, eval_data="nan.safetensors", eval_every=1, output="run"))
+        self.assertIn("held-out loss nan", result.out)
+        self.assertTrue(all(line["held_out_loss"] is None for line in self.metrics("run")))
+        summary = json.loads((self.directory / "run/summary.json").read_text())
+        self.assertIsNone(summary["held_out_loss"])
+        self.assertEqual(summary["ended"], "finished")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "program/document.h"
 #include "program/lifetimes.h"
+#include "report/terminal/table.h"
 #include "schedule/correct/corrected.h"
 #include "schedule/edited_program.h"
 #include "schedule/schedule.h"
@@ -43,21 +44,19 @@ std::string changes_of(const schedule::Corrected& corrected) {
 }
 
 std::string table_of(const schedule::Corrected& corrected) {
-  std::string text =
-      fmt::format("{:36}{:>12}{:>12}{:>12}\n", "in a step", "predicted", "measured", "now");
+  report::Table table(
+      {{"in a step", "", report::Align::kLeft}, {"predicted", ""}, {"measured", ""}, {"now", ""}});
   for (const schedule::Correction& it : corrected.corrections) {
-    text += fmt::format("{:36}{:>12}{:>12}{:>12}\n",
-                        schedule::kWorks.name_of(it.work),
-                        format_ns(it.predicted_ns),
-                        format_ns(it.measured_ns),
-                        format_ns(it.corrected_ns));
+    table.row({std::string(schedule::kWorks.name_of(it.work)),
+               format_ns(it.predicted_ns),
+               format_ns(it.measured_ns),
+               format_ns(it.corrected_ns)});
   }
-  text += fmt::format("{:36}{:>12}{:>12}{:>12}\n",
-                      "the step",
-                      format_ns(corrected.predicted_step_ns),
-                      "",
-                      format_ns(corrected.corrected_step_ns));
-  return text;
+  table.row({"the step",
+             format_ns(corrected.predicted_step_ns),
+             "",
+             format_ns(corrected.corrected_step_ns)});
+  return table.text();
 }
 
 }  // namespace

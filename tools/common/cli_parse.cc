@@ -121,6 +121,15 @@ void Flags::refuse_misread(const std::vector<std::string>& arguments) {
       throw Error(ErrorCode::kBadFlagValue, "`{}` needs a value", flag->name_)
           .help("write {} {}", flag->name_, flag->value_name_);
     }
+    if (equals == 2 && word[1] != '-') {
+      // CLI11 would take `=` for the value's first letter.
+      throw Error(ErrorCode::kBadFlagValue, "a flag of one letter has no `=`: `{}`", word)
+          .help("write {} {}, or {}={}",
+                word.substr(0, 2),
+                word.substr(3),
+                flag->name_,
+                word.substr(3));
+    }
     if (equals == std::string::npos) ++i;
   }
 }

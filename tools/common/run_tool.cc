@@ -3,6 +3,7 @@
 #include "tools/common/run_tool.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -52,6 +53,15 @@ void write_descriptor(int descriptor, std::string_view bytes) {
     throw Error(number == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIoError,
                 fmt::format("cannot write to stdout: {}", std::generic_category().message(number)));
   }
+}
+
+/// Whether `path` is another name of stdout, like /dev/stdout. Such a file must not be replaced by a new one.
+bool is_stdout(const std::string& path) {
+  struct stat named {
+  }, open{};
+  return (path.rfind("/dev/", 0) == 0 || path.rfind("/proc/", 0) == 0) && path != "/dev/null" &&
+         ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
 void write_stdout(std::string_view bytes) {
@@ -223,6 +233,10 @@ void Context::warn(const ErrorInfo& info) {
 
 std::string Context::prepare_output(const std::string& default_path) {
   std::string path = output_.value_or(default_path);
+  if (is_stdout(path)) {
+    path = "-";
+    output_ = path;
+  }
   if (path != "-") {
     files_.writes("-o", path);
     check_output(path, overwrite_);

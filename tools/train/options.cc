@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace elixir::tools {
 namespace {
@@ -71,6 +72,9 @@ std::optional<std::int64_t> integer_or_null(const JsonCursor& root, const char* 
   return value->non_negative();
 }
 
+/// Older runs do not have these.
+constexpr std::array kNewerKeys = {"labels", "log_every"};
+
 TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   std::vector<std::string> keys;
   for (const auto& member : all.items()) keys.push_back(member.key());
@@ -80,7 +84,6 @@ TrainOptions read_options(const JsonCursor& saved, const Json& all) {
   options.model = saved.at("model").string();
   options.data = strings(saved.at("data"));
   options.data_format = string_or_null(saved, "data_format");
-  // Runs of older versions have neither.
   if (saved.has("labels")) options.labels = saved.at("labels").choice({"same", "next"});
   if (saved.has("log_every")) options.log_every = integer_or_null(saved, "log_every");
   options.device = saved.at("device").choice(program::kDeviceChoices);
@@ -256,8 +259,10 @@ void declare_capture(Flags& flags, TrainOptions& options) {
 
 void declare_decided_by_plan(Flags& flags, TrainOptions& options) {
   flags.group("Decided by the plan (checked)");
-  flags.choice(
-      "--optimizer", program::kTrainedOptimizers, &options.optimizer, "must be the plan's");
+  flags.choice("--optimizer",
+               program::kTrainedOptimizers,
+               &options.optimizer,
+               "must be the plan's (adamw and none train)");
   flags.choice("--precision", program::kPrecisions, &options.precision, "must be the plan's");
   flags.integer(
       "--accumulation-steps", "N", &options.accumulation_steps, kPositive, "must be the plan's");
@@ -320,11 +325,28 @@ Json to_json(const TrainOptions& options) {
   return json;
 }
 
+void check_paths(const TrainOptions& options) {
+  std::vector<std::string> paths = options.data;
+  paths.insert(paths.end(), options.eval_data.begin(), options.eval_data.end());
+  paths.insert(paths.end(), {options.plan, options.model, options.weights.value_or("")});
+  paths.insert(paths.end(), {options.export_path.value_or(""), options.hardware.value_or("")});
+  for (const std::string& path : paths) {
+    const std::string whole = absolute(path);
+    if (well_formed_utf8(whole) == whole) continue;
+    throw Error(ErrorCode::kBadFlagValue, "the path `{}` is not UTF-8", path)
+        .help("rename it: config.json keeps the paths of a run, and JSON is UTF-8");
+  }
+}
+
 TrainOptions resume_options(const TrainOptions& flags,
                             const JsonCursor& saved,
                             const std::function<bool(const std::string&)>& given) {
   const Json now = to_json(flags);
   Json merged = saved.raw();
+  const Json defaults = to_json(TrainOptions{});
+  for (const char* key : kNewerKeys) {
+    if (merged.is_object() && !merged.contains(key)) merged[key] = defaults[key];
+  }
   for (const auto& member : now.items()) {
     const std::string& key = member.key();
     const std::string flag = flag_of(key);

@@ -61,6 +61,8 @@ void declare_train_flags(Flags& flags, TrainOptions& options);
 /// The flag of a key of config.json.
 [[nodiscard]] std::string flag_of(std::string key);
 
+/// Throws kBadFlagValue for a path that config.json cannot hold.
+void check_paths(const TrainOptions& options);
 /// The options as config.json keeps them, with absolute paths.
 [[nodiscard]] Json to_json(const TrainOptions& options);
 

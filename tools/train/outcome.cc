@@ -106,7 +106,7 @@ void print_last_words(const RunFacts& facts, Context& context) {
                           facts.place.path));
     return;
   }
-  if (facts.options.export_path) {
+  if (facts.exported) {
     context.print(fmt::format("exported to {}\n", *facts.options.export_path));
   }
   if (result.held_out_loss) {
@@ -136,8 +136,8 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
   json["parameters"] = run.captured.program.parameter_count();
   json["first_loss"] = value_or_null(result.first_loss);
   json["last_loss"] = value_or_null(result.last_loss);
-  json["first_held_out_loss"] = value_or_null(result.first_held_out_loss);
-  json["held_out_loss"] = value_or_null(result.held_out_loss);
+  json["first_held_out_loss"] = finite_or_null(result.first_held_out_loss);
+  json["held_out_loss"] = finite_or_null(result.held_out_loss);
   json["loss_unit"] = unit.empty() ? Json() : Json(unit.substr(1));
   json["predicted"] = to_json(facts.prediction.figures);
   json["measured"] = nullptr;
@@ -153,24 +153,33 @@ Json summary_of(const RunFacts& facts, const char* ended, const Context& context
     json["promises_broken"] = comparison.broken;
   }
   json["checkpoint_step"] = value_or_null(result.checkpoint_step);
-  json["export"] = nullptr;
-  if (facts.options.export_path && result.all_steps_done) {
-    json["export"] = *facts.options.export_path;
-  }
+  json["export"] = facts.exported ? Json(*facts.options.export_path) : Json();
   return json;
 }
 
 void conclude(RunFacts facts, train::TrainingRun& run, Context& context) {
   train::RunResult& result = facts.result;
   const bool finished = result.all_steps_done;
-  if (finished && facts.options.export_path) export_trained(facts, run, context);
   // A run that had already finished has none yet.
   if (finished && !result.held_out_loss) result.held_out_loss = run.evaluate();
   facts.critical_paths = critical_paths_of(facts, run.trainer().schedule());
-  const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
-  context.document() = summary;
-  write_summary(facts, summary);
-  write_trace(facts, run.trainer().schedule());
+  const auto tell = [&] {
+    const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
+    context.document() = summary;
+    write_summary(facts, summary);
+    write_trace(facts, run.trainer().schedule());
+  };
+  if (finished && facts.options.export_path) {
+    try {
+      export_trained(facts, run, context);
+      facts.exported = true;
+    } catch (Error& error) {
+      facts.result.checkpoint_step = run.keep(error);
+      tell();
+      throw;
+    }
+  }
+  tell();
   print_comparison(facts, context);
   print_last_words(facts, context);
 }

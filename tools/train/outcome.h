@@ -24,6 +24,7 @@ struct RunFacts {
   Measurements measurements;
   train::RunResult result;
   std::vector<schedule::CriticalPath> critical_paths = {};  ///< measured, by rank
+  bool exported = false;
 };
 
 /// `ended`: "finished", "interrupted" or "dry-run".

@@ -34,8 +34,8 @@ std::optional<hardware::HardwareProfile> hardware_of(const plan::Plan& plan,
     return found;
   }
   for (const std::string& name : hardware::shipped_profiles()) {
-    hardware::HardwareProfile profile = hardware::load_hardware(name);
-    if (hardware::fingerprint(profile) == plan.hardware.fingerprint) found = std::move(profile);
+    auto profile = hardware::load_shipped(name);
+    if (profile && hardware::fingerprint(*profile) == plan.hardware.fingerprint) found = profile;
   }
   return found;
 }

@@ -142,6 +142,7 @@ void check_machine(const TrainInputs& inputs, const MetRanks* met) {
 
 /// Rank 0, or the only one. `met`: the others, when something else has started them.
 Answer lead(const TrainOptions& flags, const MetRanks* met, Context& context) {
+  check_paths(flags);
   TrainOptions options = flags;
   RunPlace place = find_place(options, context);
   // Checked before the outputs, so that an invalid plan or model is reported first.

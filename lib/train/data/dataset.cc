@@ -31,13 +31,14 @@ std::vector<std::string> files_below(const std::string& directory) {
     throw unreadable_directory(directory, error);
   }
   for (const fs::recursive_directory_iterator end; walk != end; walk.increment(error)) {
-    if (error) {
-      throw unreadable_directory(directory, error);
-    }
     std::error_code status_error;
     if (walk->is_regular_file(status_error) && !status_error) {
       files.push_back(walk->path().string());
     }
+  }
+  // An iterator that fails is at its end.
+  if (error) {
+    throw unreadable_directory(directory, error);
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -95,6 +98,20 @@ void make_directory(const fs::path& directory) {
   if (made) sync_directory(fs::absolute(directory).lexically_normal().parent_path().string());
 }
 
+std::string name_of_step(std::int64_t step) {
+  return fmt::format("{}{:010}", kPrefix, step);
+}
+
+/// The step of a checkpoint of this name; nullopt where it is no name of one, like that of a copy.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  if (name.rfind(kPrefix, 0) != 0) return std::nullopt;
+  std::int64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
+  if (error != std::errc() || rest != end || name_of_step(step) != name) return std::nullopt;
+  return step;
+}
+
 /// Names of finished checkpoints, newest first.
 std::vector<std::string> finished(const std::string& directory) {
   std::vector<std::string> names;
@@ -102,12 +119,14 @@ std::vector<std::string> finished(const std::string& directory) {
   for (fs::directory_iterator walk(directory, error), end; !error && walk != end;
        walk.increment(error)) {
     const std::string name = walk->path().filename().string();
-    if (name.rfind(kPrefix, 0) == 0) names.push_back(name);
+    if (step_of(name)) names.push_back(name);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw unreadable_directory(directory, error);
   }
-  std::sort(names.rbegin(), names.rend());
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return step_of(a) > step_of(b);
+  });
   return names;
 }
 
@@ -309,7 +328,7 @@ std::string write_checkpoint(const std::string& directory,
                              int keep,
                              const Json& meta) {
   const fs::path root(directory);
-  const std::string name = fmt::format("{}{:010}", kPrefix, info.step);
+  const std::string name = name_of_step(info.step);
   UnfinishedDirectory unfinished(directory, name);
   try {
     const CheckpointContent content = write_content(unfinished.path());
@@ -329,7 +348,9 @@ std::string write_checkpoint(const std::string& directory,
     if (failure.info().code == ErrorCode::kRankLost) unfinished.leave();
     throw;
   }
-  const std::vector<std::string> all = finished(directory);
+  std::vector<std::string> all = finished(directory);
+  // Those of later steps are damaged, or the run would have gone on from there: they do not count.
+  std::erase_if(all, [&](const std::string& each) { return step_of(each) > info.step; });
   for (std::size_t i = static_cast<std::size_t>(std::max(1, keep)); i < all.size(); ++i) {
     remove_checkpoint(root, all[i]);
   }

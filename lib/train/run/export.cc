@@ -2,10 +2,12 @@
 // Copyright 2026 The Elixir authors
 #include "train/run/export.h"
 
+#include <exception>
 #include <filesystem>
 #include <map>
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -26,6 +28,17 @@ std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module,
     begin = dot + 1;
   }
   return {module, name.substr(begin)};
+}
+
+/// The model as it was before it was captured, which may have rewritten its graph for target and mode.
+torch::jit::Module loaded_again(const std::string& path) {
+  try {
+    return torch::jit::load(path, c10::Device(c10::kCPU));
+  } catch (const c10::Error& error) {
+    throw Error(ErrorCode::kFileUnreadable, "cannot read the model `{}` again", path)
+        .note(error.what_without_backtrace())
+        .help("put the file back and resume the finished run: it exports again");
+  }
 }
 
 }  // namespace
@@ -54,9 +67,7 @@ void export_torchscript(const std::string& path,
                         const program::Program& program,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite) {
-  // Loads it again, because the captured module's graph may have been rewritten for target and
-  // mode.
-  torch::jit::Module module = torch::jit::load(model_path, c10::Device(c10::kCPU));
+  torch::jit::Module module = loaded_again(model_path);
   std::map<std::string, std::vector<std::string>> names;
   for (const program::Parameter& each : program.parameters) names[each.name] = each.names;
   for (const program::Buffer& each : program.buffers) names[each.name] = each.names;
@@ -76,10 +87,17 @@ void export_torchscript(const std::string& path,
   }
   module.store_traced_inputs("forward", inputs);
   write_file_streamed(path, overwrite, [&](const Sink& sink) {
+    // The exporter writes in its destructor, too, which must not throw: a failure is kept until it has ended.
+    std::exception_ptr failure;
     torch::jit::ExportModule(module, [&](const void* data, std::size_t bytes) {
-      sink({static_cast<const char*>(data), bytes});
+      try {
+        if (!failure) sink({static_cast<const char*>(data), bytes});
+      } catch (...) {
+        failure = std::current_exception();
+      }
       return bytes;
     });
+    if (failure) std::rethrow_exception(failure);
   });
 }
 

@@ -40,7 +40,7 @@ Json metrics_line(const StepRecord& record, const RunInputs& inputs) {
   line["device_to_host_bytes"] = report.traffic.device_to_host_bytes;
   line["fetches"] = report.traffic.fetches;
   line["evictions"] = report.traffic.evictions;
-  line["held_out_loss"] = value_or_null(record.held_out_loss);
+  line["held_out_loss"] = finite_or_null(record.held_out_loss);
   return line;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "train/run/evaluation.h"
@@ -132,6 +134,16 @@ void TrainingRun::write_checkpoint() {
   const std::int64_t step = trainer_->steps_done();
   checkpoints_->write(
       *trainer_, [&](double done_fraction) { observer_.writing_checkpoint(step, done_fraction); });
+}
+
+std::optional<std::int64_t> TrainingRun::keep(Error& error) {
+  try {
+    write_checkpoint();
+  } catch (const Error& failure) {
+    error.note(fmt::format("no checkpoint either: {}", failure.info().message));
+  }
+  checkpoints_->note_newest(error);
+  return checkpoints_->newest_step();
 }
 
 std::optional<double> TrainingRun::evaluate() {

@@ -71,6 +71,10 @@ class TrainingRun {
   /// The held-out loss now; nullopt without held-out data, or when interrupted.
   [[nodiscard]] std::optional<double> evaluate();
 
+  /// After train(), when `error` has kept its result from being exported: writes a checkpoint where there is none of
+  /// the last step, and says in `error` where it is. Returns the newest one's step.
+  std::optional<std::int64_t> keep(Error& error);
+
   [[nodiscard]] LedTrainer& trainer() { return *trainer_; }
 
  private:

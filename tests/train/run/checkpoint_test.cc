@@ -131,6 +131,31 @@ TEST(Checkpoint, KeepsTheNewestAndRemovesTheRest) {
             (std::vector<std::string>{"step-0000000011", "step-0000000012"}));
 }
 
+TEST(Checkpoint, CopiesOfOneAreNoCheckpoints) {
+  const TemporaryDirectory directory;
+  const std::string first = write(directory.path(), 1, 1);
+  for (const char* name : {"step-best", "step-0000000001.bak", "step-99", "step-00000000009"}) {
+    fs::copy(first, fs::path(directory.path()) / name);
+  }
+  for (int step = 2; step <= 3; ++step) write(directory.path(), step, step, 1);
+  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 3);
+  EXPECT_EQ(
+      names_in(directory.path()),
+      (std::vector<std::string>{
+          "step-00000000009", "step-0000000001.bak", "step-0000000003", "step-99", "step-best"}));
+}
+
+TEST(Checkpoint, DamagedOnesOfLaterStepsDoNotCount) {
+  const TemporaryDirectory directory;
+  write(directory.path(), 2, 2);
+  flip_byte(write(directory.path(), 4, 4) + "/model.safetensors", -1);
+  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 2);
+  write(directory.path(), 3, 3, 1);
+  EXPECT_EQ(names_in(directory.path()),
+            (std::vector<std::string>{"step-0000000003", "step-0000000004"}));
+  EXPECT_EQ(newest_checkpoint(directory.path(), kRun)->info.step, 3);
+}
+
 TEST(Checkpoint, NoneIsNotAnError) {
   const TemporaryDirectory directory;
   EXPECT_FALSE(newest_checkpoint(directory.path(), kRun).has_value());
