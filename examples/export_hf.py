@@ -312,19 +312,24 @@ class InitRecorder:
         return {"schema": "elixir.initialization", "schema_version": "1.0", "parameters": parameters}, unknown
 
 
-def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, position_bias=None, **_):
+def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, position_bias=None, **more):
     """What transformers calls in place of its own attention: the fused operator with a causal flag or no mask.
 
     Nothing is padded in training batches of equal length, so that no mask is needed; registering no mask function
     makes transformers pass none. T5's relative position bias stays, as a dense additive mask (see patch_t5)."""
     import torch
     assert attention_mask is None
+    dropped = [name for name in ("softcap", "s_aux") if more.get(name) is not None]
+    if (more.get("sliding_window") or key.size(-2)) < key.size(-2):
+        dropped.append(f"sliding_window {more['sliding_window']} (shorter than --sequence)")
+    if dropped:
+        raise UsageError(f"the fused attention of this exporter has no {', '.join(dropped)}")
     position_bias = None if position_bias is NoBias else position_bias
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    more = {"enable_gqa": True} if getattr(module, "num_key_value_groups", 1) > 1 else {}
+    groups = {"enable_gqa": True} if getattr(module, "num_key_value_groups", 1) > 1 else {}
     output = torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=position_bias, dropout_p=dropout, scale=scaling,
-        is_causal=bool(causal) and position_bias is None, **more)
+        is_causal=bool(causal) and position_bias is None, **groups)
     return output.transpose(1, 2).contiguous(), None
 
 
@@ -421,6 +426,8 @@ def build(settings, arguments, recorder):
         return model, image_inputs(arguments, config.num_channels, config.image_size, config.num_labels, dtype)
 
     longest = getattr(config, "max_position_embeddings", None) if kind != "t5" else None
+    if longest and any(hasattr(module, "create_position_ids_from_input_ids") for module in model.modules()):
+        longest -= config.pad_token_id + 1  # as in RoBERTa, the first position is behind the padding's
     sequence = arguments.sequence or longest or DEFAULT_SEQUENCE.get(kind, 512)
     if longest and sequence > longest:
         raise UsageError(f"--sequence {sequence} is longer than the model's {longest} positions")

@@ -32,7 +32,7 @@ class Exported(unittest.TestCase):
 
     def peaks(self, model):
         """(allocated, reserved) in bytes, as elixir-profile predicts them."""
-        profile = self.directory / "profile.json"
+        profile = (self.directory / model).with_suffix(".profile.json")
         done = subprocess.run(
             [os.environ["ELIXIR_PROFILE"], "-q", "--target", "cuda:sm_90", "--cudnn", "none", self.directory / model, "-o", profile,
              "--force"],
@@ -50,6 +50,13 @@ class Exported(unittest.TestCase):
     def test_peaks_are_those_measured(self):
         measured = {run["file"]: (run["peak_allocated_bytes"], run["peak_reserved_bytes"]) for run in RUNS}
         self.assertEqual({model: self.peaks(model) for model in measured}, measured)
+        # And docs/accuracy.md is the page that its command makes of them.
+        page = self.directory / "accuracy.md"
+        done = subprocess.run([sys.executable, HERE / "make_table.py", HERE / "measured-h200.json", self.directory, "-o", page],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = HERE.parent.parent / "docs/accuracy.md"
+        self.assertEqual(page.read_text(encoding="utf-8"), shown.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

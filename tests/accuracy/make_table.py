@@ -91,7 +91,7 @@ def main():
 
 **The rules were fitted on the {len(runs)} runs of this table: {predicted_runs} are predicted, allocated memory equal to the byte in {equal["allocated"]},
 reserved memory in {equal["reserved"]}. 111 other models were predicted blind, and then recorded (26 of them before this page kept
-tables): transformers were exact but for one with experts (0.01 %). Where convolutions and recurrent layers were guessed, nets were
+tables): transformers were exact but for two (0.01 % and less than 0.0005 %). Where convolutions and recurrent layers were guessed, nets were
 off by up to 10 % (allocated) and 14 % (reserved), one segmentation net by 18 %. Since cuDNN is asked, 37 nets with convolutions were off by
 up to 0.3 % and 1.5 %. Of six recurrent nets one was off by 6 % and 10 %, before there were formulas for what cuDNN says of them; the last
 three were equal.**
@@ -109,6 +109,8 @@ ResNet-50, ConvNeXt, U-Net and ViT call cuDNN's convolutions. Their scratch memo
 from these same runs (`profiles/workspaces`, see [design/memory.md](design/memory.md)). So for these four, the table
 says what the convolution takes, and the prediction shows that everything around it is right. All other models use no
 table.
+
+Commands on this page want the Python of `examples/setup.sh` first in the path: `export PATH=$PWD/.venv/bin:$PATH`.
 
 The test `exported-accuracy` exports all of these models anew, and compares each prediction with what was measured.
 
