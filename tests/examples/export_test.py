@@ -100,6 +100,19 @@ class ExportTest(unittest.TestCase):
     def run_cli(self, *arguments):
         return subprocess.run([sys.executable, EXPORTER, *arguments], capture_output=True, text=True)
 
+    def exported(self, config, *flags):
+        """The exit code for a model of this configuration, and all that is printed."""
+        path = pathlib.Path(self.directory.name, "config.json")
+        path.write_text(json.dumps(config), encoding="utf-8")
+        argv, printed = sys.argv, io.StringIO()
+        sys.argv = ["export_hf.py", str(path), str(path.with_name("of-config.pt")), "--force", *flags]
+        try:
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+                code = export_hf.main()
+        finally:
+            sys.argv = argv
+        return code, printed.getvalue()
+
     def test_every_family_gives_a_finite_scalar_loss_in_each_dtype(self):
         for name in TINY:
             for dtype in ("float32", "bfloat16"):
@@ -187,6 +200,25 @@ class ExportTest(unittest.TestCase):
                 self.assertNotIn('value="meta"', str(meta.inlined_graph))
                 self.assertEqual([(n, p.shape, p.dtype) for n, p in meta.named_parameters()],
                                  [(n, p.shape, p.dtype) for n, p in real.named_parameters()])
+
+    def test_attention_that_the_fused_operator_does_not_have_is_refused(self):
+        small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                 "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 256}
+        sliding = {**small, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 64}
+        capped = {**small, "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "head_dim": 8}
+        for config, flags, why in ((sliding, ("--sequence", "128"), "sliding_window 64"), (sliding, ("--sequence", "64"), None),
+                                   (capped, ("--sequence", "32"), "softcap")):
+            with self.subTest(model=config["model_type"], flags=flags):
+                code, printed = self.exported(config, *flags)
+                self.assertEqual(code, 2 if why else 0, printed)
+                self.assertIn(why or "", printed)
+
+    def test_robertas_positions_begin_behind_the_paddings(self):
+        config = {"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "hidden_size": 32, "intermediate_size": 64,
+                  "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "max_position_embeddings": 66,
+                  "pad_token_id": 1}
+        self.assertIn("input_ids int64[1,64]", self.exported(config)[1])
+        self.assertIn("longer than the model's 64 positions", self.exported(config, "--sequence", "65")[1])
 
     def test_ties_survive_with_and_without_weights(self):
         for flags in ((), ("--meta",)):
