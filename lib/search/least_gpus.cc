@@ -19,7 +19,8 @@ LeastGpus least_gpus(const program::Program& program,
     if (request.gpus_per_node) {
       const int per_node = *request.gpus_per_node;
       // More fill machines.
-      if (now.gpus > per_node) now.gpus = (now.gpus + per_node - 1) / per_node * per_node;
+      const int filled = (now.gpus + per_node - 1) / per_node * per_node;
+      if (now.gpus > per_node && filled <= request.gpus) now.gpus = filled;
       now.gpus_per_node = std::min(per_node, now.gpus);
     }
     if (request.on_progress) {
