@@ -221,7 +221,9 @@ elixir::tools::Answer work(Options& options, elixir::tools::Context& context) {
                         "the profile `{}` is of a step with {}, with which Elixir does not train",
                         options.profile,
                         name_of(documents.profile.optimizer))
-        .help("profile again with --optimizer adamw (plans can be made for adam and sgd, too, but none trains)");
+        .help(
+            "profile again with --optimizer adamw (plans can be made for adam and sgd, too, but "
+            "none trains)");
   }
   warn_about_form(documents.profile, context);
   options.request.optimizer = documents.profile.optimizer;
@@ -334,12 +336,13 @@ int main(int argc, char** argv) {
     flags.group("Search");
     flags.choice("--strategy", elixir::search::strategies(), &request.strategy, "how to search")
         .brief();
-    flags.choice("--recompute",
-                 {"auto", "none", "elementwise", "blocks"},
-                 &options.recompute,
-                 "activations that backward makes again; elementwise: inside blocks, what norms and "
-                 "elementwise operators make; blocks: everything but the blocks' inputs; auto: "
-                 "whatever is fastest");
+    flags.choice(
+        "--recompute",
+        {"auto", "none", "elementwise", "blocks"},
+        &options.recompute,
+        "activations that backward makes again; elementwise: inside blocks, what norms and "
+        "elementwise operators make; blocks: everything but the blocks' inputs; auto: "
+        "whatever is fastest");
     flags.choice(
         "--offload",
         {"auto", "none", "all"},

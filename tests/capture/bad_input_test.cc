@@ -601,8 +601,7 @@ TEST_F(BadInput, AnObjectInThePlaceOfAnotherClassIsRefused) {
   const std::string path = with_record("data.pkl", pickle);
   Options options = cpu_options();
   options.inputs = inputs_of("frozen", "float32");
-  const ErrorInfo error =
-      error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
+  const ErrorInfo error = error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
   EXPECT_THAT(error.notes, Contains(HasSubstr("no object of the class")));
 }

@@ -25,7 +25,8 @@ inline std::vector<InputSpec> inputs_of(const std::string& name, const std::stri
   if (name == "control-flow") {
     return {*InputSpec::parse("x:" + dtype + "[2,32]"), *InputSpec::parse("labels:int64[2]")};
   }
-  if (name == "branching" || name == "forked-list") return {*InputSpec::parse("x:" + dtype + "[2,8]")};
+  if (name == "branching" || name == "forked-list")
+    return {*InputSpec::parse("x:" + dtype + "[2,8]")};
   return {};
 }
 
