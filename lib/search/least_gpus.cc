@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/units.h"
+
 namespace elixir::search {
 
 LeastGpus least_gpus(const program::Program& program,
@@ -19,7 +21,7 @@ LeastGpus least_gpus(const program::Program& program,
     if (request.gpus_per_node) {
       const int per_node = *request.gpus_per_node;
       // More fill machines.
-      const int filled = (now.gpus + per_node - 1) / per_node * per_node;
+      const auto filled = static_cast<int>(round_up(now.gpus, per_node));
       if (now.gpus > per_node && filled <= request.gpus) now.gpus = filled;
       now.gpus_per_node = std::min(per_node, now.gpus);
     }

@@ -179,7 +179,6 @@ class BadInput(TrainTest):
         self.assertEqual(sorted((self.directory / "run/checkpoints").iterdir()), before)
         self.succeeds("--resume", "run", "--steps", 4)
 
-
     def test_an_export_without_room_keeps_what_was_trained(self):
         def small_files():
             # Enough for a checkpoint's files; the model has to be larger than each of them.

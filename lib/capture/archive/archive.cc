@@ -123,19 +123,22 @@ void Archive::find_records() {
   refuse_overlaps();
 }
 
+const ByteRange* Archive::last_tensor_from(std::uint64_t position) const {
+  const auto after = std::upper_bound(
+      skipped_.begin(), skipped_.end(), position, [](std::uint64_t p, const ByteRange& range) {
+        return p < range.offset;
+      });
+  return after == skipped_.begin() ? nullptr : &*std::prev(after);
+}
+
 /// A record that begins within a tensor's would be left out as the tensor is, and never be read.
 void Archive::refuse_overlaps() const {
   for (const auto& [name, record] : records_) {
-    auto after = std::upper_bound(
-        skipped_.begin(), skipped_.end(), record.offset, [](std::uint64_t p, const ByteRange& r) {
-          return p < r.offset;
-        });
-    if (after == skipped_.begin() || record.bytes == 0) continue;
-    const ByteRange& tensor = *std::prev(after);
-    if (record.offset - tensor.offset >= tensor.bytes) continue;
-    const bool is_it =
-        weights_.count(record.offset) != 0 && weights_.at(record.offset).name == name;
-    if (is_it) continue;
+    const ByteRange* tensor = last_tensor_from(record.offset);
+    if (tensor == nullptr || record.bytes == 0) continue;
+    if (record.offset - tensor->offset >= tensor->bytes) continue;
+    const auto weight = weights_.find(record.offset);
+    if (weight != weights_.end() && weight->second.name == name) continue;  // itself
     throw archive_error(ErrorCode::kTruncatedArchive,
                         path_,
                         "record '" + name + "' lies within a tensor",
@@ -217,17 +220,11 @@ std::size_t Archive::read(std::uint64_t position,
                           void* buffer,
                           std::size_t bytes,
                           const char* /*what*/) const {
-  auto after = std::upper_bound(
-      skipped_.begin(), skipped_.end(), position, [](std::uint64_t p, const ByteRange& r) {
-        return p < r.offset;
-      });
-  if (after != skipped_.begin()) {
-    const ByteRange& range = *std::prev(after);
-    if (position == range.offset && bytes == range.bytes) {
-      const std::lock_guard lock(mutex_);
-      skipped_buffers_[buffer] = range;
-      return bytes;
-    }
+  const ByteRange* tensor = last_tensor_from(position);
+  if (tensor != nullptr && position == tensor->offset && bytes == tensor->bytes) {
+    const std::lock_guard lock(mutex_);
+    skipped_buffers_[buffer] = *tensor;
+    return bytes;
   }
   std::size_t done = 0;
   while (done < bytes) {

@@ -71,6 +71,8 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   /// Throws kNotTorchScript.
   void require_code() const;
   void refuse_overlaps() const;
+  /// The last of the records that are not read which begins at `position` or before; nullptr where none does.
+  [[nodiscard]] const ByteRange* last_tensor_from(std::uint64_t position) const;
   /// Checks pickles and code. Must run before LibTorch's loader, which trusts them.
   void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;
   [[noreturn]] void refuse(const RecordProblem& problem) const;

@@ -11,6 +11,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include "capture/record/graph/inner_blocks.h"
+
 namespace elixir::capture {
 namespace {
 
@@ -18,12 +20,7 @@ template <class Visit>
 void for_each_node(torch::jit::Block& block, const Visit& visit) {
   const std::vector<torch::jit::Node*> nodes(block.nodes().begin(), block.nodes().end());
   for (torch::jit::Node* node : nodes) {
-    for (torch::jit::Block* inner : node->blocks()) for_each_node(*inner, visit);
-    for (const c10::Symbol attribute : node->attributeNames()) {  // like what a fork runs
-      if (node->kindOf(attribute) == torch::jit::AttributeKind::g) {
-        for_each_node(*node->g(attribute)->block(), visit);
-      }
-    }
+    for (torch::jit::Block* inner : inner_blocks(*node)) for_each_node(*inner, visit);
     visit(*node);
   }
 }

@@ -21,6 +21,7 @@
 
 #include "capture/record/dispatch/fallbacks.h"
 #include "capture/record/dispatch/session.h"
+#include "capture/record/graph/inner_blocks.h"
 #include "capture/record/refused/enumerations.h"
 #include "core/error.h"
 
@@ -164,12 +165,7 @@ void guard_lists_in(torch::jit::Graph& graph) {
     torch::jit::Block* block = open.back();
     open.pop_back();
     for (torch::jit::Node* node : block->nodes()) {
-      for (torch::jit::Block* inner : node->blocks()) open.push_back(inner);
-      for (const c10::Symbol attribute : node->attributeNames()) {  // like what a fork runs
-        if (node->kindOf(attribute) == torch::jit::AttributeKind::g) {
-          open.push_back(node->g(attribute)->block());
-        }
-      }
+      for (torch::jit::Block* inner : inner_blocks(*node)) open.push_back(inner);
       if (node->kind() != c10::prim::tolist) continue;
       node->owningGraph()->create(kReadsTensor, {node->input(0)}, 0)->insertBefore(node);
     }

@@ -16,6 +16,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include "capture/record/graph/inner_blocks.h"
+
 namespace elixir::capture {
 namespace {
 
@@ -379,24 +381,18 @@ const torch::jit::Function* callee_of(const torch::jit::Node& node) {
 }
 
 /// Uses a worklist, because a file can nest to any depth. Returns what the graph calls.
-std::set<const torch::jit::Function*> check_graph(const torch::jit::Graph& graph,
+std::set<const torch::jit::Function*> check_graph(torch::jit::Graph& graph,
                                                   const std::string& function) {
   std::set<const torch::jit::Function*> callees;
-  std::vector<const torch::jit::Block*> open{graph.block()};
-  std::vector<std::shared_ptr<torch::jit::Graph>> inner;  // kept alive during the check
+  std::vector<torch::jit::Block*> open{graph.block()};
   while (!open.empty()) {
-    const torch::jit::Block* block = open.back();
+    torch::jit::Block* const block = open.back();
     open.pop_back();
-    for (const torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Node* node : block->nodes()) {
       const std::string refused = refused_part(*node);
       if (!refused.empty()) throw refused_operator(refused, "function " + function);
       if (const torch::jit::Function* callee = callee_of(*node)) callees.insert(callee);
-      for (const torch::jit::Block* each : node->blocks()) open.push_back(each);
-      for (const c10::Symbol attribute : node->attributeNames()) {
-        if (node->kindOf(attribute) != torch::jit::AttributeKind::g) continue;
-        inner.push_back(node->g(attribute));
-        open.push_back(inner.back()->block());
-      }
+      for (torch::jit::Block* inner : inner_blocks(*node)) open.push_back(inner);
     }
   }
   return callees;
