@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import CommonBehaviour, clean_environment, schema
-from training import TOKENS, TrainTest, lines_in, tool
+from training import TOKENS, TrainTest, envelope, lines_in, tool
 
 
 class Runs(CommonBehaviour, TrainTest):
@@ -97,6 +97,15 @@ class Runs(CommonBehaviour, TrainTest):
             )  # fmt: skip
             step_ns[name] = found["predicted"]["step_ns"]
         self.assertGreater(step_ns["learned"], step_ns["fast"])
+        # What no work explains is named, in per cent of the step.
+        summary = json.loads((self.directory / "run/summary.json").read_text())
+        for factor, expected in ((0.1, []), (1000, ["100 % of the measured step is in none of these"])):
+            longer = {**summary["measured"], "step_ns": round(factor * summary["measured"]["step_ns"])}
+            (self.directory / "run/summary.json").write_text(json.dumps({**summary, "measured": longer}))
+            warnings = envelope("ELIXIR_BENCH", *flags, *plan, "-o", "again.json", "--force", cwd=self.directory)["diagnostics"]
+            self.assertEqual([w["message"].split(":")[0] for w in warnings], expected)
+        (self.directory / "run/summary.json").unlink()
+        tool("ELIXIR_BENCH", *flags, *plan, "-o", "again.json", "--force", cwd=self.directory)
         for code, wrong in (
             (2, ["--run", "run", *plan, "--profile", profile]),
             (2, flags),

@@ -73,15 +73,20 @@ def text(seed, words):
     return " ".join(chosen.choices(vocabulary, k=words)).encode()
 
 
-def tool(name, *arguments, cwd, code=0):
-    """Runs another tool of the pipeline; its JSON document."""
+def envelope(name, *arguments, cwd, code=0):
+    """Runs another tool of the pipeline; what it prints under --json: document and diagnostics."""
     process = subprocess.run(
         [os.environ[name], "--json", *map(str, arguments)],
         cwd=cwd, env=clean_environment(OMP_NUM_THREADS="1"), capture_output=True, timeout=120,
     )
     if process.returncode != code:
         raise AssertionError(f"{name} {arguments}: {process.returncode}\n{process.stderr.decode()}")
-    return json.loads(process.stdout)["document"]
+    return json.loads(process.stdout)
+
+
+def tool(name, *arguments, cwd, code=0):
+    """Its JSON document."""
+    return envelope(name, *arguments, cwd=cwd, code=code)["document"]
 
 
 @functools.lru_cache(maxsize=None)

@@ -71,6 +71,19 @@ TEST_F(ScheduleTrace, EachTimelineIsAProcessWithTheSameTasks) {
   EXPECT_DOUBLE_EQ(slices[3]["dur"].get<double>(), 0.001);
 }
 
+TEST_F(ScheduleTrace, MeasuredTasksTellHowLateTheyBegan) {
+  // The copy of the step before ended at 3,000.
+  const Json trace = written(
+      {{"predicted", {{0, 10}, {5, 8}}}, {"measured rank 0", {{0, 4000}, {4500, 8000}}, 5000}});
+  std::vector<Json> late;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X" && event["args"].contains("late_us")) late.push_back(event);
+  }
+  ASSERT_EQ(late.size(), 2U);
+  EXPECT_EQ(late[0]["pid"], 1);
+  EXPECT_DOUBLE_EQ(late[1]["args"]["late_us"].get<double>(), 1.5);
+}
+
 TEST_F(ScheduleTrace, AnotherSchedulesTimesAreABug) {
   try {
     (void)written({{"measured rank 0", {{0, 1}}}});

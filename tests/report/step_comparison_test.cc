@@ -85,6 +85,17 @@ TEST(StepComparison, SaysOfWhichStepsBusyTimesAre) {
               HasSubstr("busy times are medians of 3 steps, which took 280 ms (median)\n"));
 }
 
+TEST(StepComparison, NamesStreamsThatLostANoticeableTime) {
+  StepFigures measured = step(1e9, 1_MiB);
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)), Not(HasSubstr("began later")));
+  measured.late_ns.emplace();
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)), Not(HasSubstr("began later")));
+  (*measured.late_ns)[static_cast<std::size_t>(schedule::Stream::kCompute)] = 9e6;
+  (*measured.late_ns)[static_cast<std::size_t>(schedule::Stream::kHostToDevice)] = 266e6;
+  EXPECT_THAT(table_of(on_cpu(step(1e9, 1_MiB), measured)),
+              HasSubstr("began later than they could, in sum: host-to-device 266 ms\n"));
+}
+
 TEST(StepComparison, ShowsCriticalPathsOnceOneWasMeasured) {
   StepFigures predicted = step(1e9, 1_MiB);
   StepFigures measured = step(1e9, 1_MiB);

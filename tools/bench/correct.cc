@@ -3,7 +3,9 @@
 #include "tools/bench/correct.h"
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +24,9 @@
 
 namespace elixir::tools {
 namespace {
+
+/// How much of a step may be unexplained without a word.
+constexpr double kWorthSaying = 0.05;
 
 std::string needed(std::string_view flag, const std::string& path) {
   if (!path.empty()) return path;
@@ -43,7 +48,18 @@ std::string changes_of(const schedule::Corrected& corrected) {
   return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
-std::string table_of(const schedule::Corrected& corrected) {
+/// Of the run, as elixir-train prints it; nullopt where its summary is missing, or knows of no step.
+std::optional<double> measured_step_ns(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "summary.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  const auto document = JsonDocument::load(path.string());
+  const auto measured = document->root("elixir.summary", 1).nullable("measured");
+  if (!measured) return std::nullopt;
+  return measured->at("step_ns").number();
+}
+
+std::string table_of(const schedule::Corrected& corrected, const std::optional<double>& step_ns) {
   report::Table table(
       {{"in a step", "", report::Align::kLeft}, {"predicted", ""}, {"measured", ""}, {"now", ""}});
   for (const schedule::Correction& it : corrected.corrections) {
@@ -54,7 +70,7 @@ std::string table_of(const schedule::Corrected& corrected) {
   }
   table.row({"the step",
              format_ns(corrected.predicted_step_ns),
-             "",
+             step_ns ? format_ns(*step_ns) : "",
              format_ns(corrected.corrected_step_ns)});
   return table.text();
 }
@@ -80,7 +96,14 @@ hardware::HardwareProfile correct_by_run(const RunToLearnFrom& run,
                           schedule::work_times(schedule, program, plan, *trace));
   corrected.hardware.noticed["run"] =
       fmt::format("corrected by the timed step of {}: {}", run.directory, changes_of(corrected));
-  context.print(table_of(corrected));
+  const std::optional<double> step_ns = measured_step_ns(run.directory);
+  context.print(table_of(corrected, step_ns));
+  if (step_ns && corrected.corrected_step_ns < (1 - kWorthSaying) * *step_ns) {
+    context.warn(fmt::format(
+        "{:.0f} % of the measured step is in none of these: tasks began late, or waited for "
+        "other ranks. Steps predicted with the corrected profile may be as much too short",
+        100 * (1 - corrected.corrected_step_ns / *step_ns)));
+  }
   context.hint("next: elixir-search with the corrected profile");
   return std::move(corrected.hardware);
 }

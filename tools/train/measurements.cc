@@ -66,9 +66,12 @@ Json to_json(const StepFigures& figures) {
     const auto at = static_cast<std::size_t>(i);
     std::optional<double> critical_ns;
     if (figures.critical_path) critical_ns = figures.critical_path->by_stream_ns[at];
+    std::optional<double> late_ns;
+    if (figures.late_ns) late_ns = (*figures.late_ns)[at];
     json["streams"].push_back({{"stream", schedule::name_of(static_cast<schedule::Stream>(i))},
                                {"busy_ns", integer_of(figures.busy_ns[at])},
-                               {"critical_ns", integer_of(critical_ns)}});
+                               {"critical_ns", integer_of(critical_ns)},
+                               {"late_ns", integer_of(late_ns)}});
   }
   std::optional<double> idle_ns;
   if (figures.critical_path) idle_ns = figures.critical_path->idle_ns;

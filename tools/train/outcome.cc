@@ -2,7 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "tools/train/outcome.h"
 
+#include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "report/screen/train_log.h"
 #include "report/trace/schedule_trace.h"
 #include "schedule/simulate/critical_path.h"
+#include "schedule/simulate/lateness.h"
 #include "tools/train/data_notes.h"
 #include "train/run/export.h"
 #include "train/run/metrics.h"
@@ -34,6 +37,7 @@ double flop_per_s(const RunFacts& facts, const StepFigures& measured) {
 StepComparison comparison_of(const RunFacts& facts) {
   StepFigures measured = facts.measurements.figures();
   if (!facts.critical_paths.empty()) measured.critical_path = facts.critical_paths.front();
+  measured.late_ns = facts.late_ns;
   return compare(facts.prediction.figures, measured, facts.inputs.run.device);
 }
 
@@ -46,6 +50,15 @@ std::vector<schedule::CriticalPath> critical_paths_of(const RunFacts& facts,
     paths.push_back(schedule::critical_path(schedule, step.tasks, step.step_ns));
   }
   return paths;
+}
+
+/// Measured, of rank 0, by stream; nullopt where no step was timed.
+std::optional<std::array<double, schedule::kStreamCount>> late_ns_of(
+    const RunFacts& facts, const schedule::Schedule& schedule) {
+  const std::vector<train::TimedStep>& times = facts.result.times;
+  if (times.empty() || times.front().tasks.empty()) return std::nullopt;
+  const train::TimedStep& step = times.front();
+  return schedule::by_stream(schedule, schedule::lateness_ns(schedule, step.tasks, step.step_ns));
 }
 
 void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
@@ -71,7 +84,8 @@ void write_trace(const RunFacts& facts, const schedule::Schedule& schedule) {
   std::vector<report::Timeline> timelines;
   if (simulation) timelines.push_back({"predicted", simulation->tasks});
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    timelines.push_back({fmt::format("measured rank {}", rank), times[rank].tasks});
+    timelines.push_back(
+        {fmt::format("measured rank {}", rank), times[rank].tasks, times[rank].step_ns});
   }
   write_file_streamed(
       facts.place.directory->file("trace.json"), Overwrite::kAllow, [&](const Sink& sink) {
@@ -163,6 +177,7 @@ void conclude(RunFacts facts, train::TrainingRun& run, Context& context) {
   // A run that had already finished has none yet.
   if (finished && !result.held_out_loss) result.held_out_loss = run.evaluate();
   facts.critical_paths = critical_paths_of(facts, run.trainer().schedule());
+  facts.late_ns = late_ns_of(facts, run.trainer().schedule());
   const auto tell = [&] {
     const Json summary = summary_of(facts, finished ? "finished" : "interrupted", context);
     context.document() = summary;

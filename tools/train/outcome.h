@@ -4,7 +4,13 @@
 // What a run leaves besides its checkpoints: the exported model, summary.json, trace.json, and the
 // final output on the screen.
 
+#include <array>
+#include <optional>
+#include <vector>
+
 #include "core/json.h"
+#include "schedule/schedule.h"
+#include "schedule/simulate/critical_path.h"
 #include "tools/common/run_tool.h"
 #include "tools/train/inputs.h"
 #include "tools/train/measurements.h"
@@ -24,6 +30,8 @@ struct RunFacts {
   Measurements measurements;
   train::RunResult result;
   std::vector<schedule::CriticalPath> critical_paths = {};  ///< measured, by rank
+  /// Measured, of rank 0: how much later than they could a stream's tasks began.
+  std::optional<std::array<double, schedule::kStreamCount>> late_ns = {};
   bool exported = false;
 };
 

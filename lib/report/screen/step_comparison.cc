@@ -3,8 +3,11 @@
 #include "report/screen/step_comparison.h"
 
 #include <cmath>
+#include <cstddef>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/units.h"
 #include "report/screen/critical_path_text.h"
@@ -72,6 +75,23 @@ std::string critical_paths(const StepComparison& comparison) {
     text += "critical path, predicted: " + shares_of(*predicted.critical_path) + "\n";
   }
   return text;
+}
+
+/// "began late: host-to-device 266 ms": streams whose tasks lost a noticeable time, in sum. Empty where
+/// none did.
+std::string late_streams(const StepFigures& measured) {
+  if (!measured.late_ns) return "";
+  std::vector<std::string> texts;
+  for (int i = 0; i < schedule::kStreamCount; ++i) {
+    const double late_ns = (*measured.late_ns)[static_cast<std::size_t>(i)];
+    if (late_ns < kNoticeableShare * measured.step_ns || late_ns <= 0) continue;
+    texts.push_back(
+        fmt::format("{} {}",
+                    name_for_people(schedule::name_of(static_cast<schedule::Stream>(i))),
+                    format_ns(late_ns)));
+  }
+  if (texts.empty()) return "";
+  return fmt::format("began later than they could, in sum: {}\n", fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -190,7 +210,7 @@ std::string table_of(const StepComparison& comparison) {
         predicted.traffic.device_to_host_bytes,
         measured.traffic.device_to_host_bytes);
   return table.text() + timed_steps(measured) + critical_paths(comparison) +
-         fmt::format("promised: {}\n", comparison.promised);
+         late_streams(measured) + fmt::format("promised: {}\n", comparison.promised);
 }
 
 }  // namespace elixir::report

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "program/names/labels.h"
+#include "schedule/simulate/lateness.h"
 
 namespace elixir::report {
 namespace {
@@ -101,11 +102,15 @@ void write_schedule_trace(const schedule::Schedule& schedule,
     for (const schedule::TaskTime& time : timeline.tasks) {
       origin_ns = std::min(origin_ns, time.start_ns);
     }
+    std::vector<double> late_ns;
+    if (timeline.step_ns) {
+      late_ns = schedule::lateness_ns(schedule, timeline.tasks, *timeline.step_ns);
+    }
     for (std::size_t id = 0; id < schedule.tasks.size(); ++id) {
       const schedule::Task& task = schedule.tasks[id];
       const schedule::TaskTime& time = timeline.tasks[id];
       event(fmt::format(
-          R"({{"ph":"X","pid":{},"tid":{},"name":{},"cat":{},"ts":{},"dur":{},"args":{{"task":{},"micro_batch":{},"chunk":{},"bytes":{}}}}})",
+          R"({{"ph":"X","pid":{},"tid":{},"name":{},"cat":{},"ts":{},"dur":{},"args":{{"task":{},"micro_batch":{},"chunk":{},"bytes":{}{}}}}})",
           pid,
           static_cast<int>(task.stream),
           quoted(label_of(task, program)),
@@ -115,7 +120,8 @@ void write_schedule_trace(const schedule::Schedule& schedule,
           id,
           task.micro_batch,
           task.chunk,
-          task.bytes));
+          task.bytes,
+          late_ns.empty() ? "" : fmt::format(R"(,"late_us":{})", microseconds(late_ns[id]))));
     }
   }
   sink("\n]}\n");

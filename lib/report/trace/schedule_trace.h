@@ -8,6 +8,7 @@
 // the same tasks, because they are the same schedule. Times are microseconds since the start of the
 // step, on this rank, printed from integer nanoseconds.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace elixir::report {
 struct Timeline {
   std::string name;                       ///< "measured rank 0"
   std::vector<schedule::TaskTime> tasks;  ///< by task id
+  /// Of a measured step. Each of its tasks tells how long it could have begun before it did (`late_us`).
+  std::optional<double> step_ns = {};
 };
 
 /// What a task does, for people: "compute transformer.h.0 … transformer.h.1", "fetch chunk 3".

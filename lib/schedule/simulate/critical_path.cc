@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "schedule/simulate/serial.h"
 
 namespace elixir::schedule {
 namespace {
-
-/// Whether all tasks ran in issue order, each when the one before it had ended, and no step beside
-/// the next.
-bool one_after_another(std::span<const TaskTime> times, double step_ns) {
-  return times.back().end_ns - times.front().start_ns <= step_ns &&
-         std::adjacent_find(times.begin(), times.end(), [](const TaskTime& a, const TaskTime& b) {
-           return b.start_ns < a.end_ns;
-         }) == times.end();
-}
 
 /// Steps that follow each other, in which every task begins as soon as what it waits for has ended.
 class LongRun {

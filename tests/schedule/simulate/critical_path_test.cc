@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "fakes/hardware.h"
 #include "schedule/check/cases.h"
+#include "schedule/simulate/few_tasks.h"
 
 namespace elixir::schedule {
 namespace {
@@ -27,30 +28,11 @@ double on(const CriticalPath& path, Stream stream) {
   return path.by_stream_ns[static_cast<std::size_t>(stream)];
 }
 
-Task task(TaskId id, Stream stream, std::vector<TaskId> after, std::vector<TaskId> previous = {}) {
-  Task task;
-  task.id = id;
-  task.stream = stream;
-  task.after = std::move(after);
-  task.after_previous = std::move(previous);
-  return task;
-}
-
 /// All at once: only how long they take counts.
 std::vector<TaskTime> lasting(const std::vector<double>& durations_ns) {
   std::vector<TaskTime> times;
   for (const double ns : durations_ns) times.push_back({0, ns});
   return times;
-}
-
-/// Forward, which needs a copy; backward; an update, which the next copy waits for.
-Schedule offloaded() {
-  Schedule schedule;
-  schedule.tasks = {task(0, Stream::kHostToDevice, {}, {3}),
-                    task(1, Stream::kCompute, {0}),
-                    task(2, Stream::kCompute, {}),
-                    task(3, Stream::kCpu, {2})};
-  return schedule;
 }
 
 // 4 copy, 10 forward, 20 backward, 30 update. The copy began beside the compute of the step before.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+// Measures whether all of the host's memory is equally fast: several arenas, one after another in the
+// order in which the system gives memory out, each read and written in place by all threads; then
+// stripes of all of them at once. On virtual machines the difference is large (docs/measured.md).
+//
+// usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]   by default 8 arenas of
+// 1024 MiB, 5 rounds; figures are medians
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu_affinity.h"
+#include "kernels/host_arena.h"
+#include "kernels/thread_pool.h"
+
+namespace elixir::benchmarks {
+namespace {
+
+constexpr std::size_t kMi = std::size_t{1} << 20;
+constexpr std::size_t kStripeFloats = 2 * kMi / sizeof(float);  // a huge page
+
+struct Options {
+  std::size_t size_mib = 1024;
+  int arenas = 8, rounds = 5;
+  bool json = false;
+};
+
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--json") {
+      options.json = true;
+      continue;
+    }
+    if (i + 1 == arguments.size()) return std::nullopt;
+    char* end = nullptr;
+    const long number = std::strtol(arguments[i + 1].c_str(), &end, 10);
+    if (*end != '\0' || number < 1 || number > (1L << 30)) return std::nullopt;
+    if (arguments[i] == "--size") {
+      options.size_mib = static_cast<std::size_t>(number) + number % 2;
+    } else if (arguments[i] == "--arenas") {
+      options.arenas = static_cast<int>(number);
+    } else if (arguments[i] == "--rounds") {
+      options.rounds = static_cast<int>(number);
+    } else {
+      return std::nullopt;
+    }
+    ++i;
+  }
+  return options;
+}
+
+/// Whole stripes, each of which lies in the next of the arenas.
+struct Place {
+  std::string name;
+  std::vector<float*> arenas;
+  std::size_t stripes = 0;
+  std::vector<double> bytes_per_s = {};
+
+  [[nodiscard]] float* stripe(std::size_t index) const {
+    return arenas[index % arenas.size()] + index / arenas.size() * kStripeFloats;
+  }
+  [[nodiscard]] double median() const {
+    std::vector<double> sorted = bytes_per_s;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+/// Reads and writes each stripe once.
+double bytes_per_s(const Place& place, kernels::ThreadPool& pool) {
+  const auto start = std::chrono::steady_clock::now();
+  pool.parallel_for(place.stripes, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      float* const values = place.stripe(i);
+      for (std::size_t k = 0; k < kStripeFloats; ++k) values[k] = values[k] * 0.5F + 1.0F;
+    }
+  });
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return 2.0 * static_cast<double>(place.stripes * kStripeFloats * sizeof(float)) / elapsed.count();
+}
+
+int benchmark(const Options& options) {
+  const auto free_bytes = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
+                          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = options.size_mib * kMi;
+  if (bytes > free_bytes / 10 * 9 / static_cast<std::size_t>(options.arenas)) {
+    fmt::print(stderr,
+               "places_benchmark: {} arenas of {} MiB do not fit into the {} MiB that are free\n",
+               options.arenas,
+               options.size_mib,
+               free_bytes / kMi);
+    return 3;
+  }
+  kernels::ThreadPool pool(std::max(1, static_cast<int>(kernels::allowed_cpus().size())));
+  std::vector<kernels::HostArena> arenas;
+  std::vector<Place> places;
+  Place all{"all at once", {}, 0};
+  const std::size_t stripes = bytes / sizeof(float) / kStripeFloats;
+  for (int i = 0; i < options.arenas; ++i) {
+    arenas.emplace_back(bytes, &pool);
+    auto* const values = reinterpret_cast<float*>(arenas.back().data());
+    places.push_back({fmt::format("arena {}", i), {values}, stripes});
+    all.arenas.push_back(values);
+  }
+  all.stripes = stripes;  // of each arena a share
+  places.push_back(std::move(all));
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Place& place : places) place.bytes_per_s.push_back(bytes_per_s(place, pool));
+  }
+  nlohmann::json report = {{"size_bytes", bytes},
+                           {"threads", pool.threads()},
+                           {"rounds", options.rounds},
+                           {"rows", nlohmann::json::array()}};
+  for (const Place& place : places) {
+    const double ratio = place.median() / places.back().median();
+    report["rows"].push_back(
+        {{"name", place.name}, {"bytes_per_s", place.median()}, {"ratio_to_all", ratio}});
+    if (!options.json) {
+      fmt::print("{:<12} {:8.1f} GB/s {:6.2f}\n", place.name, place.median() / 1e9, ratio);
+    }
+  }
+  if (options.json) std::cout << report.dump(2) << '\n';
+  return 0;
+}
+
+}  // namespace
+}  // namespace elixir::benchmarks
+
+int main(int count, char** arguments) {
+  try {
+    const auto options =
+        elixir::benchmarks::parse(std::vector<std::string>(arguments + 1, arguments + count));
+    if (!options) {
+      fmt::print(stderr,
+                 "usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]\n");
+      return 2;
+    }
+    return elixir::benchmarks::benchmark(*options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "places_benchmark: {}\n", error.what());
+    return 4;
+  }
+}
