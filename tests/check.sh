@@ -3,7 +3,8 @@
 # Copyright 2026 The Elixir authors
 #
 # Checks what the tests do not see: formatting, include rules, sources and headers that compile alone (with clang++), schemas,
-# shell scripts, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer.
+# shell scripts, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer (sanitizers_torch: of the half
+# that includes LibTorch; it takes as long as all others together).
 #
 #   tests/check.sh              all checks
 #   tests/check.sh format tidy  only these; `--list` names them
@@ -14,7 +15,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-all_checks=(format includes alone schemas scripts tidy sanitizers)
+all_checks=(format includes alone schemas scripts tidy sanitizers sanitizers_torch)
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${all_checks[@]}"
@@ -136,19 +137,49 @@ check_tidy() {
   return $status
 }
 
-# The tests of the libraries under AddressSanitizer and UBSan (LibTorch is not instrumented), then those of threads under
-# ThreadSanitizer; `meson test` builds what the tests need and no more. Fuzzers run under sanitizers for as long as one likes
-# by tests/fuzz/libfuzzer.sh.
+# What both halves' builds have in common. clang links the sanitizers' runtime into executables alone: libraries are left with
+# undefined symbols. Without optimization: with it, clang takes three times as long as tests win.
+sanitized() {
+  CXX=clang++-14 configure "$1" --unity=on -Dunity_size=12 --buildtype=plain -Db_lundef=false "${@:2}"
+}
+
+# under_address_sanitizer DIRECTORY NAME…: the tests in C++, without the named ones. (What scripts do with whole tools is not
+# worth the time.) `meson test` builds what they need and no more. Fuzzers run under sanitizers for as long as one likes by
+# tests/fuzz/libfuzzer.sh.
+under_address_sanitizer() {
+  local tests
+  "$ninja" -C "$1" --quiet build.ninja || return 1  # tests may have come or gone since the folder was made
+  tests=$("$meson" introspect --tests "$1" | "$python" -c '
+import json, sys
+for test in json.load(sys.stdin):
+    fuzzer = any(suite.endswith("fuzz") for suite in test["suite"])
+    if test["protocol"] == "gtest" and not fuzzer and test["name"] not in sys.argv[1:]:
+        print(test["name"])' "${@:2}") || return 1
+  [ -n "$tests" ] || {
+    echo "no tests in $1"
+    return 1
+  }
+  # shellcheck disable=SC2086  # a list of names
+  ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
+    UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C "$1" --quiet --print-errorlogs --timeout-multiplier 8 $tests
+}
+
+# The tests of the planning half under AddressSanitizer and UBSan, then those of threads under ThreadSanitizer.
 check_sanitizers() {
   need clang++-14 clang-14 || return $?
-  # clang links the sanitizers' runtime into executables alone: libraries are left with undefined symbols.
-  local plain=(--unity=on -Dunity_size=12 --buildtype=plain -Db_lundef=false)
-  # Below -O2 clang inlines nothing, and each access to a vector is a call: the tests of planning took 13 to 36 times as long.
-  CXX=clang++-14 configure build-asan "${plain[@]}" -Doptimization=2 -Dcuda=disabled -Dsanitizer=address || return 1
-  CXX=clang++-14 configure build-tsan "${plain[@]}" -Doptimization=1 -Dtorch=disabled -Dsanitizer=thread || return 1
-  ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$root/build-aux/lsan.supp:print_suppressions=0 \
-    UBSAN_OPTIONS=print_stacktrace=1 "$meson" test -C build-asan --quiet --print-errorlogs --no-suite fuzz --timeout-multiplier 8
+  sanitized build-asan -Dcuda=disabled -Dtorch=disabled -Dsanitizer=address || return 1
+  sanitized build-tsan -Dcuda=disabled -Dtorch=disabled -Dsanitizer=thread || return 1
+  # recorded-programs: profiles of whole models, for minutes.
+  under_address_sanitizer build-asan recorded-programs || return 1
   TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order thread-pool parallel
+}
+
+# The tests of the half that includes LibTorch, which is not instrumented itself, under AddressSanitizer and UBSan.
+check_sanitizers_torch() {
+  need clang++-14 clang-14 || return $?
+  sanitized build-asan-torch -Dcuda=disabled -Dsanitizer=address || return 1
+  # The other half's, as long as they take more than a minute.
+  under_address_sanitizer build-asan-torch recorded-programs search schedule memory
 }
 
 failed=()

@@ -26,10 +26,10 @@ args = {'none': [], 'address': ['-fsanitize=address,undefined', '-fno-sanitize-r
 add_project_arguments(args[get_option('sanitizer')], language: 'cpp')
 add_project_link_arguments(args[get_option('sanitizer')], language: 'cpp')
 exe = executable('small-test', 'tests/small_test.cc', 'lib/core/number.cc', include_directories: 'lib', dependencies: dependency('threads'))
-test('lanes', exe)
-test('task-order', exe)
-test('thread-pool', exe)
-test('parallel', exe)
+test('lanes', exe, protocol: 'gtest')
+test('task-order', exe, protocol: 'gtest')
+test('thread-pool', exe, protocol: 'gtest')
+test('parallel', exe, protocol: 'gtest')
 executable('not-tested', 'tests/not_tested.cc')
 """
 TEST = """\
@@ -229,13 +229,18 @@ class Sanitizers(Tree):
             with self.subTest(found=found):
                 self.write("tests/small_test.cc", SPDX + TEST.format(fault=fault))
                 self.fails("sanitizers", found)
+                if found.startswith("Address"):
+                    self.fails("sanitizers_torch", found)
+        build = self.tree / "meson.build"
+        build.write_text(build.read_text().replace(", protocol: 'gtest'", ""))
+        self.fails("sanitizers_torch", "no tests in build-asan-torch")
 
 
 class Arguments(Tree):
     def test_unknown_checks_are_refused_and_all_are_tested_here(self):
         self.assertEqual(self.check("formt")[0], 2)
         self.assertEqual(self.check("--list")[1].split(),
-                         ["format", "includes", "alone", "schemas", "scripts", "tidy", "sanitizers"])  # fmt: skip
+                         ["format", "includes", "alone", "schemas", "scripts", "tidy", "sanitizers", "sanitizers_torch"])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -181,8 +181,10 @@ TEST(TaskOrder, ShuffledOrdersNoticeADependencyThatIsMissing) {
       return before[static_cast<std::size_t>(id)];
     });
     if (!ordered) ++loose;
+    // None may notice what is always kept; of the others, one must.
+    const std::uint64_t seeds = ordered ? 20 : 400;
     bool noticed = false;
-    for (std::uint64_t seed = 0; seed < 400 && !noticed; ++seed) {
+    for (std::uint64_t seed = 0; seed < seeds && !noticed; ++seed) {
       noticed = Numbers(tasks, {CpuOrder::Kind::kShuffled, seed}).run(task.id) != expected;
     }
     EXPECT_EQ(noticed, !ordered) << "task " << task.id;

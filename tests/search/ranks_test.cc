@@ -33,7 +33,7 @@ TEST(Search, PlansForSeveralGpus) {
     const std::int64_t most = found(search(program, hardware, request)).gpu_memory_bytes;
     request.gpu_memory_bytes = 1;
     const auto least = std::get<Infeasible>(search(program, hardware, request));
-    for (const int part : {0, 1, 2, 4}) {
+    for (const int part : kUnderAddressSanitizer ? std::vector{0} : std::vector{0, 1, 2, 4}) {
       request.gpu_memory_bytes =
           least.minimum_gpu_memory_bytes + (most - least.minimum_gpu_memory_bytes) * part / 4;
       SCOPED_TRACE(std::to_string(gpus) + " GPUs, " + std::to_string(part) + " of 4");
