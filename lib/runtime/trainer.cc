@@ -171,17 +171,17 @@ void Trainer::State::build() {
   }
   device = make_device(plan, options);
   buffers = std::make_unique<BufferStore>(*device, schedule.buffers, nullptr);
-  const std::vector<void*> scratch =
-      device->allocate(schedule::Arena::kHost,
-                       {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
-                        static_cast<std::int64_t>(sizeof(kernels::Clip)),
-                        static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
+  const std::vector<void*> scratch = device->allocate(
+      schedule::Arena::kHost,
+      {static_cast<std::int64_t>(optimizer.sums() * sizeof(float)),
+       static_cast<std::int64_t>(OptimizerPass::kHostClips * sizeof(kernels::Clip)),
+       static_cast<std::int64_t>(optimizer.marks() * sizeof(std::uint32_t))});
   void* all_sums = buffers->find(schedule::BufferRole::kGradientSums, -1);
   void* rank_sums = buffers->find(schedule::BufferRole::kRankSums, -1);
   optimizer.set_memory({.device_sums = all_sums,
                         .rank_sums = static_cast<float*>(rank_sums ? rank_sums : all_sums),
                         .host_sums = static_cast<float*>(scratch[0]),
-                        .host_clip = static_cast<kernels::Clip*>(scratch[1]),
+                        .host_clips = static_cast<kernels::Clip*>(scratch[1]),
                         .marks = static_cast<std::uint32_t*>(scratch[2])});
   allocation.log(
       fmt::format("memory allocated, {} of it on the host", format_bytes(device->host_bytes())));

@@ -30,8 +30,8 @@
 //    random numbers. A chunk is readable in a block from its kGather on. Collective tasks are issued
 //    in the same order everywhere, because nothing of a schedule depends on the rank.
 //  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
-//    before the next one issues anything but loads, fetches, gathers, and compute up to its first loss
-//    or gradient. So at most two steps are under way, and a gradient that is not finite is still there
+//    before the next one issues anything but late moments, loads, fetches, gathers, and compute up to its
+//    first loss or gradient. So at most two steps are under way, and a gradient that is not finite is still there
 //    when it is found.
 
 #include <cstdint>

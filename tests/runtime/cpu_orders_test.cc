@@ -266,12 +266,8 @@ bool shows(const fakes::Dependency& dependency, const schedule::Schedule& schedu
   const schedule::Task& on = schedule.tasks[static_cast<std::size_t>(dependency.on)];
   // Compute tasks run when they are issued, so those of the step before have.
   if (dependency.previous && on.stream == schedule::Stream::kCompute) return false;
-  // The step before is settled (schedule.h) when state is loaded or late moments are made, so it has
-  // ended.
-  if (dependency.previous &&
-      (task.kind == TaskKind::kLoadState || task.kind == TaskKind::kUpdateMoments)) {
-    return false;
-  }
+  // The step before is settled (schedule.h) when state is loaded, so it has ended.
+  if (dependency.previous && task.kind == TaskKind::kLoadState) return false;
   // What leaves for the host was made by earlier ranges, and nothing writes it again: a copy that
   // begins before the program says so is the same.
   if (task.kind == TaskKind::kOffload && on.kind == TaskKind::kCompute) return false;

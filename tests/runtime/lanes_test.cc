@@ -4,7 +4,9 @@
 // others. Without LibTorch, so that ThreadSanitizer sees everything.
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -61,6 +63,22 @@ TEST(Lane, TakesJobsFromSeveralThreads) {
   for (std::thread& pusher : pushers) pusher.join();
   lane.wait_idle();
   EXPECT_EQ(done, kPushers * kJobs);
+}
+
+TEST(Lane, WaitsForAJobAndNotForThoseAfterIt) {
+  Lane lane([] {});
+  std::promise<void> released;
+  int done = 0;
+  auto held = std::make_shared<int>(1);
+  const std::uint64_t first = lane.push([&done, held] { done = *held; });
+  const std::uint64_t second = lane.push([&] { released.get_future().wait(); });
+  EXPECT_LT(first, second);
+  lane.wait_for(first);
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(held.use_count(), 1) << "the job is gone";
+  released.set_value();
+  lane.wait_for(second);
+  lane.wait_for(first);  // long done
 }
 
 /// As the CUDA device does in each step: every lane waits for the task before its own, which

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What the optimizer's passes detect while they run: gradients, norms and updates that are not
-// finite.
+// What the optimizer's passes detect while they run (gradients, norms and updates that are not
+// finite), and moments that are made late.
 #include "runtime/step/optimizer_pass.h"
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,7 @@ class OptimizerPassTest : public testing::Test {
     std::vector<ParameterLayout> layouts(2);
     for (std::int32_t c = 0; c < 2; ++c) {
       plan.chunks[c].bytes = kElements * static_cast<std::int64_t>(sizeof(float));
+      plan.chunks[c].late_moments = late_;
       layouts[c].chunk = c;
       layouts[c].elements = kElements;
       layouts[c].trained = true;
@@ -49,7 +51,7 @@ class OptimizerPassTest : public testing::Test {
     pass.set_memory({.device_sums = device_sums_.data(),
                      .rank_sums = device_sums_.data(),
                      .host_sums = nullptr,  // of several micro-batches
-                     .host_clip = &host_clip_,
+                     .host_clips = host_clips_.data(),
                      .marks = marks_.data()});
     pass.begin_step(1, learning_rate, 1);
     const auto operations = make_host_operations(1);
@@ -59,25 +61,27 @@ class OptimizerPassTest : public testing::Test {
     }
     if (clips) pass.clip(*operations);
     for (std::int32_t c = 0; c < 2; ++c) {
-      Arrays& a = arrays_[c];
-      pass.update(c,
-                  {.master = a.master.data(),
-                   .splits = false,
-                   .moment1 = a.moment1.data(),
-                   .moment2 = a.moment2.data(),
-                   .moment_type = program::DType::kFloat32,
-                   .gradients = a.gradient.data(),
-                   .gradient_type = program::DType::kFloat32,
-                   .parameters = a.master.data(),
-                   .parameter_type = program::DType::kFloat32},
-                  c == 0 ? plan::Home::kDevice : plan::Home::kHost,
-                  *operations);
+      pass.update(c, chunk(c), c == 0 ? plan::Home::kDevice : plan::Home::kHost, *operations);
     }
     return pass;
   }
+  OptimizerPass::Chunk chunk(std::int32_t index) {
+    Arrays& a = arrays_[index];
+    return {.master = a.master.data(),
+            .splits = false,
+            .moment1 = a.moment1.data(),
+            .moment2 = a.moment2.data(),
+            .moment_type = program::DType::kFloat32,
+            .gradients = a.gradient.data(),
+            .gradient_type = program::DType::kFloat32,
+            .parameters = a.master.data(),
+            .parameter_type = program::DType::kFloat32};
+  }
+
+  bool late_ = false;  ///< moments
 
   std::vector<float> device_sums_;
-  kernels::Clip host_clip_{};
+  std::array<kernels::Clip, OptimizerPass::kHostClips> host_clips_{};
   std::vector<std::uint32_t> marks_ = {7, 7};  // left from an earlier step
   std::array<Arrays, 2> arrays_;
 };
@@ -90,6 +94,24 @@ TEST_F(OptimizerPassTest, AnOrdinaryStepIsFinite) {
     EXPECT_FALSE(pass.suspects(1));
     EXPECT_LT(arrays_[0].master[0], 1.0F);
   }
+}
+
+TEST_F(OptimizerPassTest, LateMomentsAreMadeWithTheScalarsOfTheirStepWhenTheNextOneHasBegun) {
+  const std::array<Arrays, 2> fresh = arrays_;
+  static_cast<void>(step(1e-3, /*clips=*/true));
+  const Arrays whole = std::exchange(arrays_, fresh)[1];
+  late_ = true;
+  OptimizerPass pass = step(1e-3, /*clips=*/true);
+  EXPECT_TRUE(pass.owes_moments());
+  EXPECT_EQ(arrays_[1].master, whole.master);
+  EXPECT_EQ(arrays_[1].moment1, fresh[1].moment1);
+  pass.begin_step(2, /*learning_rate=*/0.5, /*micro_batches=*/4);
+  const auto operations = make_host_operations(1);
+  for (const std::int32_t c : {0, 1}) pass.make_moments(c, chunk(c), *operations);
+  EXPECT_EQ(arrays_[1].master, whole.master);
+  EXPECT_EQ(arrays_[1].moment1, whole.moment1);
+  EXPECT_EQ(arrays_[1].moment2, whole.moment2);
+  EXPECT_FALSE(pass.owes_moments());
 }
 
 TEST_F(OptimizerPassTest, WithoutANormTheChunkOfABadGradientIsMarked) {

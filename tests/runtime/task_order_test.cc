@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <random>
 #include <set>
@@ -307,6 +308,58 @@ TEST(TaskOrder, AFailureEndsTheStepsUnderWayAndTheNextOnesRun) {
       static_cast<void>(order->end_step());
     }
   }
+}
+
+/// Moments that the next step makes late run on while this one ends.
+TEST(TaskOrder, AStepEndsWithoutWhatTheNextOneHasGivenToItsLanes) {
+  Task task;
+  task.id = 0;
+  task.stream = Stream::kCpu;
+  NoOperations operations;
+  const auto order =
+      make_task_order({CpuOrder::Kind::kLanes},
+                      {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+  std::promise<void> ended;
+  bool ran = false;
+  order->begin_step(1);
+  order->issue(task, [&](StreamOperations&) { ran = true; });
+  order->begin_step(1);
+  order->issue(task, [&](StreamOperations&) { ended.get_future().wait(); });
+  static_cast<void>(order->end_step());
+  EXPECT_TRUE(ran);
+  ended.set_value();
+  static_cast<void>(order->end_step());
+}
+
+/// A lane that lags behind: its job waits for a task of a step that ended before the newest one began.
+TEST(TaskOrder, AJobMayWaitForAStepThatEndedTwoBegunStepsAgo) {
+  Task copy, slow, moments;
+  copy.id = 0;
+  copy.stream = Stream::kHostToDevice;
+  slow.id = 1;
+  slow.stream = Stream::kCpu;
+  moments.id = 2;
+  moments.stream = Stream::kCpu;
+  moments.after_previous = {0};
+  NoOperations operations;
+  const auto order =
+      make_task_order({CpuOrder::Kind::kLanes},
+                      {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+  const auto nothing = [](StreamOperations&) {};
+  std::promise<void> released;
+  bool made = false;
+  order->begin_step(3);
+  order->issue(copy, nothing);
+  order->begin_step(3);
+  order->issue(slow, [&](StreamOperations&) { released.get_future().wait(); });
+  order->issue(moments, [&](StreamOperations&) { made = true; });
+  static_cast<void>(order->end_step());
+  order->begin_step(3);
+  released.set_value();
+  static_cast<void>(order->end_step());
+  EXPECT_TRUE(made);
+  order->issue(copy, nothing);
+  static_cast<void>(order->end_step());
 }
 
 TEST(TaskOrder, EndsWithStepsUnderWay) {

@@ -7,8 +7,10 @@
 // A job costs less than a microsecond unless the lane sleeps: jobs lie in memory that is used again,
 // the lane takes all that wait at once, and only who sleeps is woken.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -42,14 +44,24 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  void push(Job job) {
+  /// Returns the job's number: 1 for the first.
+  std::uint64_t push(Job job) {
     bool wakes = false;
+    std::uint64_t number = 0;
     {
       const std::scoped_lock lock(mutex_);
       waiting_.push_back(std::move(job));
+      number = ++pushed_count_;
       wakes = sleeping_;
     }
     if (wakes) pushed_.notify_one();
+    return number;
+  }
+  /// Returns when job `number` and those before it are done and gone. Later ones may still run.
+  void wait_for(std::uint64_t number) {
+    for (auto done = done_count_.load(); done < number; done = done_count_.load()) {
+      done_count_.wait(done);
+    }
   }
   /// Returns when every job pushed so far is done.
   void wait_idle() {
@@ -73,7 +85,12 @@ class Lane {
       busy_ = true;
       std::swap(running, waiting_);
       lock.unlock();
-      for (Job& job : running) job();
+      for (Job& job : running) {
+        job();
+        job = Job();  // what it holds must not outlive it
+        ++done_count_;
+        done_count_.notify_all();
+      }
       running.clear();
       lock.lock();
     }
@@ -84,7 +101,9 @@ class Lane {
   std::vector<Job> waiting_;
   bool stopping_ = false;
   bool sleeping_ = false;
-  bool busy_ = false;   ///< with jobs that wait no more
+  bool busy_ = false;  ///< with jobs that wait no more
+  std::uint64_t pushed_count_ = 0;
+  std::atomic<std::uint64_t> done_count_{0};
   std::thread thread_;  // last, because it uses all members above
 };
 

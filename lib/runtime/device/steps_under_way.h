@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "runtime/device/lane.h"
 #include "runtime/device/task_board.h"
 #include "schedule/schedule.h"
 
@@ -26,39 +28,55 @@ struct LaneStep {
   TaskBoard board;
   std::vector<const schedule::Task*> issued;
   std::vector<schedule::Stream> streams;  ///< by task id; written before the task goes to its lane
+  /// By stream: the last job that the step gave to the stream's lane; 0: none.
+  std::array<std::uint64_t, schedule::kStreamCount> last_jobs{};
 };
 
 template <class Step>
 class StepsUnderWay {
  public:
-  /// Both, under way or not.
-  [[nodiscard]] std::array<Step, 2>& all() { return steps_; }
+  /// All, under way or not.
+  [[nodiscard]] std::array<Step, 3>& all() { return steps_; }
   [[nodiscard]] std::size_t count() const { return under_way_; }
-  [[nodiscard]] Step& newest() { return *newest_; }
-  [[nodiscard]] Step& oldest() { return under_way_ > 1 ? *before_ : *newest_; }
+  [[nodiscard]] Step& newest() { return steps_[newest_]; }
+  [[nodiscard]] Step& oldest() { return under_way_ > 1 ? steps_[back(1)] : newest(); }
   /// The step before the newest. nullptr when it is not under way.
-  [[nodiscard]] Step* before() { return under_way_ > 1 ? before_ : nullptr; }
+  [[nodiscard]] Step* before() { return under_way_ > 1 ? &steps_[back(1)] : nullptr; }
 
   /// Begins a step with tasks of ids below `tasks`.
   Step& begin(std::size_t tasks) {
-    require(under_way_ < steps_.size(), "more steps under way than there may be");
-    if (under_way_ > 0) {
-      std::swap(newest_, before_);
-    } else {
-      before_->board.reset(0);  // it may hold an old failure
+    require(under_way_ < kMost, "more steps under way than there may be");
+    if (under_way_ == 0) {  // boards may hold an old failure
+      for (Step& step : steps_) step.board.reset(0);
     }
+    newest_ = (newest_ + 1) % steps_.size();
     ++under_way_;
-    newest_->board.reset(tasks);
-    newest_->issued.clear();
-    newest_->streams.assign(tasks, schedule::Stream::kCompute);
+    Step& begun = newest();
+    begun.board.reset(tasks);
+    begun.issued.clear();
+    begun.last_jobs.fill(0);
+    begun.streams.assign(tasks, schedule::Stream::kCompute);
     // A lane may have failed the step before since its last task was issued; this board has forgotten it.
-    if (under_way_ > 1 && before_->board.failed()) newest_->board.fail(nullptr);
-    return *newest_;
+    if (under_way_ > 1 && oldest().board.failed()) begun.board.fail(nullptr);
+    return begun;
   }
   /// The next task of the newest step, before it goes to its lane.
   void add(const schedule::Task& task) {
-    newest_->streams[task.id] = task.stream;
-    newest_->issued.push_back(&task);
+    newest().streams[task.id] = task.stream;
+    newest().issued.push_back(&task);
+  }
+  /// Gives a job of the newest step to the lane of `stream`.
+  void push(schedule::Stream stream, Lane& lane, Lane::Job job) {
+    newest().last_jobs[static_cast<std::size_t>(stream)] = lane.push(std::move(job));
+  }
+  /// Waits for the jobs of the oldest step. Those of the step after it may go on: moments that are made
+  /// late, for example. `lane_of(stream)` may be nullptr.
+  template <class LaneOf>
+  void wait_for_oldest(const LaneOf& lane_of) {
+    const auto& last_jobs = oldest().last_jobs;
+    for (std::size_t i = 0; i < last_jobs.size(); ++i) {
+      if (last_jobs[i] > 0) lane_of(static_cast<schedule::Stream>(i))->wait_for(last_jobs[i]);
+    }
   }
   void end_oldest() { --under_way_; }
 
@@ -109,8 +127,16 @@ class StepsUnderWay {
   void forget() { under_way_ = 0; }
 
  private:
-  std::array<Step, 2> steps_;
-  Step *newest_ = steps_.data(), *before_ = steps_.data() + 1;
+  static constexpr std::size_t kMost = 2;
+
+  [[nodiscard]] std::size_t back(std::size_t steps) const {
+    return (newest_ + steps_.size() - steps) % steps_.size();
+  }
+
+  /// In turn. One more than are under way: jobs of a step wait for tasks of the step before, which may
+  /// have ended by then, while the step after has begun.
+  std::array<Step, kMost + 1> steps_;
+  std::size_t newest_ = 0;
   std::size_t under_way_ = 0;
 };
 

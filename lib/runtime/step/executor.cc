@@ -39,6 +39,7 @@ bool needs_settled_step(const Task& task) {
     case TaskKind::kEvict:
     case TaskKind::kOffload:
     case TaskKind::kReload:
+    case TaskKind::kUpdateMoments:  // of the step before, with its scalars
       return false;
     case TaskKind::kCompute:
       return !task.direct.empty();

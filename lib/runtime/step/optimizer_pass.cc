@@ -24,7 +24,7 @@ OptimizerPass::OptimizerPass(const program::Program& program,
       rank_(rank),
       ranges_(plan.chunks.size()),
       held_(plan.chunks.size()),
-      owed_(plan.chunks.size(), 0) {
+      owed_(plan.chunks.size()) {
   for (const plan::Chunk& chunk : plan.chunks) late_moments_.push_back(chunk.late_moments);
   note_sums(plan, program, layouts);
   note_ranges(plan, layouts);
@@ -115,17 +115,15 @@ kernels::Clip* OptimizerPass::device_clip() const {
 
 void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
   // A step that has failed begins again: moments may still be owed of the one before it.
-  if (step != scalars_.step) {
-    previous_ = scalars_;
-    previous_.clip = *memory_.host_clip;
-  }
+  if (step != scalars().step) current_ = 1 - current_;
   micro_batches_ = micro_batches;
+  StepScalars& now = slots_[current_];
   kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
-  scalars_.step = step;
-  scalars_.plain = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  now.step = step;
+  now.plain = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
   hyper.weight_decay = options_.weight_decay;
-  scalars_.decaying = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
-  *memory_.host_clip = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
+  now.decaying = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
+  host_clip(now) = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
   std::fill_n(memory_.marks, marks(), 0U);
 }
 
@@ -152,12 +150,12 @@ void OptimizerPass::gather_sums(StreamOperations& operations) const {
 void OptimizerPass::clip(StreamOperations& operations) const {
   if (grid_.world == 1) move_sums(operations);
   operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
-  operations.copy(memory_.host_clip, device_clip(), sizeof(kernels::Clip));
+  operations.copy(&host_clip(scalars()), device_clip(), sizeof(kernels::Clip));
 }
 
 std::optional<double> OptimizerPass::gradient_norm() const {
   if (!clips()) return std::nullopt;
-  return memory_.host_clip->norm;
+  return host_clip(scalars()).norm;
 }
 
 bool OptimizerPass::finite() const {
@@ -175,33 +173,34 @@ void OptimizerPass::update(std::int32_t index,
                            StreamOperations& operations) {
   const bool on_host = where == plan::Home::kHost;
   const bool late = late_moments_[static_cast<std::size_t>(index)];
-  if (late) owed_[static_cast<std::size_t>(index)] = scalars_.step;
+  const StepScalars& now = scalars();
+  if (late) owed_[static_cast<std::size_t>(index)] = {now.step, now.slot};
   pass(index,
        chunk,
        late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,
-       scalars_,
-       on_host ? memory_.host_clip : device_clip(),
+       now,
+       on_host ? &host_clip(now) : device_clip(),
        &memory_.marks[index],
        operations);
 }
 
 bool OptimizerPass::owes_moments() const {
-  return std::any_of(owed_.begin(), owed_.end(), [](std::int64_t step) { return step > 0; });
+  return std::any_of(owed_.begin(), owed_.end(), [](const Owed& owed) { return owed.step > 0; });
 }
 
 void OptimizerPass::make_moments(std::int32_t index,
                                  const Chunk& chunk,
                                  StreamOperations& operations) {
-  const std::int64_t step = std::exchange(owed_[static_cast<std::size_t>(index)], 0);
-  if (step == 0) return;
-  const bool of_this_step = step == scalars_.step;
-  require(of_this_step || step == previous_.step, "moments of an older step are owed");
+  const Owed owed = std::exchange(owed_[static_cast<std::size_t>(index)], {});
+  if (owed.step == 0) return;
+  const StepScalars& then = slots_[owed.slot];
+  require(then.step == owed.step, "moments of an older step are owed");
   // The update has looked for values that are not finite.
   pass(index,
        chunk,
        kernels::AdamPass::kMoments,
-       of_this_step ? scalars_ : previous_,
-       of_this_step ? memory_.host_clip : &previous_.clip,
+       then,
+       &host_clip(then),
        /*report=*/nullptr,
        operations);
 }

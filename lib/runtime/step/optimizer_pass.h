@@ -11,6 +11,8 @@
 // a norm holds back every update, which then changes nothing, and such an update marks its chunk.
 // After the step the caller must ask finite().
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -46,14 +48,17 @@ class OptimizerPass {
                 const std::vector<ParameterLayout>& layouts,
                 int rank);
 
+  /// Of this step and of the one before, whose moments may be made while this one begins.
+  static constexpr std::size_t kHostClips = 2;
+
   /// Memory that the passes share. All streams may use that on the host. That on the device, the schedule's buffers of
   /// roles kGradientSums and kRankSums, is for the streams of the GPU alone.
   struct Memory {
     void* device_sums;  ///< sums() floats of a whole replica, then a kernels::Clip
     float* rank_sums;   ///< sums() floats that passes of this rank make; the same with one rank
     float* host_sums;   ///< sums()
-    kernels::Clip* host_clip;
-    std::uint32_t* marks;  ///< marks()
+    kernels::Clip* host_clips;  ///< kHostClips
+    std::uint32_t* marks;       ///< marks()
   };
   [[nodiscard]] std::size_t sums() const { return sum_count_; }
   [[nodiscard]] std::size_t marks() const { return ranges_.size(); }
@@ -82,7 +87,7 @@ class OptimizerPass {
   void make_moments(std::int32_t index, const Chunk& chunk, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
-  [[nodiscard]] std::int64_t step() const { return scalars_.step; }
+  [[nodiscard]] std::int64_t step() const { return scalars().step; }
   /// Of this step, when its clip() is done. None without clipping.
   [[nodiscard]] std::optional<double> gradient_norm() const;
   /// Whether gradients and updates of this step were finite. Call it when all tasks are done.
@@ -91,7 +96,7 @@ class OptimizerPass {
   /// overflowed.
   [[nodiscard]] bool suspects(std::int32_t index) const;
   /// The norm is not finite, so no update was made.
-  [[nodiscard]] bool norm_overflowed() const { return memory_.host_clip->held_back != 0; }
+  [[nodiscard]] bool norm_overflowed() const { return host_clip(scalars()).held_back != 0; }
 
  private:
   struct Range {
@@ -102,7 +107,7 @@ class OptimizerPass {
   struct StepScalars {
     std::int64_t step = 0;
     kernels::AdamScalars plain{}, decaying{};  ///< without and with weight decay
-    kernels::Clip clip{};                      ///< of a step that has ended
+    std::size_t slot = 0;                      ///< its own place in slots_, and of its clip factor
   };
   /// One pass over the trained ranges of a chunk or a piece.
   void pass(std::int32_t index,
@@ -125,6 +130,10 @@ class OptimizerPass {
   /// Sums that were made on the host, to the device's.
   void move_sums(StreamOperations& operations) const;
   [[nodiscard]] kernels::Clip* device_clip() const;
+  [[nodiscard]] const StepScalars& scalars() const { return slots_[current_]; }
+  [[nodiscard]] kernels::Clip& host_clip(const StepScalars& of) const {
+    return memory_.host_clips[of.slot];
+  }
 
   /// A part of a parameter.
   struct Held {
@@ -143,9 +152,17 @@ class OptimizerPass {
   std::vector<Sums> made_on_host_;
   std::size_t sum_count_ = 0;
   Memory memory_{};
-  StepScalars scalars_, previous_;  ///< of this step and the one before
+  /// Of this step and the one before. Passes of the step before may still run while this one begins, so
+  /// that only its own slot is touched.
+  std::array<StepScalars, kHostClips> slots_{StepScalars{}, StepScalars{.slot = 1}};
+  std::size_t current_ = 0;         ///< slot of this step
   std::vector<bool> late_moments_;  ///< by chunk
-  std::vector<std::int64_t> owed_;  ///< by chunk: the step whose moments are not made yet; 0: none
+  /// Moments that are not made yet.
+  struct Owed {
+    std::int64_t step = 0;  ///< 0: none
+    std::size_t slot = 0;
+  };
+  std::vector<Owed> owed_;  ///< by chunk
   int micro_batches_ = 1;
 };
 

@@ -146,6 +146,8 @@ class Checker {
   void update_moments(const Task& task);
   /// Moments that are made late, by a task that reads or writes all of them.
   void touch_moments(const Task& task, bool writes);
+  /// That a chunk's moments are still to be made: updates say so, and kUpdateMoments makes them.
+  void touch_owed_moments(const Task& task);
   void move_parameters(const Task& task);
   void read_loss(const Task& task);
 

@@ -112,6 +112,7 @@ void Checker::update_piece(const Task& task) {
   }
   touch_buffer(task, task.source, true);
   if (goes_home) touch_buffer(task, home, true);
+  touch_owed_moments(task);
   content_[task.source].what = Content::What::kUpdatedState;
   updated_[task.chunk] = true;
   pieces_updated_[task.chunk] += task.elements;

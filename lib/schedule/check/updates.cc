@@ -258,6 +258,7 @@ void Checker::update(const Task& task) {
     const BufferId state = find(role, task.chunk);
     if (state >= 0) touch_buffer(task, state, !late || role == BufferRole::kMaster);
   }
+  touch_owed_moments(task);
   const BufferId home = find(BufferRole::kParameters, task.chunk);
   updated_[task.chunk] = true;
   if (chunk.parameter_home == chunk.optimizer_home) {
@@ -300,6 +301,14 @@ void Checker::touch_moments(const Task& task, bool writes) {
   }
 }
 
+void Checker::touch_owed_moments(const Task& task) {
+  if (!makes_moments_late(task.chunk)) return;
+  touch(task,
+        (std::int64_t{1} << 58) + task.chunk,
+        /*writes=*/true,
+        fmt::format("what is left to do of chunk {}", task.chunk));
+}
+
 void Checker::update_moments(const Task& task) {
   if (!needs_chunk(task)) return;
   on_stream(task, Stream::kCpu);
@@ -320,6 +329,7 @@ void Checker::update_moments(const Task& task) {
   }
   if (clip_ == nullptr) problem_at(task, "makes moments late although no update waits for a norm");
   touch_moments(task, true);
+  touch_owed_moments(task);
   moments_made_[task.chunk] = now(task);
 }
 

@@ -80,6 +80,8 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
 }
 
 void OperatorWalk::run() {
+  // First of all: they wait for nothing that is issued later, and the cores have nothing else to do.
+  if (options_.training && options_.clip_gradients) updates_.late_moments(needs_.chunks);
   for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
   if (options_.training && options_.clip_gradients) {
     updates_.clip_and_update(needs_.chunks, gradients_.last_reduction());
@@ -166,13 +168,7 @@ void OperatorWalk::after_operator(OperatorId op) {
   if (end.nothing()) return;
   ranges_.close(op + 1);
   fetches_.fetch_freed(position(op), micro_batch_);
-  if (end.makes_loss) {
-    read_loss();
-    // Not earlier: only then does the host know that the step before has ended.
-    if (options_.clip_gradients && options_.training && micro_batch_ == 0) {
-      updates_.late_moments(needs_.chunks);
-    }
-  }
+  if (end.makes_loss) read_loss();
   if (end.begins_copy) copies_.begin(op, micro_batch_, ranges_.last());
   for (const std::int32_t parameter : end.gradients_ready) take_gradient(parameter, op);
   for (const std::int32_t chunk : end.finished) {

@@ -66,6 +66,7 @@ struct ChunkTasks {
   TaskId reader = -1;     ///< the compute task with its last use
   TaskId gradients_done = -1;
   TaskId gradients_read = -1;  ///< for the update
+  TaskId optimized = -1;       ///< its update, of the last piece
   TaskId updated = -1;         ///< its parameters are home again
   TaskId moments_made = -1;    ///< those that the step before has left to this one
   int gradients_left = 0;      ///< of the last micro-batch

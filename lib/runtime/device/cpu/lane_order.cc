@@ -70,7 +70,7 @@ class LaneOrder final : public TaskOrder {
                                      clock_.now_ns() - step.times.begin_ns};
       });
     };
-    if (lane != nullptr) return lane->thread.push(std::move(job));
+    if (lane != nullptr) return steps_.push(task.stream, lane->thread, std::move(job));
     job();
     steps_.rethrow_failures();
   }
@@ -90,7 +90,10 @@ class LaneOrder final : public TaskOrder {
 
   StepTimes end_step() override {
     require(steps_.count() > 0, "no step is under way");
-    wait_idle();
+    steps_.wait_for_oldest([this](schedule::Stream stream) -> Lane* {
+      HostLane* const lane = lanes_[static_cast<std::size_t>(lane_of(stream))].get();
+      return lane == nullptr ? nullptr : &lane->thread;
+    });
     steps_.rethrow_failures();
     StepTimes times = std::move(steps_.oldest().times);
     for (const schedule::TaskTime& task : times.tasks) {

@@ -188,7 +188,9 @@ class CudaDevice final : public Device {
     auto job = [this, &task, &step, before, body = std::move(body)]() mutable noexcept {
       run(task, step, before, body);
     };
-    if (Lane* const lane = streams_.lane(task.stream)) return lane->push(std::move(job));
+    if (Lane* const lane = streams_.lane(task.stream)) {
+      return steps_.push(task.stream, *lane, std::move(job));
+    }
     job();
     steps_.rethrow_failures();
   }
@@ -210,7 +212,7 @@ class CudaDevice final : public Device {
 
   StepTimes end_step() override {
     require(steps_.count() > 0, "no step is under way");
-    streams_.wait_idle();
+    steps_.wait_for_oldest([this](Stream stream) { return streams_.lane(stream); });
     steps_.rethrow_failures();
     RunningStep& step = steps_.oldest();
     for (const schedule::TaskId task : last_tasks(step)) {

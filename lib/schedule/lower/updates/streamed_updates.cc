@@ -86,6 +86,7 @@ void StreamedUpdates::update_and_store(const Piece& piece) {
                                     .bytes = piece.elements * piece_stored_bytes(plan_, it)},
                                    {updated, goes_home ? -1 : readers});
   ring_.give_back(piece.slot, piece.load, stored);
+  mine.optimized = updated;
   mine.updated = goes_home ? updated : stored;
   trips_.push_back({.load = piece.load, .store = stored});
   if (it.gradient_home == Home::kDevice) mine.gradients_read = updated;

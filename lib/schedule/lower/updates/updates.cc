@@ -85,9 +85,8 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_
 void Updates::finish() {
   streamed_.finish();
   streamed_.link_steps();
-  // Those of the step before read the moments that these overwrite.
-  for (const ChunkTasks& chunk : chunk_tasks_)
-    tasks_.link(chunk.moments_made, chunk.gradients_read);
+  // The updates of the step before read the moments that these overwrite, and leave them to be made.
+  for (const ChunkTasks& chunk : chunk_tasks_) tasks_.link(chunk.moments_made, chunk.optimized);
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side].link_steps(tasks_);
     parameter_staging_[side].link_steps(tasks_);
@@ -139,7 +138,7 @@ void Updates::update(std::int32_t chunk) {
        .bytes = plan::shard_elements(plan_, it) *
                 (it.late_moments ? parameter_update_bytes(plan_, it) : update_bytes(plan_, it))},
       after);
-  before.updated = updated;
+  before.optimized = before.updated = updated;
   if (moves_gradients) {
     gradient_staging_[side].give_back(gradients, before.gradients_read, updated);
   } else {
