@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
@@ -22,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/arguments.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 
@@ -38,35 +38,10 @@ constexpr std::size_t kMi = std::size_t{1} << 20;
 constexpr std::size_t kPageBytes = 4096;
 
 struct Options {
-  std::size_t size_mib = 16384;
-  int threads = 0, rounds = 3;
+  long size_mib = 16384;
+  long threads = 0, rounds = 3;
   bool json = false;
 };
-
-std::optional<Options> parse(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--json") {
-      options.json = true;
-      continue;
-    }
-    if (i + 1 == arguments.size()) return std::nullopt;
-    char* end = nullptr;
-    const long number = std::strtol(arguments[i + 1].c_str(), &end, 10);
-    if (*end != '\0' || number < 1) return std::nullopt;
-    if (arguments[i] == "--size") {
-      options.size_mib = static_cast<std::size_t>(number);
-    } else if (arguments[i] == "--threads") {
-      options.threads = static_cast<int>(number);
-    } else if (arguments[i] == "--rounds") {
-      options.rounds = static_cast<int>(number);
-    } else {
-      return std::nullopt;
-    }
-    ++i;
-  }
-  return options;
-}
 
 /// CUDA's lock, or none without a GPU.
 const kernels::PageLock* page_lock(std::string& reason) {
@@ -133,8 +108,9 @@ int benchmark(const Options& options) {
   const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
   const std::size_t most_mib =
       pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4 * 3 / kMi;
-  const std::size_t size_mib = std::max<std::size_t>(1, std::min(options.size_mib, most_mib));
-  if (size_mib < options.size_mib) {
+  const std::size_t size_mib =
+      std::max<std::size_t>(1, std::min(static_cast<std::size_t>(options.size_mib), most_mib));
+  if (size_mib < static_cast<std::size_t>(options.size_mib)) {
     fmt::print(stderr,
                "arena_benchmark: memory is short, {} MiB instead of {}\n",
                size_mib,
@@ -142,7 +118,8 @@ int benchmark(const Options& options) {
   }
   const std::size_t bytes = size_mib * kMi;
   const int cpus = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
-  kernels::ThreadPool pool(options.threads == 0 ? cpus : options.threads), alone(1);
+  kernels::ThreadPool pool(options.threads == 0 ? cpus : static_cast<int>(options.threads)),
+      alone(1);
   std::string reason;
   const kernels::PageLock* lock = page_lock(reason);
   if (lock == nullptr) {
@@ -158,7 +135,7 @@ int benchmark(const Options& options) {
     rows.push_back({"cudaHostAlloc", [&] { return cuda_host_alloc_s(bytes); }, {}});
   }
 #endif
-  for (int round = 0; round < options.rounds; ++round) {
+  for (long round = 0; round < options.rounds; ++round) {
     for (Row& row : rows) row.seconds.push_back(row.ready_s());
   }
   nlohmann::json report = {{"size_bytes", bytes},
@@ -186,13 +163,17 @@ int benchmark(const Options& options) {
 }  // namespace elixir::benchmarks
 
 int main(int argc, char** argv) {
-  const auto options = elixir::benchmarks::parse({argv + 1, argv + argc});
-  if (!options) {
+  elixir::benchmarks::Options options;
+  if (!elixir::benchmarks::parse({argv + 1, argv + argc},
+                                 {{"--size", &options.size_mib},
+                                  {"--threads", &options.threads},
+                                  {"--rounds", &options.rounds}},
+                                 options.json)) {
     std::cerr << "usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json]\n";
     return 2;
   }
   try {
-    return elixir::benchmarks::benchmark(*options);
+    return elixir::benchmarks::benchmark(options);
   } catch (const std::exception& error) {
     std::cerr << "arena_benchmark: " << error.what() << "\n";
     return 4;

@@ -12,16 +12,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "benchmarks/arguments.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/thread_pool.h"
@@ -33,35 +31,10 @@ constexpr std::size_t kMi = std::size_t{1} << 20;
 constexpr std::size_t kStripeFloats = 2 * kMi / sizeof(float);  // a huge page
 
 struct Options {
-  std::size_t size_mib = 1024;
-  int arenas = 8, rounds = 5;
+  long size_mib = 1024;
+  long arenas = 8, rounds = 5;
   bool json = false;
 };
-
-std::optional<Options> parse(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--json") {
-      options.json = true;
-      continue;
-    }
-    if (i + 1 == arguments.size()) return std::nullopt;
-    char* end = nullptr;
-    const long number = std::strtol(arguments[i + 1].c_str(), &end, 10);
-    if (*end != '\0' || number < 1 || number > (1L << 30)) return std::nullopt;
-    if (arguments[i] == "--size") {
-      options.size_mib = static_cast<std::size_t>(number) + number % 2;
-    } else if (arguments[i] == "--arenas") {
-      options.arenas = static_cast<int>(number);
-    } else if (arguments[i] == "--rounds") {
-      options.rounds = static_cast<int>(number);
-    } else {
-      return std::nullopt;
-    }
-    ++i;
-  }
-  return options;
-}
 
 /// Whole stripes, each of which lies in the next of the arenas.
 struct Place {
@@ -96,7 +69,8 @@ double bytes_per_s(const Place& place, kernels::ThreadPool& pool) {
 int benchmark(const Options& options) {
   const auto free_bytes = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
                           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t bytes = options.size_mib * kMi;
+  // Whole stripes.
+  const std::size_t bytes = (static_cast<std::size_t>(options.size_mib) + 1) / 2 * 2 * kMi;
   if (bytes > free_bytes / 10 * 9 / static_cast<std::size_t>(options.arenas)) {
     fmt::print(stderr,
                "places_benchmark: {} arenas of {} MiB do not fit into the {} MiB that are free\n",
@@ -110,7 +84,7 @@ int benchmark(const Options& options) {
   std::vector<Place> places;
   Place all{"all at once", {}, 0};
   const std::size_t stripes = bytes / sizeof(float) / kStripeFloats;
-  for (int i = 0; i < options.arenas; ++i) {
+  for (long i = 0; i < options.arenas; ++i) {
     arenas.emplace_back(bytes, &pool);
     auto* const values = reinterpret_cast<float*>(arenas.back().data());
     places.push_back({fmt::format("arena {}", i), {values}, stripes});
@@ -118,7 +92,7 @@ int benchmark(const Options& options) {
   }
   all.stripes = stripes;  // of each arena a share
   places.push_back(std::move(all));
-  for (int round = 0; round < options.rounds; ++round) {
+  for (long round = 0; round < options.rounds; ++round) {
     for (Place& place : places) place.bytes_per_s.push_back(bytes_per_s(place, pool));
   }
   nlohmann::json report = {{"size_bytes", bytes},
@@ -140,18 +114,20 @@ int benchmark(const Options& options) {
 }  // namespace
 }  // namespace elixir::benchmarks
 
-int main(int count, char** arguments) {
+int main(int argc, char** argv) {
+  elixir::benchmarks::Options options;
+  if (!elixir::benchmarks::parse({argv + 1, argv + argc},
+                                 {{"--size", &options.size_mib},
+                                  {"--arenas", &options.arenas},
+                                  {"--rounds", &options.rounds}},
+                                 options.json)) {
+    std::cerr << "usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]\n";
+    return 2;
+  }
   try {
-    const auto options =
-        elixir::benchmarks::parse(std::vector<std::string>(arguments + 1, arguments + count));
-    if (!options) {
-      fmt::print(stderr,
-                 "usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]\n");
-      return 2;
-    }
-    return elixir::benchmarks::benchmark(*options);
+    return elixir::benchmarks::benchmark(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "places_benchmark: {}\n", error.what());
+    std::cerr << "places_benchmark: " << error.what() << "\n";
     return 4;
   }
 }
