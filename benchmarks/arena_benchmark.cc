@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/median.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 
@@ -97,11 +98,7 @@ struct Row {
   std::string name;
   std::function<double()> ready_s;
   std::vector<double> seconds;
-  [[nodiscard]] double median_s() const {
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
+  [[nodiscard]] double median_s() const { return median(seconds); }
 };
 
 int benchmark(const Options& options) {

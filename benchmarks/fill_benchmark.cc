@@ -7,7 +7,6 @@
 // default; --threads: up to all CPUs this process may use, in doublings
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/median.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/random.h"
@@ -49,8 +49,7 @@ double median_seconds(int rounds, const std::function<void()>& work) {
     seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  return median(seconds);
 }
 
 int run(std::size_t elements, int most_threads, int rounds) {

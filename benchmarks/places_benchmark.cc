@@ -13,13 +13,14 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/median.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/thread_pool.h"
@@ -45,11 +46,6 @@ struct Place {
 
   [[nodiscard]] float* stripe(std::size_t index) const {
     return arenas[index % arenas.size()] + index / arenas.size() * kStripeFloats;
-  }
-  [[nodiscard]] double median() const {
-    std::vector<double> sorted = bytes_per_s;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
   }
 };
 
@@ -100,11 +96,12 @@ int benchmark(const Options& options) {
                            {"rounds", options.rounds},
                            {"rows", nlohmann::json::array()}};
   for (const Place& place : places) {
-    const double ratio = place.median() / places.back().median();
+    const double rate = median(place.bytes_per_s);
+    const double ratio = rate / median(places.back().bytes_per_s);
     report["rows"].push_back(
-        {{"name", place.name}, {"bytes_per_s", place.median()}, {"ratio_to_all", ratio}});
+        {{"name", place.name}, {"bytes_per_s", rate}, {"ratio_to_all", ratio}});
     if (!options.json) {
-      fmt::print("{:<12} {:8.1f} GB/s {:6.2f}\n", place.name, place.median() / 1e9, ratio);
+      fmt::print("{:<12} {:8.1f} GB/s {:6.2f}\n", place.name, rate / 1e9, ratio);
     }
   }
   if (options.json) std::cout << report.dump(2) << '\n';

@@ -36,7 +36,7 @@ template <class Step>
 class StepsUnderWay {
  public:
   /// All, under way or not.
-  [[nodiscard]] std::array<Step, 3>& all() { return steps_; }
+  [[nodiscard]] auto& all() { return steps_; }
   [[nodiscard]] std::size_t count() const { return under_way_; }
   [[nodiscard]] Step& newest() { return steps_[newest_]; }
   [[nodiscard]] Step& oldest() { return under_way_ > 1 ? steps_[back(1)] : newest(); }
@@ -70,7 +70,7 @@ class StepsUnderWay {
     newest().last_jobs[static_cast<std::size_t>(stream)] = lane.push(std::move(job));
   }
   /// Waits for the jobs of the oldest step. Those of the step after it may go on: moments that are made
-  /// late, for example. `lane_of(stream)` may be nullptr.
+  /// late, for example. Asks `lane_of(stream)` for streams that were given jobs.
   template <class LaneOf>
   void wait_for_oldest(const LaneOf& lane_of) {
     const auto& last_jobs = oldest().last_jobs;

@@ -123,7 +123,7 @@ void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micr
   now.plain = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
   hyper.weight_decay = options_.weight_decay;
   now.decaying = kernels::make_adam_scalars(hyper, step, micro_batches, /*clip=*/1.0F);
-  host_clip(now) = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
+  host_clip() = {.norm = 0.0F, .factor = 1.0F, .held_back = 0};
   std::fill_n(memory_.marks, marks(), 0U);
 }
 
@@ -150,12 +150,12 @@ void OptimizerPass::gather_sums(StreamOperations& operations) const {
 void OptimizerPass::clip(StreamOperations& operations) const {
   if (grid_.world == 1) move_sums(operations);
   operations.clip(device_sums(), sum_count_, options_.clip_norm, device_clip());
-  operations.copy(&host_clip(scalars()), device_clip(), sizeof(kernels::Clip));
+  operations.copy(&host_clip(), device_clip(), sizeof(kernels::Clip));
 }
 
 std::optional<double> OptimizerPass::gradient_norm() const {
   if (!clips()) return std::nullopt;
-  return host_clip(scalars()).norm;
+  return host_clip().norm;
 }
 
 bool OptimizerPass::finite() const {
@@ -173,13 +173,12 @@ void OptimizerPass::update(std::int32_t index,
                            StreamOperations& operations) {
   const bool on_host = where == plan::Home::kHost;
   const bool late = late_moments_[static_cast<std::size_t>(index)];
-  const StepScalars& now = scalars();
-  if (late) owed_[static_cast<std::size_t>(index)] = {now.step, now.slot};
+  if (late) owed_[static_cast<std::size_t>(index)] = {scalars().step, current_};
   pass(index,
        chunk,
        late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,
-       now,
-       on_host ? &host_clip(now) : device_clip(),
+       scalars(),
+       on_host ? &host_clip() : device_clip(),
        &memory_.marks[index],
        operations);
 }
@@ -200,7 +199,7 @@ void OptimizerPass::make_moments(std::int32_t index,
        chunk,
        kernels::AdamPass::kMoments,
        then,
-       &host_clip(then),
+       &memory_.host_clips[owed.slot],
        /*report=*/nullptr,
        operations);
 }

@@ -96,7 +96,7 @@ class OptimizerPass {
   /// overflowed.
   [[nodiscard]] bool suspects(std::int32_t index) const;
   /// The norm is not finite, so no update was made.
-  [[nodiscard]] bool norm_overflowed() const { return host_clip(scalars()).held_back != 0; }
+  [[nodiscard]] bool norm_overflowed() const { return host_clip().held_back != 0; }
 
  private:
   struct Range {
@@ -107,7 +107,6 @@ class OptimizerPass {
   struct StepScalars {
     std::int64_t step = 0;
     kernels::AdamScalars plain{}, decaying{};  ///< without and with weight decay
-    std::size_t slot = 0;                      ///< its own place in slots_, and of its clip factor
   };
   /// One pass over the trained ranges of a chunk or a piece.
   void pass(std::int32_t index,
@@ -131,9 +130,7 @@ class OptimizerPass {
   void move_sums(StreamOperations& operations) const;
   [[nodiscard]] kernels::Clip* device_clip() const;
   [[nodiscard]] const StepScalars& scalars() const { return slots_[current_]; }
-  [[nodiscard]] kernels::Clip& host_clip(const StepScalars& of) const {
-    return memory_.host_clips[of.slot];
-  }
+  [[nodiscard]] kernels::Clip& host_clip() const { return memory_.host_clips[current_]; }
 
   /// A part of a parameter.
   struct Held {
@@ -154,8 +151,8 @@ class OptimizerPass {
   Memory memory_{};
   /// Of this step and the one before. Passes of the step before may still run while this one begins, so
   /// that only its own slot is touched.
-  std::array<StepScalars, kHostClips> slots_{StepScalars{}, StepScalars{.slot = 1}};
-  std::size_t current_ = 0;         ///< slot of this step
+  std::array<StepScalars, kHostClips> slots_;
+  std::size_t current_ = 0;         ///< slot of this step, and of its clip factor
   std::vector<bool> late_moments_;  ///< by chunk
   /// Moments that are not made yet.
   struct Owed {

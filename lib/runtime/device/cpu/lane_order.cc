@@ -51,7 +51,7 @@ class LaneOrder final : public TaskOrder {
 
   void issue(const schedule::Task& task, Body body) override {
     steps_.add(task);
-    HostLane* const lane = lanes_[static_cast<std::size_t>(lane_of(task.stream))].get();
+    HostLane* const lane = find(task.stream);
     StreamOperations& operations = lane == nullptr ? caller_ : *lane->operations;
     auto job = [this,
                 &task,
@@ -90,10 +90,7 @@ class LaneOrder final : public TaskOrder {
 
   StepTimes end_step() override {
     require(steps_.count() > 0, "no step is under way");
-    steps_.wait_for_oldest([this](schedule::Stream stream) -> Lane* {
-      HostLane* const lane = lanes_[static_cast<std::size_t>(lane_of(stream))].get();
-      return lane == nullptr ? nullptr : &lane->thread;
-    });
+    steps_.wait_for_oldest([this](schedule::Stream stream) { return &find(stream)->thread; });
     steps_.rethrow_failures();
     StepTimes times = std::move(steps_.oldest().times);
     for (const schedule::TaskTime& task : times.tasks) {
@@ -109,6 +106,11 @@ class LaneOrder final : public TaskOrder {
   }
 
  private:
+  /// nullptr: the calling thread runs the stream's tasks.
+  [[nodiscard]] HostLane* find(schedule::Stream stream) const {
+    return lanes_[static_cast<std::size_t>(lane_of(stream))].get();
+  }
+
   StreamOperations& caller_;
   TaskHook before_task_;
   HostClock clock_;
