@@ -399,6 +399,7 @@ Json to_json(const Plan& plan) {
   document["clips_gradients"] = plan.clips_gradients;
   document["master"] = kMasters.name_of(plan.master);
   document["moment_dtype"] = kMomentDTypes.name_of(plan.moment_dtype);
+  document["kept_gradients"] = plan.kept_gradients;
   document["chunks"] = std::move(chunks);
   document["cache"] = {
       {"blocks", plan.cache.blocks},
@@ -417,12 +418,31 @@ Json to_json(const Plan& plan) {
 
 Plan parse_plan(const JsonDocument& document) {
   const JsonCursor root = document.root("elixir.plan", 1);
-  root.only_keys({"schema",          "schema_version", "meta",         "programs",
-                  "hardware",        "strategy",       "world",        "ranks_per_node",
-                  "replicas",        "reduce",         "reduce_dtype", "reduce_per",
-                  "budgets",         "precision",      "optimizer",    "accumulation_steps",
-                  "clips_gradients", "master",         "moment_dtype", "chunks",
-                  "cache",           "arithmetic",     "edits",        "edited_fingerprint",
+  root.only_keys({"schema",
+                  "schema_version",
+                  "meta",
+                  "programs",
+                  "hardware",
+                  "strategy",
+                  "world",
+                  "ranks_per_node",
+                  "replicas",
+                  "reduce",
+                  "reduce_dtype",
+                  "reduce_per",
+                  "budgets",
+                  "precision",
+                  "optimizer",
+                  "accumulation_steps",
+                  "clips_gradients",
+                  "master",
+                  "moment_dtype",
+                  "kept_gradients",
+                  "chunks",
+                  "cache",
+                  "arithmetic",
+                  "edits",
+                  "edited_fingerprint",
                   "predicted"});
   Plan plan;
   plan.meta = root.at("meta").raw();
@@ -460,6 +480,9 @@ Plan parse_plan(const JsonDocument& document) {
   if (root.has("clips_gradients")) plan.clips_gradients = root.at("clips_gradients").boolean();
   plan.master = root.at("master").choice(kMasters);
   plan.moment_dtype = read_moment_dtype(root);
+  if (root.has("kept_gradients")) {  // missing in older plans
+    plan.kept_gradients = read_int(root.at("kept_gradients"), 1, kMostKeptGradients);
+  }
   for (const JsonCursor& entry : root.at("chunks").items()) {
     plan.chunks.push_back(read_chunk(entry));
   }

@@ -227,8 +227,21 @@ std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
   return shard_elements(plan, chunk) * program::element_bytes(dtype);
 }
 
+int kept_gradients(const Plan& plan, const Chunk& chunk) {
+  return chunk.late_moments && gradient_parts(plan) == 1 ? plan.kept_gradients : 1;
+}
+
+std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk) {
+  return kept_gradients(plan, chunk) * shard_bytes(plan, chunk, chunk.gradient_dtype);
+}
+
+std::int64_t gradient_offset_bytes(const Plan& plan, const Chunk& chunk, std::int64_t step) {
+  return step % kept_gradients(plan, chunk) * shard_bytes(plan, chunk, chunk.gradient_dtype);
+}
+
 void make_moments_at_once(Plan& plan) {
   for (Chunk& chunk : plan.chunks) chunk.late_moments = false;
+  plan.kept_gradients = 1;
 }
 
 bool needs_block(const Plan& plan, const Chunk& chunk) {

@@ -74,6 +74,9 @@ struct Chunk {
   bool late_moments = false;
 };
 
+/// At most, of Plan::kept_gradients.
+inline constexpr int kMostKeptGradients = 2;
+
 struct Cache {
   std::int64_t blocks = 0;
   std::int64_t block_bytes = 0;
@@ -211,7 +214,10 @@ struct Plan {
   bool clips_gradients = true;
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
-  std::vector<Edit> edits;                                 ///< in this order
+  /// Chunks with late moments keep the gradients of so many steps. With 2, those of a step do not wait until the
+  /// moments of the step before are made: these have all of backward.
+  int kept_gradients = 1;
+  std::vector<Edit> edits;         ///< in this order
   std::string edited_fingerprint;  ///< of the program after all edits; empty without any
   std::vector<Chunk> chunks;
   Cache cache;
@@ -229,6 +235,15 @@ void make_moments_at_once(Plan& plan);
 [[nodiscard]] bool splits_master(const Plan& plan, const Chunk& chunk);
 /// Of an element of the master, wherever it is: 2 where only its lower half is kept.
 [[nodiscard]] std::int64_t master_bytes(const Plan& plan, const Chunk& chunk);
+/// Of how many steps the chunk's gradients are kept. More than one only where each step's come there once, as a
+/// whole: what is added up there waits for the cores anyway.
+[[nodiscard]] int kept_gradients(const Plan& plan, const Chunk& chunk);
+/// Those of all these steps, of a rank.
+[[nodiscard]] std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk);
+/// Where those of `step` begin in that memory: steps take turns.
+[[nodiscard]] std::int64_t gradient_offset_bytes(const Plan& plan,
+                                                 const Chunk& chunk,
+                                                 std::int64_t step);
 /// Whether any parameter of the chunk has a gradient in `program`. With an optimizer, such a chunk
 /// has gradient and optimizer buffers. With optimizer "none", gradients are dropped at once.
 [[nodiscard]] bool is_trained(const Chunk& chunk, const program::Program& program);

@@ -334,6 +334,7 @@ void Trainer::State::settle() {
   const std::shared_ptr<PendingStep::Outcome> step = std::exchange(under_way, nullptr);
   try {
     StepReport report = executor->finish();
+    parameters->use_gradients_of(step->number);
     step->own_loss = report.loss;
     share_losses(report);
     const bool finite_losses = std::all_of(report.micro_losses.begin(),

@@ -82,7 +82,7 @@ std::string_view name_of(TaskKind kind) {
   return "unknown";
 }
 
-std::vector<bool> ends_that_matter(const Schedule& schedule) {
+std::vector<Awaited> awaited_ends(const Schedule& schedule) {
   const std::size_t ids =
       schedule.tasks.empty() ? 0 : static_cast<std::size_t>(schedule.tasks.back().id) + 1;
   std::vector<Stream> streams(ids, Stream::kCompute);
@@ -92,19 +92,21 @@ std::vector<bool> ends_that_matter(const Schedule& schedule) {
     streams[task.id] = task.stream;
     last[static_cast<std::size_t>(task.stream)] = task.id;
   }
-  std::vector<bool> matter(ids, false);
+  std::vector<Awaited> awaited(ids, Awaited::kByNobody);
+  const auto await = [&](TaskId id, Awaited by) { awaited[id] = std::max(awaited[id], by); };
   for (const Task& task : schedule.tasks) {
+    const Awaited by = waits_on_host(task.stream) ? Awaited::kByHost : Awaited::kByStreams;
     for (const std::vector<TaskId>* others : {&task.after, &task.after_previous}) {
       for (const TaskId other : *others) {
-        if (streams[other] != task.stream) matter[other] = true;
+        if (streams[other] != task.stream) await(other, by);
       }
     }
-    if (task.kind == TaskKind::kReadLoss) matter[task.id] = true;
+    if (task.kind == TaskKind::kReadLoss) await(task.id, Awaited::kByHost);
   }
   for (const TaskId id : last) {
-    if (id >= 0) matter[id] = true;
+    if (id >= 0) await(id, Awaited::kByHost);
   }
-  return matter;
+  return awaited;
 }
 
 bool adds_to_sum(const Task& reduce, const plan::Plan& plan) {

@@ -23,7 +23,9 @@
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
 //  - Late moments of a step are made by the next one, before it writes gradients where theirs are and
-//    before it knows its own norm. So between steps they are one step behind.
+//    before its own updates. So between steps they are one step behind. Where gradients of two steps are
+//    kept (Plan::kept_gradients), the chunk's buffer has room for both, and they take turns in it: whether a
+//    task means the first or the second half follows from its step.
 //  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
 //    on the host where micro-batches are added up there.
 //  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches and
@@ -79,7 +81,7 @@ enum class BufferRole : std::uint8_t {
   kParameters,       ///< a chunk's parameters at their home
   kBlock,            ///< one block of the rCache; `chunk` is -1
   kPrivateBlock,     ///< the block of a private chunk that operators do not read at home
-  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype
+  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype; of one or two steps
   kGradientLanding,  ///< host, as the program makes them: where a micro-batch's gradients land
                      ///< before they are added up; `chunk` is -1; several take turns
   kMaster,
@@ -212,9 +214,19 @@ struct Schedule {
   bool training = true;  ///< false: forward only, without gradients and update
 };
 
-/// By task id: whether anything but its own stream has to know when the task ends. So it is for tasks
-/// that others wait for, those that read a loss, and the last one of each stream.
-[[nodiscard]] std::vector<bool> ends_that_matter(const Schedule& schedule);
+/// Whether the thread that issues a stream's tasks waits for what they wait for, and not the GPU. State is
+/// loaded faster than room for it comes free; what is enqueued before there is room holds up fetches on other
+/// streams, by 20 to 50 ms each (docs/measured.md).
+[[nodiscard]] constexpr bool waits_on_host(Stream stream) {
+  return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
+}
+
+/// Who waits for the end of a task, other than its own stream. The host waits for its time, too: for tasks
+/// before those of streams that wait on the host, for those that read a loss, and for the last one of each
+/// stream.
+enum class Awaited : std::uint8_t { kByNobody, kByStreams, kByHost };
+/// By task id.
+[[nodiscard]] std::vector<Awaited> awaited_ends(const Schedule& schedule);
 
 /// Whether the sum of `reduce`, a kReduce, goes on top of what is in `destination`: of micro-batches
 /// before, on the device. What goes to the host is added up there.

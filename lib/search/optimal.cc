@@ -66,7 +66,7 @@ class Ranking {
   };
   /// Placements with the same plan share a key.
   using Key =
-      std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t, int, int>;
+      std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::int64_t, int, int, int>;
   [[nodiscard]] Key key(const Placement& placement) const {
     const std::size_t chunks = space_.packings()[placement.packing].chunks.size();
     return {placement.packing,
@@ -75,7 +75,8 @@ class Ranking {
             space_.blocks(placement),
             placement.gradient_window_bytes,
             placement.streamed_updates,
-            placement.late_moments};
+            placement.late_moments,
+            placement.kept_gradients};
   }
 
   void keep(const Placement& placement, Evaluated evaluated) {
@@ -273,12 +274,16 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
   return placements;
 }
 
-/// The best placement so far, with moments of some chunks made late, which changes no memory.
-std::vector<Placement> with_late_moments(const Placement& best) {
+/// The best placement so far, with moments of some chunks made late. That changes no memory, unless gradients of
+/// two steps are kept for them, which takes some of the host's.
+std::vector<Placement> with_late_moments(const PlacementSpace& space, const Placement& best) {
   std::vector<Placement> placements;
-  for (const int shares : {8, 16, 24, 32}) {
-    placements.push_back(best);
-    placements.back().late_moments = shares;
+  for (const int kept : space.kept_gradients()) {
+    for (const int shares : {8, 16, 24, 32}) {
+      placements.push_back(best);
+      placements.back().late_moments = shares;
+      placements.back().kept_gradients = kept;
+    }
   }
   return placements;
 }
@@ -393,7 +398,7 @@ BestPlans best_plans(const Problem& problem) {
   }
   if (space.may_stream_updates())
     ranking.run(with_streamed_updates(problem, space, ranking.best()));
-  if (space.may_make_moments_late()) ranking.run(with_late_moments(ranking.best()));
+  if (space.may_make_moments_late()) ranking.run(with_late_moments(space, ranking.best()));
   improve(space, ranking);
   return {.plans = ranking.take(), .candidates = ranking.candidates()};
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/allocation_unit.h"
 #include "core/interrupt.h"
 #include "core/units.h"
 #include "schedule/buffers/buffers.h"
@@ -39,27 +40,34 @@ State PlacementSpace::state_of(const Placement& placement, std::size_t chunk) co
                                                             : State::kStreamedOptimizer;
 }
 
+std::vector<Chunk> PlacementSpace::placed_chunks(const Placement& placement) const {
+  const Packing& packing = packings_[placement.packing];
+  std::vector<Chunk> chunks = packing.chunks;
+  int on_host = 0;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    set_homes(chunks[c], state_of(placement, c));
+    if (chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
+    // Evenly, so that cores and device update side by side what the next forward needs first.
+    const int before = on_host++ * placement.streamed_updates / kUpdateShares;
+    chunks[c].streams_update = on_host * placement.streamed_updates / kUpdateShares > before;
+  }
+  int late = (on_host * placement.late_moments + kUpdateShares - 1) / kUpdateShares;
+  for (std::size_t c = 0; c < chunks.size() && late > 0; ++c) {
+    if (chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
+    chunks[c].late_moments = chunks[c].gradient_home == Home::kHost;
+    --late;
+  }
+  return chunks;
+}
+
 Evaluated PlacementSpace::outline(const Placement& placement) const {
   const Packing& packing = packings_[placement.packing];
   plan::Plan plan = problem_.blank_plan("optimal");
-  plan.chunks = packing.chunks;
-  int on_host = 0;
-  bool streams = false;
-  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-    set_homes(plan.chunks[c], state_of(placement, c));
-    if (plan.chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
-    // Evenly, so that cores and device update side by side what the next forward needs first.
-    const int before = on_host++ * placement.streamed_updates / kUpdateShares;
-    plan.chunks[c].streams_update = on_host * placement.streamed_updates / kUpdateShares > before;
-    streams = streams || plan.chunks[c].streams_update;
-  }
-  const int late = (on_host * placement.late_moments + kUpdateShares - 1) / kUpdateShares;
-  for (std::size_t c = 0, seen = 0; c < plan.chunks.size() && seen < static_cast<std::size_t>(late);
-       ++c) {
-    if (plan.chunks[c].optimizer_home != Home::kHost || !packing.trained[c]) continue;
-    plan.chunks[c].late_moments = plan.chunks[c].gradient_home == Home::kHost;
-    ++seen;
-  }
+  plan.chunks = placed_chunks(placement);
+  if (placement.late_moments > 0) plan.kept_gradients = placement.kept_gradients;
+  const bool streams = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
+    return chunk.streams_update;
+  });
   const Footprint& footprint = footprints_[placement.packing];
   plan.cache = {.blocks = footprint.blocks(placement),
                 .block_bytes = footprint.block_bytes(placement),
@@ -101,7 +109,24 @@ std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
 }
 
 std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
-  return fixed_bytes_.host + footprints_[placement.packing].bytes(placement).host;
+  std::int64_t bytes = fixed_bytes_.host + footprints_[placement.packing].bytes(placement).host;
+  if (placement.late_moments == 0 || placement.kept_gradients == 1) return bytes;
+  plan::Plan plan = problem_.blank_plan("optimal");
+  plan.kept_gradients = placement.kept_gradients;
+  for (const Chunk& chunk : placed_chunks(placement)) {
+    if (!chunk.late_moments) continue;
+    bytes += rounded_allocation(plan::kept_gradient_bytes(plan, chunk)) -
+             rounded_allocation(plan::shard_bytes(plan, chunk, chunk.gradient_dtype));
+  }
+  return bytes;
+}
+
+std::vector<int> PlacementSpace::kept_gradients() const {
+  std::vector<int> numbers = {1};
+  if (plan::gradient_parts(problem_.blank_plan("optimal")) == 1) {
+    numbers.push_back(plan::kMostKeptGradients);
+  }
+  return numbers;
 }
 
 std::int64_t PlacementSpace::blocks(const Placement& placement) const {

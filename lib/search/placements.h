@@ -48,8 +48,12 @@ class PlacementSpace {
   [[nodiscard]] bool may_make_moments_late() const {
     return may_stream_updates() && problem_.request().clip_gradients;
   }
+  /// Of how many steps it can be worth keeping the gradients of chunks with late moments.
+  [[nodiscard]] std::vector<int> kept_gradients() const;
 
  private:
+  /// With homes, and where and when they are updated.
+  [[nodiscard]] std::vector<plan::Chunk> placed_chunks(const Placement& placement) const;
   void add_packing(Layout layout, std::int64_t capacity_bytes);
   static bool same_chunks(const Packing& a, const Packing& b);
   /// Excludes the largest chunks from the cache, as long as that makes the smallest plan smaller.

@@ -275,6 +275,8 @@ TEST_P(RuntimeOnGpu, MomentsThatAreMadeLate) {
     Placement placement = kLateMoments;
     placement.accumulation_steps = micro_batches;
     expect_same(train(placement), expected);
+    placement.kept_gradients = 2;
+    expect_same(train(placement), expected);
     placement.streams_updates = false;
     expect_same(train(placement), expected);
   }

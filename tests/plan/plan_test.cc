@@ -80,11 +80,15 @@ TEST(Plan, SaysWhoseMomentsAreMadeLate) {
   Plan plan = plan_for(program);
   plan.chunks[0].optimizer_home = plan.chunks[0].gradient_home = Home::kHost;
   plan.chunks[0].late_moments = true;
+  plan.kept_gradients = 2;
   check_against(plan, program);
   Json document = to_json(plan);
   EXPECT_TRUE(parsed(dump(document)).chunks[0].late_moments);
+  EXPECT_EQ(parsed(dump(document)).kept_gradients, 2);
   document["chunks"][0].erase("late_moments");  // as in an older plan
+  document.erase("kept_gradients");
   EXPECT_FALSE(parsed(dump(document)).chunks[0].late_moments);
+  EXPECT_EQ(parsed(dump(document)).kept_gradients, 1);
   const auto refused = [&](auto change) {
     Plan broken = plan;
     change(broken);

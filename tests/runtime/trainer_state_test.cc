@@ -141,17 +141,19 @@ TEST_F(TrainerTest, LateMomentsAreThereWhenStateIsReadOrRestored) {
   }
   expect_equal(without_norm[1], without_norm[0]);
   run_.optimizer.clip_norm = 0.5;
-  const auto trainer = make(plan_of(kLateMoments));
-  for (int i = 0; i < 2; ++i) step(*trainer);
-  expect_equal(state_of(*trainer), expected[1]);
-  for (int i = 0; i < 2; ++i) step(*trainer);
-  expect_equal(state_of(*trainer), expected[3]);
-  // What is restored takes the place of moments that are still owed.
-  step(*trainer);
-  for (const auto& [key, tensor] : expected[0]) trainer->set_state(key.first, key.second, tensor);
-  trainer->set_steps_done(1);
-  step(*trainer);
-  expect_equal(state_of(*trainer), expected[1]);
+  for (const Placement& placement : {kLateMoments, kKeptGradients}) {
+    const auto trainer = make(plan_of(placement));
+    for (int i = 0; i < 2; ++i) step(*trainer);
+    expect_equal(state_of(*trainer), expected[1]);
+    for (int i = 0; i < 2; ++i) step(*trainer);
+    expect_equal(state_of(*trainer), expected[3]);
+    // What is restored takes the place of moments that are still owed.
+    step(*trainer);
+    for (const auto& [key, tensor] : expected[0]) trainer->set_state(key.first, key.second, tensor);
+    trainer->set_steps_done(1);
+    step(*trainer);
+    expect_equal(state_of(*trainer), expected[1]);
+  }
 }
 
 TEST_F(TrainerTest, NarrowMomentsThatCouldNotDecayAreRefused) {

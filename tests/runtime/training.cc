@@ -231,6 +231,7 @@ plan::Plan TestModel::plan(const Placement& placement) const {
     plan.clips_gradients = placement.clips;
     plan.master = placement.master;
     plan.moment_dtype = placement.moments;
+    if (placement.late_moments) plan.kept_gradients = placement.kept_gradients;
     for (std::size_t c = 0; placement.streams_updates && c < plan.chunks.size(); ++c) {
       plan.chunks[c].streams_update = c % 3 != 2;
       plan.cache.update_piece_elements = plan::kPieceUnitElements;

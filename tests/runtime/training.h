@@ -30,6 +30,7 @@ struct Placement {
   bool streams_updates = false;
   /// Moments are made late where they can be, in every chunk but each fourth.
   bool late_moments = false;
+  int kept_gradients = 1;  ///< of chunks with late moments
   plan::Master master = plan::Master::kSplit;
   program::DType moments = program::DType::kFloat32;
   int world = 1, replicas = 1;
@@ -46,6 +47,9 @@ inline constexpr Placement kStreamedUpdates{
 /// With chunks of every kind: updated on the host or the device, moments late or not.
 inline constexpr Placement kLateMoments{
     plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true, true};
+/// The same, with gradients of two steps for those with late moments.
+inline constexpr Placement kKeptGradients{
+    plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true, true, 2};
 
 /// The losses of every micro-batch, in order, as bits, and the final weights by name.
 struct Outcome {

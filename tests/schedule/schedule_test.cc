@@ -20,19 +20,35 @@ TEST(EndsThatMatter, AreThoseThatAnotherStreamOrTheHostMustKnow) {
     task.kind = kind;
     task.after = std::move(after);
   };
-  add(Stream::kHostToDevice, TaskKind::kFetch, {});      // 0: compute waits
-  add(Stream::kCompute, TaskKind::kCompute, {0});        // 1: only its own stream waits
-  add(Stream::kCompute, TaskKind::kCompute, {1});        // 2: a copy waits
-  add(Stream::kDeviceToHost, TaskKind::kReadLoss, {2});  // 3: the host waits
-  add(Stream::kDeviceToHost, TaskKind::kOffload, {2});   // 4: the next step waits
-  add(Stream::kDeviceToHost, TaskKind::kOffload, {2});   // 5: the last of its stream
-  add(Stream::kHostToDevice, TaskKind::kFetch, {});      // 6: nobody waits
-  add(Stream::kHostToDevice, TaskKind::kFetch, {});      // 7: the last of its stream
-  add(Stream::kCompute, TaskKind::kCompute, {});         // 8: the last of its stream
+  add(Stream::kHostToDevice, TaskKind::kFetch, {});       // 0: compute waits
+  add(Stream::kCompute, TaskKind::kCompute, {0});         // 1: only its own stream waits
+  add(Stream::kCompute, TaskKind::kCompute, {1});         // 2: a copy waits
+  add(Stream::kDeviceToHost, TaskKind::kReadLoss, {2});   // 3: the host waits
+  add(Stream::kDeviceToHost, TaskKind::kOffload, {2});    // 4: the next step waits
+  add(Stream::kDeviceToHost, TaskKind::kOffload, {2});    // 5: the last of its stream
+  add(Stream::kHostToDevice, TaskKind::kFetch, {});       // 6: nobody waits
+  add(Stream::kHostToDevice, TaskKind::kFetch, {});       // 7: likewise
+  add(Stream::kCompute, TaskKind::kCompute, {});          // 8: the last of its stream
+  add(Stream::kHostToDevice, TaskKind::kFetch, {});       // 9: a load of state waits
+  add(Stream::kDeviceUpdate, TaskKind::kLoadState, {9});  // 10: the last of its stream
+  add(Stream::kHostToDevice, TaskKind::kFetch, {});       // 11: likewise
   schedule.tasks[1].after_previous = {4};
-  EXPECT_THAT(ends_that_matter(schedule),
-              ::testing::ElementsAre(true, false, true, true, true, true, false, true, true));
-  EXPECT_TRUE(ends_that_matter({}).empty());
+  constexpr auto kNobody = Awaited::kByNobody, kStreams = Awaited::kByStreams,
+                 kHost = Awaited::kByHost;
+  EXPECT_THAT(awaited_ends(schedule),
+              ::testing::ElementsAre(kStreams,
+                                     kNobody,
+                                     kStreams,
+                                     kHost,
+                                     kStreams,
+                                     kHost,
+                                     kNobody,
+                                     kNobody,
+                                     kHost,
+                                     kHost,
+                                     kHost,
+                                     kHost));
+  EXPECT_TRUE(awaited_ends({}).empty());
 }
 
 }  // namespace

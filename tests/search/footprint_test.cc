@@ -10,6 +10,7 @@
 #include "fakes/program_builder.h"
 #include "search/placements.h"
 #include "search/problem.h"
+#include "search/searching.h"
 
 namespace elixir::search {
 namespace {
@@ -74,6 +75,29 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
           program,
           {.gpus = 2, .accumulation_steps = steps, .optimizer = program::Optimizer::kNone});
     }
+  }
+}
+
+TEST(Footprint, CountsTheGradientsOfTwoStepsThatAreKept) {
+  fakes::TransformerOptions options;
+  options.layers = 3;
+  options.hidden = 64;
+  options.vocabulary = 100;
+  options.tokens = 16;
+  options.dtype = program::DType::kBFloat16;
+  const program::Program program = for_cuda(fakes::transformer(options));
+  const Edits edits{.fingerprint = program::fingerprint(program), .edits = {}};
+  for (const int gpus : {1, 2}) {
+    const hardware::HardwareProfile hardware =
+        gpus == 1 ? fakes::machine(true) : fakes::machine_of(gpus);
+    const Problem problem(program, edits, hardware, {.gpus = gpus});
+    const PlacementSpace space(problem);
+    Placement placement{.late_moments = kUpdateShares / 2};
+    const std::int64_t once = space.host_bytes(placement);
+    expect_as_in_plan(problem, space, placement);
+    placement.kept_gradients = 2;
+    expect_as_in_plan(problem, space, placement);
+    EXPECT_GT(space.host_bytes(placement), once);
   }
 }
 

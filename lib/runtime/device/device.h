@@ -41,9 +41,9 @@ struct DeviceOptions {
 
 /// What a device has to know about the tasks of a step before they come.
 struct StepTasks {
-  std::size_t ids = 0;     ///< their ids are below this
-  std::vector<bool> ends;  ///< by id: schedule::ends_that_matter()
-  bool timed = false;      ///< StepTimes::tasks is wanted
+  std::size_t ids = 0;                  ///< their ids are below this
+  std::vector<schedule::Awaited> ends;  ///< by id: schedule::awaited_ends()
+  bool timed = false;                   ///< StepTimes::tasks is wanted
 };
 
 class Device {
@@ -85,7 +85,7 @@ class Device {
   virtual void issue(const schedule::Task& task, Body body) = 0;
   /// All tasks of the newest step have been issued.
   virtual void end_issue() = 0;
-  /// Waits until the task of the newest step has finished. Its end must matter (StepTasks).
+  /// Waits until the task of the newest step has finished. The host must await its end (StepTasks).
   virtual void wait_for(schedule::TaskId task) = 0;
   /// Waits for all tasks of the oldest step under way and rethrows the first failure.
   [[nodiscard]] virtual StepTimes end_step() = 0;

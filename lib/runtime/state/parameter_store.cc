@@ -103,7 +103,11 @@ ParameterStore::Found ParameterStore::find(std::size_t parameter, StatePart part
   const std::int64_t shard_begin =
       grid_.shard_of(ranks_.rank()) * plan::shard_elements(plan_, chunk);
   const std::int64_t at = layout.first_element + held.first - shard_begin;
-  return {static_cast<char*>(memory) + (held.count > 0 ? at * width : 0), dtype, width, held.count};
+  char* first = static_cast<char*>(memory) + (held.count > 0 ? at * width : 0);
+  if (part == StatePart::kGradient) {
+    first += plan::gradient_offset_bytes(plan_, chunk, gradient_step_);
+  }
+  return {first, dtype, width, held.count};
 }
 
 HeldElements ParameterStore::held_by(int rank, const ParameterLayout& layout) const {

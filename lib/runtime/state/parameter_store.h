@@ -35,6 +35,8 @@ class ParameterStore {
   /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
+  /// Gradients are those of this step from now on: the place of a chunk's may change from step to step.
+  void use_gradients_of(std::int64_t step) { gradient_step_ = step; }
   /// As Trainer::held(), saved(), own_state() and set_own_state().
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
   [[nodiscard]] HeldElements saved(const std::string& parameter, int rank) const;
@@ -73,6 +75,7 @@ class ParameterStore {
   const plan::RankGrid grid_;
   mutable kernels::ThreadPool pool_;
   std::vector<float> wide_;  ///< one piece of a master
+  std::int64_t gradient_step_ = 0;
 };
 
 }  // namespace elixir::runtime

@@ -55,7 +55,7 @@ Executor::Executor(const ExecutorParts& parts, schedule::Schedule schedule)
       grid_(plan::grid_of(parts.plan)),
       program_(parts.replay.program()),
       schedule_(std::move(schedule)),
-      ends_(schedule::ends_that_matter(schedule_)),
+      ends_(schedule::awaited_ends(schedule_)),
       tables_(static_cast<std::size_t>(schedule_.micro_batches)),
       chunks_(program_,
               parts.layouts,
@@ -219,7 +219,7 @@ void Executor::make_late_moments() {
 
 void Executor::replace_schedule(schedule::Schedule schedule) {
   schedule_ = std::move(schedule);
-  ends_ = schedule::ends_that_matter(schedule_);
+  ends_ = schedule::awaited_ends(schedule_);
 }
 
 StepReport Executor::finish() {
@@ -323,7 +323,7 @@ void Executor::issue(const Task& task) {
       return issue_reduce(task);
     case TaskKind::kStoreShard:
       return issue_copy(task,
-                        parts_.buffers.at(task.destination),
+                        memory_now(task.destination),
                         parts_.buffers.at(task.source),
                         task.bytes,
                         given_up(task.source, task.bytes));
@@ -398,6 +398,14 @@ void Executor::issue_copy(
     operations.copy(to, from, bytes);
     if (spent.bytes > 0) operations.poison(spent.memory, spent.bytes);
   });
+}
+
+void* Executor::memory_now(schedule::BufferId id) const {
+  void* const memory = parts_.buffers.at(id);
+  const schedule::Buffer& buffer = schedule_.buffers[id];
+  if (buffer.role != BufferRole::kGradients || buffer.chunk < 0) return memory;
+  const plan::Chunk& chunk = parts_.plan.chunks[buffer.chunk];
+  return advance(memory, plan::gradient_offset_bytes(parts_.plan, chunk, step_));
 }
 
 SpentMemory Executor::given_up(schedule::BufferId buffer, std::int64_t bytes) const {

@@ -144,6 +144,8 @@ class Executor {
   /// The first bytes of a buffer that holds nothing any more when the task has ended, for its
   /// poison; none without poison, or if the buffer keeps its content.
   [[nodiscard]] SpentMemory given_up(schedule::BufferId buffer, std::int64_t bytes) const;
+  /// A buffer's memory; of gradients of two steps, that of the step that is being issued.
+  [[nodiscard]] void* memory_now(schedule::BufferId id) const;
   void count_copy(schedule::Stream stream, std::int64_t bytes);
   /// The gradient of the task's parameter, where an operator has made it.
   [[nodiscard]] const void* made_gradient(const schedule::Task& task) const;
@@ -158,7 +160,7 @@ class Executor {
   plan::RankGrid grid_;
   const program::Program& program_;
   schedule::Schedule schedule_;
-  std::vector<bool> ends_;                    ///< by task id: schedule::ends_that_matter()
+  std::vector<schedule::Awaited> ends_;       ///< by task id: schedule::awaited_ends()
   std::vector<replay::StorageTable> tables_;  ///< by micro-batch
   ChunkBindings chunks_;
   std::vector<HomeMemory> homes_;  ///< by chunk

@@ -44,7 +44,7 @@ void Executor::issue_store_gradient(const Task& task) {
   if (schedule_.micro_batches > 1 && task.stream == schedule::Stream::kCompute) {
     return issue_accumulate(task, from, sums, {});
   }
-  void* to = advance(parts_.buffers.at(task.destination),
+  void* to = advance(memory_now(task.destination),
                      layout.first_element * program::element_bytes(gradient.dtype));
   if (sums.sums == nullptr) return issue_copy(task, to, from, gradient.bytes());
   const kernels::Element type = element_of(gradient.dtype);

@@ -36,7 +36,8 @@ OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
           .parameters = at(home.parameters, program::element_bytes(chunk.dtype)),
           .parameter_type = chunk.dtype,
           .first_element = task.first_element,
-          .elements = task.elements};
+          .elements = task.elements,
+          .turn_bytes = plan::gradient_offset_bytes(plan, chunk, /*step=*/1)};
 }
 
 OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::BufferId piece) const {
@@ -48,6 +49,7 @@ OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::Buffe
   arrays.moment2 = advance(memory, piece_layout_.moment2);
   if (chunk.gradient_home == plan::Home::kHost) {
     arrays.gradients = advance(memory, piece_layout_.gradients);
+    arrays.turn_bytes = 0;
   }
   if (chunk.parameter_home == plan::Home::kHost) {
     arrays.parameters = chunk.dtype == program::DType::kFloat32
@@ -91,7 +93,10 @@ void Executor::issue_load_state(const Task& task) {
   // The gradients' place in the piece is written here and nowhere else.
   void* gradients = const_cast<void*>(to.gradients);
   if (gradient_bytes > 0) {
-    copies.add({gradients, from.gradients, task.elements * gradient_bytes});
+    const std::int64_t turn = plan::gradient_offset_bytes(parts_.plan, chunk, step_);
+    copies.add({gradients,
+                static_cast<const char*>(from.gradients) + turn,
+                task.elements * gradient_bytes});
   }
   if (from.splits) {
     copies.add(

@@ -222,6 +222,7 @@ void OptimizerPass::pass(std::int32_t index,
     const std::int64_t elements = std::min(range.first_element + range.elements, end) - first;
     if (elements <= 0) continue;
     const std::int64_t at = first - chunk.first_element;
+    const std::int64_t turn = scalars.step % plan::kMostKeptGradients * chunk.turn_bytes;
     const auto moment = [&](void* moments) {
       return static_cast<char*>(moments) + at * moment_width;
     };
@@ -229,7 +230,7 @@ void OptimizerPass::pass(std::int32_t index,
         {.master = chunk.splits ? nullptr : static_cast<float*>(chunk.master) + at,
          .moment1 = moment(chunk.moment1),
          .moment2 = moment(chunk.moment2),
-         .gradient = static_cast<const char*>(chunk.gradients) + at * gradient_width,
+         .gradient = static_cast<const char*>(chunk.gradients) + turn + at * gradient_width,
          .gradient_type = element_of(chunk.gradient_type),
          .parameter =
              is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,

@@ -34,12 +34,13 @@ class OptimizerPass {
     void* moment1;
     void* moment2;
     program::DType moment_type;
-    const void* gradients;
+    const void* gradients;  ///< of steps with even numbers, where two take turns
     program::DType gradient_type;
     void* parameters;
     program::DType parameter_type;
     std::int64_t first_element = 0;  ///< of a piece: in the chunk
     std::int64_t elements = 0;       ///< of a piece; 0: the whole chunk
+    std::int64_t turn_bytes = 0;     ///< from `gradients` to those of steps with odd numbers
   };
 
   OptimizerPass(const program::Program& program,

@@ -152,7 +152,10 @@ class ChunkBufferMaker {
     const Chunk& chunk = plan_.chunks[c];
     ChunkBuffers& mine = buffers_.of_chunk[c];
     const std::int64_t gradient_bytes = plan::shard_bytes(plan_, chunk, chunk.gradient_dtype);
-    mine.gradients = add(arena_of(chunk.gradient_home), BufferRole::kGradients, c, gradient_bytes);
+    mine.gradients = add(arena_of(chunk.gradient_home),
+                         BufferRole::kGradients,
+                         c,
+                         plan::kept_gradient_bytes(plan_, chunk));
     if (shared_of_[c] >= 0) buffers_.all[mine.gradients].shares = shared_gradient(c);
     lend(mine.gradients, lent_.of_chunk, c);
     const bool is_whole = micro_batches_ == 1 || plan::reduces_once(plan_);

@@ -89,8 +89,13 @@ class Checker {
   void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
-  /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer.
-  void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes);
+  /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer. `of_step`: whose
+  /// gradient it is, where the buffer keeps those of two.
+  void touch_gradient(
+      const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step);
+  void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes) {
+    touch_gradient(task, buffer, parameter, writes, step_);
+  }
   /// The sums of squares of one parameter's gradient, wherever they are made.
   void touch_sums(const Task& task, std::int32_t parameter, bool writes);
 
@@ -143,6 +148,8 @@ class Checker {
   void update(const Task& task);
   /// Whether the chunk's moments are made a step later.
   [[nodiscard]] bool makes_moments_late(std::int32_t chunk) const;
+  /// Whether those read the gradients of the step before in another place than this step's.
+  [[nodiscard]] bool keeps_two_gradients(std::int32_t chunk) const;
   void update_moments(const Task& task);
   /// Moments that are made late, by a task that reads or writes all of them.
   void touch_moments(const Task& task, bool writes);

@@ -181,12 +181,6 @@ void Checker::norm(const Task& task) {
 
 void Checker::clip(const Task& task) {
   on_stream(task, Stream::kCompute);
-  for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
-    if (!makes_moments_late(static_cast<std::int32_t>(c))) continue;
-    if (moments_made_[c] < 0 || !ordered(moments_made_[c], now(task))) {
-      problem_at(task, "overwrites the factor that late moments of chunk {} need", c);
-    }
-  }
   if (several_ranks()) {
     if (!sums_gathered_ || task.source < 0) {
       problem_at(task, "lacks the squares of the other ranks");
@@ -285,6 +279,11 @@ bool Checker::makes_moments_late(std::int32_t chunk) const {
   return plan_.chunks[chunk].late_moments && schedule_.training && !trained_in_[chunk].empty();
 }
 
+bool Checker::keeps_two_gradients(std::int32_t chunk) const {
+  const bool lands = schedule_.micro_batches > 1 && !reduces_once_;
+  return makes_moments_late(chunk) && plan_.kept_gradients == 2 && !lands;
+}
+
 void Checker::touch_moments(const Task& task, bool writes) {
   for (const BufferRole role : {BufferRole::kMoment1, BufferRole::kMoment2}) {
     const BufferId moments = find(role, task.chunk);
@@ -322,10 +321,10 @@ void Checker::update_moments(const Task& task) {
     return;
   }
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    if (summed_[parameter] > 0) {
+    if (summed_[parameter] > 0 && !keeps_two_gradients(task.chunk)) {
       problem_at(task, "comes after a gradient of {}", program_.parameters[parameter].name);
     }
-    touch_gradient(task, gradients, parameter, false);
+    touch_gradient(task, gradients, parameter, /*writes=*/false, step_ + 1);  // the step before
   }
   if (clip_ == nullptr) problem_at(task, "makes moments late although no update waits for a norm");
   touch_moments(task, true);

@@ -65,11 +65,12 @@ struct ChunkTasks {
   TaskId home_read = -1;  ///< its parameters at home, for a block
   TaskId reader = -1;     ///< the compute task with its last use
   TaskId gradients_done = -1;
-  TaskId gradients_read = -1;  ///< for the update
-  TaskId optimized = -1;       ///< its update, of the last piece
-  TaskId updated = -1;         ///< its parameters are home again
-  TaskId moments_made = -1;    ///< those that the step before has left to this one
-  int gradients_left = 0;      ///< of the last micro-batch
+  TaskId gradients_read = -1;   ///< for the update
+  TaskId optimized = -1;        ///< its update, of the last piece
+  TaskId updated = -1;          ///< its parameters are home again
+  TaskId moments_made = -1;     ///< those that the step before has left to this one
+  TaskId gradients_freed = -1;  ///< by them: the place of this step's; -1: these have another
+  int gradients_left = 0;       ///< of the last micro-batch
   // The first of a step, which wait for the latest of the step before.
   TaskId first_home_read = -1;
   TaskId first_reader = -1;  ///< where it reads the parameters at home itself

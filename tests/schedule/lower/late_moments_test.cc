@@ -100,6 +100,40 @@ TEST_F(LateMoments, TouchEachByteOfAnUpdateThatTheFirstPassLeaves) {
   EXPECT_EQ(moments, elements * 20);
 }
 
+TEST_F(LateMoments, HoldUpNoGradientsWhereThoseOfTwoStepsAreKept) {
+  plan::Plan two = plan_;
+  two.kept_gradients = 2;
+  const Schedule schedule = lower_plan(program_, two, {.clip_gradients = true});
+  EXPECT_THAT(check(schedule, program_, two), testing::IsEmpty());
+  const auto moments_of = [](const Schedule& of, std::int32_t chunk) {
+    return std::find_if(of.tasks.begin(), of.tasks.end(), [&](const Task& task) {
+      return task.kind == TaskKind::kUpdateMoments && task.chunk == chunk;
+    });
+  };
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::kStoreGradient || task.chunk > 2) continue;
+    const TaskId moments = moments_of(schedule, task.chunk)->id;
+    EXPECT_THAT(task.after, testing::Not(testing::Contains(moments)));
+    EXPECT_EQ(schedule.buffers[task.destination].bytes,
+              2 * schedule_.buffers[task.destination].bytes);
+  }
+  // In one place they would overwrite what moments are still made from.
+  Schedule in_one_place = schedule;
+  for (Buffer& buffer : in_one_place.buffers) {
+    const bool late =
+        buffer.role == BufferRole::kGradients && buffer.chunk >= 0 && buffer.chunk <= 2;
+    if (late) buffer.bytes /= 2;
+  }
+  EXPECT_THAT(check(in_one_place, program_, plan_), testing::Not(testing::IsEmpty()));
+}
+
+TEST_F(LateMoments, WaitForTheirTurnWhereMicroBatchesAreAddedUpOnTheHost) {
+  plan::Plan two = plan_;
+  two.kept_gradients = 2;
+  two.accumulation_steps = 2;
+  for (plan::Chunk& chunk : two.chunks) EXPECT_EQ(plan::kept_gradients(two, chunk), 1);
+}
+
 TEST_F(LateMoments, AreNotMadeLateWithoutANorm) {
   plan::Plan without = plan_;
   without.clips_gradients = false;

@@ -48,9 +48,13 @@ using schedule::Stream;
 
 constexpr c10::DeviceIndex kDevice = 0;
 
-/// The events at start and end of a task on its stream.
+/// Of a task on its stream. An event with a time, or one that wakes a thread, holds up its stream by 3
+/// microseconds, and by 12 to 23 beside copies over the link (docs/measured.md). One that only streams wait for
+/// costs nothing.
 struct TaskEvents {
-  cudaEvent_t begin = nullptr, end = nullptr;
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;   ///< for the host
+  cudaEvent_t done = nullptr;  ///< for other streams
 };
 
 /// A task of the cpu stream, by the host's clock.
@@ -90,6 +94,7 @@ class CudaDevice final : public Device {
       for (const TaskEvents& events : step.events) {
         static_cast<void>(cudaEventDestroy(events.begin));
         static_cast<void>(cudaEventDestroy(events.end));
+        static_cast<void>(cudaEventDestroy(events.done));
       }
       static_cast<void>(cudaEventDestroy(step.begin));
     }
@@ -171,6 +176,8 @@ class CudaDevice final : public Device {
       check_cuda(cudaEventCreate(&events.begin), "creating an event");
       // A lane that waits for it sleeps, and leaves its core to AdamW.
       check_cuda(cudaEventCreateWithFlags(&events.end, cudaEventBlockingSync), "creating an event");
+      check_cuda(cudaEventCreateWithFlags(&events.done, cudaEventDisableTiming),
+                 "creating an event");
       step.events.push_back(events);
     }
     step.host_times.assign(tasks.ids, {});
@@ -292,22 +299,16 @@ class CudaDevice final : public Device {
     c10::cuda::CUDACachingAllocator::setMemoryFraction(std::clamp(share, 0.0, 1.0), kDevice);
   }
 
-  /// Whether a task's lane waits for the GPU, and not its stream. State is loaded faster than room for it
-  /// comes free; what is enqueued before there is room holds up fetches on other streams, by 20 to 50 ms
-  /// each (docs/measured.md).
-  [[nodiscard]] static bool lane_waits(Stream stream) {
-    return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
-  }
   /// Waits until a task of another stream was issued (device) or has finished (cpu). Then lets the
   /// task's lane or stream wait for its end.
   void await(const schedule::Task& task, RunningStep& other_step, schedule::TaskId other) {
     other_step.board.wait(static_cast<std::size_t>(other));
     if (other_step.streams[other] == Stream::kCpu) return;
-    if (lane_waits(task.stream)) {
+    if (schedule::waits_on_host(task.stream)) {
       synchronize(other_step.events[other].end);
     } else {
       check_cuda(
-          cudaStreamWaitEvent(streams_.gpu_stream(task.stream), other_step.events[other].end),
+          cudaStreamWaitEvent(streams_.gpu_stream(task.stream), other_step.events[other].done),
           "ordering streams");
     }
   }
@@ -331,17 +332,14 @@ class CudaDevice final : public Device {
         time.end_ns = now_ns();
       } else {
         const TaskEvents& events = step.events[task.id];
-        // An event takes a few microseconds of the stream.
-        const bool timed = step.tasks.timed;
-        if (timed) {
-          check_cuda(cudaEventRecord(events.begin, streams_.gpu_stream(task.stream)),
-                     "starting a task");
-        }
+        const schedule::Awaited awaited = step.tasks.ends[task.id];
+        const auto record = [&](cudaEvent_t event) {
+          check_cuda(cudaEventRecord(event, streams_.gpu_stream(task.stream)), "timing a task");
+        };
+        if (step.tasks.timed) record(events.begin);
         replay::with_launch_errors([&] { body(streams_.operations(task.stream)); });
-        if (timed || step.tasks.ends[task.id]) {
-          check_cuda(cudaEventRecord(events.end, streams_.gpu_stream(task.stream)),
-                     "ending a task");
-        }
+        if (awaited != schedule::Awaited::kByNobody) record(events.done);
+        if (step.tasks.timed || awaited == schedule::Awaited::kByHost) record(events.end);
       }
     });
   }

@@ -60,7 +60,7 @@ GradientStores::Stored GradientStores::store(const ReadyGradient& gradient) {
                                    {gradient.made_by,
                                     place.free_after,
                                     turns_.take(c),
-                                    lands ? -1 : chunk_tasks_[c].moments_made});
+                                    lands ? -1 : chunk_tasks_[c].gradients_freed});
   Stored result{.copy = to_host ? stored : -1};
   TaskId done = stored;
   if (lands) {

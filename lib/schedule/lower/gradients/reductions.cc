@@ -125,7 +125,7 @@ TaskId Reductions::reduce(const ReadyGradient& last) {
                   .source = slot.buffer,
                   .destination = lands ? place.slot.buffer : mine.gradients,
                   .bytes = bytes},
-                 {reduced, place.free_after, turn, lands ? -1 : tasks.moments_made});
+                 {reduced, place.free_after, turn, lands ? -1 : tasks.gradients_freed});
   staging_.give_back(slot, reduced, stored);
   tasks.gradients_done = stored;
   if (!lands) {

@@ -49,14 +49,15 @@ void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
   for (const std::int32_t chunk : order) {
     const Chunk& it = plan_.chunks[chunk];
     if (!it.late_moments) continue;
-    last_moments_ =
+    const TaskId made =
         tasks_.add({.kind = TaskKind::kUpdateMoments,
                     .stream = Stream::kCpu,
                     .chunk = chunk,
                     .source = buffers_.of_chunk[chunk].gradients,
                     .bytes = plan::shard_elements(plan_, it) * moment_update_bytes(plan_, it)},
                    {});
-    chunk_tasks_[chunk].moments_made = last_moments_;
+    chunk_tasks_[chunk].moments_made = made;
+    if (plan::kept_gradients(plan_, it) == 1) chunk_tasks_[chunk].gradients_freed = made;
   }
 }
 
@@ -78,7 +79,7 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_
                       .stream = Stream::kCompute,
                       .source = buffers_.gradient_sums,
                       .bytes = buffers_.all[buffers_.gradient_sums].bytes},
-                     {sums_on_host_, gathered, last_moments_});
+                     {sums_on_host_, gathered});
   for (const std::int32_t chunk : order) update(chunk);
 }
 

@@ -50,7 +50,6 @@ class Updates {
   StreamedUpdates streamed_;
   TaskId sums_on_host_ = -1;
   TaskId clip_ = -1;
-  TaskId last_moments_ = -1;
 };
 
 }  // namespace elixir::schedule
