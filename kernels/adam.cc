@@ -53,6 +53,9 @@ AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end) {
   part.moment1 = element_at(arrays.moment1, arrays.moment_type, begin);
   part.moment2 = element_at(arrays.moment2, arrays.moment_type, begin);
   part.gradient = element_at(arrays.gradient, arrays.gradient_type, begin);
+  if (arrays.earlier.values != nullptr) {
+    part.earlier.values = element_at(arrays.earlier.values, arrays.gradient_type, begin);
+  }
   if (part.parameter != nullptr) {
     part.parameter = element_at(arrays.parameter, arrays.parameter_type, begin);
   }
@@ -62,7 +65,8 @@ AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end) {
 
 std::size_t moved_bytes(const AdamArrays& arrays) {
   const std::size_t moments = 2 * bytes_of(arrays.moment_type);  // read, and written by some passes
-  const std::size_t gradient = bytes_of(arrays.gradient_type);
+  const std::size_t gradient =
+      (arrays.earlier.values != nullptr ? 2 : 1) * bytes_of(arrays.gradient_type);
   if (arrays.pass == AdamPass::kMoments) return 2 * moments + gradient;
   const std::size_t parameter =
       arrays.parameter == nullptr ? 0 : bytes_of(arrays.parameter_type);  // written

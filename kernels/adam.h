@@ -42,13 +42,21 @@ struct AdamHyper {
 /// and gradient: that gives the bits of the whole. A forward pass waits for parameters only.
 enum class AdamPass : std::uint8_t { kWhole, kParameters, kMoments };
 
+/// The gradient of the step before, where that step has left the moments as they were. The pass then makes them first,
+/// rounded as they are stored, and goes on from there.
+struct EarlierGradient {
+  const void* values = nullptr;  ///< as the pass's own; nullptr: there is none
+  float divisor = 1.0F, clip = 1.0F;
+};
+
 /// Flat arrays of n elements. Moments (dtype `moment_type`: fp32 or bf16) are read and written. The
 /// master has one of two forms:
 /// - separate (`lower` null): `master` is read and written. `parameter` (dtype `parameter_type`) is
 ///   overwritten. It may be null (fp32 only) when the master is the parameter.
 /// - split (`lower` set, `master` null; split_master.h): `parameter` (bf16) is the master's upper
 ///   half, `lower` its signed lower half. Both are read and written.
-/// A pass that writes moments alone does not touch master and parameter. GPUs only do the whole.
+/// A pass that writes moments alone does not touch master and parameter. GPUs only do the whole, without an earlier
+/// gradient.
 struct AdamArrays {
   float* master;
   void* moment1;
@@ -61,6 +69,7 @@ struct AdamArrays {
   Element moment_type = Element::kFloat32;
   std::int16_t* lower = nullptr;
   AdamPass pass = AdamPass::kWhole;
+  EarlierGradient earlier = {};
 };
 /// Elements [begin, end) of every array.
 [[nodiscard]] AdamArrays slice(const AdamArrays& arrays, std::size_t begin, std::size_t end);

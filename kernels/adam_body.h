@@ -30,24 +30,57 @@ struct TypedArrays {
   const Stored<kGradient>* gradient;
   Stored<kParameterType<kForm>>* parameter;
   std::int16_t* lower;
+  const Stored<kGradient>* earlier = nullptr;  ///< gradient; nullptr: there is none
 };
+
+/// How gradients of a step are scaled.
+template <class Simd>
+struct GradientScale {
+  typename Simd::Float divisor, inverse_divisor, clip;
+  Scale scale;
+};
+
+template <class Simd>
+GradientScale<Simd> make_scale(float divisor, float clip) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &divisor, sizeof bits);
+  const std::uint32_t exponent = bits >> 23;  // includes the sign, so that negative ones divide
+  const bool power_of_two = (bits & 0x007FFFFFU) == 0 && exponent >= 1 && exponent <= 253;
+  const bool scales = divisor != 1.0F || clip != 1.0F;
+  return {Simd::broadcast(divisor),
+          Simd::broadcast(1.0F / divisor),
+          Simd::broadcast(clip),
+          !scales        ? Scale::kNone
+          : power_of_two ? Scale::kMultiply
+                         : Scale::kDivide};
+}
+
+template <class Simd>
+[[gnu::always_inline]] inline typename Simd::Float scaled(typename Simd::Float gradient,
+                                                          const GradientScale<Simd>& by) {
+  if (by.scale == Scale::kMultiply) {
+    return Simd::multiply(Simd::multiply(gradient, by.inverse_divisor), by.clip);
+  }
+  if (by.scale == Scale::kDivide) {
+    return Simd::multiply(Simd::divide(gradient, by.divisor), by.clip);
+  }
+  return gradient;
+}
 
 template <class Simd>
 struct AdamConstants {
   typename Simd::Float beta1, one_minus_beta1, beta2, one_minus_beta2, inverse_sqrt_bias2, eps;
-  typename Simd::Float decay, negative_step, divisor, inverse_divisor, clip, zero;
-  Scale scale;
+  typename Simd::Float decay, negative_step, zero;
+  GradientScale<Simd> gradient, earlier;
   bool streams;
   AdamPass pass;
 };
 
 template <class Simd>
-AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams, AdamPass pass) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &s.divisor, sizeof bits);
-  const std::uint32_t exponent = bits >> 23;  // includes the sign, so that negative ones divide
-  const bool power_of_two = (bits & 0x007FFFFFU) == 0 && exponent >= 1 && exponent <= 253;
-  const bool scales = s.divisor != 1.0F || s.clip != 1.0F;
+AdamConstants<Simd> make_constants(const AdamScalars& s,
+                                   bool streams,
+                                   AdamPass pass,
+                                   const EarlierGradient& earlier) {
   return {
       Simd::broadcast(s.beta1),
       Simd::broadcast(s.one_minus_beta1),
@@ -57,13 +90,9 @@ AdamConstants<Simd> make_constants(const AdamScalars& s, bool streams, AdamPass 
       Simd::broadcast(s.eps),
       Simd::broadcast(s.decay),
       Simd::broadcast(s.negative_step),
-      Simd::broadcast(s.divisor),
-      Simd::broadcast(1.0F / s.divisor),
-      Simd::broadcast(s.clip),
       Simd::broadcast(0.0F),
-      !scales        ? Scale::kNone
-      : power_of_two ? Scale::kMultiply
-                     : Scale::kDivide,
+      make_scale<Simd>(s.divisor, s.clip),
+      make_scale<Simd>(earlier.divisor, earlier.clip),
       streams,
       pass,
   };
@@ -91,17 +120,18 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
                                               const AdamConstants<Simd>& c,
                                               typename Simd::Float& suspect) {
   for (std::size_t i = at; i < at + kBlockElements; i += Simd::kWidth) {
-    auto g = load_as<Simd, kGradient>(arrays.gradient + i);
-    if (c.scale == Scale::kMultiply) {
-      g = Simd::multiply(Simd::multiply(g, c.inverse_divisor), c.clip);
-    } else if (c.scale == Scale::kDivide) {
-      g = Simd::multiply(Simd::divide(g, c.divisor), c.clip);
+    auto m = load_as<Simd, kMoment>(arrays.moment1 + i);
+    auto v = load_as<Simd, kMoment>(arrays.moment2 + i);
+    const auto take_in = [&](typename Simd::Float g) {
+      m = Simd::fused(c.beta1, m, Simd::multiply(c.one_minus_beta1, g));
+      v = Simd::fused(c.beta2, v, Simd::multiply(Simd::multiply(c.one_minus_beta2, g), g));
+    };
+    if (arrays.earlier != nullptr) {
+      take_in(scaled<Simd>(load_as<Simd, kGradient>(arrays.earlier + i), c.earlier));
+      m = as_stored<Simd, kMoment>(m);
+      v = as_stored<Simd, kMoment>(v);
     }
-    const auto m = Simd::fused(
-        c.beta1, load_as<Simd, kMoment>(arrays.moment1 + i), Simd::multiply(c.one_minus_beta1, g));
-    const auto v = Simd::fused(c.beta2,
-                               load_as<Simd, kMoment>(arrays.moment2 + i),
-                               Simd::multiply(Simd::multiply(c.one_minus_beta2, g), g));
+    take_in(scaled<Simd>(load_as<Simd, kGradient>(arrays.gradient + i), c.gradient));
     if (c.pass != AdamPass::kParameters) {
       store_as<Simd, kMoment>(arrays.moment1 + i, m);
       store_as<Simd, kMoment>(arrays.moment2 + i, v);
@@ -141,6 +171,7 @@ template <class Simd, Element kGradient, Form kForm, Element kMoment>
   prefetch_elements<Simd>(arrays.moment1 + at, kBlockElements);
   prefetch_elements<Simd>(arrays.moment2 + at, kBlockElements);
   prefetch_elements<Simd>(arrays.gradient + at, kBlockElements);
+  if (arrays.earlier != nullptr) prefetch_elements<Simd>(arrays.earlier + at, kBlockElements);
   if (pass == AdamPass::kMoments) return;
   if constexpr (kForm == Form::kSplit) {
     prefetch_elements<Simd>(arrays.parameter + at, kBlockElements);
@@ -159,7 +190,7 @@ void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
                typename Simd::Float& suspect) {
   float master[kBlockElements] = {};
   Stored<kMoment> moment1[kBlockElements] = {}, moment2[kBlockElements] = {};
-  Stored<kGradient> gradient[kBlockElements] = {};
+  Stored<kGradient> gradient[kBlockElements] = {}, earlier[kBlockElements] = {};
   Stored<kParameterType<kForm>> parameter[kBlockElements] = {};
   std::int16_t lower[kBlockElements] = {};
   // With an epsilon of 0, padding of zeros would be 0 / 0.
@@ -167,6 +198,9 @@ void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
   std::memcpy(moment1, arrays.moment1 + at, n * sizeof(moment1[0]));
   std::memcpy(moment2, arrays.moment2 + at, n * sizeof(moment2[0]));
   std::memcpy(gradient, arrays.gradient + at, n * sizeof(gradient[0]));
+  if (arrays.earlier != nullptr) {
+    std::memcpy(earlier, arrays.earlier + at, n * sizeof(earlier[0]));
+  }
   if constexpr (kForm == Form::kSplit) {
     std::memcpy(parameter, arrays.parameter + at, n * sizeof(parameter[0]));
     std::memcpy(lower, arrays.lower + at, n * sizeof(lower[0]));
@@ -175,7 +209,13 @@ void adam_rest(const TypedArrays<kGradient, kForm, kMoment>& arrays,
   }
   c.streams = false;
   adam_block<Simd>(
-      TypedArrays<kGradient, kForm, kMoment>{master, moment1, moment2, gradient, parameter, lower},
+      TypedArrays<kGradient, kForm, kMoment>{master,
+                                             moment1,
+                                             moment2,
+                                             gradient,
+                                             parameter,
+                                             lower,
+                                             arrays.earlier != nullptr ? earlier : nullptr},
       0,
       c,
       suspect);
@@ -212,10 +252,11 @@ void adam_range(const AdamArrays& in, const AdamScalars& scalars, std::uint32_t*
       static_cast<const Stored<kGradient>*>(in.gradient),
       static_cast<Stored<kParameterType<kForm>>*>(in.parameter),
       in.lower,
+      static_cast<const Stored<kGradient>*>(in.earlier.values),
   };
   const bool aligned = reinterpret_cast<std::uintptr_t>(in.parameter) % kCacheLineBytes == 0;
   const AdamConstants<Simd> c =
-      make_constants<Simd>(scalars, aligned && in.n >= kStreamFromElements, in.pass);
+      make_constants<Simd>(scalars, aligned && in.n >= kStreamFromElements, in.pass, in.earlier);
   auto suspect = c.zero;
   std::size_t i = 0;
   for (; i + kBlockElements <= in.n; i += kBlockElements) {

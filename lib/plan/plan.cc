@@ -228,7 +228,12 @@ std::int64_t shard_bytes(const Plan& plan, const Chunk& chunk, DType dtype) {
 }
 
 int kept_gradients(const Plan& plan, const Chunk& chunk) {
-  return chunk.late_moments && gradient_parts(plan) == 1 ? plan.kept_gradients : 1;
+  if (!chunk.late_moments || gradient_parts(plan) > 1) return 1;
+  return chunk.streams_update ? std::min(plan.kept_gradients, 2) : plan.kept_gradients;
+}
+
+int moment_steps(const Plan& plan, const Chunk& chunk) {
+  return std::max(1, kept_gradients(plan, chunk) - 1);
 }
 
 std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk) {

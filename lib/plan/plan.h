@@ -75,7 +75,7 @@ struct Chunk {
 };
 
 /// At most, of Plan::kept_gradients.
-inline constexpr int kMostKeptGradients = 2;
+inline constexpr int kMostKeptGradients = 3;
 
 struct Cache {
   std::int64_t blocks = 0;
@@ -215,7 +215,8 @@ struct Plan {
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
   /// Chunks with late moments keep the gradients of so many steps. With 2, those of a step do not wait until the
-  /// moments of the step before are made: these have all of backward.
+  /// moments of the step before are made: these have all of backward. With 3, moments are made every second step,
+  /// those of two together.
   int kept_gradients = 1;
   std::vector<Edit> edits;         ///< in this order
   std::string edited_fingerprint;  ///< of the program after all edits; empty without any
@@ -238,7 +239,10 @@ void make_moments_at_once(Plan& plan);
 /// Of how many steps the chunk's gradients are kept. More than one only where each step's come there once, as a
 /// whole: what is added up there waits for the cores anyway.
 [[nodiscard]] int kept_gradients(const Plan& plan, const Chunk& chunk);
-/// Those of all these steps, of a rank.
+/// Of how many steps the chunk's late moments are made together: 1 or 2. Those of state that goes through the device,
+/// one by one: it would need the gradient of the step before, too.
+[[nodiscard]] int moment_steps(const Plan& plan, const Chunk& chunk);
+/// The gradients that are kept, of a rank.
 [[nodiscard]] std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk);
 /// Where those of `step` begin in that memory: steps take turns.
 [[nodiscard]] std::int64_t gradient_offset_bytes(const Plan& plan,

@@ -23,9 +23,10 @@
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
 //  - Late moments of a step are made by the next one, before it writes gradients where theirs are and
-//    before its own updates. So between steps they are one step behind. Where gradients of two steps are
-//    kept (Plan::kept_gradients), the chunk's buffer has room for both, and they take turns in it: whether a
-//    task means the first or the second half follows from its step.
+//    before its own updates. So between steps they are one step behind. Where gradients of several steps are
+//    kept (Plan::kept_gradients), the chunk's buffer has room for all of them, and they take turns in it: which
+//    part of it a task means follows from its step. Moments that are made every second step are up to two steps
+//    behind, and updates make those of the step before for themselves: whose turn it is, OptimizerPass decides.
 //  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
 //    on the host where micro-batches are added up there.
 //  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches and
@@ -81,7 +82,7 @@ enum class BufferRole : std::uint8_t {
   kParameters,       ///< a chunk's parameters at their home
   kBlock,            ///< one block of the rCache; `chunk` is -1
   kPrivateBlock,     ///< the block of a private chunk that operators do not read at home
-  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype; of one or two steps
+  kGradients,        ///< a chunk's gradients at their home, in gradient_dtype; of up to three steps
   kGradientLanding,  ///< host, as the program makes them: where a micro-batch's gradients land
                      ///< before they are added up; `chunk` is -1; several take turns
   kMaster,

@@ -44,7 +44,7 @@ struct Placement {
   /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many, from
   /// the front, make their moments late: backward needs their gradients' place last.
   int late_moments = 0;
-  /// Of two steps: then a step's need not wait for these moments.
+  /// Plan::kept_gradients.
   int kept_gradients = 1;
   auto operator<=>(const Placement&) const = default;
 };

@@ -275,7 +275,7 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
 }
 
 /// The best placement so far, with moments of some chunks made late. That changes no memory, unless gradients of
-/// two steps are kept for them, which takes some of the host's.
+/// several steps are kept for them, which takes some of the host's.
 std::vector<Placement> with_late_moments(const PlacementSpace& space, const Placement& best) {
   std::vector<Placement> placements;
   for (const int kept : space.kept_gradients()) {

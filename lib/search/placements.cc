@@ -124,7 +124,7 @@ std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
 std::vector<int> PlacementSpace::kept_gradients() const {
   std::vector<int> numbers = {1};
   if (plan::gradient_parts(problem_.blank_plan("optimal")) == 1) {
-    numbers.push_back(plan::kMostKeptGradients);
+    for (int more = 2; more <= plan::kMostKeptGradients; ++more) numbers.push_back(more);
   }
   return numbers;
 }

@@ -98,6 +98,7 @@ std::vector<Layout> layouts() {
       {"streamed_to_the_device", streamed_to_device},
       {"late_moments", with(kLateMoments, 1, true)},
       {"late_moments_with_kept_gradients", with(kKeptGradients, 1, true)},
+      {"late_moments_of_two_steps", with(kMomentsTogether, 1, true)},
       {"on_the_device_clipped_offloaded", with(kAllOnDevice, 1, true), 1},
       {"optimizer_on_the_host", with(kOptimizerOnHost, 2, true)},
   };

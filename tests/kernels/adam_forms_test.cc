@@ -91,6 +91,44 @@ TEST(AdamForms, ParametersAndThenMomentsAreTheWhole) {
   }
 }
 
+/// What two steps with late moments leave, whose moments are made together.
+TEST(AdamForms, MomentsOfTwoStepsCanBeMadeTogether) {
+  ThreadPool pool(3);
+  for (const AdamForm& form : all_adam_forms()) {
+    for (const std::size_t n : {1U, 31U, 32U, 100U, 20'011U}) {
+      const AdamScalars first = scalars_of(kHyper, 5, 3, 0.37F);
+      const AdamScalars second = scalars_of(kHyper, 6, 4, 0.81F);
+      AdamProblem whole(form, n, n);
+      whole.draw_gradients(1);
+      adam_cpu(whole.arrays(), first, best_isa());
+      whole.draw_gradients(2);
+      adam_cpu(whole.arrays(), second, best_isa());
+      for (const Isa isa : available_isas()) {
+        AdamProblem got(form, n, n);
+        const AdamProblem::Storage before = got.storage();
+        const auto pass = [&](AdamPass what, const AdamScalars& scalars, EarlierGradient earlier) {
+          AdamArrays arrays = got.arrays();
+          arrays.pass = what;
+          arrays.earlier = earlier;
+          adam_cpu(arrays, scalars, isa, pool);
+        };
+        got.draw_gradients(1);
+        pass(AdamPass::kParameters, first, {});
+        const AdamProblem::Storage then = got.storage();
+        const EarlierGradient earlier{
+            .values = then.gradient.data(), .divisor = first.divisor, .clip = first.clip};
+        got.draw_gradients(2);
+        pass(AdamPass::kParameters, second, earlier);
+        EXPECT_EQ(got.storage().moment1, before.moment1);
+        EXPECT_EQ(got.storage().moment2, before.moment2);
+        pass(AdamPass::kMoments, second, earlier);
+        ASSERT_EQ(got.first_difference(whole), "")
+            << name_of(form) << " " << name_of(isa) << " " << n;
+      }
+    }
+  }
+}
+
 TEST(AdamForms, MomentsThatAreHeldBackStay) {
   constexpr Clip kHeldBack{
       .norm = 1.0F, .factor = std::numeric_limits<float>::quiet_NaN(), .held_back = 1};

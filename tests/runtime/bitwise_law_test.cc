@@ -175,9 +175,9 @@ TEST_P(BitwiseLaw, MomentsThatAreMadeLate) {
   run_.optimizer.clip_norm = 0.5;
   for (const int micro_batches : {1, 2}) {
     const Outcome eager = model_->eager(run_, micro_batches);
-    for (Placement placement : {kLateMoments, kKeptGradients}) {
+    for (Placement placement : {kLateMoments, kKeptGradients, kMomentsTogether}) {
       placement.accumulation_steps = micro_batches;
-      const bool kept = placement.kept_gradients == 2;
+      const bool kept = placement.kept_gradients > 1;
       expect_same(train(placement, {kept ? CpuOrder::Kind::kLanes : CpuOrder::Kind::kIssued}),
                   eager);
     }
@@ -200,7 +200,7 @@ TEST_P(BitwiseLaw, NarrowMomentsGiveTheSameBitsUnderEveryPlacement) {
   expect_same(narrow(kOptimizerOnHost), on_device);
   expect_same(narrow(kStreamedUpdates), on_device);
   expect_same(narrow(kLateMoments), on_device);
-  expect_same(narrow(kKeptGradients), on_device);
+  expect_same(narrow(kMomentsTogether), on_device);
   Placement whole = kAllOnHost;
   whole.master = plan::Master::kSeparate;
   expect_same(narrow(whole), on_device);

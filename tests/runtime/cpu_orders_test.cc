@@ -70,6 +70,7 @@ std::vector<Layout> layouts() {
       {"streamed_to_the_device", streamed_to_device},
       {"late_moments", kLateMoments},
       {"late_moments_with_kept_gradients", kKeptGradients},
+      {"late_moments_of_two_steps", kMomentsTogether},
       {"late_moments_two_micro_batches", with(kLateMoments, 2, true)},
       {"offloaded", kAllOnHost, 1},
       {"offloaded_to_memory_of_gradients", with(kAllOnDevice, 1, true), 1},

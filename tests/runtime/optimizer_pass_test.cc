@@ -107,7 +107,9 @@ TEST_F(OptimizerPassTest, LateMomentsAreMadeWithTheScalarsOfTheirStepWhenTheNext
   EXPECT_EQ(arrays_[1].moment1, fresh[1].moment1);
   pass.begin_step(2, /*learning_rate=*/0.5, /*micro_batches=*/4);
   const auto operations = make_host_operations(1);
-  for (const std::int32_t c : {0, 1}) pass.make_moments(c, chunk(c), *operations);
+  for (const std::int32_t c : {0, 1}) {
+    pass.make_moments(c, chunk(c), OptimizerPass::Due::kInTurn, *operations);
+  }
   EXPECT_EQ(arrays_[1].master, whole.master);
   EXPECT_EQ(arrays_[1].moment1, whole.moment1);
   EXPECT_EQ(arrays_[1].moment2, whole.moment2);

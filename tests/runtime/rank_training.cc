@@ -214,10 +214,11 @@ std::string train_alone(RankTraining training) {
 
 std::vector<Placement> placements(int world) {
   using plan::Home;
-  std::vector<Placement> all = {kAllOnDevice, kKeptGradients, kAllOnHost, kStreamedUpdates};
+  std::vector<Placement> all = {kAllOnDevice, kMomentsTogether, kAllOnHost, kStreamedUpdates};
   if (!kUnderAddressSanitizer) {
     all.insert(all.end(),
                {kLateMoments,
+                kKeptGradients,
                 kOptimizerOnHost,
                 {Home::kDevice, Home::kHost, Home::kHost},
                 {Home::kHost, Home::kDevice, Home::kDevice}});

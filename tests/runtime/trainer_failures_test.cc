@@ -25,7 +25,7 @@ namespace {
 /// With late moments, the failed step may have made those of the step before, or not.
 TEST_F(TrainerTest, AStepBeyondTheLimitFailsCleanlyAndTheNextOneWorks) {
   run_.optimizer.clip_norm = 1.0;  // updates come last, so a failed step has changed nothing
-  for (Placement placement : {kAllOnHost, kLateMoments, kKeptGradients}) {
+  for (Placement placement : {kAllOnHost, kLateMoments, kKeptGradients, kMomentsTogether}) {
     placement.clips = true;
     const plan::Plan plan = model_.plan(placement);
     std::vector<double> expected;
@@ -145,10 +145,10 @@ TEST_F(TrainerTest, AGradientWhoseMemoryIsLentIsNamedAllTheSame) {
 
 TEST_F(TrainerTest, AGradientThatIsNotFiniteHoldsEveryUpdateBackAndIsNamed) {
   run_.optimizer.clip_norm = 1.0;
-  for (Placement placement : {kAllOnHost, kLateMoments, kKeptGradients}) {
+  for (Placement placement : {kAllOnHost, kLateMoments, kKeptGradients, kMomentsTogether}) {
     placement.clips = true;
     // Gradients of two steps that are kept take turns in memory.
-    for (const int good_steps : {0, 1}) {
+    for (const int good_steps : {0, 1, 2}) {
       const auto trainer = make(model_.plan(placement));
       for (int i = 0; i < good_steps; ++i) step(*trainer);
       // The last norm's weight scales the logits. The loss stays finite, but its gradients do not.

@@ -141,11 +141,13 @@ TEST_F(TrainerTest, LateMomentsAreThereWhenStateIsReadOrRestored) {
   }
   expect_equal(without_norm[1], without_norm[0]);
   run_.optimizer.clip_norm = 0.5;
-  for (const Placement& placement : {kLateMoments, kKeptGradients}) {
+  for (const Placement& placement : {kLateMoments, kKeptGradients, kMomentsTogether}) {
     const auto trainer = make(plan_of(placement));
     for (int i = 0; i < 2; ++i) step(*trainer);
     expect_equal(state_of(*trainer), expected[1]);
-    for (int i = 0; i < 2; ++i) step(*trainer);
+    step(*trainer);
+    expect_equal(state_of(*trainer), expected[2]);
+    step(*trainer);
     expect_equal(state_of(*trainer), expected[3]);
     // What is restored takes the place of moments that are still owed.
     step(*trainer);

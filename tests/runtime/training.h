@@ -50,6 +50,9 @@ inline constexpr Placement kLateMoments{
 /// The same, with gradients of two steps for those with late moments.
 inline constexpr Placement kKeptGradients{
     plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true, true, 2};
+/// The same, with those of three, so that moments of two steps are made together.
+inline constexpr Placement kMomentsTogether{
+    plan::Home::kHost, plan::Home::kHost, plan::Home::kHost, 1, true, true, true, 3};
 
 /// The losses of every micro-batch, in order, as bits, and the final weights by name.
 struct Outcome {

@@ -78,7 +78,7 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
   }
 }
 
-TEST(Footprint, CountsTheGradientsOfTwoStepsThatAreKept) {
+TEST(Footprint, CountsTheGradientsOfSeveralStepsThatAreKept) {
   fakes::TransformerOptions options;
   options.layers = 3;
   options.hidden = 64;
@@ -95,9 +95,11 @@ TEST(Footprint, CountsTheGradientsOfTwoStepsThatAreKept) {
     Placement placement{.late_moments = kUpdateShares / 2};
     const std::int64_t once = space.host_bytes(placement);
     expect_as_in_plan(problem, space, placement);
-    placement.kept_gradients = 2;
-    expect_as_in_plan(problem, space, placement);
-    EXPECT_GT(space.host_bytes(placement), once);
+    for (const int kept : {2, 3}) {
+      placement.kept_gradients = kept;
+      expect_as_in_plan(problem, space, placement);
+      EXPECT_GT(space.host_bytes(placement), once);
+    }
   }
 }
 

@@ -342,7 +342,9 @@ std::string homes_of(const plan::Plan& plan) {
   if (streamed > 0) updated = fmt::format("{} of them updated on the device", streamed);
   if (late > 0) {
     updated += fmt::format("{}moments of {} made late", updated.empty() ? "" : ", ", late);
-    if (plan.kept_gradients > 1) updated += ", gradients of two steps kept for them";
+    if (plan.kept_gradients > 1) {
+      updated += fmt::format(", gradients of {} steps kept for them", plan.kept_gradients);
+    }
   }
   if (!updated.empty()) updated = fmt::format(" ({})", updated);
   if (parameters > 0 && optimizers > 0) {

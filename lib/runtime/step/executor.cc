@@ -210,7 +210,9 @@ void Executor::make_late_moments() {
   guarded([&] {
     parts_.device.begin_step({.ids = ends_.size(), .ends = ends_, .timed = false});
     for (const Task& task : schedule_.tasks) {
-      if (task.kind == TaskKind::kUpdateMoments) issue(task);
+      if (task.kind == TaskKind::kUpdateMoments) {
+        issue_update_moments(task, OptimizerPass::Due::kAll);
+      }
     }
     parts_.device.end_issue();
     static_cast<void>(parts_.device.end_step());
@@ -360,7 +362,7 @@ void Executor::issue(const Task& task) {
                                           parts_.plan.chunks[task.chunk],
                                           parts_.plan.chunks[task.chunk].gradient_dtype));
     case TaskKind::kUpdateMoments:
-      return issue_update_moments(task);
+      return issue_update_moments(task, OptimizerPass::Due::kInTurn);
     case TaskKind::kUpdate:
       return task.elements > 0 ? issue_update_of_piece(task) : issue_update(task);
     case TaskKind::kLoadState:

@@ -118,7 +118,7 @@ class Executor {
   /// Of what a rank holds of a task's chunk, in the parameters' dtype.
   [[nodiscard]] std::int64_t shard_bytes(const schedule::Task& task) const;
   void issue_update(const schedule::Task& task);
-  void issue_update_moments(const schedule::Task& task);
+  void issue_update_moments(const schedule::Task& task, OptimizerPass::Due due);
   void issue_load_state(const schedule::Task& task);
   void issue_update_of_piece(const schedule::Task& task);
   void issue_store_state(const schedule::Task& task);

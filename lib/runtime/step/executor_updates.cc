@@ -37,7 +37,8 @@ OptimizerPass::Chunk Executor::arrays_at_home(const Task& task) const {
           .parameter_type = chunk.dtype,
           .first_element = task.first_element,
           .elements = task.elements,
-          .turn_bytes = plan::gradient_offset_bytes(plan, chunk, /*step=*/1)};
+          .turns = plan::kept_gradients(plan, chunk),
+          .turn_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype)};
 }
 
 OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::BufferId piece) const {
@@ -49,7 +50,7 @@ OptimizerPass::Chunk Executor::arrays_of_piece(const Task& task, schedule::Buffe
   arrays.moment2 = advance(memory, piece_layout_.moment2);
   if (chunk.gradient_home == plan::Home::kHost) {
     arrays.gradients = advance(memory, piece_layout_.gradients);
-    arrays.turn_bytes = 0;
+    arrays.turns = 1;
   }
   if (chunk.parameter_home == plan::Home::kHost) {
     arrays.parameters = chunk.dtype == program::DType::kFloat32
@@ -136,10 +137,12 @@ void Executor::issue_store_state(const Task& task) {
   issue_copies(task, copies, given_up(task.source, piece_layout_.bytes));
 }
 
-void Executor::issue_update_moments(const Task& task) {
+void Executor::issue_update_moments(const Task& task, OptimizerPass::Due due) {
   run(task,
-      [optimizer = parts_.optimizer, index = task.chunk, arrays = arrays_at_home(task)](
-          StreamOperations& operations) { optimizer->make_moments(index, arrays, operations); });
+      [optimizer = parts_.optimizer, index = task.chunk, due, arrays = arrays_at_home(task)](
+          StreamOperations& operations) {
+        optimizer->make_moments(index, arrays, due, operations);
+      });
 }
 
 void Executor::issue_update(const Task& task) {

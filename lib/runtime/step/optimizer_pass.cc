@@ -23,9 +23,16 @@ OptimizerPass::OptimizerPass(const program::Program& program,
       grid_(plan::grid_of(plan)),
       rank_(rank),
       ranges_(plan.chunks.size()),
-      held_(plan.chunks.size()),
-      owed_(plan.chunks.size()) {
-  for (const plan::Chunk& chunk : plan.chunks) late_moments_.push_back(chunk.late_moments);
+      held_(plan.chunks.size()) {
+  std::int64_t more_bytes = 0;  // in the first turn than in the second: both take about as long
+  for (const plan::Chunk& chunk : plan.chunks) {
+    LateMoments& moments = late_.emplace_back();
+    moments.late = chunk.late_moments;
+    moments.steps = plan::moment_steps(plan, chunk);
+    if (moments.steps == 1) continue;
+    moments.turn = more_bytes > 0 ? 1 : 0;
+    more_bytes += moments.turn == 0 ? chunk.bytes : -chunk.bytes;
+  }
   note_sums(plan, program, layouts);
   note_ranges(plan, layouts);
 }
@@ -115,7 +122,7 @@ kernels::Clip* OptimizerPass::device_clip() const {
 
 void OptimizerPass::begin_step(std::int64_t step, double learning_rate, int micro_batches) {
   // A step that has failed begins again: moments may still be owed of the one before it.
-  if (step != scalars().step) current_ = 1 - current_;
+  if (step != scalars().step) current_ = (current_ + 1) % slots_.size();
   micro_batches_ = micro_batches;
   StepScalars& now = slots_[current_];
   kernels::AdamHyper hyper{learning_rate, options_.beta1, options_.beta2, options_.eps, 0.0};
@@ -172,34 +179,66 @@ void OptimizerPass::update(std::int32_t index,
                            plan::Home where,
                            StreamOperations& operations) {
   const bool on_host = where == plan::Home::kHost;
-  const bool late = late_moments_[static_cast<std::size_t>(index)];
-  if (late) owed_[static_cast<std::size_t>(index)] = {scalars().step, current_};
+  LateMoments& moments = late_[static_cast<std::size_t>(index)];
+  std::optional<Owed> earlier;
+  if (moments.late) {
+    // A step that failed halfway is repeated.
+    std::erase_if(moments.owed, [&](const Owed& owed) { return owed.step >= scalars().step; });
+    require(static_cast<int>(moments.owed.size()) < moments.steps,
+            "moments of too many steps are owed");
+    if (!moments.owed.empty()) earlier = moments.owed.back();
+    moments.owed.push_back({scalars().step, current_});
+  }
   pass(index,
        chunk,
-       late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,
+       moments.late && on_host ? kernels::AdamPass::kParameters : kernels::AdamPass::kWhole,
        scalars(),
+       earlier,
        on_host ? &host_clip() : device_clip(),
        &memory_.marks[index],
        operations);
 }
 
 bool OptimizerPass::owes_moments() const {
-  return std::any_of(owed_.begin(), owed_.end(), [](const Owed& owed) { return owed.step > 0; });
+  return std::any_of(
+      late_.begin(), late_.end(), [](const LateMoments& moments) { return !moments.owed.empty(); });
+}
+
+const OptimizerPass::StepScalars& OptimizerPass::scalars_of(const Owed& owed) const {
+  const StepScalars& then = slots_[owed.slot];
+  require(then.step == owed.step, "moments of an older step are owed");
+  return then;
+}
+
+kernels::EarlierGradient OptimizerPass::earlier_gradient(const Chunk& chunk,
+                                                         const Owed& owed) const {
+  const kernels::Clip& clip = memory_.host_clips[owed.slot];
+  if (clips() && clip.held_back != 0) return {};
+  return {.values = chunk.gradients_of(owed.step),
+          .divisor = scalars_of(owed).plain.divisor,
+          .clip = clips() ? clip.factor : 1.0F};
 }
 
 void OptimizerPass::make_moments(std::int32_t index,
                                  const Chunk& chunk,
+                                 Due due,
                                  StreamOperations& operations) {
-  const Owed owed = std::exchange(owed_[static_cast<std::size_t>(index)], {});
-  if (owed.step == 0) return;
-  const StepScalars& then = slots_[owed.slot];
-  require(then.step == owed.step, "moments of an older step are owed");
+  LateMoments& moments = late_[static_cast<std::size_t>(index)];
+  if (moments.owed.empty()) return;
+  const Owed last = moments.owed.back();
+  const bool waits = moments.steps > static_cast<int>(moments.owed.size()) &&
+                     (last.step + moments.turn) % moments.steps != 0;
+  if (due == Due::kInTurn && waits) return;
+  std::optional<Owed> earlier;
+  if (moments.owed.size() > 1) earlier = moments.owed.front();
+  moments.owed.clear();
   // The update has looked for values that are not finite.
   pass(index,
        chunk,
        kernels::AdamPass::kMoments,
-       then,
-       &memory_.host_clips[owed.slot],
+       scalars_of(last),
+       earlier,
+       &memory_.host_clips[last.slot],
        /*report=*/nullptr,
        operations);
 }
@@ -208,6 +247,7 @@ void OptimizerPass::pass(std::int32_t index,
                          const Chunk& chunk,
                          kernels::AdamPass what,
                          const StepScalars& scalars,
+                         const std::optional<Owed>& earlier,
                          const kernels::Clip* clip,
                          std::uint32_t* report,
                          StreamOperations& operations) const {
@@ -215,6 +255,8 @@ void OptimizerPass::pass(std::int32_t index,
   const std::int64_t parameter_width = program::element_bytes(chunk.parameter_type);
   const std::int64_t moment_width = program::element_bytes(chunk.moment_type);
   const bool is_master = chunk.parameters == chunk.master;
+  const kernels::EarlierGradient owed =
+      earlier ? earlier_gradient(chunk, *earlier) : kernels::EarlierGradient{};
   const std::int64_t end = chunk.elements > 0 ? chunk.first_element + chunk.elements
                                               : std::numeric_limits<std::int64_t>::max();
   for (const Range& range : ranges_[index]) {
@@ -222,7 +264,10 @@ void OptimizerPass::pass(std::int32_t index,
     const std::int64_t elements = std::min(range.first_element + range.elements, end) - first;
     if (elements <= 0) continue;
     const std::int64_t at = first - chunk.first_element;
-    const std::int64_t turn = scalars.step % plan::kMostKeptGradients * chunk.turn_bytes;
+    kernels::EarlierGradient earlier_at = owed;
+    if (owed.values != nullptr) {
+      earlier_at.values = static_cast<const char*>(owed.values) + at * gradient_width;
+    }
     const auto moment = [&](void* moments) {
       return static_cast<char*>(moments) + at * moment_width;
     };
@@ -230,7 +275,7 @@ void OptimizerPass::pass(std::int32_t index,
         {.master = chunk.splits ? nullptr : static_cast<float*>(chunk.master) + at,
          .moment1 = moment(chunk.moment1),
          .moment2 = moment(chunk.moment2),
-         .gradient = static_cast<const char*>(chunk.gradients) + turn + at * gradient_width,
+         .gradient = chunk.gradients_of(scalars.step) + at * gradient_width,
          .gradient_type = element_of(chunk.gradient_type),
          .parameter =
              is_master ? nullptr : static_cast<char*>(chunk.parameters) + at * parameter_width,
@@ -238,7 +283,8 @@ void OptimizerPass::pass(std::int32_t index,
          .n = static_cast<std::size_t>(elements),
          .moment_type = element_of(chunk.moment_type),
          .lower = chunk.splits ? static_cast<std::int16_t*>(chunk.master) + at : nullptr,
-         .pass = what},
+         .pass = what,
+         .earlier = earlier_at},
         range.decays ? scalars.decaying : scalars.plain,
         clips() ? clip : nullptr,
         report);

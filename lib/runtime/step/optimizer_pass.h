@@ -34,13 +34,19 @@ class OptimizerPass {
     void* moment1;
     void* moment2;
     program::DType moment_type;
-    const void* gradients;  ///< of steps with even numbers, where two take turns
+    const void* gradients;  ///< of the first of `turns`
     program::DType gradient_type;
     void* parameters;
     program::DType parameter_type;
     std::int64_t first_element = 0;  ///< of a piece: in the chunk
     std::int64_t elements = 0;       ///< of a piece; 0: the whole chunk
-    std::int64_t turn_bytes = 0;     ///< from `gradients` to those of steps with odd numbers
+    /// Gradients of so many steps take turns, so far apart: step s is at s % turns.
+    int turns = 1;
+    std::int64_t turn_bytes = 0;
+
+    [[nodiscard]] const char* gradients_of(std::int64_t step) const {
+      return static_cast<const char*>(gradients) + step % turns * turn_bytes;
+    }
   };
 
   OptimizerPass(const program::Program& program,
@@ -49,8 +55,8 @@ class OptimizerPass {
                 const std::vector<ParameterLayout>& layouts,
                 int rank);
 
-  /// Of this step and of the one before, whose moments may be made while this one begins.
-  static constexpr std::size_t kHostClips = 2;
+  /// Of this step and of the two before, whose moments may be made while this one begins.
+  static constexpr std::size_t kHostClips = 3;
 
   /// Memory that the passes share. All streams may use that on the host. That on the device, the schedule's buffers of
   /// roles kGradientSums and kRankSums, is for the streams of the GPU alone.
@@ -83,9 +89,12 @@ class OptimizerPass {
               StreamOperations& operations);
   /// While nothing runs.
   [[nodiscard]] bool owes_moments() const;
-  /// Makes the moments that the chunk owes, of this step or the one before, from the gradients of that
-  /// step. Nothing when it owes none. Runs on the host.
-  void make_moments(std::int32_t index, const Chunk& chunk, StreamOperations& operations);
+  /// Which moments a chunk is to make: those that it owes if it is its turn before the step after the last one, or in
+  /// any case.
+  enum class Due : std::uint8_t { kInTurn, kAll };
+  /// Makes the moments that the chunk owes, of up to two steps, from the gradients of these steps. Nothing when it
+  /// owes none. Runs on the host.
+  void make_moments(std::int32_t index, const Chunk& chunk, Due due, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
   [[nodiscard]] std::int64_t step() const { return scalars().step; }
@@ -109,14 +118,23 @@ class OptimizerPass {
     std::int64_t step = 0;
     kernels::AdamScalars plain{}, decaying{};  ///< without and with weight decay
   };
-  /// One pass over the trained ranges of a chunk or a piece.
+  /// Moments that are not made yet.
+  struct Owed {
+    std::int64_t step = 0;
+    std::size_t slot = 0;
+  };
+  /// One pass over the trained ranges of a chunk or a piece. `earlier`: the step before, if its moments are owed.
   void pass(std::int32_t index,
             const Chunk& chunk,
             kernels::AdamPass what,
             const StepScalars& scalars,
+            const std::optional<Owed>& earlier,
             const kernels::Clip* clip,
             std::uint32_t* report,
             StreamOperations& operations) const;
+  [[nodiscard]] const StepScalars& scalars_of(const Owed& owed) const;
+  [[nodiscard]] kernels::EarlierGradient earlier_gradient(const Chunk& chunk,
+                                                          const Owed& owed) const;
   /// Of sums, side by side.
   struct Sums {
     std::size_t first, count;
@@ -150,17 +168,17 @@ class OptimizerPass {
   std::vector<Sums> made_on_host_;
   std::size_t sum_count_ = 0;
   Memory memory_{};
-  /// Of this step and the one before. Passes of the step before may still run while this one begins, so
+  /// Of this step and the two before. Passes of the step before may still run while this one begins, so
   /// that only its own slot is touched.
   std::array<StepScalars, kHostClips> slots_;
-  std::size_t current_ = 0;         ///< slot of this step, and of its clip factor
-  std::vector<bool> late_moments_;  ///< by chunk
-  /// Moments that are not made yet.
-  struct Owed {
-    std::int64_t step = 0;  ///< 0: none
-    std::size_t slot = 0;
+  std::size_t current_ = 0;  ///< slot of this step, and of its clip factor
+  struct LateMoments {
+    bool late = false;
+    int steps = 1;           ///< whose moments are made together
+    int turn = 0;            ///< with two: before steps after even or odd ones
+    std::vector<Owed> owed;  ///< the older one first
   };
-  std::vector<Owed> owed_;  ///< by chunk
+  std::vector<LateMoments> late_;  ///< by chunk
   int micro_batches_ = 1;
 };
 

@@ -85,6 +85,18 @@ struct UpdatePieceLayout {
          program::element_bytes(chunk.gradient_dtype);
 }
 
+/// What these two passes take in an average step, as shares of passes over one gradient. Where moments are made every
+/// second step, the other steps' passes over parameters read two gradients, and so do those over moments.
+struct LateShares {
+  double parameters = 1, moments = 1;
+};
+[[nodiscard]] inline LateShares late_shares(const plan::Plan& plan, const plan::Chunk& chunk) {
+  if (plan::moment_steps(plan, chunk) == 1) return {};
+  const auto gradient = static_cast<double>(program::element_bytes(chunk.gradient_dtype));
+  return {1 + gradient / 2 / static_cast<double>(parameter_update_bytes(plan, chunk)),
+          0.5 + gradient / 2 / static_cast<double>(moment_update_bytes(plan, chunk))};
+}
+
 /// With room for the pieces of any of these chunks.
 [[nodiscard]] UpdatePieceLayout update_piece_layout(std::int64_t elements,
                                                     program::DType moments,

@@ -90,7 +90,7 @@ class Checker {
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
   /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer. `of_step`: whose
-  /// gradient it is, where the buffer keeps those of two.
+  /// gradient it is, where the buffer keeps those of several; not negative.
   void touch_gradient(
       const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step);
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes) {
@@ -148,8 +148,10 @@ class Checker {
   void update(const Task& task);
   /// Whether the chunk's moments are made a step later.
   [[nodiscard]] bool makes_moments_late(std::int32_t chunk) const;
-  /// Whether those read the gradients of the step before in another place than this step's.
-  [[nodiscard]] bool keeps_two_gradients(std::int32_t chunk) const;
+  /// Of how many steps the chunk's gradients have places of their own.
+  [[nodiscard]] int kept_gradients(std::int32_t chunk) const;
+  /// The task reads all gradients of a chunk of so many steps ago.
+  void touch_older_gradients(const Task& task, int steps_ago);
   void update_moments(const Task& task);
   /// Moments that are made late, by a task that reads or writes all of them.
   void touch_moments(const Task& task, bool writes);

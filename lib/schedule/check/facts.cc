@@ -264,8 +264,7 @@ void Checker::check_buffers() {
     expect(BufferRole::kGradients,
            id,
            chunk.gradient_home,
-           (keeps_two_gradients(id) ? 2 : 1) * elements *
-               program::element_bytes(chunk.gradient_dtype));
+           kept_gradients(id) * elements * program::element_bytes(chunk.gradient_dtype));
     if (chunk.dtype != DType::kFloat32 || chunk.parameter_home != chunk.optimizer_home) {
       expect(BufferRole::kMaster, id, chunk.optimizer_home, elements * (is_split(chunk) ? 2 : 4));
     }

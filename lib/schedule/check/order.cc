@@ -136,11 +136,10 @@ void Checker::touch_storage(const Task& task, StorageId storage, bool writes) {
 
 void Checker::touch_gradient(
     const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step) {
-  const bool has_two = schedule_.buffers[buffer].role == BufferRole::kGradients &&
-                       keeps_two_gradients(chunk_of_[parameter]);
-  const std::int64_t place = has_two && of_step % 2 != 0 ? 1 : 0;
+  const bool at_home = schedule_.buffers[buffer].role == BufferRole::kGradients;
+  const std::int64_t place = at_home ? of_step % kept_gradients(chunk_of_[parameter]) : 0;
   touch(task,
-        (std::int64_t{1} << 41) + (place << 57) + (static_cast<std::int64_t>(buffer) << 20) +
+        (std::int64_t{1} << 41) + (place << 56) + (static_cast<std::int64_t>(buffer) << 20) +
             parameter,
         writes,
         fmt::format("gradient of {} in buffer {}", program_.parameters[parameter].name, buffer));

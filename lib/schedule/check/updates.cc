@@ -245,6 +245,7 @@ void Checker::update(const Task& task) {
     touch_buffer(task, task.source, false);
   }
   const bool late = makes_moments_late(task.chunk);
+  if (kept_gradients(task.chunk) > 2) touch_older_gradients(task, 1);
   if (late && moments_made_[task.chunk] < 0) {
     problem_at(task, "reads moments of chunk {} that are a step behind", task.chunk);
   }
@@ -279,9 +280,22 @@ bool Checker::makes_moments_late(std::int32_t chunk) const {
   return plan_.chunks[chunk].late_moments && schedule_.training && !trained_in_[chunk].empty();
 }
 
-bool Checker::keeps_two_gradients(std::int32_t chunk) const {
+int Checker::kept_gradients(std::int32_t chunk) const {
   const bool lands = schedule_.micro_batches > 1 && !reduces_once_;
-  return makes_moments_late(chunk) && plan_.kept_gradients == 2 && !lands;
+  if (!makes_moments_late(chunk) || lands) return 1;
+  const bool on_device = plan_.chunks[chunk].streams_update;
+  return on_device && plan_.kept_gradients > 2 ? 2 : plan_.kept_gradients;
+}
+
+void Checker::touch_older_gradients(const Task& task, int steps_ago) {
+  const BufferId gradients = find(BufferRole::kGradients, task.chunk);
+  for (const std::int32_t parameter : trained_in_[task.chunk]) {
+    touch_gradient(task,
+                   gradients,
+                   parameter,
+                   /*writes=*/false,
+                   step_ + kept_gradients(task.chunk) - steps_ago);
+  }
 }
 
 void Checker::touch_moments(const Task& task, bool writes) {
@@ -321,11 +335,12 @@ void Checker::update_moments(const Task& task) {
     return;
   }
   for (const std::int32_t parameter : trained_in_[task.chunk]) {
-    if (summed_[parameter] > 0 && !keeps_two_gradients(task.chunk)) {
+    if (summed_[parameter] > 0 && kept_gradients(task.chunk) == 1) {
       problem_at(task, "comes after a gradient of {}", program_.parameters[parameter].name);
     }
-    touch_gradient(task, gradients, parameter, /*writes=*/false, step_ + 1);  // the step before
   }
+  touch_older_gradients(task, 1);
+  if (kept_gradients(task.chunk) > 2) touch_older_gradients(task, 2);
   if (clip_ == nullptr) problem_at(task, "makes moments late although no update waits for a norm");
   touch_moments(task, true);
   touch_owed_moments(task);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include "schedule/simulate.h"
+#include "schedule/buffers/update_piece.h"
 
 #include <algorithm>
 #include <cmath>
@@ -155,8 +156,10 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
                                     .split = plan::splits_master(plan, chunk),
                                     .moments = plan.moment_dtype,
                                     .writes = written_by(task, chunk)};
-      return task.stream == Stream::kCpu ? cost.adam_cpu_ns(elements(), form)
-                                         : cost.adam_gpu_ns(elements(), form);
+      if (task.stream != Stream::kCpu) return cost.adam_gpu_ns(elements(), form);
+      const LateShares shares = late_shares(plan, chunk);
+      return cost.adam_cpu_ns(elements(), form) *
+             (task.kind == TaskKind::kUpdate ? shares.parameters : shares.moments);
     }
     case TaskKind::kGather:
       return cost.all_gather_ns(task.bytes);

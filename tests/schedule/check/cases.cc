@@ -57,7 +57,7 @@ Case random_case(std::uint64_t seed) {
     chunk.late_moments = result.lowering.clip_gradients && chunk.optimizer_home == Home::kHost &&
                          chunk.gradient_home == Home::kHost && random() % 2 == 0;
   }
-  if (random() % 2 == 0) result.plan.kept_gradients = 2;
+  result.plan.kept_gradients = 1 + static_cast<int>(random() % 3);
   // A forward pass that changes running statistics may not run for evaluation. That has a separate
   // test.
   const bool evaluates = random() % 4 == 0 && !result.program.buffers[0].mutated;

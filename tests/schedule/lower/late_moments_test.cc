@@ -127,6 +127,32 @@ TEST_F(LateMoments, HoldUpNoGradientsWhereThoseOfTwoStepsAreKept) {
   EXPECT_THAT(check(in_one_place, program_, plan_), testing::Not(testing::IsEmpty()));
 }
 
+TEST_F(LateMoments, OfTwoStepsTogetherTouchFewerBytesAStep) {
+  plan::Plan three = plan_;
+  three.kept_gradients = 3;
+  const Schedule schedule = lower_plan(program_, three, {.clip_gradients = true});
+  EXPECT_THAT(check(schedule, program_, three), testing::IsEmpty());
+  const auto bytes_of = [&](TaskKind kind, std::int32_t chunk) {
+    std::int64_t bytes = 0;
+    for (const Task& task : schedule.tasks) {
+      if (task.kind == kind && task.chunk == chunk) bytes += task.bytes;
+    }
+    return bytes;
+  };
+  const std::int64_t elements = plan::shard_elements(plan_, plan_.chunks[0]);
+  // fp32: the first pass reads a second gradient of 4 bytes in every second step, the second one touches both
+  // moments and two gradients there.
+  EXPECT_EQ(bytes_of(TaskKind::kUpdate, 0), elements * 22);
+  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 0), elements * 12);
+  // What goes through the device takes one step after another.
+  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 1), elements * 20);
+  const std::vector<std::int64_t> kept = {3, 2, 3};
+  for (const Buffer& buffer : schedule.buffers) {
+    if (buffer.role != BufferRole::kGradients || buffer.chunk < 0 || buffer.chunk > 2) continue;
+    EXPECT_EQ(buffer.bytes, elements * 4 * kept[static_cast<std::size_t>(buffer.chunk)]);
+  }
+}
+
 TEST_F(LateMoments, WaitForTheirTurnWhereMicroBatchesAreAddedUpOnTheHost) {
   plan::Plan two = plan_;
   two.kept_gradients = 2;

@@ -28,6 +28,7 @@ class CudaOperations final : public StreamOperations {
             const kernels::AdamScalars& scalars,
             const kernels::Clip* clip,
             std::uint32_t* report) override {
+    require(arrays.earlier.values == nullptr, "the GPU makes moments of one step at a time");
     kernels::adam_cuda(arrays, scalars, stream_, {.skip = nullptr, .report = report}, clip);
   }
   void sum_squares(const void* gradient,

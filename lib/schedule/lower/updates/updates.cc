@@ -3,6 +3,7 @@
 #include "schedule/lower/updates/updates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "program/program.h"
@@ -13,6 +14,10 @@ namespace {
 
 using plan::Chunk;
 using plan::Home;
+
+std::int64_t share_of(std::int64_t bytes, double share) {
+  return std::llround(static_cast<double>(bytes) * share);
+}
 
 /// The trained chunks, as the next forward needs them.
 std::vector<std::int32_t> in_order_of_use(const std::vector<ChunkNeeds>& needs) {
@@ -49,13 +54,14 @@ void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
   for (const std::int32_t chunk : order) {
     const Chunk& it = plan_.chunks[chunk];
     if (!it.late_moments) continue;
-    const TaskId made =
-        tasks_.add({.kind = TaskKind::kUpdateMoments,
-                    .stream = Stream::kCpu,
-                    .chunk = chunk,
-                    .source = buffers_.of_chunk[chunk].gradients,
-                    .bytes = plan::shard_elements(plan_, it) * moment_update_bytes(plan_, it)},
-                   {});
+    const TaskId made = tasks_.add(
+        {.kind = TaskKind::kUpdateMoments,
+         .stream = Stream::kCpu,
+         .chunk = chunk,
+         .source = buffers_.of_chunk[chunk].gradients,
+         .bytes = share_of(plan::shard_elements(plan_, it) * moment_update_bytes(plan_, it),
+                           late_shares(plan_, it).moments)},
+        {});
     chunk_tasks_[chunk].moments_made = made;
     if (plan::kept_gradients(plan_, it) == 1) chunk_tasks_[chunk].gradients_freed = made;
   }
@@ -136,8 +142,10 @@ void Updates::update(std::int32_t chunk) {
        .chunk = chunk,
        .source = moves_gradients ? gradients.buffer : mine.gradients,
        .destination = updated_parameters,
-       .bytes = plan::shard_elements(plan_, it) *
-                (it.late_moments ? parameter_update_bytes(plan_, it) : update_bytes(plan_, it))},
+       .bytes = share_of(
+           plan::shard_elements(plan_, it) *
+               (it.late_moments ? parameter_update_bytes(plan_, it) : update_bytes(plan_, it)),
+           late_shares(plan_, it).parameters)},
       after);
   before.optimized = before.updated = updated;
   if (moves_gradients) {
