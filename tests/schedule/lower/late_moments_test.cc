@@ -139,17 +139,20 @@ TEST_F(LateMoments, OfTwoStepsTogetherTouchFewerBytesAStep) {
     }
     return bytes;
   };
-  const std::int64_t elements = plan::shard_elements(plan_, plan_.chunks[0]);
+  const auto elements = [&](std::size_t chunk) {
+    return plan::shard_elements(plan_, plan_.chunks[chunk]);
+  };
   // fp32: the first pass reads a second gradient of 4 bytes in every second step, the second one touches both
   // moments and two gradients there.
-  EXPECT_EQ(bytes_of(TaskKind::kUpdate, 0), elements * 22);
-  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 0), elements * 12);
+  EXPECT_EQ(bytes_of(TaskKind::kUpdate, 0), elements(0) * 22);
+  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 0), elements(0) * 12);
   // What goes through the device takes one step after another.
-  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 1), elements * 20);
+  EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 1), elements(1) * 20);
   const std::vector<std::int64_t> kept = {3, 2, 3};
   for (const Buffer& buffer : schedule.buffers) {
     if (buffer.role != BufferRole::kGradients || buffer.chunk < 0 || buffer.chunk > 2) continue;
-    EXPECT_EQ(buffer.bytes, elements * 4 * kept[static_cast<std::size_t>(buffer.chunk)]);
+    const auto chunk = static_cast<std::size_t>(buffer.chunk);
+    EXPECT_EQ(buffer.bytes, elements(chunk) * 4 * kept[chunk]);
   }
 }
 
