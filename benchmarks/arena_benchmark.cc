@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -161,18 +160,13 @@ int benchmark(const Options& options) {
 
 int main(int argc, char** argv) {
   elixir::benchmarks::Options options;
-  if (!elixir::benchmarks::parse({argv + 1, argv + argc},
-                                 {{"--size", &options.size_mib},
-                                  {"--threads", &options.threads},
-                                  {"--rounds", &options.rounds}},
-                                 options.json)) {
-    std::cerr << "usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json]\n";
-    return 2;
-  }
-  try {
-    return elixir::benchmarks::benchmark(options);
-  } catch (const std::exception& error) {
-    std::cerr << "arena_benchmark: " << error.what() << "\n";
-    return 4;
-  }
+  return elixir::benchmarks::run({.name = "arena_benchmark",
+                                  .usage = "[--size MIB] [--threads N] [--rounds N] [--json]",
+                                  .numbers = {{"--size", &options.size_mib},
+                                              {"--threads", &options.threads},
+                                              {"--rounds", &options.rounds}},
+                                  .json = &options.json},
+                                 argc,
+                                 argv,
+                                 [&] { return elixir::benchmarks::benchmark(options); });
 }

@@ -2,27 +2,43 @@
 // Copyright 2026 The Elixir authors
 #include "benchmarks/arguments.h"
 
-#include <cstddef>
 #include <cstdlib>
+#include <exception>
+#include <iostream>
 
 namespace elixir::benchmarks {
+namespace {
 
-bool parse(const std::vector<std::string>& arguments,
-           const std::map<std::string, long*>& numbers,
-           bool& json) {
+bool parse(const CommandLine& line, int argc, char** argv) {
   constexpr long kMost = 1L << 30;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--json") {
-      json = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--json") {
+      *line.json = true;
       continue;
     }
-    const auto number = numbers.find(arguments[i]);
-    if (number == numbers.end() || i + 1 == arguments.size()) return false;
+    const auto number = line.numbers.find(option);
+    if (number == line.numbers.end() || i + 1 == argc) return false;
     char* end = nullptr;
-    *number->second = std::strtol(arguments[++i].c_str(), &end, 10);
+    *number->second = std::strtol(argv[++i], &end, 10);
     if (*end != '\0' || *number->second < 1 || *number->second > kMost) return false;
   }
   return true;
+}
+
+}  // namespace
+
+int run(const CommandLine& line, int argc, char** argv, const std::function<int()>& benchmark) {
+  if (!parse(line, argc, argv)) {
+    std::cerr << "usage: " << line.name << " " << line.usage << "\n";
+    return 2;
+  }
+  try {
+    return benchmark();
+  } catch (const std::exception& error) {
+    std::cerr << line.name << ": " << error.what() << "\n";
+    return 4;
+  }
 }
 
 }  // namespace elixir::benchmarks

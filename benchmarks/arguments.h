@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The arguments of benchmarks: `--name NUMBER`, in any order, and --json.
+// The command line of a benchmark whose options are numbers.
 
+#include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 namespace elixir::benchmarks {
 
-/// Sets the numbers that `arguments` name; each must be at least 1. `json` becomes true where --json is
-/// given. False, and some numbers may be set, when an argument is not understood.
-[[nodiscard]] bool parse(const std::vector<std::string>& arguments,
-                         const std::map<std::string, long*>& numbers,
-                         bool& json);
+struct CommandLine {
+  std::string name;                      ///< of the program
+  std::string usage;                     ///< its options, for people
+  std::map<std::string, long*> numbers;  ///< by option; what they point to is the default
+  bool* json = nullptr;                  ///< --json
+};
+
+/// Reads the arguments and runs `benchmark`. Returns the exit code: the benchmark's; 2 for wrong arguments; 4 when it
+/// throws.
+int run(const CommandLine& line, int argc, char** argv, const std::function<int()>& benchmark);
 
 }  // namespace elixir::benchmarks

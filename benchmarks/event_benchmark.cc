@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -167,16 +166,12 @@ int benchmark(const Options& options) {
 
 int main(int argc, char** argv) {
   elixir::benchmarks::Options options;
-  if (!elixir::benchmarks::parse({argv + 1, argv + argc},
-                                 {{"--fills", &options.fills}, {"--rounds", &options.rounds}},
-                                 options.json)) {
-    std::cerr << "usage: event_benchmark [--fills N] [--rounds N] [--json]\n";
-    return 2;
-  }
-  try {
-    return elixir::benchmarks::benchmark(options);
-  } catch (const std::exception& error) {
-    std::cerr << "event_benchmark: " << error.what() << "\n";
-    return 4;
-  }
+  return elixir::benchmarks::run(
+      {.name = "event_benchmark",
+       .usage = "[--fills N] [--rounds N] [--json]",
+       .numbers = {{"--fills", &options.fills}, {"--rounds", &options.rounds}},
+       .json = &options.json},
+      argc,
+      argv,
+      [&] { return elixir::benchmarks::benchmark(options); });
 }

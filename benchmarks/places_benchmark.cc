@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -113,18 +112,13 @@ int benchmark(const Options& options) {
 
 int main(int argc, char** argv) {
   elixir::benchmarks::Options options;
-  if (!elixir::benchmarks::parse({argv + 1, argv + argc},
-                                 {{"--size", &options.size_mib},
-                                  {"--arenas", &options.arenas},
-                                  {"--rounds", &options.rounds}},
-                                 options.json)) {
-    std::cerr << "usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]\n";
-    return 2;
-  }
-  try {
-    return elixir::benchmarks::benchmark(options);
-  } catch (const std::exception& error) {
-    std::cerr << "places_benchmark: " << error.what() << "\n";
-    return 4;
-  }
+  return elixir::benchmarks::run({.name = "places_benchmark",
+                                  .usage = "[--size MIB] [--arenas N] [--rounds N] [--json]",
+                                  .numbers = {{"--size", &options.size_mib},
+                                              {"--arenas", &options.arenas},
+                                              {"--rounds", &options.rounds}},
+                                  .json = &options.json},
+                                 argc,
+                                 argv,
+                                 [&] { return elixir::benchmarks::benchmark(options); });
 }
