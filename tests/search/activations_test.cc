@@ -106,7 +106,7 @@ TEST(Search, TheHostNeverMakesThePlanSlower) {
   const std::int64_t least =
       std::get<Infeasible>(search(program, hardware, request)).minimum_gpu_memory_bytes;
   int offloads = 0;
-  for (const std::int64_t more : {0_KiB, 256_KiB, 1_MiB, 2_MiB, 64_MiB}) {
+  for (const std::int64_t more : {0_KiB, 256_KiB, 512_KiB, 1_MiB, 64_MiB}) {
     request.gpu_memory_bytes = least + more;
     request.offload = std::nullopt;
     const Outcome outcome = search(program, hardware, request);
