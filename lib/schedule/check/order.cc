@@ -136,7 +136,8 @@ void Checker::touch_storage(const Task& task, StorageId storage, bool writes) {
 
 void Checker::touch_gradient(
     const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step) {
-  const bool at_home = schedule_.buffers[buffer].role == BufferRole::kGradients;
+  // A broken schedule may lack the buffer.
+  const bool at_home = buffer >= 0 && schedule_.buffers[buffer].role == BufferRole::kGradients;
   const std::int64_t place = at_home ? of_step % kept_gradients(chunk_of_[parameter]) : 0;
   touch(task,
         (std::int64_t{1} << 41) + (place << 56) + (static_cast<std::int64_t>(buffer) << 20) +
