@@ -90,7 +90,8 @@ TEST(Footprint, CountsTheGradientsOfSeveralStepsThatAreKept) {
   for (const int gpus : {1, 2}) {
     const hardware::HardwareProfile hardware =
         gpus == 1 ? fakes::machine(true) : fakes::machine_of(gpus);
-    const Problem problem(program, edits, hardware, {.gpus = gpus});
+    const Request request{.gpus = gpus};
+    const Problem problem(program, edits, hardware, request);
     const PlacementSpace space(problem);
     Placement placement{.late_moments = kUpdateShares / 2};
     const std::int64_t once = space.host_bytes(placement);
