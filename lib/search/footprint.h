@@ -44,8 +44,9 @@ struct Placement {
   /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many, from
   /// the front, make their moments late: backward needs their gradients' place last.
   int late_moments = 0;
-  /// Plan::kept_gradients.
+  /// Plan::kept_gradients, where moments are made late.
   int kept_gradients = 1;
+  [[nodiscard]] int kept_gradients_in_plan() const { return late_moments > 0 ? kept_gradients : 1; }
   auto operator<=>(const Placement&) const = default;
 };
 

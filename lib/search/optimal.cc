@@ -76,7 +76,7 @@ class Ranking {
             placement.gradient_window_bytes,
             placement.streamed_updates,
             placement.late_moments,
-            placement.kept_gradients};
+            placement.kept_gradients_in_plan()};
   }
 
   void keep(const Placement& placement, Evaluated evaluated) {

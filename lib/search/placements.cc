@@ -64,7 +64,7 @@ Evaluated PlacementSpace::outline(const Placement& placement) const {
   const Packing& packing = packings_[placement.packing];
   plan::Plan plan = problem_.blank_plan("optimal");
   plan.chunks = placed_chunks(placement);
-  if (placement.late_moments > 0) plan.kept_gradients = placement.kept_gradients;
+  plan.kept_gradients = placement.kept_gradients_in_plan();
   const bool streams = std::any_of(plan.chunks.begin(), plan.chunks.end(), [](const Chunk& chunk) {
     return chunk.streams_update;
   });
@@ -110,9 +110,9 @@ std::int64_t PlacementSpace::device_bytes(const Placement& placement) const {
 
 std::int64_t PlacementSpace::host_bytes(const Placement& placement) const {
   std::int64_t bytes = fixed_bytes_.host + footprints_[placement.packing].bytes(placement).host;
-  if (placement.late_moments == 0 || placement.kept_gradients == 1) return bytes;
+  if (placement.kept_gradients_in_plan() == 1) return bytes;
   plan::Plan plan = problem_.blank_plan("optimal");
-  plan.kept_gradients = placement.kept_gradients;
+  plan.kept_gradients = placement.kept_gradients_in_plan();
   for (const Chunk& chunk : placed_chunks(placement)) {
     if (!chunk.late_moments) continue;
     bytes += rounded_allocation(plan::kept_gradient_bytes(plan, chunk)) -

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include "schedule/simulate.h"
-#include "schedule/buffers/update_piece.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include "core/allocation_unit.h"
 #include "core/error.h"
 #include "schedule/buffers/buffers.h"
+#include "schedule/buffers/update_piece.h"
 #include "schedule/memory/operator_memory.h"
 #include "schedule/simulate/simulate_plans.h"
 #include "schedule/simulate/timeline.h"
