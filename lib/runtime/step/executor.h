@@ -144,7 +144,7 @@ class Executor {
   /// The first bytes of a buffer that holds nothing any more when the task has ended, for its
   /// poison; none without poison, or if the buffer keeps its content.
   [[nodiscard]] SpentMemory given_up(schedule::BufferId buffer, std::int64_t bytes) const;
-  /// A buffer's memory; of gradients of two steps, that of the step that is being issued.
+  /// A buffer's memory; of gradients of several steps, that of the step that is being issued.
   [[nodiscard]] void* memory_now(schedule::BufferId id) const;
   void count_copy(schedule::Stream stream, std::int64_t bytes);
   /// The gradient of the task's parameter, where an operator has made it.

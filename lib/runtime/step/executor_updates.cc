@@ -94,10 +94,7 @@ void Executor::issue_load_state(const Task& task) {
   // The gradients' place in the piece is written here and nowhere else.
   void* gradients = const_cast<void*>(to.gradients);
   if (gradient_bytes > 0) {
-    const std::int64_t turn = plan::gradient_offset_bytes(parts_.plan, chunk, step_);
-    copies.add({gradients,
-                static_cast<const char*>(from.gradients) + turn,
-                task.elements * gradient_bytes});
+    copies.add({gradients, from.gradients_of(step_), task.elements * gradient_bytes});
   }
   if (from.splits) {
     copies.add(
