@@ -338,8 +338,10 @@ class CudaDevice final : public Device {
         };
         if (step.tasks.timed) record(events.begin);
         replay::with_launch_errors([&] { body(streams_.operations(task.stream)); });
+        // Of a timed step the end comes first: what waits for the task begins after it, on the GPU's clock.
+        if (step.tasks.timed) record(events.end);
         if (awaited != schedule::Awaited::kByNobody) record(events.done);
-        if (step.tasks.timed || awaited == schedule::Awaited::kByHost) record(events.end);
+        if (!step.tasks.timed && awaited == schedule::Awaited::kByHost) record(events.end);
       }
     });
   }
