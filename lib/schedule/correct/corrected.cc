@@ -3,104 +3,89 @@
 #include "schedule/correct/corrected.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "hardware/operator_cost.h"
-#include "hardware/rate_dtypes.h"
-#include "operators/operator_key.h"
 #include "plan/rank_grid.h"
 #include "program/lifetimes.h"
+#include "schedule/correct/figures.h"
 
 namespace elixir::schedule {
 namespace {
 
-using hardware::AdamWrites;
-using hardware::Figure;
 using hardware::HardwareProfile;
 
 /// Less than this part of a step is not worth correcting, nor exact.
 constexpr double kNoticeablePart = 0.01;
+/// Less than this part of AdamW's time on the cores says little about a pass: a few chunks beside whatever a
+/// step begins with.
+constexpr double kTellingPart = 0.1;
+constexpr std::array kUpdates = {Work::kUpdate, Work::kUpdateParameters, Work::kUpdateMoments};
 
-void scale(Figure& figure, double factor) {
-  constexpr std::string_view kNote = ", corrected by a run";
-  figure.median *= factor;
-  if (figure.method.find(kNote) == std::string::npos) figure.method += kNote;
+double& of(WorkTimes& times, Work work) {
+  return times[static_cast<std::size_t>(work)];
+}
+double of(const WorkTimes& times, Work work) {
+  return times[static_cast<std::size_t>(work)];
 }
 
-/// Changes figures so that work takes so much longer.
-class Figures {
+/// By how much each kind of work takes longer than the figures said. A pass of AdamW that takes little has the
+/// mean factor of the others.
+class Factors {
  public:
-  Figures(HardwareProfile& profile, const program::Program& program, const plan::Plan& plan)
-      : profile_(profile), plan_(plan) {
-    for (const program::Operator& op : program.operators)
-      calls_.insert(operators::operator_key(op));
+  /// `telling` are works that have a factor of their own.
+  Factors(Figures figures, const WorkTimes& measured, std::vector<Work> telling)
+      : figures_(std::move(figures)), measured_(measured), telling_(std::move(telling)) {
+    factors_.fill(1);
   }
 
-  void take_longer(Work work, double factor) {
-    switch (work) {
-      case Work::kOperators:
-        for (hardware::OperatorTime& time : profile_.operators) {
-          if (calls_.count(time.key) > 0) scale(time.time_ns, factor);
-        }
-        return;
-      case Work::kToDevice:
-        return scale_link(profile_.links.host_to_device, factor);
-      case Work::kToHost:
-        return scale_link(profile_.links.device_to_host, factor);
-      case Work::kUpdate:
-        return scale_updates(AdamWrites::kAll, factor);
-      case Work::kUpdateParameters:
-        return scale_updates(AdamWrites::kParameters, factor);
-      case Work::kUpdateMoments:
-        return scale_updates(AdamWrites::kMoments, factor);
+  [[nodiscard]] double factor(Work work) const { return of(factors_, work); }
+
+  /// Changes figures by what the simulated times `now` are still off. False when all are close enough.
+  bool approach(const WorkTimes& now) {
+    WorkTimes wanted = factors_;
+    for (const Work work : telling_) {
+      of(wanted, work) =
+          std::clamp(of(factors_, work) * of(measured_, work) / of(now, work), 1 / kMost, kMost);
     }
+    const double of_updates = mean_of_updates(wanted);
+    for (const Work work : kUpdates) {
+      if (!tells(work)) of(wanted, work) = of_updates;
+    }
+    bool changed = false;
+    for (const auto& [work, name] : kWorks.entries) {
+      const double change = of(wanted, work) / of(factors_, work);
+      if (std::abs(change - 1) < kCloseEnough) continue;
+      changed = true;
+      figures_.take_longer(work, change);
+      of(factors_, work) = of(wanted, work);
+    }
+    return changed;
   }
 
  private:
-  void scale_link(std::vector<hardware::LinkRate>& rates, double factor) const {
-    for (hardware::LinkRate& rate : rates) {
-      if (rate.gpus <= plan_.ranks_per_node) scale(rate.bytes_per_s, 1 / factor);
-    }
+  static constexpr double kCloseEnough = 0.005, kMost = 4;
+
+  [[nodiscard]] bool tells(Work work) const {
+    return std::find(telling_.begin(), telling_.end(), work) != telling_.end();
   }
 
-  /// Of each form that the cores carry out under the plan. What is left to a form without a rate of its
-  /// own follows the plain one.
-  void scale_updates(AdamWrites writes, double factor) const {
-    std::set<std::pair<std::string, bool>> forms;  // gradients' dtype, split master
-    for (const plan::Chunk& chunk : plan_.chunks) {
-      if (chunk.optimizer_home != plan::Home::kHost) continue;
-      // The moments alone are the same whatever the master is.
-      const bool split = writes != AdamWrites::kMoments && plan::splits_master(plan_, chunk);
-      forms.emplace(hardware::kRateDTypes.name_of(chunk.gradient_dtype), split);
+  /// Of those that tell, by the time that they took. 1 without any.
+  [[nodiscard]] double mean_of_updates(const WorkTimes& wanted) const {
+    double measured_ns = 0, before_ns = 0;
+    for (const Work work : kUpdates) {
+      if (!tells(work)) continue;
+      measured_ns += of(measured_, work);
+      before_ns += of(measured_, work) / of(wanted, work);
     }
-    for (const auto& [dtype, split] : forms) scale_form(dtype, split, writes, factor);
+    return before_ns > 0 ? measured_ns / before_ns : 1;
   }
 
-  void scale_form(const std::string& dtype, bool split, AdamWrites writes, double factor) const {
-    const std::string master = split ? "split" : "separate";
-    const std::string moments(hardware::kRateDTypes.name_of(plan_.moment_dtype));
-    bool found = false;
-    for (hardware::AdamFormRate& rate : profile_.adam_forms) {
-      if (rate.device != "cpu" || rate.gradient != dtype || rate.moments != moments ||
-          rate.master != master || rate.writes != writes) {
-        continue;
-      }
-      scale(rate.params_per_s, 1 / factor);
-      found = true;
-    }
-    const bool plain = !split && writes == AdamWrites::kAll && moments == "fp32";
-    if (found && !plain) return;
-    for (hardware::AdamRate& rate : profile_.adam_cpu) {
-      if (rate.dtype == dtype) scale(rate.params_per_s, 1 / factor);
-    }
-  }
-
-  HardwareProfile& profile_;
-  const plan::Plan& plan_;
-  std::set<std::string> calls_;
+  Figures figures_;
+  WorkTimes measured_, factors_{};
+  std::vector<Work> telling_;
 };
 
 }  // namespace
@@ -112,7 +97,6 @@ Corrected corrected(const HardwareProfile& hardware,
                     const WorkTimes& measured) {
   // Work slows other work down, so one round does not do. Each comes closer.
   constexpr int kMostRounds = 12;
-  constexpr double kCloseEnough = 0.005, kMost = 4;
   const program::Lifetimes lifetimes = program::analyse_lifetimes(program);
   const auto simulated = [&](const HardwareProfile& profile) {
     return simulate(
@@ -128,31 +112,25 @@ Corrected corrected(const HardwareProfile& hardware,
   Simulation simulation = simulated(hardware);
   result.predicted_step_ns = simulation.step_ns;
   WorkTimes now = work_times(schedule, program, plan, simulation.tasks);
-  for (std::size_t i = 0; i < kWorkCount; ++i) {
-    const double least_ns = kNoticeablePart * simulation.step_ns;
-    if (now[i] < least_ns || measured[i] < least_ns) continue;
-    result.corrections.push_back({.work = static_cast<Work>(i),
-                                  .predicted_ns = now[i],
-                                  .measured_ns = measured[i],
-                                  .corrected_ns = now[i]});
+  const double least_ns = kNoticeablePart * simulation.step_ns;
+  double updates_ns = 0;
+  for (const Work work : kUpdates) updates_ns += of(measured, work);
+  std::vector<Work> telling;
+  for (const auto& [work, name] : kWorks.entries) {
+    if (of(now, work) < least_ns || of(measured, work) < least_ns) continue;
+    result.corrections.push_back(
+        {.work = work, .predicted_ns = of(now, work), .measured_ns = of(measured, work)});
+    const bool is_update = std::find(kUpdates.begin(), kUpdates.end(), work) != kUpdates.end();
+    if (!is_update || of(measured, work) >= kTellingPart * updates_ns) telling.push_back(work);
   }
-  Figures figures(result.hardware, program, plan);
-  for (int round = 0; round < kMostRounds; ++round) {
-    bool close = true;
-    for (Correction& it : result.corrections) {
-      const double wanted = it.factor * it.measured_ns / it.corrected_ns;
-      const double change = std::clamp(wanted, 1 / kMost, kMost) / it.factor;
-      if (std::abs(change - 1) < kCloseEnough) continue;
-      close = false;
-      figures.take_longer(it.work, change);
-      it.factor *= change;
-    }
-    if (close) break;
+  Factors factors(Figures(result.hardware, program, plan), measured, std::move(telling));
+  for (int round = 0; round < kMostRounds && factors.approach(now); ++round) {
     simulation = simulated(result.hardware);
     now = work_times(schedule, program, plan, simulation.tasks);
-    for (Correction& correction : result.corrections) {
-      correction.corrected_ns = now[static_cast<std::size_t>(correction.work)];
-    }
+  }
+  for (Correction& correction : result.corrections) {
+    correction.corrected_ns = of(now, correction.work);
+    correction.factor = factors.factor(correction.work);
   }
   result.corrected_step_ns = simulation.step_ns;
   return result;

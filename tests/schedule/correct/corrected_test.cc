@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,15 +31,20 @@ constexpr double kWithin = 0.01;
 /// moments, and some by the device.
 class Correcting : public testing::Test {
  protected:
-  Correcting() : program_(fakes::mlp(std::vector<std::int64_t>(13, 512), 64)) {
+  Correcting() {
+    lay_out(12, [](plan::Chunk& chunk, std::size_t c) {
+      chunk.streams_update = c % 3 == 0;
+      chunk.late_moments = c % 3 == 1;
+    });
+  }
+  /// `set` says how each chunk is updated.
+  void lay_out(std::size_t layers, const std::function<void(plan::Chunk&, std::size_t)>& set) {
+    program_ = fakes::mlp(std::vector<std::int64_t>(layers + 1, 512), 64);
     fakes::LayoutOptions options{.blocks = 3};
     options.parameters = options.gradients = options.optimizer = Home::kHost;
     plan_ = fakes::lay_out(program_, options);
     plan_.cache.update_piece_elements = 1 << 16;
-    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) {
-      plan_.chunks[c].streams_update = c % 3 == 0;
-      plan_.chunks[c].late_moments = c % 3 == 1;
-    }
+    for (std::size_t c = 0; c < plan_.chunks.size(); ++c) set(plan_.chunks[c], c);
     lifetimes_ = program::analyse_lifetimes(program_);
     schedule_ = lower(program_, lifetimes_, plan_, {.clip_gradients = true});
   }
@@ -123,6 +130,48 @@ TEST_F(Correcting, PredictsOtherPlansBetter) {
   const double step_ns = step_on(real()).step_ns;
   EXPECT_GT(std::abs(step_on(believed()).step_ns / step_ns - 1), 0.1);
   EXPECT_NEAR(step_on(corrected.hardware).step_ns / step_ns, 1, kWithin);
+}
+
+/// Or else a search would take forms that no run has corrected, because they seem faster.
+TEST_F(Correcting, CorrectsFormsThatThePlanDoesNotUse) {
+  const Corrected corrected = corrected_by(step_on(real()));
+  const auto longer = [&](const hardware::AdamForm& form) {
+    constexpr std::int64_t kElements = 1 << 20;
+    return hardware::CostModel(corrected.hardware).adam_cpu_ns(kElements, form) /
+           hardware::CostModel(believed()).adam_cpu_ns(kElements, form);
+  };
+  for (const auto writes : {hardware::AdamWrites::kAll,
+                            hardware::AdamWrites::kParameters,
+                            hardware::AdamWrites::kMoments}) {
+    const double of_plan = longer({.gradient = program::DType::kFloat32, .writes = writes});
+    EXPECT_GT(std::abs(of_plan - 1), 0.1);
+    for (const bool split : {false, true}) {
+      const hardware::AdamForm form = {
+          .gradient = program::DType::kBFloat16, .split = split, .writes = writes};
+      EXPECT_NEAR(longer(form) / of_plan, 1, 1e-6)
+          << hardware::kAdamWrites.name_of(writes) << split;
+    }
+  }
+}
+
+TEST_F(Correcting, AKindThatTakesLittleFollowsTheOthers) {
+  lay_out(20, [](plan::Chunk& chunk, std::size_t c) { chunk.late_moments = c != 0; });
+  WorkTimes measured = work_times(schedule_, program_, plan_, step_on(believed()).tasks);
+  measured[static_cast<std::size_t>(Work::kUpdate)] *= 3;  // one chunk of 20
+  measured[static_cast<std::size_t>(Work::kUpdateParameters)] *= 1.3;
+  measured[static_cast<std::size_t>(Work::kUpdateMoments)] *= 1.2;
+  const Corrected corrected = schedule::corrected(believed(), program_, plan_, schedule_, measured);
+  const auto longer = [&](hardware::AdamWrites writes) {
+    const hardware::AdamForm form = {.gradient = program::DType::kFloat32, .writes = writes};
+    return hardware::CostModel(corrected.hardware).adam_cpu_ns(1 << 20, form) /
+           hardware::CostModel(believed()).adam_cpu_ns(1 << 20, form);
+  };
+  const double whole = longer(hardware::AdamWrites::kAll);
+  const double parameters = longer(hardware::AdamWrites::kParameters);
+  const double moments = longer(hardware::AdamWrites::kMoments);
+  EXPECT_GT(parameters, moments);
+  EXPECT_GT(whole, moments);
+  EXPECT_LT(whole, parameters);
 }
 
 TEST_F(Correcting, ReadsTheMeanOfTheRanksFromATrace) {
