@@ -180,6 +180,12 @@ inline constexpr NameTable<AdamWrites, 3> kAdamWrites{{{AdamWrites::kAll, "all"}
                                                        {AdamWrites::kParameters, "parameters"},
                                                        {AdamWrites::kMoments, "moments"}}};
 
+/// A pass on the cores, as a work of Contention.
+inline constexpr NameTable<AdamWrites, 3> kContendingAdam{
+    {{AdamWrites::kAll, "adam_cpu"},
+     {AdamWrites::kParameters, "adam_cpu_parameters"},
+     {AdamWrites::kMoments, "adam_cpu_moments"}}};
+
 /// The rate of one form of the AdamW pass, over `parameters` parameters.
 struct AdamFormRate {
   std::string device;    ///< "cpu" or "gpu"

@@ -204,18 +204,29 @@ double slowdown(const HardwareProfile& profile,
   return best == nullptr ? 1 : std::max(1.0, best->slowdown.median);
 }
 
-HostContention host_contention_of(const HardwareProfile& profile, int gpus) {
-  const auto beside = [&](const char* work, const char* first, const char* second) {
-    HostContention::Beside found{.first = slowdown(profile, work, first, gpus),
-                                 .second = slowdown(profile, work, second, gpus)};
-    const std::string both = fmt::format("{}+{}", first, second);
-    // Older documents lack it.
-    found.both = std::max({slowdown(profile, work, both, gpus), found.first, found.second});
-    return found;
-  };
-  return {.to_device = beside("host_to_device", "device_to_host", "adam_cpu"),
-          .to_host = beside("device_to_host", "host_to_device", "adam_cpu"),
-          .cpu = beside("adam_cpu", "host_to_device", "device_to_host")};
+/// The whole pass stands for those that write a part in documents that lack them.
+std::string contending_adam(const HardwareProfile& profile, AdamWrites writes) {
+  const std::string_view name = kContendingAdam.name_of(writes);
+  const bool known = std::any_of(profile.contention.begin(),
+                                 profile.contention.end(),
+                                 [&](const Contention& cell) { return cell.work == name; });
+  return std::string(known ? name : kContendingAdam.name_of(AdamWrites::kAll));
+}
+
+HostContention host_contention_of(const HardwareProfile& profile, AdamWrites writes, int gpus) {
+  const std::string adam = contending_adam(profile, writes);
+  const auto beside =
+      [&](const std::string& work, const std::string& first, const std::string& second) {
+        HostContention::Beside found{.first = slowdown(profile, work, first, gpus),
+                                     .second = slowdown(profile, work, second, gpus)};
+        const std::string both = fmt::format("{}+{}", first, second);
+        // Older documents lack it.
+        found.both = std::max({slowdown(profile, work, both, gpus), found.first, found.second});
+        return found;
+      };
+  return {.to_device = beside("host_to_device", "device_to_host", adam),
+          .to_host = beside("device_to_host", "host_to_device", adam),
+          .cpu = beside(adam, "host_to_device", "device_to_host")};
 }
 
 GpuContention gpu_contention_of(const HardwareProfile& profile, bool copies) {
@@ -254,7 +265,10 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     }
     return line;
   };
-  host_contention_ = host_contention_of(profile, ranks.per_node);
+  for (const auto& pass : kContendingAdam.entries) {
+    host_contentions_[static_cast<std::size_t>(pass.value)] =
+        host_contention_of(profile, pass.value, ranks.per_node);
+  }
   gpu_contention_ = gpu_contention_of(profile, collectives_.copies());
   sustained_clock_ = SustainedClock(profile.sustained);
   host_to_device_ = link(profile.links.host_to_device);

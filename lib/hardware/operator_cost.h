@@ -6,7 +6,9 @@
 // the same kind. Roofline: otherwise, from the machine's measured rates, fitted to the measured
 // calls when there are enough.
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,6 +54,9 @@ struct HostContention {
   Beside to_host;    ///< beside copies to the device, and AdamW on the CPU
   Beside cpu;        ///< AdamW beside copies to the device, and to the host
 };
+/// By what AdamW writes (AdamWrites): a pass that writes moments alone gives way to copies less than one that
+/// computes parameters.
+using HostContentions = std::array<HostContention, std::size(kContendingAdam.entries)>;
 
 /// How much longer compute takes beside what ranks exchange, and that beside compute; 1: not at all, or
 /// not measured.
@@ -100,7 +105,7 @@ class CostModel {
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
   [[nodiscard]] const CollectiveCost& collectives() const { return collectives_; }
   [[nodiscard]] const GpuContention& gpu_contention() const { return gpu_contention_; }
-  [[nodiscard]] const HostContention& host_contention() const { return host_contention_; }
+  [[nodiscard]] const HostContentions& host_contentions() const { return host_contentions_; }
   [[nodiscard]] const SustainedClock& sustained_clock() const { return sustained_clock_; }
   /// On the CPU device, all streams share the same cores, so their tasks run one after another.
   [[nodiscard]] bool streams_serialize() const { return device_kind_ == program::DeviceKind::kCpu; }
@@ -128,7 +133,7 @@ class CostModel {
   std::optional<LinkLine> host_to_device_, device_to_host_;
   std::optional<double> device_copy_bytes_per_s_, host_copy_bytes_per_s_;
   double launch_ns_ = 0;
-  HostContention host_contention_;
+  HostContentions host_contentions_;
   GpuContention gpu_contention_;
   CollectiveCost collectives_;
   double host_share_ = 1;  ///< of the machine's cores and host memory

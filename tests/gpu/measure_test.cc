@@ -140,11 +140,13 @@ TEST_F(GpuMeasure, EverythingQuicklyIsAWholeProfile) {
   const hardware::HardwareProfile p = measure(request).profile;
   EXPECT_EQ(static_cast<int>(p.gpus.size()), gpu_count());
   EXPECT_EQ(p.links.curves.size(), 5U);
-  // Every pair of both directions of the link, AdamW and products; each of the three users of the host's
-  // memory beside the other two; sums over ranks beside products, and the reverse.
-  std::size_t cells = 12 + 3 + 2;
-  // Copies between GPUs beside products, and the users of the host's memory again.
-  if (gpu_count() > 1) cells += 2 + 6 + 3;
+  // Both directions of the link beside each other, and beside each of AdamW's three passes; each of these beside
+  // two others at once.
+  constexpr std::size_t kOfHostMemory = 2 + 12 + 9;
+  // Products beside these and the whole pass; sums over ranks beside products; always also the reverse.
+  std::size_t cells = kOfHostMemory + 6 + 2;
+  if (gpu_count() > 1) cells += 2;  // copies between GPUs beside products
+  for (int gpus = 2; gpus <= gpu_count(); gpus *= 2) cells += kOfHostMemory;
   if (!p.collectives.empty()) cells += 8;
   EXPECT_EQ(p.contention.size(), cells);
   ASSERT_EQ(p.sustained.size(), 3U);  // products half, three quarters and all of the time

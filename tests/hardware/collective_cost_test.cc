@@ -145,12 +145,35 @@ TEST(CostModel, RanksOfAMachineContendAsThatManyGpusDid) {
   }
   const auto slowdown = [&](int per_node) {
     return CostModel(machine, {.world = 4, .per_node = per_node})
-        .host_contention()
+        .host_contentions()[0]
         .to_device.second;
   };
   EXPECT_EQ(slowdown(1), 1.5);
   EXPECT_EQ(slowdown(2), 3);
   EXPECT_EQ(slowdown(4), 3) << "the most that were measured";
+}
+
+TEST(CostModel, EachPassOfAdamWContendsAsMeasured) {
+  HardwareProfile machine = fakes::machine(true);
+  const auto add = [&](const char* work, const char* beside, double slowdown) {
+    machine.contention.push_back(
+        {.work = work, .beside = beside, .slowdown = fakes::figure(slowdown)});
+  };
+  const auto contention = [&](AdamWrites writes) {
+    return CostModel(machine).host_contentions()[static_cast<std::size_t>(writes)];
+  };
+  add("adam_cpu", "host_to_device", 1.4);
+  add("host_to_device", "adam_cpu", 1.6);
+  for (const auto writes : {AdamWrites::kAll, AdamWrites::kParameters, AdamWrites::kMoments}) {
+    EXPECT_EQ(contention(writes).cpu.first, 1.4) << "older documents have one pass for all";
+    EXPECT_EQ(contention(writes).to_device.second, 1.6);
+  }
+  add("adam_cpu_moments", "host_to_device", 1.1);
+  add("host_to_device", "adam_cpu_moments", 2.5);
+  EXPECT_EQ(contention(AdamWrites::kMoments).cpu.first, 1.1);
+  EXPECT_EQ(contention(AdamWrites::kMoments).to_device.second, 2.5);
+  EXPECT_EQ(contention(AdamWrites::kParameters).cpu.first, 1.4);
+  EXPECT_EQ(contention(AdamWrites::kAll).to_device.second, 1.6);
 }
 
 TEST(CostModel, RanksOfAMachineShareItsCores) {

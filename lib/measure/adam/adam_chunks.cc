@@ -98,6 +98,11 @@ void AdamChunks::run(std::int64_t step) {
   }
 }
 
+void AdamChunks::run(std::int64_t step, hardware::AdamWrites writes) {
+  for (AdamArrays& chunk : chunks_) chunk.pass = kernel_pass(writes);
+  run(step);
+}
+
 void AdamChunks::require_finite() const {
   for (const AdamArrays& chunk : chunks_) {
     const std::size_t last = chunk.n - 1;

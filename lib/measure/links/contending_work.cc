@@ -29,19 +29,28 @@ class HostCopyWork : public ContendingWork {
 };
 
 /// AdamW as most trainings have it.
+struct AdamOnCores {
+  AdamOnCores(std::size_t parameters, int threads, SpreadMemory& memory)
+      : pool(threads),
+        chunks({.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool) {
+  }
+  kernels::ThreadPool pool;
+  AdamChunks chunks;
+  std::int64_t step = 0;
+};
+
 class AdamCpuWork : public ContendingWork {
  public:
-  AdamCpuWork(std::size_t parameters, int threads, SpreadMemory& memory)
-      : pool_(threads),
-        chunks_(
-            {.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool_) {}
-  [[nodiscard]] std::string name() const override { return "adam_cpu"; }
-  void run_unit() override { chunks_.run(++step_); }
+  AdamCpuWork(std::shared_ptr<AdamOnCores> adam, hardware::AdamWrites writes)
+      : adam_(std::move(adam)), writes_(writes) {}
+  [[nodiscard]] std::string name() const override {
+    return std::string(hardware::kContendingAdam.name_of(writes_));
+  }
+  void run_unit() override { adam_->chunks.run(++adam_->step, writes_); }
 
  private:
-  kernels::ThreadPool pool_;
-  AdamChunks chunks_;
-  std::int64_t step_ = 0;
+  std::shared_ptr<AdamOnCores> adam_;
+  hardware::AdamWrites writes_;
 };
 
 /// Runs units of a work on its own thread while it lives.
@@ -89,10 +98,15 @@ std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threa
   return std::make_unique<HostCopyWork>(bytes, threads);
 }
 
-std::unique_ptr<ContendingWork> make_adam_cpu_work(std::size_t parameters,
-                                                   int threads,
-                                                   SpreadMemory& memory) {
-  return std::make_unique<AdamCpuWork>(parameters, threads, memory);
+std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(std::size_t parameters,
+                                                                 int threads,
+                                                                 SpreadMemory& memory) {
+  const auto adam = std::make_shared<AdamOnCores>(parameters, threads, memory);
+  std::vector<std::unique_ptr<ContendingWork>> works;
+  for (const auto& pass : hardware::kContendingAdam.entries) {
+    works.push_back(std::make_unique<AdamCpuWork>(adam, pass.value));
+  }
+  return works;
 }
 
 std::vector<double> unit_seconds(ContendingWork& work,

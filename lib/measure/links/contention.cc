@@ -3,6 +3,7 @@
 // Measures how much works slow each other down when they run at once.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,8 +72,10 @@ Groups users_of_host_memory(const Bench& bench, int gpus) {
     groups.push_back(std::move(copies));
   }
   // All ranks together have the cores.
-  groups.push_back(
-      alone(make_adam_cpu_work(adam_parameters(bench), bench.pool->threads(), *bench.spread)));
+  for (auto& pass :
+       make_adam_cpu_works(adam_parameters(bench), bench.pool->threads(), *bench.spread)) {
+    groups.push_back(alone(std::move(pass)));
+  }
   return groups;
 }
 
@@ -81,7 +84,8 @@ Groups works_on_the_cpu(const Bench& bench) {
   const int threads = bench.pool->threads(), half = std::max(1, threads / 2);
   const std::size_t bytes = at_most_a_share(bench, bench.by_effort<std::int64_t>(256_MiB, 128_MiB));
   Groups groups;
-  groups.push_back(alone(make_adam_cpu_work(adam_parameters(bench), half, *bench.spread)));
+  auto adam = make_adam_cpu_works(adam_parameters(bench), half, *bench.spread);
+  groups.push_back(alone(std::move(adam.front())));
   groups.push_back(alone(make_host_copy_work(bytes, std::max(1, threads - half))));
   return groups;
 }
@@ -102,14 +106,24 @@ std::string name_of(const Group& group) {
   return group.front()->name();
 }
 
-/// Whether a training step does this work on the host's memory.
-bool uses_host_memory(const Group& group) {
+bool is_link(const Group& group) {
   const std::string name = name_of(group);
-  return name == "host_to_device" || name == "device_to_host" || name == "adam_cpu";
+  return name == "host_to_device" || name == "device_to_host";
 }
 
-/// Whether a training step does both at once. What ranks exchange shares a GPU with products.
+std::optional<hardware::AdamWrites> adam_pass(const Group& group) {
+  return hardware::kContendingAdam.named(name_of(group));
+}
+
+/// Whether a training step does both at once. What ranks exchange shares a GPU with products. The cores do
+/// one pass of AdamW at a time, and those that write a part differ in how they treat copies.
 bool meet(const Group& group, const Group& other) {
+  if (adam_pass(group) && adam_pass(other)) return false;
+  const auto writes_a_part = [](const Group& it) {
+    return adam_pass(it).value_or(hardware::AdamWrites::kAll) != hardware::AdamWrites::kAll;
+  };
+  if (writes_a_part(group)) return is_link(other);
+  if (writes_a_part(other)) return is_link(group);
   const auto exchanges = [](const Group& it) {
     const std::string name = name_of(it);
     return name == "rank_sum" || name == "peer_copy";
@@ -154,15 +168,22 @@ void measure_among(const Groups& groups,
                    std::vector<hardware::Contention>& found) {
   for (const Group& group : groups) {
     const double alone_s = quantile(seconds_beside(group, {}, sampling), 0.5);
-    std::vector<const Group*> users;
+    std::vector<const Group*> links, passes;
     for (const Group& other : groups) {
       if (&other == &group || !meet(group, other)) continue;
       found.push_back(slowdown_of(group, {&other}, alone_s, gpus, sampling));
-      if (uses_host_memory(other)) users.push_back(&other);
+      if (is_link(other)) links.push_back(&other);
+      if (adam_pass(other)) passes.push_back(&other);
     }
-    // A step does all three at once.
-    if (uses_host_memory(group) && users.size() > 1) {
-      found.push_back(slowdown_of(group, users, alone_s, gpus, sampling));
+    // A step copies both ways and updates, all at once.
+    if (adam_pass(group) && links.size() > 1) {
+      found.push_back(slowdown_of(group, links, alone_s, gpus, sampling));
+    }
+    for (const Group* pass : passes) {
+      if (!is_link(group)) break;
+      std::vector<const Group*> both = links;
+      both.push_back(pass);
+      found.push_back(slowdown_of(group, both, alone_s, gpus, sampling));
     }
   }
 }
@@ -174,8 +195,8 @@ const Registration kContention({
     "cores",
     "units of one work timed by the wall clock while a second thread keeps the other going; on the "
     "CPU device AdamW and a memory copy, each by half the threads",
-    14.0,
-    3.0,
+    24.0,
+    5.0,
     [](const Bench& bench) -> std::optional<std::string> {
       if (!bench.on_cuda() && bench.pool != nullptr && bench.pool->threads() < 2) {
         return "one thread does nothing beside itself";

@@ -207,7 +207,10 @@ Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
     case Stream::kDeviceToHost:
       return Timeline::Use::kToHost;
     case Stream::kCpu:
-      return Timeline::Use::kHostMemory;
+      if (task.kind == TaskKind::kUpdateMoments) return Timeline::Use::kUpdateMoments;
+      return task.kind == TaskKind::kUpdate && plan.chunks[task.chunk].late_moments
+                 ? Timeline::Use::kUpdateParameters
+                 : Timeline::Use::kHostMemory;
     case Stream::kCompute:
       return Timeline::Use::kCompute;
     case Stream::kCollective:
@@ -234,7 +237,7 @@ class Simulator : public TaskSink {
         cost_(cost),
         operators_(operators),
         timeline_(cost.streams_serialize(),
-                  cost.host_contention(),
+                  cost.host_contentions(),
                   cost.sustained_clock(),
                   cost.gpu_contention()) {}
 

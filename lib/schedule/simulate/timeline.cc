@@ -142,7 +142,6 @@ class SteadyRun {
   /// How much longer a task takes beside the others that run now.
   [[nodiscard]] double slowdown(Timeline::Use use,
                                 const std::array<int, Timeline::kUses>& users) const {
-    const hardware::HostContention& contention = timeline_.contention_;
     const auto count = [&](Timeline::Use of) { return users[static_cast<std::size_t>(of)]; };
     const auto beside = [](const hardware::HostContention::Beside& by, int first, int second) {
       if (first > 0 && second > 0) return by.both;
@@ -151,7 +150,15 @@ class SteadyRun {
     };
     const int to_device = count(Timeline::Use::kToDevice);
     const int to_host = count(Timeline::Use::kToHost);
-    const int cpu = count(Timeline::Use::kHostMemory);
+    const int cpu = count(Timeline::Use::kHostMemory) + count(Timeline::Use::kUpdateParameters) +
+                    count(Timeline::Use::kUpdateMoments);
+    using hardware::AdamWrites;
+    // The cores do one thing at a time.
+    const auto pass = count(Timeline::Use::kUpdateParameters) > 0 ? AdamWrites::kParameters
+                      : count(Timeline::Use::kUpdateMoments) > 0  ? AdamWrites::kMoments
+                                                                  : AdamWrites::kAll;
+    const hardware::HostContention& contention =
+        timeline_.contentions_[static_cast<std::size_t>(pass)];
     switch (use) {
       case Timeline::Use::kNothing:
         return 1;
@@ -160,6 +167,8 @@ class SteadyRun {
       case Timeline::Use::kToHost:
         return to_host * beside(contention.to_host, to_device, cpu);
       case Timeline::Use::kHostMemory:
+      case Timeline::Use::kUpdateParameters:
+      case Timeline::Use::kUpdateMoments:
         return beside(contention.cpu, to_device, to_host);
       case Timeline::Use::kCompute: {
         double most = 1;

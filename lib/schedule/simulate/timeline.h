@@ -27,21 +27,23 @@ class Timeline {
     kNothing,
     kToDevice,
     kToHost,
-    kHostMemory,
+    kHostMemory,        ///< by the cores: a whole pass of AdamW, or anything but a pass
+    kUpdateParameters,  ///< likewise, a pass without moments
+    kUpdateMoments,     ///< likewise, moments alone
     kCompute,
     kCollective,
     kNccl,
     kSums  ///< kernels on the collective stream
   };
-  static constexpr std::size_t kUses = 8;
+  static constexpr std::size_t kUses = 10;
 
   /// `serial`: only one task runs at a time, in issue order.
   Timeline(bool serial,
-           const hardware::HostContention& contention,
+           const hardware::HostContentions& contentions,
            hardware::SustainedClock clock = {},
            const hardware::GpuContention& gpu_contention = {})
       : serial_(serial),
-        contention_(contention),
+        contentions_(contentions),
         gpu_contention_(gpu_contention),
         clock_(std::move(clock)) {}
 
@@ -76,7 +78,7 @@ class Timeline {
   double serial_step_ns();
 
   bool serial_;
-  hardware::HostContention contention_;
+  hardware::HostContentions contentions_;
   hardware::GpuContention gpu_contention_;
   hardware::SustainedClock clock_;
   std::vector<Entry> tasks_;

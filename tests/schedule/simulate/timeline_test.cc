@@ -16,7 +16,7 @@ namespace {
 
 using Use = Timeline::Use;
 
-constexpr hardware::HostContention kNone{};
+constexpr hardware::HostContentions kNone{};
 
 TEST(Timeline, AnUpdateRunsBesideTheNextStep) {
   // Backward 5, then an update of 10, which the next forward of 8 waits for or not.
@@ -48,10 +48,10 @@ TEST(Timeline, CopiesOneWayShareTheLink) {
 }
 
 TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
-  hardware::HostContention contention;
-  contention.cpu = {.first = 2, .second = 1, .both = 4};
-  contention.to_device.second = 1.5;
-  Timeline timeline(false, contention);
+  hardware::HostContentions contentions;
+  contentions[0].cpu = {.first = 2, .second = 1, .both = 4};
+  contentions[0].to_device.second = 1.5;
+  Timeline timeline(false, contentions);
   timeline.add(Stream::kCpu, Use::kHostMemory, 10, {});
   timeline.add(Stream::kHostToDevice, Use::kToDevice, 4, {});
   timeline.add(Stream::kCompute, Use::kNothing, 1, std::vector<TaskId>{0, 1});
@@ -60,6 +60,29 @@ TEST(Timeline, UsersOfTheHostsMemorySlowEachOtherDown) {
   EXPECT_EQ(timeline.steady_step_ns(links), 14);
   EXPECT_EQ(timeline.times()[1].end_ns, 6);
   EXPECT_EQ(timeline.times()[0].end_ns, 13);
+}
+
+TEST(Timeline, EachPassOfAdamWContendsAsItself) {
+  hardware::HostContentions contentions;
+  const auto pass = [&](hardware::AdamWrites writes) -> hardware::HostContention& {
+    return contentions[static_cast<std::size_t>(writes)];
+  };
+  pass(hardware::AdamWrites::kAll).cpu.first = 5;
+  pass(hardware::AdamWrites::kParameters).cpu.first = 3;
+  pass(hardware::AdamWrites::kMoments).cpu.first = 2;
+  pass(hardware::AdamWrites::kMoments).to_device.second = 1.5;
+  const auto end_ns = [&](Use use) {
+    Timeline timeline(false, contentions);
+    timeline.add(Stream::kCpu, use, 10, {});
+    timeline.add(Stream::kHostToDevice, Use::kToDevice, 6, {});
+    timeline.add(Stream::kCompute, Use::kNothing, 1, std::vector<TaskId>{0, 1});
+    const std::vector<StepLink> links = {{.task = 0, .previous = 2}, {.task = 1, .previous = 2}};
+    timeline.steady_step_ns(links);
+    return std::pair(timeline.times()[0].end_ns, timeline.times()[1].end_ns);
+  };
+  // The copy takes 6, and 2 of 10 are done meanwhile; or it takes 9, and 4.5 are.
+  EXPECT_EQ(end_ns(Use::kUpdateParameters), std::pair(14.0, 6.0));
+  EXPECT_EQ(end_ns(Use::kUpdateMoments), std::pair(14.5, 9.0));
 }
 
 TEST(Timeline, TheSecondPartOfATaskIsSlowedDownAsItsKind) {
@@ -108,9 +131,9 @@ TEST(Timeline, AGatherAndAReductionShareTheLinks) {
 }
 
 TEST(Timeline, TheLastUpdateRunsBesideTheNextStepsFetch) {
-  hardware::HostContention contention;
-  contention.cpu.first = 2;
-  Timeline timeline(false, contention);
+  hardware::HostContentions contentions;
+  contentions[0].cpu.first = 2;
+  Timeline timeline(false, contentions);
   timeline.add(Stream::kHostToDevice, Use::kToDevice, 4, {});
   timeline.add(Stream::kCompute, Use::kNothing, 10, std::vector<TaskId>{0});
   timeline.add(Stream::kCpu, Use::kHostMemory, 12, std::vector<TaskId>{1});
