@@ -67,6 +67,8 @@ struct GpuContention {
   Pair collective;  ///< gathers and what is sent: NCCL's, or copies between GPUs
   Pair nccl;
   Pair sums;  ///< kernels that add up what ranks have sent
+  double compute_to_device = 1,
+         compute_to_host = 1;  ///< compute beside copies from and to the host
 };
 
 /// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the

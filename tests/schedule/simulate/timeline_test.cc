@@ -119,6 +119,33 @@ TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
   EXPECT_EQ(timeline.times()[1].end_ns, 15);
 }
 
+TEST(Timeline, CopiesSlowComputeDown) {
+  hardware::GpuContention contention{
+      .collective = {.compute = 2, .other = 1}, .nccl = {}, .sums = {}};
+  contention.compute_to_device = 1.5;
+  contention.compute_to_host = 1.25;
+  const auto compute_ns = [&](std::vector<std::pair<Stream, Use>> others) {
+    Timeline timeline(false, kNone, {}, contention);
+    timeline.add(Stream::kCompute, Use::kCompute, 8, {});
+    std::vector<StepLink> links;
+    for (const auto& [stream, use] : others) {
+      links.push_back({.task = static_cast<TaskId>(links.size()) + 1, .previous = 0});
+      timeline.add(stream, use, 100, {});
+    }
+    timeline.steady_step_ns(links);
+    return timeline.times()[0].end_ns - timeline.times()[0].start_ns;
+  };
+  EXPECT_EQ(compute_ns({}), 8);
+  EXPECT_EQ(compute_ns({{Stream::kHostToDevice, Use::kToDevice}}), 12);
+  EXPECT_EQ(compute_ns({{Stream::kDeviceToHost, Use::kToHost}}), 10);
+  EXPECT_EQ(
+      compute_ns({{Stream::kHostToDevice, Use::kToDevice}, {Stream::kDeviceToHost, Use::kToHost}}),
+      15);
+  EXPECT_EQ(compute_ns(
+                {{Stream::kHostToDevice, Use::kToDevice}, {Stream::kCollective, Use::kCollective}}),
+            24);
+}
+
 TEST(Timeline, AGatherAndAReductionShareTheLinks) {
   Timeline timeline(
       false, kNone, {}, {.collective = {.compute = 1, .other = 1}, .nccl = {}, .sums = {}});
