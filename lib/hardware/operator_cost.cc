@@ -237,8 +237,8 @@ GpuContention gpu_contention_of(const HardwareProfile& profile, bool copies) {
   return {.collective = pair(copies ? "peer_copy" : "all_gather"),
           .nccl = pair("all_gather"),
           .sums = pair("rank_sum"),
-          .compute_to_device = slowdown(profile, "matmul", "host_to_device"),
-          .compute_to_host = slowdown(profile, "matmul", "device_to_host")};
+          .compute_beside_to_device = slowdown(profile, "matmul", "host_to_device"),
+          .compute_beside_to_host = slowdown(profile, "matmul", "device_to_host")};
 }
 
 /// Of a machine's cores and memory, for one of the ranks in it.

@@ -58,8 +58,8 @@ struct HostContention {
 /// computes parameters.
 using HostContentions = std::array<HostContention, std::size(kContendingAdam.entries)>;
 
-/// How much longer compute takes beside what ranks exchange, and that beside compute; 1: not at all, or
-/// not measured.
+/// How much longer compute takes beside what ranks exchange, that beside compute, and compute beside copies
+/// over the host's link; 1: not at all, or not measured.
 struct GpuContention {
   struct Pair {
     double compute = 1, other = 1;
@@ -67,8 +67,8 @@ struct GpuContention {
   Pair collective;  ///< gathers and what is sent: NCCL's, or copies between GPUs
   Pair nccl;
   Pair sums;  ///< kernels that add up what ranks have sent
-  double compute_to_device = 1,
-         compute_to_host = 1;  ///< compute beside copies from and to the host
+  double compute_beside_to_device = 1;
+  double compute_beside_to_host = 1;
 };
 
 /// What a pass of AdamW works on: gradients and parameters of one dtype, a master beside the

@@ -239,18 +239,24 @@ void PlacementSpace::find_outliers(std::size_t index) {
 void PlacementSpace::make_packings() {
   const std::vector<Item>& items = problem_.items();
   const std::vector<std::vector<Item>> together = used_together(items, problem_.lifetimes());
-  std::int64_t total = 0, largest = 0;
-  for (const std::vector<Item>& group : together) {
+  const auto bytes_of = [](const std::vector<Item>& group) {
     std::int64_t bytes = 0;
     for (const Item& item : group) bytes += item.bytes;
-    total += bytes;
-    largest = std::max(largest, bytes);
+    return bytes;
+  };
+  for (const auto& groups : {together, singles(items)}) {
+    std::int64_t capacity_bytes = 0;
+    if (problem_.is_sharded()) {
+      // Any block has room for the largest group. A norm that is a chunk of its own takes a whole block, too, and
+      // a gather for which every rank waits for the others.
+      for (const std::vector<Item>& group : groups) {
+        capacity_bytes = std::max(capacity_bytes, bytes_of(group));
+      }
+    }
+    add_packing(pack(groups, capacity_bytes), capacity_bytes);
   }
-  // Any block of the cache has room for the largest group. A norm that is a chunk of its own takes a whole
-  // block, too, and a gather for which every rank waits for the others.
-  if (!problem_.is_sharded()) add_packing(pack(together, 0), 0);
-  add_packing(pack(together, largest), largest);
-  add_packing(pack(singles(items), 0), 0);
+  std::int64_t total = 0;
+  for (const std::vector<Item>& group : together) total += bytes_of(group);
   for (const std::int64_t parts : {64, 32, 16, 8, 4}) {
     add_packing(pack(together, total / parts), total / parts);
   }

@@ -105,6 +105,12 @@ TEST(CollectiveCost, OfGpusThatReachEachOtherIsThatOfCopies) {
       {.work = "rank_sum", .beside = "matmul", .slowdown = fakes::figure(5)});
   EXPECT_EQ(CostModel(machine, ranks).gpu_contention().collective.compute, 1.1);
   EXPECT_EQ(CostModel(machine, ranks).gpu_contention().sums.other, 5);
+  machine.contention.push_back(
+      {.work = "matmul", .beside = "host_to_device", .slowdown = fakes::figure(1.05)});
+  machine.contention.push_back(
+      {.work = "matmul", .beside = "device_to_host", .slowdown = fakes::figure(1.03)});
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().compute_beside_to_device, 1.05);
+  EXPECT_EQ(CostModel(machine, ranks).gpu_contention().compute_beside_to_host, 1.03);
 
   machine.links.peers[0].direct = false;
   EXPECT_FALSE(CollectiveCost(machine, ranks).copies());

@@ -3,6 +3,10 @@
 // What the search counts for a placement is what its plan takes.
 #include "search/footprint.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "core/sanitizer.h"
@@ -74,6 +78,38 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
       expect_as_in_plans(
           program,
           {.gpus = 2, .accumulation_steps = steps, .optimizer = program::Optimizer::kNone});
+    }
+  }
+}
+
+TEST(Packings, OfRanksWithShardsLeaveNoSmallChunkAlone) {
+  fakes::TransformerOptions options;
+  options.layers = 3;
+  options.hidden = 256;
+  options.vocabulary = 1000;
+  options.tokens = 16;
+  const program::Program program = for_cuda(fakes::transformer(options));
+  const Edits edits{.fingerprint = program::fingerprint(program), .edits = {}};
+  const Request request{.gpus = 2};
+  const hardware::HardwareProfile hardware = fakes::machine_of(2);
+  const Problem problem(program, edits, hardware, request);
+  std::map<std::string, std::int64_t> bytes_of;  // by a parameter's name
+  for (const program::Parameter& parameter : program.parameters) {
+    bytes_of[parameter.name] = parameter.tensor.bytes();
+  }
+  const PlacementSpace space(problem);
+  for (const Packing& packing : space.packings()) {
+    std::vector<std::int64_t> sums;  // without padding
+    for (std::size_t c = 0; c < packing.chunks.size(); ++c) {
+      if (packing.chunks[c].kind == plan::Chunk::Kind::kPrivate) continue;
+      sums.push_back(0);
+      for (const plan::ChunkParameter& member : packing.names[c])
+        sums.back() += bytes_of[member.name];
+    }
+    EXPECT_GT(packing.capacity_bytes, 0);
+    // A chunk ends only where the next parameters do not fit.
+    for (std::size_t c = 0; c + 1 < sums.size(); ++c) {
+      EXPECT_GT(sums[c] + sums[c + 1], packing.capacity_bytes) << c;
     }
   }
 }

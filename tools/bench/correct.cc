@@ -38,7 +38,7 @@ std::string change(double before, double after) {
   return fmt::format("{:+.0f} %", 100 * (after / before - 1));
 }
 
-/// What has changed, one phrase for each kind of work.
+/// What the run took in comparison, one phrase for each kind of work.
 std::string changes_of(const schedule::Corrected& corrected) {
   std::vector<std::string> phrases;
   for (const schedule::Correction& it : corrected.corrections) {

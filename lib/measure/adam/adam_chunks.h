@@ -25,7 +25,7 @@ class AdamChunks {
 
   /// The runtime's kernel over all chunks. `step` begins with 1 and grows.
   void run(std::int64_t step);
-  /// The same with another part written than the pass says.
+  /// The same, and from then on, with another part written than the pass says.
   void run(std::int64_t step, hardware::AdamWrites writes);
   /// A value that is not finite is a bug.
   void require_finite() const;

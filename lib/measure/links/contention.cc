@@ -179,8 +179,8 @@ void measure_among(const Groups& groups,
     if (adam_pass(group) && links.size() > 1) {
       found.push_back(slowdown_of(group, links, alone_s, gpus, sampling));
     }
+    if (!is_link(group)) continue;
     for (const Group* pass : passes) {
-      if (!is_link(group)) break;
       std::vector<const Group*> both = links;
       both.push_back(pass);
       found.push_back(slowdown_of(group, both, alone_s, gpus, sampling));

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "hardware/operator_cost.h"
-#include "plan/rank_grid.h"
 #include "program/lifetimes.h"
 #include "schedule/correct/figures.h"
 

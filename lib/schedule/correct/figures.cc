@@ -78,11 +78,10 @@ void Figures::add_derived_forms() const {
     const auto gradient = hardware::kRateDTypes.named(plain.dtype);
     if (plain.ranks != 1 || !gradient) continue;
     for (const bool split : {false, true}) {
-      if (split && *gradient == program::DType::kFloat32) continue;
+      // Gradients in fp32 may be the sums of parameters in bf16, which split their masters.
+      if (split && *gradient == program::DType::kFloat16) continue;
       for (const AdamWrites writes :
            {AdamWrites::kAll, AdamWrites::kParameters, AdamWrites::kMoments}) {
-        // The moments alone are the same whatever the master is.
-        if (split && writes == AdamWrites::kMoments) continue;
         const hardware::AdamForm form = {
             .gradient = *gradient, .split = split, .moments = plan_.moment_dtype, .writes = writes};
         if (form == hardware::AdamForm{.gradient = *gradient}) continue;  // the plain one

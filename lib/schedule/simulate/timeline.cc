@@ -177,8 +177,8 @@ class SteadyRun {
         }
         const hardware::GpuContention& of_gpu = timeline_.gpu_contention_;
         // Exchanges take multiprocessors or the links between GPUs, copies the GPU's memory.
-        if (to_device > 0) most *= of_gpu.compute_to_device;
-        if (to_host > 0) most *= of_gpu.compute_to_host;
+        if (to_device > 0) most *= of_gpu.compute_beside_to_device;
+        if (to_host > 0) most *= of_gpu.compute_beside_to_host;
         return most;
       }
       case Timeline::Use::kCollective:  // two share the links between the GPUs

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -55,6 +55,13 @@ class Correcting : public testing::Test {
         {.work = "host_to_device", .beside = "adam_cpu", .slowdown = fakes::figure(1.5)},
         {.work = "adam_cpu", .beside = "host_to_device", .slowdown = fakes::figure(1.3)},
     };
+    // Others follow this one, at another rate than the plain form's.
+    machine.adam_forms.push_back({.device = "cpu",
+                                  .gradient = "bf16",
+                                  .moments = "fp32",
+                                  .master = "split",
+                                  .parameters = 1 << 20,
+                                  .params_per_s = fakes::figure(3e9)});
     for (const auto writes : {hardware::AdamWrites::kParameters, hardware::AdamWrites::kMoments}) {
       machine.adam_forms.push_back({.device = "cpu",
                                     .gradient = "fp32",
@@ -72,8 +79,9 @@ class Correcting : public testing::Test {
     machine.links.host_to_device[0].bytes_per_s.median *= 0.7;
     machine.links.device_to_host[0].bytes_per_s.median *= 1.2;
     for (hardware::AdamRate& rate : machine.adam_cpu) rate.params_per_s.median *= 0.6;
-    machine.adam_forms[0].params_per_s.median *= 0.8;
-    machine.adam_forms[1].params_per_s.median *= 1.5;
+    machine.adam_forms[0].params_per_s.median *= 0.6;
+    machine.adam_forms[1].params_per_s.median *= 0.8;
+    machine.adam_forms[2].params_per_s.median *= 1.5;
     return machine;
   }
   [[nodiscard]] Simulation step_on(const HardwareProfile& machine) const {
@@ -145,13 +153,32 @@ TEST_F(Correcting, CorrectsFormsThatThePlanDoesNotUse) {
                             hardware::AdamWrites::kMoments}) {
     const double of_plan = longer({.gradient = program::DType::kFloat32, .writes = writes});
     EXPECT_GT(std::abs(of_plan - 1), 0.1);
-    for (const bool split : {false, true}) {
-      const hardware::AdamForm form = {
-          .gradient = program::DType::kBFloat16, .split = split, .writes = writes};
-      EXPECT_NEAR(longer(form) / of_plan, 1, 1e-6)
-          << hardware::kAdamWrites.name_of(writes) << split;
+    for (const auto gradient : {program::DType::kBFloat16, program::DType::kFloat32}) {
+      for (const bool split : {false, true}) {
+        const hardware::AdamForm form = {.gradient = gradient, .split = split, .writes = writes};
+        EXPECT_NEAR(longer(form) / of_plan, 1, 1e-6)
+            << hardware::kAdamWrites.name_of(writes) << split << static_cast<int>(gradient);
+      }
     }
   }
+}
+
+/// Each pass contends as it does itself, in a whole simulation.
+TEST_F(Correcting, PassesThatWriteAPartContendAsThemselves) {
+  const auto times = [&](const char* pass) {
+    HardwareProfile machine = believed();
+    machine.contention.push_back(
+        {.work = pass, .beside = "host_to_device", .slowdown = fakes::figure(6)});
+    return work_times(schedule_, program_, plan_, step_on(machine).tasks);
+  };
+  const auto of = [](const WorkTimes& all, Work work) {
+    return all[static_cast<std::size_t>(work)];
+  };
+  const WorkTimes before = work_times(schedule_, program_, plan_, step_on(believed()).tasks);
+  const WorkTimes parameters = times("adam_cpu_parameters"), moments = times("adam_cpu_moments");
+  EXPECT_GT(of(parameters, Work::kUpdateParameters), 1.2 * of(before, Work::kUpdateParameters));
+  EXPECT_GT(of(moments, Work::kUpdateMoments), 1.2 * of(before, Work::kUpdateMoments));
+  EXPECT_LT(of(parameters, Work::kUpdateMoments), 1.2 * of(before, Work::kUpdateMoments));
 }
 
 TEST_F(Correcting, AKindThatTakesLittleFollowsTheOthers) {

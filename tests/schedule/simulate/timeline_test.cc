@@ -122,8 +122,8 @@ TEST(Timeline, CollectivesAndComputeSlowEachOtherDown) {
 TEST(Timeline, CopiesSlowComputeDown) {
   hardware::GpuContention contention{
       .collective = {.compute = 2, .other = 1}, .nccl = {}, .sums = {}};
-  contention.compute_to_device = 1.5;
-  contention.compute_to_host = 1.25;
+  contention.compute_beside_to_device = 1.5;
+  contention.compute_beside_to_host = 1.25;
   const auto compute_ns = [&](std::vector<std::pair<Stream, Use>> others) {
     Timeline timeline(false, kNone, {}, contention);
     timeline.add(Stream::kCompute, Use::kCompute, 8, {});
