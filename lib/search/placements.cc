@@ -244,19 +244,17 @@ void PlacementSpace::make_packings() {
     for (const Item& item : group) bytes += item.bytes;
     return bytes;
   };
-  for (const auto& groups : {together, singles(items)}) {
-    std::int64_t capacity_bytes = 0;
-    if (problem_.is_sharded()) {
-      // Any block has room for the largest group. A norm that is a chunk of its own takes a whole block, too, and
-      // a gather for which every rank waits for the others.
-      for (const std::vector<Item>& group : groups) {
-        capacity_bytes = std::max(capacity_bytes, bytes_of(group));
-      }
-    }
-    add_packing(pack(groups, capacity_bytes), capacity_bytes);
+  const std::vector<std::vector<Item>> alone = singles(items);
+  std::int64_t largest = 0, total = 0;
+  for (const std::vector<Item>& group : together) {
+    largest = std::max(largest, bytes_of(group));
+    total += bytes_of(group);
   }
-  std::int64_t total = 0;
-  for (const std::vector<Item>& group : together) total += bytes_of(group);
+  // Where ranks have shards, any block has room for the largest group. A norm that is a chunk of its own takes a
+  // whole block, too, and a gather for which every rank waits for the others.
+  const std::int64_t filled_bytes = problem_.is_sharded() ? largest : 0;
+  add_packing(pack(together, filled_bytes), filled_bytes);
+  if (filled_bytes == 0 || alone.size() > together.size()) add_packing(pack(alone, 0), 0);
   for (const std::int64_t parts : {64, 32, 16, 8, 4}) {
     add_packing(pack(together, total / parts), total / parts);
   }

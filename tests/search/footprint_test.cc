@@ -82,7 +82,7 @@ TEST(Footprint, OfRandomProgramsIsThatOfTheirPlans) {
   }
 }
 
-TEST(Packings, OfRanksWithShardsLeaveNoSmallChunkAlone) {
+TEST(Packings, OfRanksWithShardsAreFilled) {
   fakes::TransformerOptions options;
   options.layers = 3;
   options.hidden = 256;
@@ -98,6 +98,8 @@ TEST(Packings, OfRanksWithShardsLeaveNoSmallChunkAlone) {
     bytes_of[parameter.name] = parameter.tensor.bytes();
   }
   const PlacementSpace space(problem);
+  EXPECT_GT(space.packings().front().capacity_bytes, 0);
+  int unfilled = 0;
   for (const Packing& packing : space.packings()) {
     std::vector<std::int64_t> sums;  // without padding
     for (std::size_t c = 0; c < packing.chunks.size(); ++c) {
@@ -106,12 +108,16 @@ TEST(Packings, OfRanksWithShardsLeaveNoSmallChunkAlone) {
       for (const plan::ChunkParameter& member : packing.names[c])
         sums.back() += bytes_of[member.name];
     }
-    EXPECT_GT(packing.capacity_bytes, 0);
+    if (packing.capacity_bytes == 0) {  // every parameter is a chunk
+      ++unfilled;
+      continue;
+    }
     // A chunk ends only where the next parameters do not fit.
     for (std::size_t c = 0; c + 1 < sums.size(); ++c) {
       EXPECT_GT(sums[c] + sums[c + 1], packing.capacity_bytes) << c;
     }
   }
+  EXPECT_LE(unfilled, 1);
 }
 
 TEST(Footprint, CountsTheGradientsOfSeveralStepsThatAreKept) {
