@@ -61,8 +61,8 @@ void Figures::scale_link(std::vector<hardware::LinkRate>& rates, double factor) 
 
 // Forms of a pass are the same loop over the same memory. A search takes a form that stayed as it was for
 // faster than it is.
-void Figures::scale_updates(AdamWrites writes, double factor) const {
-  add_derived_forms();
+void Figures::scale_updates(AdamWrites writes, double factor) {
+  if (!std::exchange(derived_forms_added_, true)) add_derived_forms();
   for (hardware::AdamFormRate& rate : profile_.adam_forms) {
     if (rate.device == "cpu" && rate.writes == writes) scale(rate.params_per_s, 1 / factor);
   }
@@ -71,7 +71,7 @@ void Figures::scale_updates(AdamWrites writes, double factor) const {
 }
 
 // Forms without a rate follow another's. Each gets one of its own, so that it can be corrected alone.
-void Figures::add_derived_forms() const {
+void Figures::add_derived_forms() {
   const hardware::CostModel cost(profile_);
   std::vector<hardware::AdamFormRate> derived;
   for (const hardware::AdamRate& plain : profile_.adam_cpu) {

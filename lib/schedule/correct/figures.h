@@ -28,13 +28,14 @@ class Figures {
 
  private:
   void scale_link(std::vector<hardware::LinkRate>& rates, double factor) const;
-  void scale_updates(hardware::AdamWrites writes, double factor) const;
-  void add_derived_forms() const;
+  void scale_updates(hardware::AdamWrites writes, double factor);
+  void add_derived_forms();
   [[nodiscard]] bool has_rate(const hardware::AdamFormRate& form) const;
 
   hardware::HardwareProfile& profile_;
   const plan::Plan& plan_;
   std::set<std::string> calls_;
+  bool derived_forms_added_ = false;
 };
 
 }  // namespace elixir::schedule

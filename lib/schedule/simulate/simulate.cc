@@ -197,6 +197,21 @@ double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
                              2);
 }
 
+Timeline::Use use_of_cores(const Task& task, const plan::Plan& plan) {
+  if (task.kind != TaskKind::kUpdate && task.kind != TaskKind::kUpdateMoments) {
+    return Timeline::Use::kHostMemory;
+  }
+  switch (written_by(task, plan.chunks[task.chunk])) {
+    case hardware::AdamWrites::kAll:
+      break;
+    case hardware::AdamWrites::kParameters:
+      return Timeline::Use::kUpdateParameters;
+    case hardware::AdamWrites::kMoments:
+      return Timeline::Use::kUpdateMoments;
+  }
+  return Timeline::Use::kHostMemory;
+}
+
 Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
   switch (task.stream) {
     case Stream::kDeviceUpdate:
@@ -207,10 +222,7 @@ Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
     case Stream::kDeviceToHost:
       return Timeline::Use::kToHost;
     case Stream::kCpu:
-      if (task.kind == TaskKind::kUpdateMoments) return Timeline::Use::kUpdateMoments;
-      return task.kind == TaskKind::kUpdate && plan.chunks[task.chunk].late_moments
-                 ? Timeline::Use::kUpdateParameters
-                 : Timeline::Use::kHostMemory;
+      return use_of_cores(task, plan);
     case Stream::kCompute:
       return Timeline::Use::kCompute;
     case Stream::kCollective:
