@@ -148,9 +148,12 @@ class GpuCommunicator final : public DeviceCommunicator {
         [&] { nccl_->all_reduce(group, to, from, count, stream); });
   }
   void check() const override {
-    if (!ended_) return;
-    const std::scoped_lock lock(mutex_);
-    throw Error(ErrorCode::kRankLost, lost_);
+    if (ended_) {
+      const std::scoped_lock lock(mutex_);
+      throw Error(ErrorCode::kRankLost, lost_);
+    }
+    if (copies_ != nullptr && copies_->any_released())
+      throw Error(ErrorCode::kRankLost, told_loss());
   }
 
  private:
@@ -213,6 +216,15 @@ class GpuCommunicator final : public DeviceCommunicator {
       copies_->release_waits();
       std::this_thread::sleep_for(kBetweenLooks / 10);
     }
+  }
+  /// Another rank has released waits, and tells all ranks whom it lost.
+  std::string told_loss() const {
+    constexpr int kLooks = 20;
+    for (int look = 0; look < kLooks; ++look) {
+      if (const auto lost = host_.lost()) return *lost;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return "another rank lost a rank, and did not tell which";
   }
   /// A rank that has ended when all is done is not missed.
   bool is_pending() {

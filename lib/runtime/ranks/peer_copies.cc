@@ -22,6 +22,8 @@ namespace {
 using replay::check_cuda;
 
 constexpr std::uint32_t kFarAhead = 1U << 30;  // counters are compared as differences
+/// Nobody's counters share a cache line: others read it while it is written.
+constexpr std::size_t kCounterBytes = 64;
 /// For what a stream exchanges in pieces: sums of squares of 10 billion parameters are 600 KB a rank.
 constexpr std::int64_t kPiecesBytes = 4 << 20;
 
@@ -57,15 +59,41 @@ void check_driver(CUresult result) {
 }  // namespace
 
 struct PeerCopies::Driver {
-  PFN_cuStreamWriteValue32_v11070 write = nullptr;
-  PFN_cuStreamWaitValue32_v11070 wait = nullptr;
+  PFN_cuStreamBatchMemOp_v11070 batch = nullptr;
+};
+
+/// What a stream is to write and to wait for, in one call of the driver: one after the other takes longer.
+class PeerCopies::Operations {
+ public:
+  void write(CUdeviceptr address, std::uint32_t value) {
+    CUstreamBatchMemOpParams& operation = operations_.emplace_back();
+    operation.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    operation.writeValue.address = address;
+    operation.writeValue.value = value;
+    operation.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+  }
+  /// Until what is there is at least `least`.
+  void wait(CUdeviceptr address, std::uint32_t least) {
+    CUstreamBatchMemOpParams& operation = operations_.emplace_back();
+    operation.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+    operation.waitValue.address = address;
+    operation.waitValue.value = least;
+    operation.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+  }
+  void enqueue(const Driver& driver, Stream stream) {
+    check_driver(
+        driver.batch(stream, static_cast<unsigned>(operations_.size()), operations_.data(), 0));
+    operations_.clear();
+  }
+
+ private:
+  std::vector<CUstreamBatchMemOpParams> operations_;
 };
 
 std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
-  const Driver driver{driver_call<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32"),
-                      driver_call<PFN_cuStreamWaitValue32_v11070>("cuStreamWaitValue32")};
+  const Driver driver{driver_call<PFN_cuStreamBatchMemOp_v11070>("cuStreamBatchMemOp")};
   const bool wanted = std::getenv(kNoPeerCopiesVariable) == nullptr;
-  const bool possible = wanted && driver.write != nullptr && driver.wait != nullptr;
+  const bool possible = wanted && driver.batch != nullptr;
   if (!on_all_ranks(host, possible)) return nullptr;
   std::unique_ptr<PeerCopies> copies(new PeerCopies(host, driver));
   if (copies->try_count() && copies->try_reach()) return copies;
@@ -74,9 +102,8 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
 }
 
 bool PeerCopies::try_count() {
-  const auto world = static_cast<std::size_t>(world_);
-  counters_ =
-      SharedHostMemory::make(host_, world * world * kStreams * kCounters * sizeof(std::uint32_t));
+  const std::size_t counters = position(world_, 0, Counter::kReady);
+  counters_ = SharedHostMemory::make(host_, (counters + 1) * kCounterBytes);
   if (counters_ == nullptr) return false;
   void* address = nullptr;
   const bool mapped =
@@ -170,10 +197,14 @@ int PeerCopies::number_of(Stream stream) {
   return static_cast<int>(streams_.size()) - 1;
 }
 
-std::size_t PeerCopies::position(int of_rank, int stream, Counter counter, int written_by) const {
-  const std::int64_t of_stream = std::int64_t{of_rank} * kStreams + stream;
-  const std::int64_t of_counter = of_stream * kCounters + static_cast<std::int64_t>(counter);
-  return static_cast<std::size_t>(of_counter * world_ + written_by);
+std::size_t PeerCopies::position(int written_by, int stream, Counter counter) const {
+  const int of_stream = written_by * kStreams + stream;
+  return static_cast<std::size_t>(of_stream * kCounters + static_cast<int>(counter));
+}
+
+std::atomic_ref<std::uint32_t> PeerCopies::counter_at(std::size_t position) const {
+  char* counters = static_cast<char*>(counters_->data());
+  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(counters + position * kCounterBytes));
 }
 
 template <class PartFor>
@@ -189,35 +220,32 @@ void PeerCopies::exchange(const plan::RankGroup& group,
   const auto bytes = static_cast<std::size_t>(part_bytes);
   const int number = number_of(stream);
   const std::uint32_t count = ++count_[static_cast<std::size_t>(number)];
-  const auto counter = [&](int of_rank, Counter what, int written_by) {
-    return counters_on_device_ +
-           position(of_rank, number, what, written_by) * sizeof(std::uint32_t);
+  const auto address_of = [&](int rank, Counter counter) {
+    return counters_on_device_ + position(rank, number, counter) * kCounterBytes;
   };
-  const auto tell = [&](int peer, Counter what) {
-    check_driver(
-        driver_->write(stream, counter(peer, what, rank_), count, CU_STREAM_WRITE_VALUE_DEFAULT));
-  };
-  const auto await = [&](int peer, Counter what) {
-    check_driver(
-        driver_->wait(stream, counter(rank_, what, peer), count, CU_STREAM_WAIT_VALUE_GEQ));
-  };
-  // Each begins with the rank after it, so that not all write to the same one.
+  // Each begins with the rank after it, so that not all copy to the same one.
   const auto for_each_peer = [&](const auto& visit) {
     for (int i = 1; i < group.count; ++i) visit(group.rank((own_place + i) % group.count));
   };
-  for_each_peer([&](int peer) { tell(peer, Counter::kReady); });
+  Operations operations;
+  const auto await_peers = [&](Counter counter) {
+    for_each_peer([&](int peer) { operations.wait(address_of(peer, counter), count); });
+    operations.enqueue(*driver_, stream);
+  };
+  operations.write(address_of(rank_, Counter::kReady), count);
   if (const char* own = part_for(rank_); own != shared->own + place) {
+    operations.enqueue(*driver_, stream);  // the others learn of it meanwhile
     check_cuda(cudaMemcpyAsync(shared->own + place, own, bytes, cudaMemcpyDeviceToDevice, stream),
                "copying a part");
   }
+  await_peers(Counter::kReady);
   for_each_peer([&](int peer) {
-    await(peer, Counter::kReady);
     char* there = shared->of_rank[static_cast<std::size_t>(peer)] + place;
     check_cuda(cudaMemcpyAsync(there, part_for(peer), bytes, cudaMemcpyDefault, stream),
                "copying to another rank");
-    tell(peer, Counter::kArrived);
   });
-  for_each_peer([&](int peer) { await(peer, Counter::kArrived); });
+  operations.write(address_of(rank_, Counter::kArrived), count);
+  await_peers(Counter::kArrived);
 }
 
 void PeerCopies::all_gather(const plan::RankGroup& group,
@@ -292,15 +320,22 @@ void PeerCopies::gather_disjoint(
 }
 
 void PeerCopies::release_waits() {
-  auto* counters = static_cast<std::uint32_t*>(counters_->data());
+  released().store(1);
   for (int stream = 0; stream < kStreams; ++stream) {
-    const std::uint32_t released = count_[static_cast<std::size_t>(stream)] + kFarAhead;
-    for (const Counter what : {Counter::kReady, Counter::kArrived}) {
-      for (int peer = 0; peer < world_; ++peer) {
-        std::atomic_ref(counters[position(rank_, stream, what, peer)]).store(released);
-      }
+    const std::uint32_t far = count_[static_cast<std::size_t>(stream)] + kFarAhead;
+    for (const Counter counter : {Counter::kReady, Counter::kArrived}) {
+      for (int rank = 0; rank < world_; ++rank)
+        counter_at(position(rank, stream, counter)).store(far);
     }
   }
+}
+
+std::atomic_ref<std::uint32_t> PeerCopies::released() const {
+  return counter_at(position(world_, 0, Counter::kReady));
+}
+
+bool PeerCopies::any_released() const {
+  return released().load() != 0;
 }
 
 }  // namespace elixir::runtime

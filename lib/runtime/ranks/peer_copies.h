@@ -3,10 +3,14 @@
 #pragma once
 // Exchanges between the GPUs of one machine as plain copies: each rank writes its part to where the
 // others need it. The copy engines do that, so operators keep all multiprocessors; NCCL's kernels
-// take some, and wait for them. Ranks learn from counters when a place is free and when a part has
-// arrived, and the streams wait for these, not the hosts. The counters are in host memory that all
-// ranks see: so a processor can release streams that wait for a rank that is gone, without a call of
-// the driver, which may itself wait for these streams.
+// take some, and wait for them. Ranks learn from counters when places are free and when parts have
+// arrived, and the streams wait for these, not the hosts.
+//
+// The counters are in host memory that all ranks see: so a processor can release streams that wait for a rank that
+// is gone. In a GPU's memory they would be faster, but only a stream can write there, and it may wait behind those that
+// are to be released. A stream that writes a counter waits until all that it wrote before can be seen, 30 to 60
+// microseconds beside other copies. So a rank has one counter of a kind that all others read, and writes it
+// once for all of them (benchmarks/exchange_benchmark.cc).
 //
 // What all_gather() and all_to_all() write must lie in shared memory. Every rank must share memory of the same
 // sizes in the same order, and make the same calls with the same offsets into it: ranks run the same schedule.
@@ -60,9 +64,11 @@ class PeerCopies {
   void gather_disjoint(
       const plan::RankGroup& group, float* to, const float* from, std::size_t count, Stream stream);
 
-  /// Whatever waits for other ranks goes on, with garbage. Call it again while something is under
-  /// way: a rank that lives may still count. Any thread.
+  /// Whatever waits for other ranks goes on, with garbage, on the other ranks too: any_released() is true before.
+  /// Call it again while something is under way: a rank that lives may still count. Any thread.
   void release_waits();
+  /// Whether some rank released waits: what was exchanged since may be garbage. Any thread.
+  [[nodiscard]] bool any_released() const;
 
  private:
   /// Memory that all ranks have shared, as this process sees it.
@@ -71,11 +77,13 @@ class PeerCopies {
     std::int64_t bytes = 0;
     std::vector<char*> of_rank;  ///< by rank; `own` for its own
   };
-  /// Counters of each rank and stream, by the rank that writes them.
+  /// How many exchanges of a stream a rank is ready for, and of how many its parts have arrived. Only that rank's
+  /// stream writes them.
   enum class Counter : std::uint8_t { kReady, kArrived };
   static constexpr int kCounters = 2;
   static constexpr int kStreams = 2;
   struct Driver;  ///< the driver's calls
+  class Operations;
 
   PeerCopies(Communicator& host, const Driver& driver);
   /// The counters. The same answer on all ranks, as of the next two.
@@ -87,10 +95,10 @@ class PeerCopies {
   [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
   /// By first use, so that all ranks number their streams alike.
   [[nodiscard]] int number_of(Stream stream);
-  [[nodiscard]] std::size_t position(int of_rank,
-                                     int stream,
-                                     Counter counter,
-                                     int written_by) const;
+  /// Of a counter; that of rank `world`: whether waits were released.
+  [[nodiscard]] std::size_t position(int written_by, int stream, Counter counter) const;
+  [[nodiscard]] std::atomic_ref<std::uint32_t> counter_at(std::size_t position) const;
+  [[nodiscard]] std::atomic_ref<std::uint32_t> released() const;
   /// `part_for(r)` goes to rank r of the group, to the place in its `to` that is this rank's.
   template <class PartFor>
   void exchange(const plan::RankGroup& group,
