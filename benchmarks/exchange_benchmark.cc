@@ -5,7 +5,7 @@
 // and the host, and beside these and cores that copy memory. Then it asks whether a stream could write a counter while
 // others wait. Needs two GPUs that reach each other's memory. No result but the time is checked.
 //
-// usage: exchange_benchmark [--exchanges N] [--rounds N] [--json]   by default 100 exchanges, 5 rounds; figures are medians
+// usage: exchange_benchmark [--rounds N] [--json]   by default 9 rounds; figures are medians
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -17,7 +17,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -40,7 +42,7 @@ constexpr std::size_t kLineBytes = 64;  // a counter has a cache line of its own
 constexpr int kCounters = 2;            // a place is free, a part has arrived
 
 struct Options {
-  long exchanges = 100, rounds = 5;
+  long rounds = 9;
   bool json = false;
 };
 
@@ -60,6 +62,17 @@ constexpr std::array<Way, 5> kWays{{
 
 void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+}
+
+/// What a thread does. When it fails, the others wait for it on the GPU: the process ends.
+template <class Work>
+void or_exit(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "exchange_benchmark: {}\n", error.what());
+    std::_Exit(4);
+  }
 }
 
 PFN_cuStreamBatchMemOp_v11070 batch_call() {
@@ -98,7 +111,9 @@ CUstreamBatchMemOpParams wait_for(std::uint64_t address, std::uint32_t least) {
 class Gpus {
  public:
   explicit Gpus(int count) : count_(count), batch_(batch_call()) {
-    const std::size_t counters = static_cast<std::size_t>(count * count * kCounters) * kLineBytes;
+    // The last one is the gate.
+    const std::size_t counters =
+        (static_cast<std::size_t>(count * count * kCounters) + 1) * kLineBytes;
     void* memory = nullptr;
     check(cudaHostAlloc(&memory, counters, cudaHostAllocPortable | cudaHostAllocMapped));
     std::memset(memory, 0, counters);
@@ -117,33 +132,40 @@ class Gpus {
       streams_.push_back(make_stream());
     }
   }
-  [[nodiscard]] int count() const { return count_; }
-
   /// Microseconds of an exchange in which each GPU sends `bytes` to each other one, of the slowest.
-  double microseconds(const Way& way, std::size_t bytes, long exchanges) {
-    std::barrier begin(count_);
+  double microseconds(const Way& way, std::size_t bytes) {
+    // All are enqueued before the first begins, so that no thread is waited for: a stream takes some 1,000 calls.
+    constexpr int kCalls = 512, kCallsForEachPeer = 5;
+    const int exchanges = std::max(1, kCalls / kCallsForEachPeer / (count_ - 1));
+    ++gate_;
+    std::barrier enqueued(count_ + 1);
     std::vector<double> times(static_cast<std::size_t>(count_));
     std::vector<std::thread> threads;
     for (int gpu = 0; gpu < count_; ++gpu) {
       threads.emplace_back([&, gpu] {
-        check(cudaSetDevice(gpu));
-        std::uint32_t count = done_;
-        std::array<cudaEvent_t, 2> events{};
-        for (cudaEvent_t& event : events) check(cudaEventCreate(&event));
-        const cudaStream_t stream = streams_[static_cast<std::size_t>(gpu)];
-        begin.arrive_and_wait();
-        exchange(way, gpu, bytes, ++count);  // the others may begin later
-        check(cudaEventRecord(events[0], stream));
-        for (long i = 0; i < exchanges; ++i) exchange(way, gpu, bytes, ++count);
-        check(cudaEventRecord(events[1], stream));
-        check(cudaEventSynchronize(events[1]));
-        float ms = 0;
-        check(cudaEventElapsedTime(&ms, events[0], events[1]));
-        for (cudaEvent_t event : events) check(cudaEventDestroy(event));
-        times[static_cast<std::size_t>(gpu)] =
-            1e3 * static_cast<double>(ms) / static_cast<double>(exchanges);
+        or_exit([&] {
+          check(cudaSetDevice(gpu));
+          std::uint32_t count = done_;
+          std::array<cudaEvent_t, 2> events{};
+          for (cudaEvent_t& event : events) check(cudaEventCreate(&event));
+          const cudaStream_t stream = streams_[static_cast<std::size_t>(gpu)];
+          CUstreamBatchMemOpParams open = wait_for(gate_address(), gate_);
+          check(batch_(stream, 1, &open, 0));
+          exchange(way, gpu, bytes, ++count);  // the others may begin later
+          check(cudaEventRecord(events[0], stream));
+          for (int i = 0; i < exchanges; ++i) exchange(way, gpu, bytes, ++count);
+          check(cudaEventRecord(events[1], stream));
+          enqueued.arrive_and_wait();
+          check(cudaEventSynchronize(events[1]));
+          float ms = 0;
+          check(cudaEventElapsedTime(&ms, events[0], events[1]));
+          for (cudaEvent_t event : events) check(cudaEventDestroy(event));
+          times[static_cast<std::size_t>(gpu)] = 1e3 * static_cast<double>(ms) / exchanges;
+        });
       });
     }
+    enqueued.arrive_and_wait();
+    open_gate();
     for (std::thread& thread : threads) thread.join();
     done_ += static_cast<std::uint32_t>(exchanges) + 1;
     return *std::max_element(times.begin(), times.end());
@@ -155,28 +177,26 @@ class Gpus {
     check(cudaSetDevice(0));
     int lowest = 0, highest = 0;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-    auto* const counter = reinterpret_cast<std::uint32_t*>(on_host_);
-    const std::uint32_t more = done_ + 1;
-    std::vector<cudaStream_t> waiting;
-    CUstreamBatchMemOpParams operation = wait_for(on_host_, more);
-    for (int i = 0; i < kWaiting; ++i) {
-      waiting.push_back(make_stream());
-      check(batch_(waiting.back(), 1, &operation, 0));
-    }
     cudaStream_t writing = nullptr;
     check(cudaStreamCreateWithPriority(&writing, cudaStreamNonBlocking, highest));
+    std::vector<cudaStream_t> waiting(kWaiting);
+    for (cudaStream_t& stream : waiting) stream = make_stream();
+    ++gate_;
+    CUstreamBatchMemOpParams operation = wait_for(gate_address(), gate_);
+    for (const cudaStream_t stream : waiting) check(batch_(stream, 1, &operation, 0));
     operation = write_of(on_gpu_[0], done_);
     check(batch_(writing, 1, &operation, 0));
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    bool wrote = false;
-    while (!wrote && std::chrono::steady_clock::now() < until) {
-      wrote = cudaStreamQuery(writing) == cudaSuccess;
+    cudaError_t status = cudaErrorNotReady;
+    while (status == cudaErrorNotReady && std::chrono::steady_clock::now() < until) {
+      status = cudaStreamQuery(writing);
     }
-    std::atomic_ref(*counter).store(more);
+    open_gate();
+    if (status != cudaErrorNotReady) check(status);
     check(cudaDeviceSynchronize());
     for (const cudaStream_t stream : waiting) check(cudaStreamDestroy(stream));
     check(cudaStreamDestroy(writing));
-    return wrote;
+    return status == cudaSuccess;
   }
 
  private:
@@ -223,6 +243,13 @@ class Gpus {
     return begin + static_cast<std::uint64_t>(index) * kLineBytes;
   }
 
+  [[nodiscard]] std::uint64_t gate_address() const {
+    return on_host_ + static_cast<std::uint64_t>(count_ * count_ * kCounters) * kLineBytes;
+  }
+  void open_gate() const {
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(gate_address())).store(gate_);
+  }
+
   int count_;
   PFN_cuStreamBatchMemOp_v11070 batch_;
   std::uint64_t on_host_ = 0;
@@ -230,6 +257,7 @@ class Gpus {
   std::vector<char*> parts_;           // likewise, with a place for each GPU's part
   std::vector<cudaStream_t> streams_;  // likewise
   std::uint32_t done_ = 0;             // exchanges
+  std::uint32_t gate_ = 0;             // streams wait until the gate's counter is as large
 };
 
 /// Runs `work` again and again on a thread, until it is destroyed.
@@ -262,12 +290,12 @@ std::function<void()> copies_of(int gpu) {
     streams[i] = make_stream();
   }
   return [=] {
-    static_cast<void>(cudaSetDevice(gpu));
-    static_cast<void>(
-        cudaMemcpyAsync(device[0], host[0], kCopiedBytes, cudaMemcpyHostToDevice, streams[0]));
-    static_cast<void>(
-        cudaMemcpyAsync(host[1], device[1], kCopiedBytes, cudaMemcpyDeviceToHost, streams[1]));
-    for (const cudaStream_t stream : streams) static_cast<void>(cudaStreamSynchronize(stream));
+    or_exit([&] {
+      check(cudaSetDevice(gpu));
+      check(cudaMemcpyAsync(device[0], host[0], kCopiedBytes, cudaMemcpyHostToDevice, streams[0]));
+      check(cudaMemcpyAsync(host[1], device[1], kCopiedBytes, cudaMemcpyDeviceToHost, streams[1]));
+      for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream));
+    });
   };
 }
 
@@ -281,7 +309,7 @@ void measure(Gpus& gpus, const Options& options, const char* beside, nlohmann::j
     for (const Way& way : kWays) {
       std::vector<double> times;
       for (long round = 0; round < options.rounds; ++round) {
-        times.push_back(gpus.microseconds(way, bytes, options.exchanges));
+        times.push_back(gpus.microseconds(way, bytes));
       }
       rows.push_back({{"way", way.name},
                       {"beside", beside},
@@ -299,10 +327,8 @@ int benchmark(const Options& options) {
   check(cudaGetDeviceCount(&count));
   if (count < 2) throw std::runtime_error("exchanges need two GPUs");
   Gpus gpus(count);
-  nlohmann::json report = {{"gpus", count},
-                           {"exchanges", options.exchanges},
-                           {"rounds", options.rounds},
-                           {"rows", nlohmann::json::array()}};
+  nlohmann::json report = {
+      {"gpus", count}, {"rounds", options.rounds}, {"rows", nlohmann::json::array()}};
   measure(gpus, options, "nothing", report["rows"]);
   {
     std::vector<std::unique_ptr<Background>> copies;
@@ -331,12 +357,11 @@ int benchmark(const Options& options) {
 
 int main(int argc, char** argv) {
   elixir::benchmarks::Options options;
-  return elixir::benchmarks::run(
-      {.name = "exchange_benchmark",
-       .usage = "[--exchanges N] [--rounds N] [--json]",
-       .numbers = {{"--exchanges", &options.exchanges}, {"--rounds", &options.rounds}},
-       .json = &options.json},
-      argc,
-      argv,
-      [&] { return elixir::benchmarks::benchmark(options); });
+  return elixir::benchmarks::run({.name = "exchange_benchmark",
+                                  .usage = "[--rounds N] [--json]",
+                                  .numbers = {{"--rounds", &options.rounds}},
+                                  .json = &options.json},
+                                 argc,
+                                 argv,
+                                 [&] { return elixir::benchmarks::benchmark(options); });
 }

@@ -58,7 +58,8 @@ class DeviceCommunicator {
                                const float* from,
                                std::size_t count,
                                Stream stream) = 0;
-  /// Throws kRankLost when something was ended before it was done: its results are garbage then.
+  /// Throws kRankLost when this or another rank ended something before it was done: results are garbage then. May wait two
+  /// seconds for the name of the rank that is lost.
   virtual void check() const = 0;
 };
 

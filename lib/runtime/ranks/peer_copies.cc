@@ -81,6 +81,7 @@ class PeerCopies::Operations {
     operation.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
   }
   void enqueue(const Driver& driver, Stream stream) {
+    if (operations_.empty()) return;  // a group of one rank waits for nobody
     check_driver(
         driver.batch(stream, static_cast<unsigned>(operations_.size()), operations_.data(), 0));
     operations_.clear();
