@@ -9,32 +9,24 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/gpu_streams.h"
 #include "benchmarks/median.h"
 
 namespace elixir::benchmarks {
 namespace {
 
 constexpr std::size_t kFilledBytes = std::size_t{128} << 20;  // about 50 microseconds on an H100
-constexpr std::size_t kCopiedBytes = std::size_t{32} << 20;
 
 struct Options {
   long fills = 1500, rounds = 5;
   bool json = false;
 };
-
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
 
 struct Case {
   const char* name;
@@ -49,54 +41,6 @@ constexpr std::array<Case, 6> kCases{{
     {"that wakes a thread", cudaEventDisableTiming | cudaEventBlockingSync, 1},
     {"with a time, that wakes a thread", cudaEventBlockingSync, 1},
 }};
-
-cudaStream_t make_stream() {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return stream;
-}
-
-/// Copies in both directions, until it is destroyed.
-class Copies {
- public:
-  Copies() {
-    for (Direction* direction : {&up_, &down_}) {
-      check(cudaHostAlloc(&direction->host, kCopiedBytes, cudaHostAllocDefault));
-      check(cudaMalloc(&direction->device, kCopiedBytes));
-      direction->stream = make_stream();
-    }
-    thread_ = std::thread([this] {
-      while (!stopping_.load()) {
-        static_cast<void>(cudaMemcpyAsync(
-            up_.device, up_.host, kCopiedBytes, cudaMemcpyHostToDevice, up_.stream));
-        static_cast<void>(cudaMemcpyAsync(
-            down_.host, down_.device, kCopiedBytes, cudaMemcpyDeviceToHost, down_.stream));
-        static_cast<void>(cudaStreamSynchronize(up_.stream));
-        static_cast<void>(cudaStreamSynchronize(down_.stream));
-      }
-    });
-  }
-  ~Copies() {
-    stopping_.store(true);
-    thread_.join();
-    for (const Direction* direction : {&up_, &down_}) {
-      static_cast<void>(cudaFreeHost(direction->host));
-      static_cast<void>(cudaFree(direction->device));
-      static_cast<void>(cudaStreamDestroy(direction->stream));
-    }
-  }
-  Copies(const Copies&) = delete;
-  Copies& operator=(const Copies&) = delete;
-
- private:
-  struct Direction {
-    void *host = nullptr, *device = nullptr;
-    cudaStream_t stream = nullptr;
-  };
-  Direction up_, down_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
-};
 
 /// Microseconds of a fill with its events.
 double microseconds(const Case& of, long fills, void* filled, cudaStream_t stream) {
@@ -154,7 +98,7 @@ int benchmark(const Options& options) {
       {"fills", options.fills}, {"rounds", options.rounds}, {"rows", nlohmann::json::array()}};
   measure(options, "nothing", report["rows"]);
   {
-    const Copies copies;
+    const BackgroundCopies copies;
     measure(options, "copies", report["rows"]);
   }
   if (options.json) std::cout << report.dump(2) << '\n';

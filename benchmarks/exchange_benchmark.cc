@@ -20,17 +20,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/gpu_streams.h"
 #include "benchmarks/median.h"
 
 namespace elixir::benchmarks {
@@ -60,10 +58,6 @@ constexpr std::array<Way, 5> kWays{{
     {"one counter for all, GPUs' memory", true, true, true},
 }};
 
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
-
 /// What a thread does. When it fails, the others wait for it on the GPU: the process ends.
 template <class Work>
 void or_exit(const Work& work) {
@@ -83,12 +77,6 @@ PFN_cuStreamBatchMemOp_v11070 batch_call() {
       "cuStreamBatchMemOp", &found, kCuda12, cudaEnableDefault, &result));
   if (found == nullptr) throw std::runtime_error("the driver has no cuStreamBatchMemOp");
   return reinterpret_cast<PFN_cuStreamBatchMemOp_v11070>(found);
-}
-
-cudaStream_t make_stream() {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return stream;
 }
 
 CUstreamBatchMemOpParams write_of(std::uint64_t address, std::uint32_t value) {
@@ -260,49 +248,27 @@ class Gpus {
   std::uint32_t gate_ = 0;             // streams wait until the gate's counter is as large
 };
 
-/// Runs `work` again and again on a thread, until it is destroyed.
-class Background {
+/// A core that copies memory, until it is destroyed.
+class BackgroundCore {
  public:
-  explicit Background(std::function<void()> work)
-      : thread_([this, work = std::move(work)] {
-          while (!stopping_.load()) work();
+  BackgroundCore()
+      : memory_(2 * kCopiedBytes), thread_([this] {
+          while (!stopping_.load()) {
+            std::memcpy(memory_.data(), memory_.data() + kCopiedBytes, kCopiedBytes);
+          }
         }) {}
-  ~Background() {
+  ~BackgroundCore() {
     stopping_.store(true);
     thread_.join();
   }
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
+  BackgroundCore(const BackgroundCore&) = delete;
+  BackgroundCore& operator=(const BackgroundCore&) = delete;
 
  private:
+  std::vector<char> memory_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
-
-/// Copies both ways between a GPU and the host.
-std::function<void()> copies_of(int gpu) {
-  check(cudaSetDevice(gpu));
-  std::array<void*, 2> host{}, device{};
-  std::array<cudaStream_t, 2> streams{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    check(cudaHostAlloc(&host[i], kCopiedBytes, cudaHostAllocDefault));
-    check(cudaMalloc(&device[i], kCopiedBytes));
-    streams[i] = make_stream();
-  }
-  return [=] {
-    or_exit([&] {
-      check(cudaSetDevice(gpu));
-      check(cudaMemcpyAsync(device[0], host[0], kCopiedBytes, cudaMemcpyHostToDevice, streams[0]));
-      check(cudaMemcpyAsync(host[1], device[1], kCopiedBytes, cudaMemcpyDeviceToHost, streams[1]));
-      for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream));
-    });
-  };
-}
-
-std::function<void()> copies_of_a_core() {
-  const auto memory = std::make_shared<std::vector<char>>(2 * kCopiedBytes);
-  return [memory] { std::memcpy(memory->data(), memory->data() + kCopiedBytes, kCopiedBytes); };
-}
 
 void measure(Gpus& gpus, const Options& options, const char* beside, nlohmann::json& rows) {
   for (const std::size_t bytes : kPartBytes) {
@@ -331,15 +297,14 @@ int benchmark(const Options& options) {
       {"gpus", count}, {"rounds", options.rounds}, {"rows", nlohmann::json::array()}};
   measure(gpus, options, "nothing", report["rows"]);
   {
-    std::vector<std::unique_ptr<Background>> copies;
+    std::vector<std::unique_ptr<BackgroundCopies>> copies;
     for (int gpu = 0; gpu < count; ++gpu) {
-      copies.push_back(std::make_unique<Background>(copies_of(gpu)));
+      check(cudaSetDevice(gpu));
+      copies.push_back(std::make_unique<BackgroundCopies>());
     }
     measure(gpus, options, "copies", report["rows"]);
-    const unsigned cores = std::max(1U, std::thread::hardware_concurrency() * 3 / 4);
-    for (unsigned core = 0; core < cores; ++core) {
-      copies.push_back(std::make_unique<Background>(copies_of_a_core()));
-    }
+    const std::vector<BackgroundCore> cores(
+        std::max(1U, std::thread::hardware_concurrency() * 3 / 4));
     measure(gpus, options, "copies and cores", report["rows"]);
   }
   report["writes_beside_waits"] = gpus.can_write_beside_waits();

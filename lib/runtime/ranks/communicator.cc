@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 namespace elixir::runtime {
@@ -13,6 +14,17 @@ bool on_all_ranks(Communicator& ranks, bool own) {
   const char mine = own ? 1 : 0;
   ranks.all_gather(all.data(), &mine, 1);
   return std::all_of(all.begin(), all.end(), [](char it) { return it != 0; });
+}
+
+std::optional<std::string> lost_within(const Communicator& ranks,
+                                       std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kBetweenLooks{100};
+  for (auto waited = std::chrono::milliseconds::zero(); waited < patience;
+       waited += kBetweenLooks) {
+    if (auto lost = ranks.lost()) return lost;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return std::nullopt;
 }
 
 }  // namespace elixir::runtime

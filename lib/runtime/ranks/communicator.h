@@ -5,6 +5,7 @@
 // the same sizes, from one thread at a time. A call returns when this rank has sent and received its
 // part. Throws kRankLost when another rank is gone.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +48,10 @@ class Communicator {
 
 /// Whether `own` is true on every rank: the same answer on all.
 [[nodiscard]] bool on_all_ranks(Communicator& ranks, bool own);
+
+/// Which rank is gone, for somebody who was stopped by that and may learn of it later; nullopt: not known within `patience`.
+[[nodiscard]] std::optional<std::string> lost_within(const Communicator& ranks,
+                                                     std::chrono::milliseconds patience);
 
 /// Two ways between the same ranks. `steps` is for tasks of the streams between ranks, `control` for
 /// whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.

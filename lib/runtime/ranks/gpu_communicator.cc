@@ -152,8 +152,12 @@ class GpuCommunicator final : public DeviceCommunicator {
       const std::scoped_lock lock(mutex_);
       throw Error(ErrorCode::kRankLost, lost_);
     }
-    if (copies_ != nullptr && copies_->any_released())
-      throw Error(ErrorCode::kRankLost, told_loss());
+    if (copies_ == nullptr || !copies_->any_released()) return;
+    // Another rank has released waits, and tells all ranks whom it lost.
+    constexpr std::chrono::seconds kPatience{2};
+    throw Error(
+        ErrorCode::kRankLost,
+        lost_within(host_, kPatience).value_or("another rank lost a rank, and did not tell which"));
   }
 
  private:
@@ -216,15 +220,6 @@ class GpuCommunicator final : public DeviceCommunicator {
       copies_->release_waits();
       std::this_thread::sleep_for(kBetweenLooks / 10);
     }
-  }
-  /// Another rank has released waits, and tells all ranks whom it lost.
-  std::string told_loss() const {
-    constexpr int kLooks = 20;
-    for (int look = 0; look < kLooks; ++look) {
-      if (const auto lost = host_.lost()) return *lost;
-      std::this_thread::sleep_for(kBetweenLooks);
-    }
-    return "another rank lost a rank, and did not tell which";
   }
   /// A rank that has ended when all is done is not missed.
   bool is_pending() {

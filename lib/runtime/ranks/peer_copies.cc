@@ -103,8 +103,7 @@ std::unique_ptr<PeerCopies> PeerCopies::make(Communicator& host) {
 }
 
 bool PeerCopies::try_count() {
-  const std::size_t counters = position(world_, 0, Counter::kReady);
-  counters_ = SharedHostMemory::make(host_, (counters + 1) * kCounterBytes);
+  counters_ = SharedHostMemory::make(host_, released_offset() + kCounterBytes);
   if (counters_ == nullptr) return false;
   void* address = nullptr;
   const bool mapped =
@@ -198,14 +197,19 @@ int PeerCopies::number_of(Stream stream) {
   return static_cast<int>(streams_.size()) - 1;
 }
 
-std::size_t PeerCopies::position(int written_by, int stream, Counter counter) const {
+std::size_t PeerCopies::offset_of(int written_by, int stream, Counter counter) {
   const int of_stream = written_by * kStreams + stream;
-  return static_cast<std::size_t>(of_stream * kCounters + static_cast<int>(counter));
+  return static_cast<std::size_t>(of_stream * kCounters + static_cast<int>(counter)) *
+         kCounterBytes;
 }
 
-std::atomic_ref<std::uint32_t> PeerCopies::counter_at(std::size_t position) const {
+std::size_t PeerCopies::released_offset() const {
+  return offset_of(world_, 0, Counter::kReady);
+}
+
+std::atomic_ref<std::uint32_t> PeerCopies::at(std::size_t offset) const {
   char* counters = static_cast<char*>(counters_->data());
-  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(counters + position * kCounterBytes));
+  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(counters + offset));
 }
 
 template <class PartFor>
@@ -222,7 +226,7 @@ void PeerCopies::exchange(const plan::RankGroup& group,
   const int number = number_of(stream);
   const std::uint32_t count = ++count_[static_cast<std::size_t>(number)];
   const auto address_of = [&](int rank, Counter counter) {
-    return counters_on_device_ + position(rank, number, counter) * kCounterBytes;
+    return counters_on_device_ + offset_of(rank, number, counter);
   };
   // Each begins with the rank after it, so that not all copy to the same one.
   const auto for_each_peer = [&](const auto& visit) {
@@ -321,22 +325,17 @@ void PeerCopies::gather_disjoint(
 }
 
 void PeerCopies::release_waits() {
-  released().store(1);
+  at(released_offset()).store(1);
   for (int stream = 0; stream < kStreams; ++stream) {
     const std::uint32_t far = count_[static_cast<std::size_t>(stream)] + kFarAhead;
     for (const Counter counter : {Counter::kReady, Counter::kArrived}) {
-      for (int rank = 0; rank < world_; ++rank)
-        counter_at(position(rank, stream, counter)).store(far);
+      for (int rank = 0; rank < world_; ++rank) at(offset_of(rank, stream, counter)).store(far);
     }
   }
 }
 
-std::atomic_ref<std::uint32_t> PeerCopies::released() const {
-  return counter_at(position(world_, 0, Counter::kReady));
-}
-
 bool PeerCopies::any_released() const {
-  return released().load() != 0;
+  return at(released_offset()).load() != 0;
 }
 
 }  // namespace elixir::runtime

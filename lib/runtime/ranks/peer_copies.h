@@ -96,10 +96,10 @@ class PeerCopies {
   [[nodiscard]] const Shared* find(const void* memory, std::int64_t bytes) const;
   /// By first use, so that all ranks number their streams alike.
   [[nodiscard]] int number_of(Stream stream);
-  /// Of a counter; that of rank `world`: whether waits were released.
-  [[nodiscard]] std::size_t position(int written_by, int stream, Counter counter) const;
-  [[nodiscard]] std::atomic_ref<std::uint32_t> counter_at(std::size_t position) const;
-  [[nodiscard]] std::atomic_ref<std::uint32_t> released() const;
+  /// In bytes, of a counter, and behind all of them of whether waits were released.
+  [[nodiscard]] static std::size_t offset_of(int written_by, int stream, Counter counter);
+  [[nodiscard]] std::size_t released_offset() const;
+  [[nodiscard]] std::atomic_ref<std::uint32_t> at(std::size_t offset) const;
   /// `part_for(r)` goes to rank r of the group, to the place in its `to` that is this rank's.
   template <class PartFor>
   void exchange(const plan::RankGroup& group,

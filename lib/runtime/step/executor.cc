@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include <c10/util/Exception.h>
@@ -167,11 +166,9 @@ void Executor::guarded(Work work) {
 
 void Executor::fail_if_rank_lost() const {
   if (parts_.ranks.steps == nullptr) return;
-  constexpr int kLooks = 5;
-  for (int look = 0; look < kLooks; ++look) {
-    if (const auto lost = parts_.ranks.steps->lost()) throw Error(ErrorCode::kRankLost, *lost);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  constexpr std::chrono::milliseconds kPatience{500};
+  const auto lost = lost_within(*parts_.ranks.steps, kPatience);
+  if (lost) throw Error(ErrorCode::kRankLost, *lost);
 }
 
 MicroBatches Executor::conforming_inputs(const MicroBatches& batch) const {
