@@ -25,7 +25,26 @@ void write_parameter(const AdamArrays& arrays, ThreadPool& pool) {
   convert_cpu(arrays.parameter, arrays.parameter_type, arrays.master, arrays.n, pool);
 }
 
+ThreadPool::Body pieces(const AdamArrays& arrays,
+                        const AdamScalars& scalars,
+                        Isa isa,
+                        std::uint32_t* report) {
+  return [=, &table = kernel_table(isa)](std::size_t begin, std::size_t end) {
+    table.adam(slice(arrays, begin, end), scalars, report);
+  };
+}
+
 }  // namespace
+
+bool held_back(const Clip* clip) {
+  return clip != nullptr && clip->held_back != 0;
+}
+
+AdamScalars with_factor(const AdamScalars& scalars, const Clip* clip) {
+  AdamScalars clipped = scalars;
+  if (clip != nullptr) clipped.clip = clip->factor;
+  return clipped;
+}
 
 AdamScalars make_adam_scalars(
     const AdamHyper& hyper, std::int64_t step, int micro_batches, float clip, double loss_scale) {
@@ -92,18 +111,20 @@ void adam_cpu(const AdamArrays& arrays,
               const FoundInfinity& found,
               const Clip* clip) {
   if (skipped(found)) return;
-  AdamScalars clipped = scalars;
-  if (clip != nullptr) {
-    if (clip->held_back != 0) {
-      if (arrays.pass != AdamPass::kMoments) write_parameter(arrays, pool);
-      return;
-    }
-    clipped.clip = clip->factor;
+  if (held_back(clip)) {
+    if (arrays.pass != AdamPass::kMoments) write_parameter(arrays, pool);
+    return;
   }
-  const KernelTable& table = kernel_table(isa);
-  pool.parallel_for(arrays.n, kAdamGrainElements, [&](std::size_t begin, std::size_t end) {
-    table.adam(slice(arrays, begin, end), clipped, found.report);
-  });
+  pool.parallel_for(
+      arrays.n, kAdamGrainElements, pieces(arrays, with_factor(scalars, clip), isa, found.report));
+}
+
+std::uint64_t begin_adam_cpu(const AdamArrays& arrays,
+                             const AdamScalars& scalars,
+                             Isa isa,
+                             ThreadPool& pool,
+                             std::uint32_t* report) {
+  return pool.begin(arrays.n, kAdamGrainElements, pieces(arrays, scalars, isa, report));
 }
 
 void adam_streams_cpu(const AdamArrays& arrays, Isa isa, ThreadPool& pool) {

@@ -104,6 +104,17 @@ void adam_cpu(const AdamArrays& arrays,
               ThreadPool& pool,
               const FoundInfinity& found = {},
               const Clip* clip = nullptr);
+[[nodiscard]] bool held_back(const Clip* clip);
+/// `scalars` with the factor of `clip`, if given.
+[[nodiscard]] AdamScalars with_factor(const AdamScalars& scalars, const Clip* clip);
+
+/// As a job (ThreadPool::begin()), whose number it returns. The arrays must live until the job has ended. Jobs
+/// that are under way at once must not have arrays in common.
+std::uint64_t begin_adam_cpu(const AdamArrays& arrays,
+                             const AdamScalars& scalars,
+                             Isa isa,
+                             ThreadPool& pool,
+                             std::uint32_t* report = nullptr);
 
 /// Only the memory accesses of an AdamW pass over `arrays`: reads and writes every array as
 /// adam_cpu() would. States keep their values; a parameter of the separate form gets the gradient's

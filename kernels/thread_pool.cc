@@ -5,12 +5,15 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu_affinity.h"
@@ -33,145 +36,224 @@ struct alignas(64) Part {
   std::size_t end = 0;
 };
 
+struct Job {
+  ThreadPool::Body body;
+  std::function<void()> done;
+  std::size_t n = 0, grain = 1, grains_in_piece = 1;
+  std::vector<Part> parts;                  ///< by thread
+  std::atomic<std::size_t> grains_left{0};  ///< not done yet
+  /// Helpers that have still to come by. Until then they read all of this.
+  std::atomic<int> visitors_left{0};
+  bool finished = false;  ///< under State::mutex: all pieces are done
+
+  [[nodiscard]] std::size_t grains() const { return (n + grain - 1) / grain; }
+  void share_out() {
+    const std::size_t all = grains(), count = parts.size();
+    for (std::size_t p = 0; p < count; ++p) {
+      parts[p].next.store(all * p / count);
+      parts[p].end = all * (p + 1) / count;
+    }
+    grains_in_piece = std::max<std::size_t>(all / count / kPieces, 1);
+    grains_left.store(all);
+  }
+  /// Does pieces of `part`, then of the parts after it, until none is left that nobody has begun. Returns whether
+  /// the last one that was under way is among them.
+  bool take_pieces_from(std::size_t part) {
+    bool last = false;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      last = take_pieces(parts[(part + i) % parts.size()]) || last;
+    }
+    return last;
+  }
+
+ private:
+  bool take_pieces(Part& part) {
+    bool last = false;
+    while (part.next.load(std::memory_order_relaxed) < part.end) {
+      const std::size_t first = part.next.fetch_add(grains_in_piece);
+      if (first >= part.end) break;
+      const std::size_t end = std::min(first + grains_in_piece, part.end);
+      body(first * grain, std::min(n, end * grain));
+      last = grains_left.fetch_sub(end - first) == end - first;
+    }
+    return last;
+  }
+};
+
 }  // namespace
 
 struct ThreadPool::State {
   int threads = 1;
-  std::vector<std::thread> workers;
+  Caller caller = Caller::kIsAThread;
+  std::vector<std::thread> helpers;
 
   std::mutex mutex;
-  std::condition_variable started, finished;
-  std::atomic<std::uint64_t> generation{0};
-  std::atomic<int> running{0};
+  std::condition_variable begins;   ///< for helpers: a job, or the end
+  std::condition_variable changes;  ///< for the caller: a job has ended, or its place is free
+  int sleeping = 0;                 ///< helpers that wait for `begins`; under mutex
+  std::atomic<std::uint64_t> begun{0}, ended{0};
   std::atomic<bool> stopping{false};
   std::atomic<int> ready{0}, bound{0};
+  std::array<Job, kMostJobs> jobs;  ///< in turn
 
-  // The current job. It is written before `generation` changes.
-  const std::function<void(std::size_t, std::size_t)>* body = nullptr;
-  std::size_t n = 0, grain = 1, grains_in_piece = 1;
-  std::vector<Part> parts;     // by thread
-  std::exception_ptr failure;  // under mutex
+  Job& job(std::uint64_t number) { return jobs[number % kMostJobs]; }
 
-  void share_out() {
-    const std::size_t grains = (n + grain - 1) / grain;
-    const std::size_t count = parts.size();
-    for (std::size_t p = 0; p < count; ++p) {
-      parts[p].next.store(grains * p / count);
-      parts[p].end = grains * (p + 1) / count;
-    }
-    grains_in_piece = std::max<std::size_t>(grains / count / kPieces, 1);
-  }
-
-  /// Pieces of the thread's own part first, then of the parts after it.
-  void run_from(int part) {
-    try {
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        take_pieces(parts[(static_cast<std::size_t>(part) + i) % parts.size()]);
-      }
-    } catch (...) {
+  std::uint64_t begin(std::size_t n, std::size_t grain, Body body, std::function<void()> done) {
+    const std::uint64_t number = begun.load() + 1;
+    Job& next = job(number);
+    wait_until([&] { return next.visitors_left.load() == 0; });
+    next.body = std::move(body);
+    next.done = std::move(done);
+    next.n = n;
+    next.grain = std::max<std::size_t>(grain, 1);
+    next.finished = false;
+    next.share_out();
+    next.visitors_left.store(static_cast<int>(helpers.size()));
+    {
       const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
+      begun.store(number);
+      if (sleeping > 0) begins.notify_all();
     }
+    if (n == 0) finish(next);
+    return number;
   }
 
-  void take_pieces(Part& part) const {
-    while (part.next.load(std::memory_order_relaxed) < part.end) {
-      const std::size_t first = part.next.fetch_add(grains_in_piece);
-      if (first >= part.end) return;
-      const std::size_t last = std::min(first + grains_in_piece, part.end);
-      (*body)(first * grain, std::min(n, last * grain));
-    }
-  }
-
-  void work(int part) {
-    std::uint64_t seen = 0;
-    while (true) {
-      for (int spin = 0; spin < kSpins && generation.load() == seen; ++spin) _mm_pause();
-      if (generation.load() == seen) {
-        std::unique_lock lock(mutex);
-        started.wait(lock, [&] { return generation.load() != seen; });
-      }
-      seen = generation.load();
-      if (stopping.load()) return;
-      run_from(part);
-      if (running.fetch_sub(1) == 1) {
-        const std::lock_guard lock(mutex);
-        finished.notify_one();
-      }
-    }
-  }
-
-  void start() {
+  /// All pieces of the job are done. It ends when those before it have ended.
+  void finish(Job& finished) {
     const std::lock_guard lock(mutex);
-    generation.fetch_add(1);
-    started.notify_all();
+    finished.finished = true;
+    while (ended.load() < begun.load() && job(ended.load() + 1).finished) {
+      const Job& ends = job(ended.load() + 1);
+      if (ends.done) ends.done();
+      ended.fetch_add(1);
+    }
+    changes.notify_all();
   }
 
-  void end_workers() {
-    stopping.store(true);
-    start();
-    for (std::thread& worker : workers) worker.join();
+  void work(std::size_t part) {
+    for (std::uint64_t number = 1;; ++number) {
+      const auto has_begun = [&] { return begun.load() >= number; };
+      for (int spin = 0; spin < kSpins && !has_begun(); ++spin) _mm_pause();
+      if (!has_begun()) {
+        std::unique_lock lock(mutex);
+        ++sleeping;
+        begins.wait(lock, [&] { return has_begun() || stopping.load(); });
+        --sleeping;
+        if (!has_begun()) return;
+      }
+      Job& current = job(number);
+      if (current.take_pieces_from(part)) finish(current);
+      if (current.visitors_left.fetch_sub(1) == 1) {
+        const std::lock_guard lock(mutex);
+        changes.notify_all();
+      }
+    }
+  }
+
+  template <class Condition>
+  void wait_until(const Condition& condition) {
+    if (condition()) return;
+    std::unique_lock lock(mutex);
+    changes.wait(lock, condition);
+  }
+
+  void end_helpers() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping.store(true);
+      begins.notify_all();
+    }
+    for (std::thread& helper : helpers) helper.join();
   }
 };
 
-ThreadPool::ThreadPool(int threads, Binding binding, int first_cpu)
+ThreadPool::ThreadPool(int threads, Binding binding, int first_cpu, Caller caller)
     : state_(std::make_unique<State>()) {
   state_->threads = std::max(threads, 1);
-  state_->parts = std::vector<Part>(static_cast<std::size_t>(state_->threads));
+  state_->caller = caller;
+  const auto count = static_cast<std::size_t>(state_->threads);
+  for (Job& job : state_->jobs) job.parts = std::vector<Part>(count);
   std::vector<int> cpus;
   if (binding == Binding::kOneCpuEach) cpus = allowed_cpus();
-  const bool binds = first_cpu >= 0 && cpus.size() >= static_cast<std::size_t>(first_cpu) +
-                                                          static_cast<std::size_t>(state_->threads);
+  const bool binds = first_cpu >= 0 && cpus.size() >= static_cast<std::size_t>(first_cpu) + count;
+  const std::size_t first_part = caller == Caller::kIsAThread ? 1 : 0;
   try {
-    for (int part = 1; part < state_->threads; ++part) {
-      const int cpu = binds ? cpus[static_cast<std::size_t>(first_cpu + part)] : kNoCpu;
-      state_->workers.emplace_back([state = state_.get(), part, cpu] {
+    for (std::size_t part = first_part; part < count; ++part) {
+      const int cpu = binds ? cpus[static_cast<std::size_t>(first_cpu) + part] : kNoCpu;
+      state_->helpers.emplace_back([state = state_.get(), part, cpu] {
         if (cpu != kNoCpu && bind_thread_to(cpu)) state->bound.fetch_add(1);
         state->ready.fetch_add(1);
         state->work(part);
       });
     }
   } catch (...) {  // the system has no room for so many threads
-    state_->end_workers();
+    state_->end_helpers();
     throw;
   }
-  while (state_->ready.load() < state_->threads - 1) std::this_thread::yield();
+  while (state_->ready.load() < static_cast<int>(state_->helpers.size())) std::this_thread::yield();
 }
 
 ThreadPool::~ThreadPool() {
-  state_->end_workers();
+  wait_idle();
+  state_->end_helpers();
 }
 
 int ThreadPool::threads() const {
   return state_->threads;
 }
 
+Caller ThreadPool::caller() const {
+  return state_->caller;
+}
+
 int ThreadPool::bound_threads() const {
   return state_->bound.load();
 }
 
-void ThreadPool::parallel_for(std::size_t n,
-                              std::size_t grain,
-                              const std::function<void(std::size_t, std::size_t)>& body) {
+void ThreadPool::parallel_for(std::size_t n, std::size_t grain, const Body& body) {
   if (n == 0) return;
-  if (state_->threads == 1 || n <= grain) {
+  const bool takes_part = state_->caller == Caller::kIsAThread;
+  if (takes_part && (state_->threads == 1 || n <= grain)) {
     body(0, n);
     return;
   }
-  state_->body = &body;
-  state_->n = n;
-  state_->grain = std::max<std::size_t>(grain, 1);
-  state_->failure = nullptr;
-  state_->share_out();
-  state_->running.store(state_->threads - 1);
-  state_->start();
-  state_->run_from(0);
-  for (int spin = 0; spin < kSpins && state_->running.load() > 0; ++spin) _mm_pause();
-  if (state_->running.load() > 0) {
-    std::unique_lock lock(state_->mutex);
-    state_->finished.wait(lock, [&] { return state_->running.load() == 0; });
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto guarded = [&](std::size_t begin, std::size_t end) noexcept {
+    try {
+      body(begin, end);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  const std::uint64_t number = state_->begin(n, grain, std::cref(guarded), {});
+  if (takes_part) {
+    Job& job = state_->job(number);
+    if (job.take_pieces_from(0)) state_->finish(job);
   }
-  if (state_->failure) std::rethrow_exception(state_->failure);
+  const auto has_ended = [&] { return state_->ended.load() >= number; };
+  for (int spin = 0; spin < kSpins && !has_ended(); ++spin) _mm_pause();
+  state_->wait_until(has_ended);
+  if (failure) std::rethrow_exception(failure);
+}
+
+std::uint64_t ThreadPool::begin(std::size_t n,
+                                std::size_t grain,
+                                Body body,
+                                std::function<void()> done) {
+  if (state_->caller != Caller::kGivesJobs) {
+    throw std::logic_error("ThreadPool::begin: nobody would do the caller's part");
+  }
+  return state_->begin(n, grain, std::move(body), std::move(done));
+}
+
+void ThreadPool::wait_for(std::uint64_t number) {
+  state_->wait_until([&] { return state_->ended.load() >= number; });
+}
+
+void ThreadPool::wait_idle() {
+  wait_for(state_->begun.load());
 }
 
 }  // namespace elixir::kernels

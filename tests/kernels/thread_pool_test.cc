@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -163,6 +165,111 @@ TEST(ThreadPool, WakesUpAfterSleeping) {
     pool.parallel_for(100, 1, [&](std::size_t begin, std::size_t end) { count += end - begin; });
   }
   EXPECT_EQ(count.load(), 300U);
+}
+
+/// A pool whose caller gives jobs.
+struct JobPool : ThreadPool {
+  explicit JobPool(int threads) : ThreadPool(threads, Binding::kNone, 0, Caller::kGivesJobs) {}
+};
+
+TEST(ThreadPool, JobsCoverEveryElementOnceAndEndInOrder) {
+  for (const int threads : {1, 2, 3}) {
+    constexpr std::size_t kJobs = 60;
+    std::vector<std::vector<std::atomic<int>>> seen;
+    for (std::size_t job = 0; job < kJobs; ++job) seen.emplace_back(job % 4 * 100);
+    std::vector<std::size_t> ended;  // not locked: the pool calls one after another
+    {
+      JobPool pool(threads);
+      for (std::size_t job = 0; job < kJobs; ++job) {
+        std::vector<std::atomic<int>>& mine = seen[job];
+        const std::uint64_t number = pool.begin(
+            mine.size(),
+            8,
+            [&mine](std::size_t begin, std::size_t end) {
+              for (std::size_t i = begin; i < end; ++i) mine[i].fetch_add(1);
+            },
+            [&, job] {
+              for (const auto& times : seen[job]) EXPECT_EQ(times.load(), 1);
+              ended.push_back(job);
+            });
+        EXPECT_EQ(number, job + 1);
+        if (job == 20) {
+          pool.wait_for(number - 10);
+        } else if (job == 30) {
+          pool.wait_idle();
+          EXPECT_EQ(ended.size(), job + 1);
+        }
+      }
+    }
+    ASSERT_EQ(ended.size(), kJobs) << "the pool waits for its jobs";
+    for (std::size_t job = 0; job < kJobs; ++job) EXPECT_EQ(ended[job], job);
+  }
+}
+
+/// It would wait for ever if the next jobs waited for its piece.
+TEST(ThreadPool, TheNextJobsRunBesideTheLastPieceOfTheOneBefore) {
+  JobPool pool(2);
+  std::atomic<std::size_t> done{0};
+  std::vector<int> ended;
+  const auto count = [&](std::size_t begin, std::size_t end) { done += end - begin; };
+  pool.begin(
+      10,
+      1,
+      [&](std::size_t begin, std::size_t) {
+        if (begin == 0) {
+          while (done.load() < 200) std::this_thread::yield();
+        }
+      },
+      [&] { ended.push_back(1); });
+  pool.begin(100, 1, count, [&] { ended.push_back(2); });
+  pool.begin(100, 1, count, [&] { ended.push_back(3); });
+  pool.wait_idle();
+  EXPECT_EQ(ended, (std::vector{1, 2, 3}))
+      << "in order, although the first was the last one to finish";
+}
+
+TEST(ThreadPool, NoMoreJobsAreUnderWayThanThereArePlaces) {
+  JobPool pool(2);
+  std::promise<void> released;
+  const std::shared_future<void> release = released.get_future().share();
+  std::atomic<std::size_t> begun{0};
+  std::thread caller([&] {
+    for (std::size_t job = 0; job <= ThreadPool::kMostJobs; ++job) {
+      pool.begin(1, 1, [release](std::size_t, std::size_t) { release.wait(); });
+      begun.fetch_add(1);
+    }
+    pool.wait_idle();
+  });
+  while (begun.load() < ThreadPool::kMostJobs) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(begun.load(), ThreadPool::kMostJobs);
+  released.set_value();
+  caller.join();
+  EXPECT_EQ(begun.load(), ThreadPool::kMostJobs + 1);
+}
+
+TEST(ThreadPool, APoolForJobsSharesARangeTooAndPassesExceptionsOn) {
+  JobPool pool(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<std::size_t> count{0};
+  pool.parallel_for(100, 1, [&](std::size_t begin, std::size_t end) {
+    EXPECT_NE(std::this_thread::get_id(), caller);
+    count += end - begin;
+  });
+  EXPECT_EQ(count.load(), 100U);
+  EXPECT_THROW(
+      pool.parallel_for(
+          10, 1, [](std::size_t, std::size_t) { throw std::runtime_error("piece failed"); }),
+      std::runtime_error);
+  ThreadPool shared(2);
+  EXPECT_THROW(shared.begin(10, 1, [](std::size_t, std::size_t) {}), std::logic_error);
+}
+
+TEST(ThreadPool, BindsEveryThreadOfAPoolForJobs) {
+  const std::vector<int> allowed = allowed_cpus();
+  const int threads = static_cast<int>(allowed.size());
+  ThreadPool pool(threads, Binding::kOneCpuEach, 0, Caller::kGivesJobs);
+  EXPECT_EQ(pool.bound_threads(), threads);
 }
 
 /// Of the calling thread: its slice where the system has them, otherwise 0.

@@ -80,7 +80,7 @@ TEST(HostWorks, DoTheirUnits) {
   kernels::ThreadPool pool(2);
   SpreadMemory memory(std::size_t{16} << 20, pool, nullptr);
   std::vector<std::string> names;
-  for (const auto& adam : make_adam_cpu_works(1 << 16, 2, memory)) {
+  for (const auto& adam : make_adam_cpu_works(1 << 16, 2, memory, kernels::Caller::kGivesJobs)) {
     names.push_back(adam->name());
     for (const double seconds : unit_seconds(*adam, {}, kSix)) EXPECT_GT(seconds, 0);
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <random>
@@ -29,8 +30,10 @@ constexpr std::size_t kTasks = 80;
 constexpr std::size_t kSteps = 6;
 
 /// Tasks never use them here.
-class NoOperations final : public StreamOperations {
+class NoOperations final : public HostOperations {
  public:
+  void when_ended(std::function<void()> done) override { done(); }
+  void wait_idle() override {}
   void copy(void*, const void*, std::int64_t) override {}
   void poison(void*, std::int64_t) override {}
   void adam(const kernels::AdamArrays&,
@@ -111,7 +114,8 @@ class Numbers {
       : tasks_(std::move(tasks)),
         numbers_(kSteps, std::vector<std::uint64_t>(tasks_.size())),
         order_(make_task_order(
-            order, {operations_, [] { return std::make_unique<NoOperations>(); }, [] {}})) {}
+            order,
+            {operations_, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}})) {}
 
   /// `hasty` reads the numbers of its step without waiting for them.
   std::vector<std::vector<std::uint64_t>> run(TaskId hasty = -1) {
@@ -195,11 +199,14 @@ TEST(TaskOrder, ShuffledOrdersNoticeADependencyThatIsMissing) {
 
 TEST(TaskOrder, LanesRunEveryStreamButComputeAndReductionsOnAThreadOfItsOwn) {
   NoOperations caller;
-  std::vector<const StreamOperations*> made;
+  std::vector<const StreamOperations*> made, overlap;
   const auto order = make_lane_order({caller,
-                                      [&] {
+                                      [&](HostUpdates updates) {
                                         auto operations = std::make_unique<NoOperations>();
                                         made.push_back(operations.get());
+                                        if (updates == HostUpdates::kOverlap) {
+                                          overlap.push_back(operations.get());
+                                        }
                                         return operations;
                                       },
                                       [] {}});
@@ -229,6 +236,7 @@ TEST(TaskOrder, LanesRunEveryStreamButComputeAndReductionsOnAThreadOfItsOwn) {
   }
   EXPECT_NE(lane_of(Stream::kReduce), Stream::kReduce);
   EXPECT_EQ(made.size(), tasks.size() - 2);
+  EXPECT_EQ(overlap, std::vector{operations[static_cast<std::size_t>(Stream::kCpu)]});
 }
 
 /// Of two steps under way, whichever task fails.
@@ -243,7 +251,8 @@ TEST(TaskOrder, AFailureBetweenTwoStepsEndsTheNextOne) {
     SCOPED_TRACE(name_of(order_of));
     NoOperations operations;
     const auto order = make_task_order(
-        order_of, {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+        order_of,
+        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
     bool ran = false;
     EXPECT_THROW(
         {
@@ -267,7 +276,8 @@ TEST(TaskOrder, AFailureEndsTheStepsUnderWayAndTheNextOnesRun) {
     SCOPED_TRACE(name_of(order_of));
     NoOperations operations;
     const auto order = make_task_order(
-        order_of, {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+        order_of,
+        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
     for (std::size_t failing = 0; failing < tasks.size(); failing += 7) {
       std::vector<std::vector<int>> runs(2, std::vector<int>(tasks.size()));
       try {
@@ -316,9 +326,9 @@ TEST(TaskOrder, AStepEndsWithoutWhatTheNextOneHasGivenToItsLanes) {
   task.id = 0;
   task.stream = Stream::kCpu;
   NoOperations operations;
-  const auto order =
-      make_task_order({CpuOrder::Kind::kLanes},
-                      {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+  const auto order = make_task_order(
+      {CpuOrder::Kind::kLanes},
+      {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
   std::promise<void> ended;
   bool ran = false;
   order->begin_step(1);
@@ -342,9 +352,9 @@ TEST(TaskOrder, AJobMayWaitForAStepThatEndedTwoBegunStepsAgo) {
   moments.stream = Stream::kCpu;
   moments.after_previous = {0};
   NoOperations operations;
-  const auto order =
-      make_task_order({CpuOrder::Kind::kLanes},
-                      {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+  const auto order = make_task_order(
+      {CpuOrder::Kind::kLanes},
+      {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
   const auto nothing = [](StreamOperations&) {};
   std::promise<void> released;
   bool made = false;
@@ -369,7 +379,8 @@ TEST(TaskOrder, EndsWithStepsUnderWay) {
     std::vector<int> runs(tasks.size());
     NoOperations operations;
     const auto order = make_task_order(
-        order_of, {operations, [] { return std::make_unique<NoOperations>(); }, [] {}});
+        order_of,
+        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
     order->begin_step(tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       order->issue(tasks[i], [&, i](StreamOperations&) { ++runs[i]; });

@@ -93,9 +93,15 @@ AdamChunks::AdamChunks(const AdamPass& pass,
 
 void AdamChunks::run(std::int64_t step) {
   const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, step, 1, 1.0F);
+  const bool overlaps = pool_.caller() == kernels::Caller::kGivesJobs;
   for (const AdamArrays& chunk : chunks_) {
-    kernels::adam_cpu(chunk, scalars, kernels::best_isa(), pool_);
+    if (overlaps) {
+      kernels::begin_adam_cpu(chunk, scalars, kernels::best_isa(), pool_);
+    } else {
+      kernels::adam_cpu(chunk, scalars, kernels::best_isa(), pool_);
+    }
   }
+  pool_.wait_idle();
 }
 
 void AdamChunks::run(std::int64_t step, hardware::AdamWrites writes) {

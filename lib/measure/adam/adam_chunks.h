@@ -23,7 +23,8 @@ class AdamChunks {
              SpreadMemory& memory,
              kernels::ThreadPool& pool);
 
-  /// The runtime's kernel over all chunks. `step` begins with 1 and grows.
+  /// The runtime's kernel over all chunks, which overlap if the pool's caller gives jobs, as on a machine with a
+  /// GPU. `step` begins with 1 and grows.
   void run(std::int64_t step);
   /// The same, and from then on, with another part written than the pass says.
   void run(std::int64_t step, hardware::AdamWrites writes);

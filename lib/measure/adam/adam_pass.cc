@@ -106,9 +106,12 @@ std::vector<double> cpu_adam_seconds(const AdamPass& pass,
   std::vector<std::unique_ptr<AdamChunks>> adams;
   for (int rank = 0; rank < ranks; ++rank) {
     kernels::ThreadPool* pool = bench.pool;
-    if (ranks > 1) {
+    if (bench.on_cuda()) {
       const int threads = std::max(1, bench.pool->threads() / ranks);
-      pool = pools.emplace_back(std::make_unique<kernels::ThreadPool>(threads)).get();
+      pool = pools
+                 .emplace_back(std::make_unique<kernels::ThreadPool>(
+                     threads, kernels::Binding::kNone, 0, kernels::Caller::kGivesJobs))
+                 .get();
     }
     adams.push_back(std::make_unique<AdamChunks>(
         pass, parameters / static_cast<std::size_t>(ranks), *bench.spread, *pool));

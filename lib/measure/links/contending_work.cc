@@ -30,8 +30,8 @@ class HostCopyWork : public ContendingWork {
 
 /// AdamW as most trainings have it.
 struct AdamOnCores {
-  AdamOnCores(std::size_t parameters, int threads, SpreadMemory& memory)
-      : pool(threads),
+  AdamOnCores(std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller)
+      : pool(threads, kernels::Binding::kNone, 0, caller),
         chunks({.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool) {
   }
   kernels::ThreadPool pool;
@@ -100,8 +100,9 @@ std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threa
 
 std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(std::size_t parameters,
                                                                  int threads,
-                                                                 SpreadMemory& memory) {
-  const auto adam = std::make_shared<AdamOnCores>(parameters, threads, memory);
+                                                                 SpreadMemory& memory,
+                                                                 kernels::Caller caller) {
+  const auto adam = std::make_shared<AdamOnCores>(parameters, threads, memory, caller);
   std::vector<std::unique_ptr<ContendingWork>> works;
   for (const auto& pass : hardware::kContendingAdam.entries) {
     works.push_back(std::make_unique<AdamCpuWork>(adam, pass.value));

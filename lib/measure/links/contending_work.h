@@ -34,9 +34,9 @@ class ContendingWork {
 /// Copies of host memory with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
 /// AdamW's passes over the same `parameters` in `memory`, with one thread pool for all; by
-/// hardware::AdamWrites. Only one of them may run at a time.
+/// hardware::AdamWrites. Only one of them may run at a time. With Caller::kGivesJobs, chunks overlap.
 [[nodiscard]] std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(
-    std::size_t parameters, int threads, SpreadMemory& memory);
+    std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller);
 
 /// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
 /// round pieces of `memory`, or of other memory near the GPU where that may not be near.

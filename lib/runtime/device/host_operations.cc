@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -15,26 +20,46 @@ namespace {
 /// Smaller passes run only on the caller, because waking helpers costs more.
 constexpr std::size_t kWorthSharingBytes = 1 << 20;
 
-class HostOperations final : public StreamOperations {
+/// AdamW over parameters that are under way, told from others by their first moments.
+struct PassUnderWay {
+  std::uint64_t job = 0;  ///< 0: none
+  const char* begin = nullptr;
+  const char* end = nullptr;
+};
+
+class PooledOperations final : public HostOperations {
  public:
-  HostOperations(int threads, Communicator* ranks, std::optional<int> first_cpu)
-      : pool_(std::max(threads, 1),
-              first_cpu ? kernels::Binding::kOneCpuEach : kernels::Binding::kNone,
-              first_cpu.value_or(0)),
+  explicit PooledOperations(const HostOperationsOptions& options)
+      : pool_(std::max(options.threads, 1),
+              options.first_cpu ? kernels::Binding::kOneCpuEach : kernels::Binding::kNone,
+              options.first_cpu.value_or(0),
+              options.updates == HostUpdates::kOverlap ? kernels::Caller::kGivesJobs
+                                                       : kernels::Caller::kIsAThread),
         isa_(kernels::best_isa()),
-        ranks_(ranks) {}
+        ranks_(options.ranks),
+        overlaps_(options.updates == HostUpdates::kOverlap) {}
+
+  void when_ended(std::function<void()> done) override {
+    if (!overlaps_) return done();
+    pool_.begin(0, 1, {}, std::move(done));
+  }
+  void wait_idle() override { pool_.wait_idle(); }
 
   void copy(void* to, const void* from, std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
     kernels::copy_cpu(to, from, size, pool_for(size));
   }
   void poison(void* memory, std::int64_t bytes) override {
+    wait_idle();
     std::memset(memory, 0xFF, static_cast<std::size_t>(bytes));
   }
   void adam(const kernels::AdamArrays& arrays,
             const kernels::AdamScalars& scalars,
             const kernels::Clip* clip,
             std::uint32_t* report) override {
+    if (overlaps_ && !kernels::held_back(clip)) {
+      return begin_adam(arrays, kernels::with_factor(scalars, clip), report);
+    }
     kernels::ThreadPool& pool = pool_for(kernels::moved_bytes(arrays) * arrays.n);
     kernels::adam_cpu(arrays, scalars, isa_, pool, {.skip = nullptr, .report = report}, clip);
   }
@@ -152,23 +177,39 @@ class HostOperations final : public StreamOperations {
   }
   /// Both pools give the same bits.
   kernels::ThreadPool& pool_for(std::size_t size) {
+    wait_idle();
     return size < kWorthSharingBytes ? alone_ : pool_;
+  }
+
+  /// A pass over the same moments as one under way waits for it. Everything else that two passes could have in
+  /// common is ordered by other streams: who writes a gradient or moves a parameter waits for the end of the pass
+  /// before, and the next pass for that.
+  void begin_adam(const kernels::AdamArrays& arrays,
+                  const kernels::AdamScalars& scalars,
+                  std::uint32_t* report) {
+    const auto* const begin = static_cast<const char*>(arrays.moment1);
+    const char* const end = begin + arrays.n * kernels::bytes_of(arrays.moment_type);
+    for (const PassUnderWay& pass : passes_) {
+      if (pass.begin < end && begin < pass.end) pool_.wait_for(pass.job);
+    }
+    const std::uint64_t job = kernels::begin_adam_cpu(arrays, scalars, isa_, pool_, report);
+    passes_[job % passes_.size()] = {.job = job, .begin = begin, .end = end};
   }
 
   kernels::ThreadPool pool_;
   kernels::ThreadPool alone_{1};
   kernels::Isa isa_;
   Communicator* ranks_;
+  bool overlaps_;
+  std::array<PassUnderWay, kernels::ThreadPool::kMostJobs> passes_;
   std::vector<float> gathered_;
   std::vector<char> received_;
 };
 
 }  // namespace
 
-std::unique_ptr<StreamOperations> make_host_operations(int threads,
-                                                       Communicator* ranks,
-                                                       std::optional<int> first_cpu) {
-  return std::make_unique<HostOperations>(threads, ranks, first_cpu);
+std::unique_ptr<HostOperations> make_host_operations(const HostOperationsOptions& options) {
+  return std::make_unique<PooledOperations>(options);
 }
 
 }  // namespace elixir::runtime

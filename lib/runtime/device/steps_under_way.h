@@ -69,20 +69,29 @@ class StepsUnderWay {
   void push(schedule::Stream stream, Lane& lane, Lane::Job job) {
     newest().last_jobs[static_cast<std::size_t>(stream)] = lane.push(std::move(job));
   }
-  /// Waits for the jobs of the oldest step. Those of the step after it may go on: moments that are made
-  /// late, for example. Asks `lane_of(stream)` for streams that were given jobs.
+  /// Waits for the jobs of the oldest step and the ends of its tasks, or until a step has failed. Those of the
+  /// step after it may go on: moments that are made late, for example. Asks `lane_of(stream)` for streams that
+  /// were given jobs.
   template <class LaneOf>
   void wait_for_oldest(const LaneOf& lane_of) {
-    const auto& last_jobs = oldest().last_jobs;
-    for (std::size_t i = 0; i < last_jobs.size(); ++i) {
-      if (last_jobs[i] > 0) lane_of(static_cast<schedule::Stream>(i))->wait_for(last_jobs[i]);
+    Step& step = oldest();
+    for (std::size_t i = 0; i < step.last_jobs.size(); ++i) {
+      if (step.last_jobs[i] > 0)
+        lane_of(static_cast<schedule::Stream>(i))->wait_for(step.last_jobs[i]);
+    }
+    try {
+      for (const schedule::Task* task : step.issued) {
+        step.board.wait(static_cast<std::size_t>(task->id));
+      }
+    } catch (const TaskBoard::Abandoned&) {  // the caller asks for failures
     }
   }
   void end_oldest() { --under_way_; }
 
-  /// On the task's lane: waits for what the task waits for, then calls `work`. Failures go to the
-  /// step's board. `before` is the step before, if that is under way. `await(step, id)` waits for a
-  /// task of another stream, or lets the task's stream wait for it.
+  /// On the task's lane: waits for what the task waits for, then calls `work`. That calls settle() when the
+  /// task is issued or has ended, or has another thread do so. Failures go to the step's board. `before` is the
+  /// step before, if that is under way. `await(step, id)` waits for a task of another stream, or lets the task's
+  /// stream wait for it.
   template <class Await, class Work>
   void run(const schedule::Task& task,
            Step& step,
@@ -100,13 +109,16 @@ class StepsUnderWay {
       }
       if (failed()) return;
       work();
-      step.board.settle(static_cast<std::size_t>(task.id));
     } catch (const TaskBoard::Abandoned&) {  // another lane has reported the failure
     } catch (...) {
       // A failure ends every step under way.
       step.board.fail(std::current_exception());
       fail_all();
     }
+  }
+
+  static void settle(Step& step, const schedule::Task& task) noexcept {
+    step.board.settle(static_cast<std::size_t>(task.id));
   }
 
   [[nodiscard]] bool failed() const {

@@ -6,6 +6,7 @@
 // through the schedule's dependencies.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -105,10 +106,27 @@ class StreamOperations {
   }
 };
 
-/// Runs on the calling thread and `threads` - 1 helpers. Not thread-safe. `ranks` is for collective
-/// operations; nullptr: there are none. `first_cpu`, if given: the helpers are bound
-/// (kernels/thread_pool.h).
-[[nodiscard]] std::unique_ptr<StreamOperations> make_host_operations(
-    int threads, Communicator* ranks = nullptr, std::optional<int> first_cpu = {});
+/// Operations on the host's threads. Not thread-safe.
+class HostOperations : public StreamOperations {
+ public:
+  /// Calls `done` when all that was asked for so far has ended: now, or later on any thread. `done` must not
+  /// throw, nor ask for operations. Calls keep their order.
+  virtual void when_ended(std::function<void()> done) = 0;
+  /// Returns when all that was asked for so far has ended.
+  virtual void wait_idle() = 0;
+};
+
+/// Whether a call of adam() returns when its pass has ended, or when it is enqueued: then passes over different
+/// moments overlap, and every other operation waits for them first.
+enum class HostUpdates : std::uint8_t { kOneByOne, kOverlap };
+
+struct HostOperationsOptions {
+  int threads = 1;
+  Communicator* ranks = nullptr;  ///< for collective operations; nullptr: there are none
+  std::optional<int> first_cpu;   ///< if given, threads are bound (kernels/thread_pool.h)
+  HostUpdates updates = HostUpdates::kOneByOne;
+};
+[[nodiscard]] std::unique_ptr<HostOperations> make_host_operations(
+    const HostOperationsOptions& options);
 
 }  // namespace elixir::runtime

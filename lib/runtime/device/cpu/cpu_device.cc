@@ -37,15 +37,17 @@ kernels::HostArena make_slab(std::int64_t bytes) {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : operations_(make_host_operations(options.cpu_threads, options.ranks)),
-        order_(make_task_order(options.cpu_order,
-                               {.caller = *operations_,
-                                .make_operations =
-                                    [threads = options.cpu_threads, ranks = options.ranks] {
-                                      return make_host_operations(threads, ranks);
-                                    },
-                                .start_lane = replay::never_charge_this_thread,
-                                .before_task = options.before_task})) {
+      : operations_(make_host_operations({.threads = options.cpu_threads, .ranks = options.ranks})),
+        order_(make_task_order(
+            options.cpu_order,
+            {.caller = *operations_,
+             .make_operations =
+                 [threads = options.cpu_threads, ranks = options.ranks](HostUpdates updates) {
+                   return make_host_operations(
+                       {.threads = threads, .ranks = ranks, .updates = updates});
+                 },
+             .start_lane = replay::never_charge_this_thread,
+             .before_task = options.before_task})) {
     replay::install_counting_allocator();
     replay::set_poison(options.poison ? replay::Poison::kNaN : replay::Poison::kNone);
     account().set_limit(options.memory_limit_bytes);
@@ -118,7 +120,7 @@ class CpuDevice final : public Device {
  private:
   static replay::DeviceAccount& account() { return replay::DeviceAccount::instance(); }
 
-  std::unique_ptr<StreamOperations> operations_;  ///< of the calling thread
+  std::unique_ptr<HostOperations> operations_;  ///< of the calling thread
   std::vector<kernels::HostArena> slabs_;
   std::int64_t static_bytes_ = 0, host_bytes_ = 0;
   std::unique_ptr<TaskOrder> order_;  ///< last: its lanes use what is above

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The CPU device's lanes. The calling thread runs compute tasks, and one thread for each other
-// stream runs its tasks, as on the CUDA device. There is no GPU to wait for, so a task that its
+// stream runs its tasks, as on the CUDA device; updates of the cpu stream overlap, as there. There is no GPU to wait for, so a task that its
 // board calls settled has finished.
 #include <algorithm>
 #include <array>
@@ -23,9 +23,9 @@ struct HostLaneStep : LaneStep {
 
 /// The thread of a stream, with its own operations.
 struct HostLane {
-  explicit HostLane(const TaskOrderParts& parts)
-      : operations(parts.make_operations()), thread(parts.start_lane) {}
-  std::unique_ptr<StreamOperations> operations;
+  HostLane(const TaskOrderParts& parts, HostUpdates updates)
+      : operations(parts.make_operations(updates)), thread(parts.start_lane) {}
+  std::unique_ptr<HostOperations> operations;
   Lane thread;
 };
 
@@ -36,7 +36,9 @@ class LaneOrder final : public TaskOrder {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const auto stream = static_cast<schedule::Stream>(i);
       const bool has_thread = stream != schedule::Stream::kCompute && lane_of(stream) == stream;
-      if (has_thread) lanes_[i] = std::make_unique<HostLane>(parts);
+      if (!has_thread) continue;
+      lanes_[i] = std::make_unique<HostLane>(
+          parts, stream == schedule::Stream::kCpu ? HostUpdates::kOverlap : HostUpdates::kOneByOne);
     }
   }
   ~LaneOrder() override { LaneOrder::abandon_steps(); }
@@ -52,7 +54,7 @@ class LaneOrder final : public TaskOrder {
   void issue(const schedule::Task& task, Body body) override {
     steps_.add(task);
     HostLane* const lane = find(task.stream);
-    StreamOperations& operations = lane == nullptr ? caller_ : *lane->operations;
+    HostOperations& operations = lane == nullptr ? caller_ : *lane->operations;
     auto job = [this,
                 &task,
                 &step = steps_.newest(),
@@ -66,8 +68,11 @@ class LaneOrder final : public TaskOrder {
         if (before_task_) before_task_(task, nullptr);
         const double start_ns = clock_.now_ns();
         body(operations);
-        step.times.tasks[task.id] = {start_ns - step.times.begin_ns,
-                                     clock_.now_ns() - step.times.begin_ns};
+        operations.when_ended([this, &task, &step, start_ns] {
+          step.times.tasks[task.id] = {start_ns - step.times.begin_ns,
+                                       clock_.now_ns() - step.times.begin_ns};
+          steps_.settle(step, task);
+        });
       });
     };
     if (lane != nullptr) return steps_.push(task.stream, lane->thread, std::move(job));
@@ -84,7 +89,9 @@ class LaneOrder final : public TaskOrder {
   }
   void wait_idle() override {
     for (const std::unique_ptr<HostLane>& lane : lanes_) {
-      if (lane) lane->thread.wait_idle();
+      if (!lane) continue;
+      lane->thread.wait_idle();
+      lane->operations->wait_idle();
     }
   }
 
@@ -111,7 +118,7 @@ class LaneOrder final : public TaskOrder {
     return lanes_[static_cast<std::size_t>(lane_of(stream))].get();
   }
 
-  StreamOperations& caller_;
+  HostOperations& caller_;
   TaskHook before_task_;
   HostClock clock_;
   StepsUnderWay<HostLaneStep> steps_;

@@ -35,8 +35,8 @@ class TaskOrder {
 
 /// What tasks run with. StreamOperations are not thread-safe, so every lane gets its own.
 struct TaskOrderParts {
-  StreamOperations& caller;  ///< of the calling thread; must outlive the order
-  std::function<std::unique_ptr<StreamOperations>()> make_operations;
+  HostOperations& caller;  ///< of the calling thread; must outlive the order
+  std::function<std::unique_ptr<HostOperations>(HostUpdates)> make_operations;  ///< of a lane
   std::function<void()> start_lane;  ///< runs on each lane's thread, before any task
   TaskHook before_task;              ///< may be empty; for lanes
 };

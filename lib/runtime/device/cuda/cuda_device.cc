@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The CUDA device. The calling thread issues compute tasks on their own stream. One thread for each
-// stream of copies issues these, one thread those of both streams between ranks, and another one runs
-// cpu tasks. A lane waits for other lanes only where a task says so (on the GPU through events), so
+// stream of copies issues these, one thread those of both streams between ranks, and another one gives
+// cpu tasks to AdamW's threads. A lane waits for other lanes only where a task says so (on the GPU through events), so
 // copies, AdamW on the CPU and compute overlap, and two steps do.
 //
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
@@ -57,7 +57,8 @@ struct TaskEvents {
   cudaEvent_t done = nullptr;  ///< for other streams
 };
 
-/// A task of the cpu stream, by the host's clock.
+/// A task of the cpu stream, by the host's clock. It starts when it is ready and the one before has ended, though its
+/// first pieces may run beside the last ones of that.
 struct HostTime {
   double ready_ns = 0;  ///< what it waits for had ended
   double start_ns = 0, end_ns = 0;
@@ -142,7 +143,7 @@ class CudaDevice final : public Device {
     check_cuda(cudaDeviceSynchronize(),
                "waiting for the GPU");  // earlier work must finish first
     check_ranks();
-    copies_.copy(to, from, static_cast<std::size_t>(bytes), streams_.operations(Stream::kCpu));
+    copies_.copy(to, from, static_cast<std::size_t>(bytes), streams_.host_operations());
   }
 
   void set_memory_limit(std::int64_t bytes) override {
@@ -326,10 +327,14 @@ class CudaDevice final : public Device {
         before_task_(task, streams_.gpu_stream(task.stream));
       }
       if (task.stream == Stream::kCpu) {
-        HostTime& time = step.host_times[task.id];
-        time.ready_ns = time.start_ns = now_ns();
-        body(streams_.operations(Stream::kCpu));
-        time.end_ns = now_ns();
+        step.host_times[task.id].ready_ns = now_ns();
+        body(streams_.host_operations());
+        streams_.host_operations().when_ended([this, &task, &step] {
+          HostTime& time = step.host_times[task.id];
+          time.start_ns = std::max(time.ready_ns, last_host_end_ns_);
+          time.end_ns = last_host_end_ns_ = now_ns();
+          steps_.settle(step, task);
+        });
       } else {
         const TaskEvents& events = step.events[task.id];
         const schedule::Awaited awaited = step.tasks.ends[task.id];
@@ -342,6 +347,7 @@ class CudaDevice final : public Device {
         if (step.tasks.timed) record(events.end);
         if (awaited != schedule::Awaited::kByNobody) record(events.done);
         if (!step.tasks.timed && awaited == schedule::Awaited::kByHost) record(events.end);
+        steps_.settle(step, task);
       }
     });
   }
@@ -419,6 +425,7 @@ class CudaDevice final : public Device {
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
   const Clock::time_point start_ = Clock::now();
+  double last_host_end_ns_ = 0;  ///< of the cpu stream's tasks; for what is called when they end
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
   CudaStreams streams_;  // last, because lanes use all members above

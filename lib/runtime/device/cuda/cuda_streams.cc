@@ -21,6 +21,9 @@ CudaStreams::CudaStreams(c10::DeviceIndex gpu,
                          const DeviceOptions& options,
                          DeviceCommunicator* ranks,
                          void (*begin_lane)()) {
+  host_operations_ = make_host_operations({.threads = options.cpu_threads,
+                                           .first_cpu = options.first_cpu,
+                                           .updates = HostUpdates::kOverlap});
   Lane* between_ranks = nullptr;  // one for both streams, so that all ranks issue in one order
   for (int i = 0; i < schedule::kStreamCount; ++i) {
     const auto stream = static_cast<Stream>(i);
@@ -28,11 +31,12 @@ CudaStreams::CudaStreams(c10::DeviceIndex gpu,
     if (exchanges && ranks == nullptr) continue;
     Parts& parts = parts_[i];
     if (stream == Stream::kCpu) {
-      parts.operations = make_host_operations(options.cpu_threads, nullptr, options.first_cpu);
+      parts.operations = host_operations_.get();
     } else {
       parts.gpu_stream = c10::cuda::getStreamFromPool(comes_first(stream), gpu);
-      parts.operations =
-          make_cuda_operations(parts.gpu_stream->stream(), exchanges ? ranks : nullptr);
+      gpu_operations_.push_back(
+          make_cuda_operations(parts.gpu_stream->stream(), exchanges ? ranks : nullptr));
+      parts.operations = gpu_operations_.back().get();
     }
     if (stream == Stream::kCompute) continue;
     if (exchanges && between_ranks != nullptr) {
@@ -69,6 +73,7 @@ Lane* CudaStreams::lane(Stream stream) const {
 
 void CudaStreams::wait_idle() {
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->wait_idle();
+  host_operations_->wait_idle();
 }
 
 }  // namespace elixir::runtime

@@ -33,19 +33,23 @@ class CudaStreams {
   /// nullptr for the cpu stream.
   [[nodiscard]] cudaStream_t gpu_stream(schedule::Stream stream) const;
   [[nodiscard]] StreamOperations& operations(schedule::Stream stream) const;
+  /// Those of the cpu stream. Its lane must be idle, or call.
+  [[nodiscard]] HostOperations& host_operations() const { return *host_operations_; }
   /// nullptr for the compute stream.
   [[nodiscard]] Lane* lane(schedule::Stream stream) const;
-  /// Returns when every lane has done what was pushed so far.
+  /// Returns when every lane has done what was pushed so far, and the cpu stream's tasks have ended.
   void wait_idle();
 
  private:
   struct Parts {
     std::optional<c10::cuda::CUDAStream> gpu_stream;
-    std::unique_ptr<StreamOperations> operations;
+    StreamOperations* operations = nullptr;
     Lane* lane = nullptr;
   };
   [[nodiscard]] const Parts& at(schedule::Stream stream) const;
 
+  std::unique_ptr<HostOperations> host_operations_;
+  std::vector<std::unique_ptr<StreamOperations>> gpu_operations_;
   std::array<Parts, schedule::kStreamCount> parts_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // last, because their threads use all members above
 };
