@@ -39,10 +39,10 @@ struct Options {
 class Parameters {
  public:
   Parameters(std::size_t count, kernels::ThreadPool& pool)
-      : count_(count), pool_(pool), arena_(kArrays * count * sizeof(float), &pool) {}
+      : count_(count), arena_(kArrays * count * sizeof(float), &pool) {}
 
-  /// Parameters a second, in so many jobs.
-  double pass(std::size_t jobs, bool overlap) {
+  /// Parameters a second, in so many jobs. They overlap if the pool's caller gives jobs.
+  double pass(std::size_t jobs, kernels::ThreadPool& pool) {
     const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, ++step_, 1, 1.0F);
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t job = 0; job < jobs; ++job) {
@@ -55,13 +55,13 @@ class Parameters {
       arrays.moment1 = array(1) + begin;
       arrays.moment2 = array(2) + begin;
       arrays.master = array(3) + begin;
-      if (overlap) {
-        kernels::begin_adam_cpu(arrays, scalars, kernels::best_isa(), pool_);
+      if (pool.caller() == kernels::Caller::kGivesJobs) {
+        kernels::begin_adam_cpu(arrays, scalars, kernels::best_isa(), pool);
       } else {
-        kernels::adam_cpu(arrays, scalars, kernels::best_isa(), pool_);
+        kernels::adam_cpu(arrays, scalars, kernels::best_isa(), pool);
       }
     }
-    pool_.wait_idle();
+    pool.wait_idle();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return static_cast<double>(count_) / elapsed.count();
   }
@@ -73,7 +73,6 @@ class Parameters {
   }
 
   std::size_t count_;
-  kernels::ThreadPool& pool_;
   kernels::HostArena arena_;
   std::int64_t step_ = 0;
 };
@@ -101,14 +100,15 @@ class BusyThreads {
 };
 
 int benchmark(const Options& options) {
-  kernels::ThreadPool pool(std::max(1, static_cast<int>(kernels::allowed_cpus().size())),
-                           kernels::Binding::kOneCpuEach,
-                           /*first_cpu=*/0,
-                           kernels::Caller::kGivesJobs);
+  const int threads = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
+  kernels::ThreadPool one_by_one(threads, kernels::Binding::kOneCpuEach);
+  kernels::ThreadPool overlap(
+      threads, kernels::Binding::kOneCpuEach, /*first_cpu=*/0, kernels::Caller::kGivesJobs);
   constexpr std::size_t kMillion = 1'000'000;
-  Parameters parameters(static_cast<std::size_t>(options.million_parameters) * kMillion, pool);
+  Parameters parameters(static_cast<std::size_t>(options.million_parameters) * kMillion,
+                        one_by_one);
   nlohmann::json report = {{"parameters", options.million_parameters * static_cast<long>(kMillion)},
-                           {"threads", pool.threads()},
+                           {"threads", threads},
                            {"rounds", options.rounds},
                            {"rows", nlohmann::json::array()}};
   for (const long busy : {0L, options.busy}) {
@@ -116,9 +116,9 @@ int benchmark(const Options& options) {
     const auto jobs = static_cast<std::size_t>(options.jobs);
     std::vector<double> in_jobs, overlapping, at_once;
     for (long round = 0; round < options.rounds; ++round) {
-      in_jobs.push_back(parameters.pass(jobs, /*overlap=*/false));
-      overlapping.push_back(parameters.pass(jobs, /*overlap=*/true));
-      at_once.push_back(parameters.pass(1, /*overlap=*/false));
+      in_jobs.push_back(parameters.pass(jobs, one_by_one));
+      overlapping.push_back(parameters.pass(jobs, overlap));
+      at_once.push_back(parameters.pass(1, one_by_one));
     }
     const double ratio = median(overlapping) / median(in_jobs);
     report["rows"].push_back({{"busy_threads", busy},
@@ -132,7 +132,7 @@ int benchmark(const Options& options) {
         "{} threads, {} busy ones beside, {} jobs: {:.2f} G/s one after another, {:.2f} G/s "
         "overlapping "
         "({:.2f} times), {:.2f} G/s in one job\n",
-        pool.threads(),
+        threads,
         busy,
         options.jobs,
         median(in_jobs) / 1e9,

@@ -94,6 +94,11 @@ void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
                                  const float* weight,
                                  CudaStream stream);
 
+/// A kernel that does nothing, for which later copies on the stream wait. A copy engine serves one stream until that
+/// has no copy for it; without gaps, copies on other streams in the same direction wait until then, whatever their
+/// priority, and for as long as it takes.
+void leave_gap_cuda(CudaStream stream);
+
 /// Fills memory with 0xFF bytes, which are NaN in every floating dtype.
 void poison_cuda(void* memory, std::size_t bytes, CudaStream stream);
 

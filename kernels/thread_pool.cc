@@ -38,13 +38,12 @@ struct alignas(64) Part {
 
 struct Job {
   ThreadPool::Body body;
-  std::function<void()> done;
+  std::vector<std::function<void()>> when_ended;  ///< under State::mutex
   std::size_t n = 0, grain = 1, grains_in_piece = 1;
   std::vector<Part> parts;                  ///< by thread
   std::atomic<std::size_t> grains_left{0};  ///< not done yet
   /// Helpers that have still to come by. Until then they read all of this.
   std::atomic<int> visitors_left{0};
-  bool finished = false;  ///< under State::mutex: all pieces are done
 
   [[nodiscard]] std::size_t grains() const { return (n + grain - 1) / grain; }
   void share_out() {
@@ -57,7 +56,7 @@ struct Job {
     grains_left.store(all);
   }
   /// Does pieces of `part`, then of the parts after it, until none is left that nobody has begun. Returns whether
-  /// the last one that was under way is among them.
+  /// it did the one that ended last.
   bool take_pieces_from(std::size_t part) {
     bool last = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -74,7 +73,7 @@ struct Job {
       if (first >= part.end) break;
       const std::size_t end = std::min(first + grains_in_piece, part.end);
       body(first * grain, std::min(n, end * grain));
-      last = grains_left.fetch_sub(end - first) == end - first;
+      last |= grains_left.fetch_sub(end - first) == end - first;
     }
     return last;
   }
@@ -98,36 +97,38 @@ struct ThreadPool::State {
 
   Job& job(std::uint64_t number) { return jobs[number % kMostJobs]; }
 
-  std::uint64_t begin(std::size_t n, std::size_t grain, Body body, std::function<void()> done) {
+  std::uint64_t begin(std::size_t n, std::size_t grain, Body body) {
+    if (n == 0) return begun.load();
     const std::uint64_t number = begun.load() + 1;
     Job& next = job(number);
     wait_until([&] { return next.visitors_left.load() == 0; });
     next.body = std::move(body);
-    next.done = std::move(done);
     next.n = n;
     next.grain = std::max<std::size_t>(grain, 1);
-    next.finished = false;
     next.share_out();
     next.visitors_left.store(static_cast<int>(helpers.size()));
-    {
-      const std::lock_guard lock(mutex);
-      begun.store(number);
-      if (sleeping > 0) begins.notify_all();
-    }
-    if (n == 0) finish(next);
+    const std::lock_guard lock(mutex);
+    begun.store(number);
+    if (sleeping > 0) begins.notify_all();
     return number;
   }
 
-  /// All pieces of the job are done. It ends when those before it have ended.
-  void finish(Job& finished) {
+  /// A job has no pieces left. It ends when those before it have ended.
+  void end_jobs() {
     const std::lock_guard lock(mutex);
-    finished.finished = true;
-    while (ended.load() < begun.load() && job(ended.load() + 1).finished) {
-      const Job& ends = job(ended.load() + 1);
-      if (ends.done) ends.done();
+    while (ended.load() < begun.load() && job(ended.load() + 1).grains_left.load() == 0) {
+      Job& ends = job(ended.load() + 1);
+      for (const std::function<void()>& done : ends.when_ended) done();
+      ends.when_ended.clear();
       ended.fetch_add(1);
     }
     changes.notify_all();
+  }
+
+  void when_ended(std::function<void()> done) {
+    const std::lock_guard lock(mutex);
+    if (ended.load() == begun.load()) return done();
+    job(begun.load()).when_ended.push_back(std::move(done));
   }
 
   void work(std::size_t part) {
@@ -142,7 +143,7 @@ struct ThreadPool::State {
         if (!has_begun()) return;
       }
       Job& current = job(number);
-      if (current.take_pieces_from(part)) finish(current);
+      if (current.take_pieces_from(part)) end_jobs();
       if (current.visitors_left.fetch_sub(1) == 1) {
         const std::lock_guard lock(mutex);
         changes.notify_all();
@@ -211,12 +212,9 @@ int ThreadPool::bound_threads() const {
 }
 
 void ThreadPool::parallel_for(std::size_t n, std::size_t grain, const Body& body) {
-  if (n == 0) return;
+  if (n == 0) return wait_idle();
   const bool takes_part = state_->caller == Caller::kIsAThread;
-  if (takes_part && (state_->threads == 1 || n <= grain)) {
-    body(0, n);
-    return;
-  }
+  if (takes_part && (state_->threads == 1 || n <= grain)) return body(0, n);
   std::mutex mutex;
   std::exception_ptr failure;
   const auto guarded = [&](std::size_t begin, std::size_t end) noexcept {
@@ -227,25 +225,25 @@ void ThreadPool::parallel_for(std::size_t n, std::size_t grain, const Body& body
       if (!failure) failure = std::current_exception();
     }
   };
-  const std::uint64_t number = state_->begin(n, grain, std::cref(guarded), {});
-  if (takes_part) {
-    Job& job = state_->job(number);
-    if (job.take_pieces_from(0)) state_->finish(job);
-  }
+  const std::uint64_t number = state_->begin(n, grain, std::cref(guarded));
   const auto has_ended = [&] { return state_->ended.load() >= number; };
-  for (int spin = 0; spin < kSpins && !has_ended(); ++spin) _mm_pause();
+  if (takes_part) {
+    if (state_->job(number).take_pieces_from(0)) state_->end_jobs();
+    for (int spin = 0; spin < kSpins && !has_ended(); ++spin) _mm_pause();
+  }
   state_->wait_until(has_ended);
   if (failure) std::rethrow_exception(failure);
 }
 
-std::uint64_t ThreadPool::begin(std::size_t n,
-                                std::size_t grain,
-                                Body body,
-                                std::function<void()> done) {
+std::uint64_t ThreadPool::begin(std::size_t n, std::size_t grain, Body body) {
   if (state_->caller != Caller::kGivesJobs) {
     throw std::logic_error("ThreadPool::begin: nobody would do the caller's part");
   }
-  return state_->begin(n, grain, std::move(body), std::move(done));
+  return state_->begin(n, grain, std::move(body));
+}
+
+void ThreadPool::when_ended(std::function<void()> done) {
+  state_->when_ended(std::move(done));
 }
 
 void ThreadPool::wait_for(std::uint64_t number) {
@@ -254,6 +252,10 @@ void ThreadPool::wait_for(std::uint64_t number) {
 
 void ThreadPool::wait_idle() {
   wait_for(state_->begun.load());
+}
+
+bool ThreadPool::idle() const {
+  return state_->ended.load() == state_->begun.load();
 }
 
 }  // namespace elixir::kernels

@@ -39,21 +39,26 @@ class ThreadPool {
   /// Number of threads that the system allowed to bind.
   [[nodiscard]] int bound_threads() const;
 
-  /// Shares [0, n) among the threads, several pieces for each. Returns when all are done, and rethrows the
-  /// first exception of `body`.
+  /// Shares [0, n) among the threads, several pieces for each. Returns when all are done, and jobs begun before,
+  /// too, and rethrows the first exception of `body`.
   void parallel_for(std::size_t n, std::size_t grain, const Body& body);
 
-  /// Begins the same as a job and returns its number: 1 for the first. Threads come to jobs in this order,
-  /// each when it finds no more pieces of the one before, so that the last pieces of a job overlap with the
-  /// next job. Jobs end in order: `done`, which may be empty, is called on any thread when the job and all
-  /// before it have ended. Neither may throw, and `done` must not call the pool. While kMostJobs are under
-  /// way, it waits. The pool must have Caller::kGivesJobs.
-  std::uint64_t begin(std::size_t n, std::size_t grain, Body body, std::function<void()> done = {});
+  /// Begins the same as a job and returns its number: 1 for the first. `body` must not throw. Threads come to
+  /// jobs in this order, each when it finds no more pieces of the one before, so that the last pieces of a job
+  /// overlap with the next job. Jobs end in order. Waits until every thread has left the job kMostJobs before.
+  /// The pool must have Caller::kGivesJobs.
+  std::uint64_t begin(std::size_t n, std::size_t grain, Body body);
+  /// Calls `done` when every job that was begun has ended: now, or later on any thread. Calls come one after
+  /// another, in order. `done` must not throw nor call the pool.
+  void when_ended(std::function<void()> done);
   /// Returns when job `number` and those before it have ended.
   void wait_for(std::uint64_t number);
   /// Returns when every job has ended.
   void wait_idle();
-  static constexpr std::size_t kMostJobs = 8;
+  [[nodiscard]] bool idle() const;
+  /// Enough that a thread without its core does not hold up the others: it may be late by a time slice, and jobs
+  /// can be small.
+  static constexpr std::size_t kMostJobs = 64;
 
  private:
   struct State;

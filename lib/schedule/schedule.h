@@ -3,8 +3,8 @@
 #pragma once
 // The schedule: one training step as tasks on streams. The simulator and the runtime use the same
 // object. Rules:
-//  - `tasks` is in issue order. Tasks of one stream run in that order. `after` lists earlier tasks,
-//    of any stream, that must finish first; their ids are smaller than the task's own.
+//  - `tasks` is in issue order. Tasks of one stream run in that order (updates of different moments on the cpu stream
+//    overlap, and end in it). `after` lists earlier tasks, of any stream, that must finish first; their ids are smaller.
 //  - Buffers are allocated before the first step and live until the end. Only operators' storages
 //    are allocated and released during a step: an executed operator's fresh outputs when it starts,
 //    and `Lifetimes::released_after` when it ends. Gradients and the loss are released by the

@@ -174,29 +174,31 @@ struct JobPool : ThreadPool {
 
 TEST(ThreadPool, JobsCoverEveryElementOnceAndEndInOrder) {
   for (const int threads : {1, 2, 3}) {
-    constexpr std::size_t kJobs = 60;
+    constexpr std::size_t kJobs = 200;
     std::vector<std::vector<std::atomic<int>>> seen;
-    for (std::size_t job = 0; job < kJobs; ++job) seen.emplace_back(job % 4 * 100);
+    for (std::size_t job = 0; job < kJobs; ++job) seen.emplace_back(job % 5 * 100);
     std::vector<std::size_t> ended;  // not locked: the pool calls one after another
     {
       JobPool pool(threads);
+      std::uint64_t last = 0;
       for (std::size_t job = 0; job < kJobs; ++job) {
         std::vector<std::atomic<int>>& mine = seen[job];
-        const std::uint64_t number = pool.begin(
-            mine.size(),
-            8,
-            [&mine](std::size_t begin, std::size_t end) {
+        const std::uint64_t number =
+            pool.begin(mine.size(), 8, [&mine](std::size_t begin, std::size_t end) {
               for (std::size_t i = begin; i < end; ++i) mine[i].fetch_add(1);
-            },
-            [&, job] {
-              for (const auto& times : seen[job]) EXPECT_EQ(times.load(), 1);
-              ended.push_back(job);
             });
-        EXPECT_EQ(number, job + 1);
-        if (job == 20) {
+        pool.when_ended([&, job] {
+          for (const auto& times : seen[job]) EXPECT_EQ(times.load(), 1);
+          ended.push_back(job);
+        });
+        if (mine.empty()) continue;
+        EXPECT_EQ(number, last + 1);
+        last = number;
+        if (job == 21) {
           pool.wait_for(number - 10);
-        } else if (job == 30) {
+        } else if (job == 31) {
           pool.wait_idle();
+          EXPECT_TRUE(pool.idle());
           EXPECT_EQ(ended.size(), job + 1);
         }
       }
@@ -212,17 +214,17 @@ TEST(ThreadPool, TheNextJobsRunBesideTheLastPieceOfTheOneBefore) {
   std::atomic<std::size_t> done{0};
   std::vector<int> ended;
   const auto count = [&](std::size_t begin, std::size_t end) { done += end - begin; };
-  pool.begin(
-      10,
-      1,
-      [&](std::size_t begin, std::size_t) {
-        if (begin == 0) {
-          while (done.load() < 200) std::this_thread::yield();
-        }
-      },
-      [&] { ended.push_back(1); });
-  pool.begin(100, 1, count, [&] { ended.push_back(2); });
-  pool.begin(100, 1, count, [&] { ended.push_back(3); });
+  const auto ends = [&](int job) { pool.when_ended([&ended, job] { ended.push_back(job); }); };
+  pool.begin(10, 1, [&](std::size_t begin, std::size_t) {
+    if (begin == 0) {
+      while (done.load() < 200) std::this_thread::yield();
+    }
+  });
+  ends(1);
+  pool.begin(100, 1, count);
+  ends(2);
+  pool.begin(100, 1, count);
+  ends(3);
   pool.wait_idle();
   EXPECT_EQ(ended, (std::vector{1, 2, 3}))
       << "in order, although the first was the last one to finish";
@@ -246,6 +248,18 @@ TEST(ThreadPool, NoMoreJobsAreUnderWayThanThereArePlaces) {
   released.set_value();
   caller.join();
   EXPECT_EQ(begun.load(), ThreadPool::kMostJobs + 1);
+}
+
+TEST(ThreadPool, WhatIsCalledWhenAllHasEndedIsCalledAtOnceIfNothingIsUnderWay) {
+  for (const Caller caller : {Caller::kIsAThread, Caller::kGivesJobs}) {
+    ThreadPool pool(2, Binding::kNone, 0, caller);
+    int calls = 0;
+    pool.when_ended([&] { ++calls; });
+    EXPECT_EQ(calls, 1);
+    pool.parallel_for(100, 1, [](std::size_t, std::size_t) {});
+    pool.when_ended([&] { ++calls; });
+    EXPECT_EQ(calls, 2);
+  }
 }
 
 TEST(ThreadPool, APoolForJobsSharesARangeTooAndPassesExceptionsOn) {

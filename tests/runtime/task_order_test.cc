@@ -19,6 +19,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/device/lane.h"
+
 namespace elixir::runtime {
 namespace {
 
@@ -30,7 +32,7 @@ constexpr std::size_t kTasks = 80;
 constexpr std::size_t kSteps = 6;
 
 /// Tasks never use them here.
-class NoOperations final : public HostOperations {
+class NoOperations : public HostOperations {
  public:
   void when_ended(std::function<void()> done) override { done(); }
   void wait_idle() override {}
@@ -55,6 +57,26 @@ class NoOperations final : public HostOperations {
                   const kernels::BlockSums&) override {}
   void clip(float*, std::size_t, double, kernels::Clip*) override {}
 };
+
+/// Calls come later, from another thread, as where updates overlap.
+class LateEnds final : public NoOperations {
+ public:
+  void when_ended(std::function<void()> done) override {
+    ends_.push([done = std::move(done)] {
+      std::this_thread::yield();
+      done();
+    });
+  }
+  void wait_idle() override { ends_.wait_idle(); }
+
+ private:
+  Lane ends_{[] {}};
+};
+
+std::unique_ptr<HostOperations> operations_for(HostUpdates updates) {
+  if (updates == HostUpdates::kOverlap) return std::make_unique<LateEnds>();
+  return std::make_unique<NoOperations>();
+}
 
 std::vector<CpuOrder> orders() {
   std::vector<CpuOrder> all{{CpuOrder::Kind::kIssued}, {CpuOrder::Kind::kLanes}};
@@ -113,9 +135,7 @@ class Numbers {
   Numbers(std::vector<Task> tasks, const CpuOrder& order)
       : tasks_(std::move(tasks)),
         numbers_(kSteps, std::vector<std::uint64_t>(tasks_.size())),
-        order_(make_task_order(
-            order,
-            {operations_, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}})) {}
+        order_(make_task_order(order, {operations_, operations_for, [] {}})) {}
 
   /// `hasty` reads the numbers of its step without waiting for them.
   std::vector<std::vector<std::uint64_t>> run(TaskId hasty = -1) {
@@ -250,9 +270,7 @@ TEST(TaskOrder, AFailureBetweenTwoStepsEndsTheNextOne) {
   for (const CpuOrder& order_of : orders()) {
     SCOPED_TRACE(name_of(order_of));
     NoOperations operations;
-    const auto order = make_task_order(
-        order_of,
-        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
+    const auto order = make_task_order(order_of, {operations, operations_for, [] {}});
     bool ran = false;
     EXPECT_THROW(
         {
@@ -275,9 +293,7 @@ TEST(TaskOrder, AFailureEndsTheStepsUnderWayAndTheNextOnesRun) {
   for (const CpuOrder& order_of : orders()) {
     SCOPED_TRACE(name_of(order_of));
     NoOperations operations;
-    const auto order = make_task_order(
-        order_of,
-        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
+    const auto order = make_task_order(order_of, {operations, operations_for, [] {}});
     for (std::size_t failing = 0; failing < tasks.size(); failing += 7) {
       std::vector<std::vector<int>> runs(2, std::vector<int>(tasks.size()));
       try {
@@ -326,9 +342,7 @@ TEST(TaskOrder, AStepEndsWithoutWhatTheNextOneHasGivenToItsLanes) {
   task.id = 0;
   task.stream = Stream::kCpu;
   NoOperations operations;
-  const auto order = make_task_order(
-      {CpuOrder::Kind::kLanes},
-      {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
+  const auto order = make_task_order({CpuOrder::Kind::kLanes}, {operations, operations_for, [] {}});
   std::promise<void> ended;
   bool ran = false;
   order->begin_step(1);
@@ -352,9 +366,7 @@ TEST(TaskOrder, AJobMayWaitForAStepThatEndedTwoBegunStepsAgo) {
   moments.stream = Stream::kCpu;
   moments.after_previous = {0};
   NoOperations operations;
-  const auto order = make_task_order(
-      {CpuOrder::Kind::kLanes},
-      {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
+  const auto order = make_task_order({CpuOrder::Kind::kLanes}, {operations, operations_for, [] {}});
   const auto nothing = [](StreamOperations&) {};
   std::promise<void> released;
   bool made = false;
@@ -378,9 +390,7 @@ TEST(TaskOrder, EndsWithStepsUnderWay) {
     SCOPED_TRACE(name_of(order_of));
     std::vector<int> runs(tasks.size());
     NoOperations operations;
-    const auto order = make_task_order(
-        order_of,
-        {operations, [](HostUpdates) { return std::make_unique<NoOperations>(); }, [] {}});
+    const auto order = make_task_order(order_of, {operations, operations_for, [] {}});
     order->begin_step(tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       order->issue(tasks[i], [&, i](StreamOperations&) { ++runs[i]; });

@@ -106,7 +106,7 @@ std::vector<double> cpu_adam_seconds(const AdamPass& pass,
   std::vector<std::unique_ptr<AdamChunks>> adams;
   for (int rank = 0; rank < ranks; ++rank) {
     kernels::ThreadPool* pool = bench.pool;
-    if (bench.on_cuda()) {
+    if (bench.on_cuda() || ranks > 1) {
       const int threads = std::max(1, bench.pool->threads() / ranks);
       pool = pools
                  .emplace_back(std::make_unique<kernels::ThreadPool>(

@@ -20,7 +20,7 @@ namespace {
 /// Smaller passes run only on the caller, because waking helpers costs more.
 constexpr std::size_t kWorthSharingBytes = 1 << 20;
 
-/// AdamW over parameters that are under way, told from others by their first moments.
+/// AdamW over parameters, identified by the range of their first moments.
 struct PassUnderWay {
   std::uint64_t job = 0;  ///< 0: none
   const char* begin = nullptr;
@@ -39,10 +39,7 @@ class PooledOperations final : public HostOperations {
         ranks_(options.ranks),
         overlaps_(options.updates == HostUpdates::kOverlap) {}
 
-  void when_ended(std::function<void()> done) override {
-    if (!overlaps_) return done();
-    pool_.begin(0, 1, {}, std::move(done));
-  }
+  void when_ended(std::function<void()> done) override { pool_.when_ended(std::move(done)); }
   void wait_idle() override { pool_.wait_idle(); }
 
   void copy(void* to, const void* from, std::int64_t bytes) override {
@@ -57,10 +54,12 @@ class PooledOperations final : public HostOperations {
             const kernels::AdamScalars& scalars,
             const kernels::Clip* clip,
             std::uint32_t* report) override {
-    if (overlaps_ && !kernels::held_back(clip)) {
+    const std::size_t bytes = kernels::moved_bytes(arrays) * arrays.n;
+    const bool small = bytes < kWorthSharingBytes && pool_.idle();
+    if (overlaps_ && !small && !kernels::held_back(clip)) {
       return begin_adam(arrays, kernels::with_factor(scalars, clip), report);
     }
-    kernels::ThreadPool& pool = pool_for(kernels::moved_bytes(arrays) * arrays.n);
+    kernels::ThreadPool& pool = pool_for(bytes);
     kernels::adam_cpu(arrays, scalars, isa_, pool, {.skip = nullptr, .report = report}, clip);
   }
   void sum_squares(const void* gradient,
@@ -181,9 +180,8 @@ class PooledOperations final : public HostOperations {
     return size < kWorthSharingBytes ? alone_ : pool_;
   }
 
-  /// A pass over the same moments as one under way waits for it. Everything else that two passes could have in
-  /// common is ordered by other streams: who writes a gradient or moves a parameter waits for the end of the pass
-  /// before, and the next pass for that.
+  /// A pass over the same moments as one under way waits for it. Nothing else needs that: gradients are written and
+  /// parameters moved on other streams, which wait for the end of this pass, and the next user waits for them.
   void begin_adam(const kernels::AdamArrays& arrays,
                   const kernels::AdamScalars& scalars,
                   std::uint32_t* report) {
@@ -201,7 +199,7 @@ class PooledOperations final : public HostOperations {
   kernels::Isa isa_;
   Communicator* ranks_;
   bool overlaps_;
-  std::array<PassUnderWay, kernels::ThreadPool::kMostJobs> passes_;
+  std::array<PassUnderWay, kernels::ThreadPool::kMostJobs> passes_;  ///< by job, in turn
   std::vector<float> gathered_;
   std::vector<char> received_;
 };

@@ -5,7 +5,7 @@
 // tasks of other lanes, of its own step and of the one before. A failure ends every step.
 //
 // The caller's thread begins, issues and ends; lanes run tasks. The caller must wait until every
-// lane is idle before it ends a step: no task may run later than the step that it waits for,
+// task has ended before it ends a step: no task may run later than the step that it waits for,
 // because that step's memory is used again.
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class StepsUnderWay {
     }
     throw Error(ErrorCode::kInternal, "a step was abandoned without a reason");
   }
-  /// No further task begins. forget() must follow when every lane is idle.
+  /// No further task begins. forget() must follow when every lane is idle and every task has ended.
   void fail_all() {
     for (Step& step : steps_) step.board.fail(nullptr);
   }

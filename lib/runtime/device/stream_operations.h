@@ -116,9 +116,11 @@ class HostOperations : public StreamOperations {
   virtual void wait_idle() = 0;
 };
 
-/// Whether a call of adam() returns when its pass has ended, or when it is enqueued: then passes over different
-/// moments overlap, and every other operation waits for them first.
-enum class HostUpdates : std::uint8_t { kOneByOne, kOverlap };
+/// What adam() does.
+enum class HostUpdates : std::uint8_t {
+  kOneByOne,  ///< returns when the pass has ended
+  kOverlap  ///< returns when it is enqueued. Passes over different moments overlap; other operations wait for all
+};
 
 struct HostOperationsOptions {
   int threads = 1;

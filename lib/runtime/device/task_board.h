@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -22,10 +22,7 @@ class TaskBoard {
   /// Marks all tasks as pending and clears the failure. Nobody may wait.
   void reset(std::size_t tasks) {
     const std::scoped_lock lock(mutex_);
-    if (tasks > capacity_) {
-      states_ = std::make_unique<std::atomic<State>[]>(tasks);
-      capacity_ = tasks;
-    }
+    while (states_.size() < tasks) states_.emplace_back(State::kPending);
     tasks_ = tasks;
     for (std::size_t i = 0; i < tasks; ++i)
       states_[i].store(State::kPending, std::memory_order_relaxed);
@@ -35,8 +32,10 @@ class TaskBoard {
   /// Marks the task as issued (device streams) or finished (cpu stream). Wakes only those that wait
   /// for it.
   void settle(std::size_t task) {
-    states_[task].store(State::kSettled);
-    states_[task].notify_all();
+    // Once it is stored, others may end the step and reset the board.
+    std::atomic<State>& state = states_[task];
+    state.store(State::kSettled);
+    state.notify_all();
   }
   /// Keeps the first failure and wakes all waiters.
   void fail(std::exception_ptr failure) {
@@ -65,8 +64,8 @@ class TaskBoard {
   enum class State : std::uint32_t { kPending, kSettled, kAbandoned };
 
   mutable std::mutex mutex_;
-  std::unique_ptr<std::atomic<State>[]> states_;  ///< by task
-  std::size_t tasks_ = 0, capacity_ = 0;
+  std::deque<std::atomic<State>> states_;  ///< by task; never moved
+  std::size_t tasks_ = 0;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
 };

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What the tasks of this rank do now, and which ended last. Other ranks hear of it by heartbeats, and
-// a run that fails writes it down. A task is recorded while its work runs on a host thread: on a GPU
-// that is when it is enqueued.
+// a run that fails writes it down. A task is recorded while its work runs on the thread of its stream: on
+// a GPU that is when it is enqueued, and so it is for updates on the cores, which overlap.
 
 #include <array>
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The CPU device's lanes. The calling thread runs compute tasks, and one thread for each other
-// stream runs its tasks, as on the CUDA device; updates of the cpu stream overlap, as there. There is no GPU to wait for, so a task that its
-// board calls settled has finished.
+// stream runs its tasks, as on the CUDA device; updates of the cpu stream overlap, as there. There
+// is no GPU to wait for, so a task that its board calls settled has finished.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -26,6 +26,7 @@ struct HostLane {
   HostLane(const TaskOrderParts& parts, HostUpdates updates)
       : operations(parts.make_operations(updates)), thread(parts.start_lane) {}
   std::unique_ptr<HostOperations> operations;
+  double last_end_ns = 0;  ///< of its tasks; for when_ended(), which calls one after another
   Lane thread;
 };
 
@@ -54,23 +55,26 @@ class LaneOrder final : public TaskOrder {
   void issue(const schedule::Task& task, Body body) override {
     steps_.add(task);
     HostLane* const lane = find(task.stream);
-    HostOperations& operations = lane == nullptr ? caller_ : *lane->operations;
     auto job = [this,
                 &task,
                 &step = steps_.newest(),
                 before = steps_.before(),
-                &operations,
+                lane,
                 body = std::move(body)]() mutable noexcept {
       const auto await = [](HostLaneStep& other_step, schedule::TaskId other) {
         other_step.board.wait(static_cast<std::size_t>(other));
       };
       steps_.run(task, step, before, await, [&] {
         if (before_task_) before_task_(task, nullptr);
-        const double start_ns = clock_.now_ns();
+        HostOperations& operations = lane == nullptr ? caller_ : *lane->operations;
+        double& last_end_ns = lane == nullptr ? caller_end_ns_ : lane->last_end_ns;
+        const double ready_ns = clock_.now_ns();
         body(operations);
-        operations.when_ended([this, &task, &step, start_ns] {
+        operations.when_ended([this, &task, &step, &last_end_ns, ready_ns] {
+          const double start_ns = std::max(ready_ns, last_end_ns);
+          last_end_ns = clock_.now_ns();
           step.times.tasks[task.id] = {start_ns - step.times.begin_ns,
-                                       clock_.now_ns() - step.times.begin_ns};
+                                       last_end_ns - step.times.begin_ns};
           steps_.settle(step, task);
         });
       });
@@ -119,6 +123,7 @@ class LaneOrder final : public TaskOrder {
   }
 
   HostOperations& caller_;
+  double caller_end_ns_ = 0;  ///< of the caller's last task
   TaskHook before_task_;
   HostClock clock_;
   StepsUnderWay<HostLaneStep> steps_;

@@ -26,6 +26,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/units.h"
+#include "kernels/cuda_kernels.h"
 #include "kernels/time_slice.h"
 #include "replay/cuda_status.h"
 #include "replay/dropout_state.h"
@@ -347,6 +348,10 @@ class CudaDevice final : public Device {
         if (step.tasks.timed) record(events.end);
         if (awaited != schedule::Awaited::kByNobody) record(events.done);
         if (!step.tasks.timed && awaited == schedule::Awaited::kByHost) record(events.end);
+        // There is always more state to load. Fetches must get between.
+        if (task.stream == Stream::kDeviceUpdate) {
+          kernels::leave_gap_cuda(streams_.gpu_stream(task.stream));
+        }
         steps_.settle(step, task);
       }
     });
@@ -425,7 +430,8 @@ class CudaDevice final : public Device {
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
   const Clock::time_point start_ = Clock::now();
-  double last_host_end_ns_ = 0;  ///< of the cpu stream's tasks; for what is called when they end
+  double last_host_end_ns_ =
+      0;  ///< of the cpu stream's tasks; for when_ended(), which calls one after another
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
   CudaStreams streams_;  // last, because lanes use all members above

@@ -10,9 +10,10 @@ namespace {
 
 using schedule::Stream;
 
-/// Operators, and what they wait for from other ranks, come before copies where both could run.
+/// Where kernels of several streams could run. Operators, and what they wait for from other ranks, come before
+/// updates; gaps between loads (kernels/cuda_kernels.h) must not wait for operators.
 bool comes_first(Stream stream) {
-  return stream == Stream::kCompute || is_between_ranks(stream);
+  return stream == Stream::kCompute || stream == Stream::kDeviceUpdate || is_between_ranks(stream);
 }
 
 }  // namespace
