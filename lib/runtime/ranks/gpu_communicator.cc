@@ -161,6 +161,15 @@ class GpuCommunicator final : public DeviceCommunicator {
   }
 
  private:
+  /// A call of enqueue().
+  struct UnderWay {
+    explicit UnderWay(std::atomic<int>& calls) : calls(calls) { ++calls; }
+    ~UnderWay() { --calls; }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+    std::atomic<int>& calls;
+  };
+
   /// The same way on every rank.
   template <class ByCopies, class ByNccl>
   void enqueue_either(Stream stream, const ByCopies& by_copies, const ByNccl& by_nccl) {
@@ -172,6 +181,8 @@ class GpuCommunicator final : public DeviceCommunicator {
   }
   template <class Call>
   void enqueue(Stream stream, const Call& call) {
+    // First, so that this call sees that a rank is lost, or who releases waits sees this call.
+    const UnderWay under_way(calls_under_way_);
     check();
     call();
     const std::scoped_lock lock(mutex_);
@@ -224,7 +235,7 @@ class GpuCommunicator final : public DeviceCommunicator {
   /// A rank that has ended when all is done is not missed.
   bool is_pending() {
     const std::scoped_lock lock(mutex_);
-    bool pending = false;
+    bool pending = calls_under_way_ > 0;
     for (auto& [stream, last] : last_) {
       if (last.pending && cudaEventQuery(last.event) == cudaSuccess) last.pending = false;
       pending = pending || last.pending;
@@ -247,6 +258,7 @@ class GpuCommunicator final : public DeviceCommunicator {
   Stream nccl_stream_ = nullptr;     ///< of NCCL's last call
   cudaEvent_t nccl_done_ = nullptr;  ///< after it
   std::string lost_;
+  std::atomic<int> calls_under_way_{0};
   std::atomic<bool> ended_{false};  ///< because of a lost rank
   std::atomic<bool> ends_{false};   ///< with this object
   std::thread watcher_;

@@ -10,10 +10,12 @@ namespace {
 
 using schedule::Stream;
 
-/// Where kernels of several streams could run. Operators, and what they wait for from other ranks, come before
-/// updates; gaps between loads (kernels/cuda_kernels.h) must not wait for operators.
-bool comes_first(Stream stream) {
-  return stream == Stream::kCompute || stream == Stream::kDeviceUpdate || is_between_ranks(stream);
+/// Kernels of streams with smaller numbers run first. Operators fill the GPU. What they wait for from other ranks has
+/// short kernels, which must not wait until an operator has ended; nor must gaps between loads
+/// (kernels/cuda_kernels.h). Updates come last.
+int priority_of(Stream stream) {
+  if (is_between_ranks(stream) || stream == Stream::kDeviceUpdate) return -3;
+  return stream == Stream::kCompute ? -2 : 0;
 }
 
 }  // namespace
@@ -34,7 +36,7 @@ CudaStreams::CudaStreams(c10::DeviceIndex gpu,
     if (stream == Stream::kCpu) {
       parts.operations = host_operations_.get();
     } else {
-      parts.gpu_stream = c10::cuda::getStreamFromPool(comes_first(stream), gpu);
+      parts.gpu_stream = c10::cuda::getStreamFromPool(priority_of(stream), gpu);
       gpu_operations_.push_back(
           make_cuda_operations(parts.gpu_stream->stream(), exchanges ? ranks : nullptr));
       parts.operations = gpu_operations_.back().get();
