@@ -52,7 +52,7 @@ struct Job {
       parts[p].next.store(all * p / count);
       parts[p].end = all * (p + 1) / count;
     }
-    grains_in_piece = std::max<std::size_t>(all / count / kPieces, 1);
+    grains_in_piece = std::max<std::size_t>(parts.front().end / kPieces, 1);
     grains_left.store(all);
   }
   /// Does pieces of `part`, then of the parts after it, until none is left that nobody has begun. Returns whether
