@@ -89,11 +89,11 @@ TEST(HostOperations, UpdatesThatOverlapGiveTheSameBits) {
 /// Threads do not begin with the same elements in both passes, and there are more than cores, so that some are held
 /// up with a piece.
 TEST(HostOperations, AnUpdateOfMomentsUnderWayWaitsForThem) {
-  constexpr std::size_t kElements = 120'000;
+  constexpr std::size_t kElements = 60'000;
   const auto trained = [](HostUpdates updates) {
     const auto operations = operations_for(updates, /*threads=*/8);
     Parameters chunk(kElements);
-    for (std::int64_t step = 1; step <= 400; ++step) {
+    for (std::int64_t step = 1; step <= 150; ++step) {
       const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, step, 1, 1.0F);
       const AdamArrays all = chunk.arrays(AdamPass::kWhole);
       operations->adam(all, scalars, nullptr, nullptr);
