@@ -39,23 +39,6 @@ struct Options {
 
 enum class Beside { kNothing, kCopies, kCopiesWithGaps };
 
-struct Place {
-  explicit Place(std::size_t bytes) {
-    check(cudaHostAlloc(&host, bytes, cudaHostAllocDefault));
-    check(cudaMalloc(&device, bytes));
-  }
-  ~Place() {
-    static_cast<void>(cudaFreeHost(host));
-    static_cast<void>(cudaFree(device));
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  void copy(std::size_t bytes, cudaStream_t stream) const {
-    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
-  }
-  void *host = nullptr, *device = nullptr;
-};
-
 cudaEvent_t make_event(unsigned flags) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, flags));
@@ -67,22 +50,20 @@ class EndlessCopies {
  public:
   EndlessCopies(bool gaps, long most_ms)
       : thread_([this, gaps, most_ms] {
-          const Place place(kBesideBytes);
-          cudaStream_t stream = make_stream();
+          const CopyPlace place(kBesideBytes);
           std::array<cudaEvent_t, kEnqueued> ends{};
           for (cudaEvent_t& end : ends) end = make_event(cudaEventDisableTiming);
           const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
           while (!stopping_.load() && std::chrono::steady_clock::now() < until) {
             cudaEvent_t end = ends[static_cast<std::size_t>(count_) % kEnqueued];
             check(cudaEventSynchronize(end));
-            place.copy(kBesideBytes, stream);
-            if (gaps) kernels::leave_gap_cuda(stream);
-            check(cudaEventRecord(end, stream));
+            place.copy(cudaMemcpyHostToDevice);
+            if (gaps) kernels::leave_gap_cuda(place.stream());
+            check(cudaEventRecord(end, place.stream()));
             ++count_;
           }
-          check(cudaStreamSynchronize(stream));
+          check(cudaStreamSynchronize(place.stream()));
           for (cudaEvent_t end : ends) check(cudaEventDestroy(end));
-          check(cudaStreamDestroy(stream));
         }) {
     while (count_.load() < static_cast<long>(kEnqueued)) std::this_thread::yield();
   }
@@ -106,8 +87,7 @@ struct Times {
 };
 
 Times measure(const Options& options, Beside beside) {
-  const Place place(kCopiedBytes);
-  cudaStream_t stream = make_stream();
+  const CopyPlace place(kCopiedBytes);
   cudaEvent_t begin = make_event(cudaEventDefault), end = make_event(cudaEventDefault);
   Times times;
   std::optional<EndlessCopies> copies;
@@ -117,9 +97,9 @@ Times measure(const Options& options, Beside beside) {
   const long before = copies ? copies->count() : 0;
   const auto start = std::chrono::steady_clock::now();
   for (long i = 0; i < options.copies; ++i) {
-    check(cudaEventRecord(begin, stream));
-    place.copy(kCopiedBytes, stream);
-    check(cudaEventRecord(end, stream));
+    check(cudaEventRecord(begin, place.stream()));
+    place.copy(cudaMemcpyHostToDevice);
+    check(cudaEventRecord(end, place.stream()));
     check(cudaEventSynchronize(end));
     float ms = 0;
     check(cudaEventElapsedTime(&ms, begin, end));
@@ -134,7 +114,6 @@ Times measure(const Options& options, Beside beside) {
   copies.reset();
   check(cudaEventDestroy(begin));
   check(cudaEventDestroy(end));
-  check(cudaStreamDestroy(stream));
   return times;
 }
 

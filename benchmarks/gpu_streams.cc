@@ -27,13 +27,25 @@ cudaStream_t make_stream() {
   return stream;
 }
 
-BackgroundCopies::BackgroundCopies() {
+CopyPlace::CopyPlace(std::size_t bytes) : bytes_(bytes) {
+  check(cudaHostAlloc(&host_, bytes, cudaHostAllocDefault));
+  check(cudaMalloc(&device_, bytes));
+  stream_ = make_stream();
+}
+
+CopyPlace::~CopyPlace() {
+  static_cast<void>(cudaFreeHost(host_));
+  static_cast<void>(cudaFree(device_));
+  static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+void CopyPlace::copy(cudaMemcpyKind direction) const {
+  const bool up = direction == cudaMemcpyHostToDevice;
+  check(cudaMemcpyAsync(up ? device_ : host_, up ? host_ : device_, bytes_, direction, stream_));
+}
+
+BackgroundCopies::BackgroundCopies() : up_(kDirectionBytes), down_(kDirectionBytes) {
   check(cudaGetDevice(&gpu_));
-  for (Direction* direction : {&up_, &down_}) {
-    check(cudaHostAlloc(&direction->host, kDirectionBytes, cudaHostAllocDefault));
-    check(cudaMalloc(&direction->device, kDirectionBytes));
-    direction->stream = make_stream();
-  }
   thread_ = std::thread([this] {
     try {
       check(cudaSetDevice(gpu_));
@@ -49,19 +61,13 @@ BackgroundCopies::BackgroundCopies() {
 BackgroundCopies::~BackgroundCopies() {
   stopping_.store(true);
   thread_.join();
-  for (const Direction* direction : {&up_, &down_}) {
-    static_cast<void>(cudaFreeHost(direction->host));
-    static_cast<void>(cudaFree(direction->device));
-    static_cast<void>(cudaStreamDestroy(direction->stream));
-  }
 }
 
 void BackgroundCopies::copy() const {
-  check(cudaMemcpyAsync(up_.device, up_.host, kDirectionBytes, cudaMemcpyHostToDevice, up_.stream));
-  check(cudaMemcpyAsync(
-      down_.host, down_.device, kDirectionBytes, cudaMemcpyDeviceToHost, down_.stream));
-  check(cudaStreamSynchronize(up_.stream));
-  check(cudaStreamSynchronize(down_.stream));
+  up_.copy(cudaMemcpyHostToDevice);
+  down_.copy(cudaMemcpyDeviceToHost);
+  check(cudaStreamSynchronize(up_.stream()));
+  check(cudaStreamSynchronize(down_.stream()));
 }
 
 }  // namespace elixir::benchmarks

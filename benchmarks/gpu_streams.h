@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <cstddef>
 #include <thread>
 
 namespace elixir::benchmarks {
@@ -15,6 +16,23 @@ void check(cudaError_t status);
 
 /// Which no other stream waits for.
 [[nodiscard]] cudaStream_t make_stream();
+
+/// As much pinned memory of the host as of the current GPU, and a stream for copies between them.
+class CopyPlace {
+ public:
+  explicit CopyPlace(std::size_t bytes);
+  ~CopyPlace();
+  CopyPlace(const CopyPlace&) = delete;
+  CopyPlace& operator=(const CopyPlace&) = delete;
+  /// Enqueues a copy of all of it.
+  void copy(cudaMemcpyKind direction) const;
+  [[nodiscard]] cudaStream_t stream() const { return stream_; }
+
+ private:
+  std::size_t bytes_;
+  void *host_ = nullptr, *device_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
 
 /// Copies between the current GPU and the host in both directions, until it is destroyed.
 class BackgroundCopies {
@@ -26,12 +44,8 @@ class BackgroundCopies {
 
  private:
   void copy() const;
-  struct Direction {
-    void *host = nullptr, *device = nullptr;
-    cudaStream_t stream = nullptr;
-  };
   int gpu_ = 0;
-  Direction up_, down_;
+  CopyPlace up_, down_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
