@@ -45,9 +45,8 @@ struct Job {
   /// Helpers that have still to come by. Until then they read all of this.
   std::atomic<int> visitors_left{0};
 
-  [[nodiscard]] std::size_t grains() const { return (n + grain - 1) / grain; }
   void share_out() {
-    const std::size_t all = grains(), count = parts.size();
+    const std::size_t all = (n + grain - 1) / grain, count = parts.size();
     for (std::size_t p = 0; p < count; ++p) {
       parts[p].next.store(all * p / count);
       parts[p].end = all * (p + 1) / count;
@@ -60,7 +59,7 @@ struct Job {
   bool take_pieces_from(std::size_t part) {
     bool last = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      last = take_pieces(parts[(part + i) % parts.size()]) || last;
+      last |= take_pieces(parts[(part + i) % parts.size()]);
     }
     return last;
   }

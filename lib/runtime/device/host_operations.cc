@@ -36,8 +36,7 @@ class PooledOperations final : public HostOperations {
               options.updates == HostUpdates::kOverlap ? kernels::Caller::kGivesJobs
                                                        : kernels::Caller::kIsAThread),
         isa_(kernels::best_isa()),
-        ranks_(options.ranks),
-        overlaps_(options.updates == HostUpdates::kOverlap) {}
+        ranks_(options.ranks) {}
 
   void when_ended(std::function<void()> done) override { pool_.when_ended(std::move(done)); }
   void wait_idle() override { pool_.wait_idle(); }
@@ -56,7 +55,8 @@ class PooledOperations final : public HostOperations {
             std::uint32_t* report) override {
     const std::size_t bytes = kernels::moved_bytes(arrays) * arrays.n;
     const bool small = bytes < kWorthSharingBytes && pool_.idle();
-    if (overlaps_ && !small && !kernels::held_back(clip)) {
+    const bool overlaps = pool_.caller() == kernels::Caller::kGivesJobs;
+    if (overlaps && !small && !kernels::held_back(clip)) {
       return begin_adam(arrays, kernels::with_factor(scalars, clip), report);
     }
     kernels::ThreadPool& pool = pool_for(bytes);
@@ -198,7 +198,6 @@ class PooledOperations final : public HostOperations {
   kernels::ThreadPool alone_{1};
   kernels::Isa isa_;
   Communicator* ranks_;
-  bool overlaps_;
   std::array<PassUnderWay, kernels::ThreadPool::kMostJobs> passes_;  ///< by job, in turn
   std::vector<float> gathered_;
   std::vector<char> received_;

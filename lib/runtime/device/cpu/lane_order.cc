@@ -11,6 +11,7 @@
 #include "runtime/device/cpu/task_order.h"
 #include "runtime/device/host_clock.h"
 #include "runtime/device/lane.h"
+#include "runtime/device/ordered_times.h"
 #include "runtime/device/steps_under_way.h"
 
 namespace elixir::runtime {
@@ -26,7 +27,6 @@ struct HostLane {
   HostLane(const TaskOrderParts& parts, HostUpdates updates)
       : operations(parts.make_operations(updates)), thread(parts.start_lane) {}
   std::unique_ptr<HostOperations> operations;
-  double last_end_ns = 0;  ///< of its tasks; for when_ended(), which calls one after another
   Lane thread;
 };
 
@@ -67,14 +67,13 @@ class LaneOrder final : public TaskOrder {
       steps_.run(task, step, before, await, [&] {
         if (before_task_) before_task_(task, nullptr);
         HostOperations& operations = lane == nullptr ? caller_ : *lane->operations;
-        double& last_end_ns = lane == nullptr ? caller_end_ns_ : lane->last_end_ns;
+        OrderedTimes& ordered = ordered_[static_cast<std::size_t>(lane_of(task.stream))];
         const double ready_ns = clock_.now_ns();
         body(operations);
-        operations.when_ended([this, &task, &step, &last_end_ns, ready_ns] {
-          const double start_ns = std::max(ready_ns, last_end_ns);
-          last_end_ns = clock_.now_ns();
-          step.times.tasks[task.id] = {start_ns - step.times.begin_ns,
-                                       last_end_ns - step.times.begin_ns};
+        operations.when_ended([this, &task, &step, &ordered, ready_ns] {
+          const schedule::TaskTime ran = ordered.end(ready_ns, clock_.now_ns());
+          step.times.tasks[task.id] = {ran.start_ns - step.times.begin_ns,
+                                       ran.end_ns - step.times.begin_ns};
           steps_.settle(step, task);
         });
       });
@@ -123,7 +122,8 @@ class LaneOrder final : public TaskOrder {
   }
 
   HostOperations& caller_;
-  double caller_end_ns_ = 0;  ///< of the caller's last task
+  std::array<OrderedTimes, schedule::kStreamCount>
+      ordered_;  ///< by stream in whose order tasks run
   TaskHook before_task_;
   HostClock clock_;
   StepsUnderWay<HostLaneStep> steps_;

@@ -36,6 +36,7 @@
 #include "runtime/device/cuda/pinned_memory.h"
 #include "runtime/device/cuda/waiting_copies.h"
 #include "runtime/device/device.h"
+#include "runtime/device/ordered_times.h"
 #include "runtime/device/parts.h"
 #include "runtime/device/steps_under_way.h"
 #include "runtime/ranks/device_communicator.h"
@@ -58,11 +59,10 @@ struct TaskEvents {
   cudaEvent_t done = nullptr;  ///< for other streams
 };
 
-/// A task of the cpu stream, by the host's clock. It starts when it is ready and the one before has ended, though its
-/// first pieces may run beside the last ones of that.
+/// A task of the cpu stream, by the host's clock.
 struct HostTime {
   double ready_ns = 0;  ///< what it waits for had ended
-  double start_ns = 0, end_ns = 0;
+  schedule::TaskTime ran;
 };
 
 /// A step between begin_step() and end_step().
@@ -332,8 +332,7 @@ class CudaDevice final : public Device {
         body(streams_.host_operations());
         streams_.host_operations().when_ended([this, &task, &step] {
           HostTime& time = step.host_times[task.id];
-          time.start_ns = std::max(time.ready_ns, last_host_end_ns_);
-          time.end_ns = last_host_end_ns_ = now_ns();
+          time.ran = ordered_.end(time.ready_ns, now_ns());
           steps_.settle(step, task);
         });
       } else {
@@ -393,7 +392,7 @@ class CudaDevice final : public Device {
       ends_at(step.begin_ns + ns_since_begin(step, step.events[id].end));
     }
     for (const schedule::Task* task : step.issued) {
-      if (task->stream == Stream::kCpu) ends_at(step.host_times[task->id].end_ns);
+      if (task->stream == Stream::kCpu) ends_at(step.host_times[task->id].ran.end_ns);
     }
     if (step.tasks.timed) times.tasks = task_times(step);
     return times;
@@ -402,7 +401,7 @@ class CudaDevice final : public Device {
     std::vector<schedule::TaskTime> times(step.tasks.ids);
     for (const schedule::Task* task : step.issued) {
       if (task->stream == Stream::kCpu) {
-        const HostTime& by_host = step.host_times[task->id];
+        const schedule::TaskTime& by_host = step.host_times[task->id].ran;
         times[task->id] = {by_host.start_ns - step.begin_ns, by_host.end_ns - step.begin_ns};
       } else {
         const TaskEvents& events = step.events[task->id];
@@ -430,8 +429,7 @@ class CudaDevice final : public Device {
   WaitingCopies copies_;
   StepsUnderWay<RunningStep> steps_;
   const Clock::time_point start_ = Clock::now();
-  double last_host_end_ns_ =
-      0;  ///< of the cpu stream's tasks; for when_ended(), which calls one after another
+  OrderedTimes ordered_;  ///< of the cpu stream
   std::optional<c10::cuda::CUDAStreamGuard> guard_;
   std::optional<replay::ReplayScope> below_;
   CudaStreams streams_;  // last, because lanes use all members above
