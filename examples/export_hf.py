@@ -129,7 +129,8 @@ MODELS = {
     "vit-l": vit(1024, 24, 16, num_labels=1000),
     "vit-tiny": vit(64, 2, 4, image_size=32, patch_size=8, num_labels=10),
     "resnet50": {"model_type": "resnet", "layers": [3, 4, 6, 3], "num_classes": 1000, "image_size": 224},
-    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10, "image_size": 64, "width_per_group": 8},
+    "resnet-tiny": {"model_type": "resnet", "layers": [1, 1, 1, 1], "num_classes": 10, "image_size": 64, "width_per_group": 8,
+                    "expansion": 1},
 }
 DTYPES = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16",
           "fp16": "float16"}
@@ -376,16 +377,16 @@ def build(settings, arguments, recorder):
     dtype = getattr(torch, arguments.dtype)
     kind = settings["model_type"]
     if kind == "resnet" and "layers" in settings:
-        import torchvision
+        from torchvision.models.resnet import Bottleneck, ResNet
         if arguments.sequence:
             raise UsageError("--sequence is for text models")
+        block = type("Bottleneck", (Bottleneck,), {"expansion": settings["expansion"]}) if "expansion" in settings else Bottleneck
         before = torch.get_default_dtype()
         torch.set_default_dtype(dtype)
         try:
             with recorder.recording():
-                model = torchvision.models.resnet.ResNet(torchvision.models.resnet.Bottleneck, settings["layers"],
-                                                         num_classes=settings["num_classes"],
-                                                         width_per_group=settings.get("width_per_group", 64))
+                model = ResNet(block, settings["layers"], num_classes=settings["num_classes"],
+                               width_per_group=settings.get("width_per_group", 64))
         finally:
             torch.set_default_dtype(before)
         logits = model.forward
