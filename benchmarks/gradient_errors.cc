@@ -3,7 +3,7 @@
 // Compares the errors of a fused arithmetic with those of eager LibTorch, for a whole model. Errors
 // are those of the loss and of each gradient against fp64, root mean square over elements and
 // batches. A ratio is fused over eager, ± its standard error over batches. gradient_errors.py
-// exports models and makes the table of docs/measured.md.
+// exports models and makes the table of docs/measured/fusion.md.
 //
 // usage: gradient_errors MODEL.pt [flags]   (--help)
 #include <ATen/Parallel.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
 """Errors of whole models against fp64, eager LibTorch's beside those of arithmetic `fused`: exports models with random
-weights and without dropout, runs build/benchmarks/gradient_errors on each, and prints the table of docs/measured.md.
+weights and without dropout, runs build/benchmarks/gradient_errors on each, and prints the table of docs/measured/fusion.md.
 
   benchmarks/gradient_errors.py build/benchmarks/gradient_errors
   benchmarks/gradient_errors.py build/benchmarks/gradient_errors --device cuda --size base

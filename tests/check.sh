@@ -3,7 +3,7 @@
 # Copyright 2026 The Elixir authors
 #
 # Checks what the tests do not see: formatting, include rules, sources and headers that compile alone (with clang++), schemas,
-# shell scripts, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer (sanitizers_torch: of the half
+# shell scripts, links between documents, clang-tidy, and tests under AddressSanitizer, UBSan and ThreadSanitizer (sanitizers_torch: of the half
 # that includes LibTorch; it takes as long as all others together).
 #
 #   tests/check.sh              all checks
@@ -15,7 +15,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-all_checks=(format includes alone schemas scripts tidy sanitizers sanitizers_torch)
+all_checks=(format includes alone schemas scripts links tidy sanitizers sanitizers_torch)
 
 if [ "${1:-}" = --list ]; then
   printf '%s\n' "${all_checks[@]}"
@@ -86,6 +86,12 @@ check_alone() {
   headers=$(sources '^(lib|kernels|tools)/.*\.h$')
   configure_to_read build-clang || return 1
   "$python" build-aux/compile_alone.py "$root" build-clang "$cores" <<<"$headers"
+}
+
+check_links() {
+  local documents
+  documents=$(sources '\.md$')
+  "$python" build-aux/check_links.py "$root" <<<"$documents"
 }
 
 check_schemas() { "$python" tests/check_schemas.py "$root"; }

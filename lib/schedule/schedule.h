@@ -217,7 +217,7 @@ struct Schedule {
 
 /// Whether the thread that issues a stream's tasks waits for what they wait for, and not the GPU. State is
 /// loaded faster than room for it comes free; what is enqueued before there is room holds up fetches on other
-/// streams, by 20 to 50 ms each (docs/measured.md).
+/// streams, by 20 to 50 ms each (docs/measured/slowdowns.md).
 [[nodiscard]] constexpr bool waits_on_host(Stream stream) {
   return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
 }

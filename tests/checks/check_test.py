@@ -14,7 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CXX = sys.argv[1]
 COPIED = (
-    ".clang-format", ".clang-tidy", "meson_options.txt", "build-aux/check_includes.py", "build-aux/list_sources.py", "build-aux/compile_alone.py",
+    ".clang-format", ".clang-tidy", "meson_options.txt", "build-aux/check_includes.py", "build-aux/check_links.py", "build-aux/list_sources.py", "build-aux/compile_alone.py",
     "build-aux/lsan.supp", "build-aux/tidy_sources.py", "tests/check.sh", "tests/check_schemas.py",
 )  # fmt: skip
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -63,6 +63,8 @@ class Tree(unittest.TestCase):
                                                 'std::string number() {\n  return "1";\n}\n}  // namespace elixir\n')  # fmt: skip
         self.write("tests/small_test.cc", SPDX + TEST.format(fault="shared += 0;"))
         self.write("tests/not_tested.cc", SPDX + "int main() {\n  return 0;\n}\n")
+        self.write("README.md", "# Small\n\nSee [how](docs/how.md#what-it-does) and [below](#small).\n")
+        self.write("docs/how.md", "# How\n\n## What it does\n\n[Back](../README.md)\n")
         self.write("examples/setup.sh", HASH_SPDX + "exit 1\n")
         self.write(".ci/run", "true\n")
         self.write("build-aux/torch/locate.py", HASH_SPDX + f'print("{self.tree.parent}/torch")\n')
@@ -197,6 +199,33 @@ class Scripts(Tree):
         self.fails("scripts", "no SPDX line in", *places)
 
 
+class Links(Tree):
+    def test_links_that_lead_nowhere_are_named(self):
+        self.passes("links")
+        self.write("docs/deep/a.md", "[a](../how.md#what-it-did)\n\n[b\nc](gone.md) and [web](https://example.org/x#y)\n")
+        self.write("docs/b.md", "```\n# Code\n[code](gone.md)\n```\n`[name](gone.md)`\n[code](#code)\n")
+        code, text = self.check("links")
+        self.assertEqual(code, 1, text)
+        found = [line for line in text.splitlines() if ": no " in line]
+        self.assertEqual(sorted(line.strip() for line in found), [
+            "docs/b.md:6: no heading `#code` in docs/b.md",
+            "docs/deep/a.md:1: no heading `#what-it-did` in docs/how.md",
+            "docs/deep/a.md:4: no file `gone.md`",
+        ])
+
+    def test_headings_are_found_as_they_are_shown(self):
+        self.write("docs/how.md", "## What it does\n## `a_b`, *and* [c](../README.md): D's 2\n## Twice\n## Twice ##\n")
+        self.write("docs/a.md", "[x](how.md#a_b-and-c-ds-2) [y](how.md#twice) [z](how.md#twice-1)\n")
+        self.passes("links")
+        self.write("docs/a.md", "[z](how.md#twice-2)\n")
+        self.fails("links", "docs/a.md:1")
+
+    def test_no_documents_fail(self):
+        for path in list(self.tree.rglob("*.md")):
+            path.unlink()
+        self.fails("links", "nothing would be checked")
+
+
 class Tidy(Tree):
     def test_findings_of_clang_tidy_are_named(self):
         self.need("clang-tidy-14", "clang++-14")
@@ -241,7 +270,7 @@ class Arguments(Tree):
     def test_unknown_checks_are_refused_and_all_are_tested_here(self):
         self.assertEqual(self.check("formt")[0], 2)
         self.assertEqual(self.check("--list")[1].split(),
-                         ["format", "includes", "alone", "schemas", "scripts", "tidy", "sanitizers", "sanitizers_torch"])  # fmt: skip
+                         ["format", "includes", "alone", "schemas", "scripts", "links", "tidy", "sanitizers", "sanitizers_torch"])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ inline constexpr int kReducedStagingBuffers = 2;
 /// How many take turns for gradients that are added up on the host. `landed_bytes` are those of one
 /// micro-batch, `largest_bytes` those of a chunk. Cores may add up more slowly than gradients come,
 /// and catch up in the next forward pass: half of a micro-batch's gradients is room for that. Where
-/// chunks are small, sixteen are enough (docs/measured.md).
+/// chunks are small, sixteen are enough (docs/measured/one-gpu.md).
 [[nodiscard]] int landing_buffers(std::int64_t landed_bytes, std::int64_t largest_bytes);
 
 /// The buffers of one chunk; -1: not needed.
@@ -81,7 +81,7 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
                               int world);
 
 /// What a GPU keeps in its own memory to reach `bytes` of locked host memory or of another GPU's: eight
-/// bytes for each page of 4 KiB, whatever pages the host uses (docs/measured.md).
+/// bytes for each page of 4 KiB, whatever pages the host uses (docs/measured/two-gpus.md).
 [[nodiscard]] std::int64_t page_table_bytes(std::int64_t bytes);
 
 /// All of a step. `places` are those of the plan's parameters.

@@ -51,7 +51,7 @@ using schedule::Stream;
 constexpr c10::DeviceIndex kDevice = 0;
 
 /// Of a task on its stream. An event with a time, or one that wakes a thread, holds up its stream by 3
-/// microseconds, and by 12 to 23 beside copies over the link (docs/measured.md). One that only streams wait for
+/// microseconds, and by 12 to 23 beside copies over the link (docs/measured/slowdowns.md). One that only streams wait for
 /// costs nothing.
 struct TaskEvents {
   cudaEvent_t begin = nullptr;
