@@ -118,6 +118,11 @@ bool implied(const Schedule& schedule, TaskId before, TaskId task) {
   return reached[task];
 }
 
+/// Moments wait for loads of the step before for speed alone.
+bool is_for_speed(const Task& task, TaskKind other, bool previous) {
+  return previous && task.kind == TaskKind::kUpdateMoments && other == TaskKind::kLoadState;
+}
+
 TEST(Check, FindsEveryDroppedDependencyThatNothingElseImplies) {
   int dropped = 0;
   int dropped_between_steps = 0;
@@ -129,6 +134,7 @@ TEST(Check, FindsEveryDroppedDependencyThatNothingElseImplies) {
       for (const bool previous : {false, true}) {
         const std::vector<TaskId> others = previous ? task.after_previous : task.after;
         for (std::size_t i = 0; i < others.size(); ++i) {
+          if (is_for_speed(task, schedule.tasks[others[i]].kind, previous)) continue;
           Schedule broken = schedule;
           Task& there = broken.tasks[task.id];
           auto& waits = previous ? there.after_previous : there.after;

@@ -77,7 +77,7 @@ class Correcting : public testing::Test {
   [[nodiscard]] static HardwareProfile real() {
     HardwareProfile machine = believed();
     machine.links.host_to_device[0].bytes_per_s.median *= 0.7;
-    machine.links.device_to_host[0].bytes_per_s.median *= 1.2;
+    machine.links.device_to_host[0].bytes_per_s.median *= 0.8;
     for (hardware::AdamRate& rate : machine.adam_cpu) rate.params_per_s.median *= 0.6;
     machine.adam_forms[0].params_per_s.median *= 0.6;
     machine.adam_forms[1].params_per_s.median *= 0.8;
@@ -128,6 +128,17 @@ TEST_F(Correcting, ChangesNothingThatIsRight) {
   const Corrected corrected = corrected_by(measured);
   EXPECT_EQ(to_json(corrected.hardware), to_json(believed()));
   EXPECT_EQ(corrected.corrected_step_ns, corrected.predicted_step_ns);
+}
+
+/// They can only have had less beside them.
+TEST_F(Correcting, CopiesThatTookLessMakeNoLinkFaster) {
+  WorkTimes measured = work_times(schedule_, program_, plan_, step_on(believed()).tasks);
+  measured[static_cast<std::size_t>(Work::kToDevice)] *= 0.6;
+  measured[static_cast<std::size_t>(Work::kToHost)] *= 0.6;
+  const Corrected corrected = schedule::corrected(believed(), program_, plan_, schedule_, measured);
+  EXPECT_EQ(to_json(corrected.hardware), to_json(believed()));
+  for (const Correction& it : corrected.corrections)
+    EXPECT_EQ(it.factor, 1) << kWorks.name_of(it.work);
 }
 
 TEST_F(Correcting, PredictsOtherPlansBetter) {

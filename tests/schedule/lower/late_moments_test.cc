@@ -84,6 +84,22 @@ TEST_F(LateMoments, OfStateThatGoesThroughTheDeviceComeBeforeTheNextPieces) {
   EXPECT_LT(find(TaskKind::kStoreState, 1)->bytes, load->bytes) << "moments do not go back";
 }
 
+/// Forward waits for that load. Moments beside it would make it take longer.
+TEST_F(LateMoments, WaitForTheLastLoadOfTheStepBefore) {
+  const auto is_load = [](const Task& task) { return task.kind == TaskKind::kLoadState; };
+  const auto last = std::find_if(schedule_.tasks.rbegin(), schedule_.tasks.rend(), is_load);
+  ASSERT_NE(last, schedule_.tasks.rend());
+  EXPECT_THAT(find(TaskKind::kUpdateMoments, 2)->after_previous, testing::Contains(last->id));
+
+  plan::Plan on_cores = plan_;
+  for (plan::Chunk& chunk : on_cores.chunks) chunk.streams_update = false;
+  const Schedule without_loads = lower_plan(program_, on_cores, {.clip_gradients = true});
+  for (const Task& task : without_loads.tasks) {
+    if (task.kind != TaskKind::kUpdateMoments) continue;
+    EXPECT_THAT(task.after_previous, testing::IsEmpty());
+  }
+}
+
 TEST_F(LateMoments, TouchEachByteOfAnUpdateThatTheFirstPassLeaves) {
   const Task* whole = find(TaskKind::kUpdate, 4);
   const Schedule all_late = lower_plan(program_, plan_of(program_, 5), {.clip_gradients = true});

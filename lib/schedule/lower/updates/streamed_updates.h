@@ -29,6 +29,8 @@ class StreamedUpdates {
   void update(std::int32_t chunk, TaskId clip);
   void finish();
   void link_steps() const;
+  /// -1: no state goes through the device. After finish().
+  [[nodiscard]] TaskId last_load() const { return trips_.empty() ? -1 : trips_.back().load; }
 
  private:
   /// A piece that is loaded and not yet updated.

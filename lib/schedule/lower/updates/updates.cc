@@ -63,6 +63,7 @@ void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
                            late_shares(plan_, it).moments)},
         {});
     chunk_tasks_[chunk].moments_made = made;
+    if (first_moments_ < 0) first_moments_ = made;
     if (plan::kept_gradients(plan_, it) == 1) chunk_tasks_[chunk].gradients_freed = made;
   }
 }
@@ -94,6 +95,8 @@ void Updates::finish() {
   streamed_.link_steps();
   // The updates of the step before read the moments that these overwrite, and leave them to be made.
   for (const ChunkTasks& chunk : chunk_tasks_) tasks_.link(chunk.moments_made, chunk.optimized);
+  // Forward waits for these loads, and nothing waits for moments yet, which would take memory from them.
+  tasks_.link(first_moments_, streamed_.last_load());
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side].link_steps(tasks_);
     parameter_staging_[side].link_steps(tasks_);

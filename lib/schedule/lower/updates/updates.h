@@ -50,6 +50,7 @@ class Updates {
   StreamedUpdates streamed_;
   TaskId sums_on_host_ = -1;
   TaskId clip_ = -1;
+  TaskId first_moments_ = -1;  ///< of all that are made late
 };
 
 }  // namespace elixir::schedule
