@@ -47,7 +47,7 @@ class Factors {
     WorkTimes wanted = factors_;
     for (const Work work : telling_) {
       of(wanted, work) =
-          std::clamp(of(factors_, work) * of(measured_, work) / of(now, work), least(work), kMost);
+          std::clamp(of(factors_, work) * of(measured_, work) / of(now, work), kLeast, kMost);
     }
     const double of_updates = mean_of_updates(wanted);
     for (const Work work : kUpdates) {
@@ -65,13 +65,10 @@ class Factors {
   }
 
  private:
-  static constexpr double kCloseEnough = 0.005, kMost = 4;
-
-  /// A link is no faster in a step than alone. Copies that took less than predicted had less beside them, as
-  /// those of another plan need not have.
-  static double least(Work work) {
-    return work == Work::kToDevice || work == Work::kToHost ? 1 : 1 / kMost;
-  }
+  /// Nothing is faster in a step than alone. Work that took less than predicted had less beside it, as the same
+  /// work of another plan need not have.
+  static constexpr double kLeast = 1, kMost = 4;
+  static constexpr double kCloseEnough = 0.005;
   [[nodiscard]] bool tells(Work work) const {
     return std::find(telling_.begin(), telling_.end(), work) != telling_.end();
   }
