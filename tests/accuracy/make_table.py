@@ -118,7 +118,7 @@ The test `exported-accuracy` exports all of these models anew, and compares each
 | model, batch, dtype | allocated, measured | predicted | difference | reserved, measured | predicted | difference |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """ + "\n".join(rows) + "\n"
-    notes = pathlib.Path(__file__).with_name("notes.md")
+    notes = pathlib.Path(__file__).with_name("notes.md.in")
     if notes.exists():
         text += "\n" + notes.read_text(encoding="utf-8")
     arguments.out.write_text(text, encoding="utf-8")
