@@ -69,6 +69,7 @@ class Factors {
   /// work of another plan need not have.
   static constexpr double kLeast = 1, kMost = 4;
   static constexpr double kCloseEnough = 0.005;
+
   [[nodiscard]] bool tells(Work work) const {
     return std::find(telling_.begin(), telling_.end(), work) != telling_.end();
   }

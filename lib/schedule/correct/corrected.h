@@ -30,9 +30,9 @@ struct Corrected {
 };
 
 /// `hardware` with the rates of that work changed until the simulation of `plan` takes as long for it
-/// as `measured` says, or four times as long as alone; no rate becomes higher. A pass of AdamW that takes less than a tenth of AdamW's time on the
-/// cores, or none, is changed by the mean factor of the others. What works take beside each other stays as
-/// measured. `program` is the one that runs under the plan. Throws kJsonMissingKey when `hardware` lacks a figure.
+/// as `measured` says, or four times as long as before. No rate becomes higher. A pass of AdamW that takes less
+/// than a tenth of AdamW's time on the cores, or none, is changed by the mean factor of the others. What works
+/// take beside each other stays as measured. `program` is the one that runs under the plan. Throws kJsonMissingKey when `hardware` lacks a figure.
 [[nodiscard]] Corrected corrected(const hardware::HardwareProfile& hardware,
                                   const program::Program& program,
                                   const plan::Plan& plan,
