@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The Elixir authors
-"""Plans the grid of the original Elixir's benchmark, and prints it as a Markdown table of predicted step times.
+"""Plans the grid of the original Elixir's benchmark, and prints it as Markdown: GPT-2 by size, batch and number of GPUs, sequence
+1024, bf16. Each cell is the step time that elixir-search predicts with the figures of a hardware document, or why it
+finds no plan. No GPU is needed for that.
 
-GPT-2 of several sizes, sequence 1024, bf16, on one GPU. Nothing is trained and no GPU is needed: each cell is what
-elixir-search predicts with the figures of a hardware document, or why it finds no plan.
+With --train it also runs each plan on this machine's GPUs for a few steps, beside what was predicted before. --bench measures the machine first:
+
+  grid.py --gpus 1 2 --bench --train text.txt --plans optimal --gpu-memory 139GiB --host-memory 236GiB
 """
 import argparse
 import json
-import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-COLUMNS = [
-    ("`elixir`, blocks", ["--strategy", "elixir", "--recompute", "blocks"]),
-    ("`minimum-waste`", ["--strategy", "minimum-waste"]),
-    ("`simple`", ["--strategy", "simple"]),
-    ("`optimal`, auto", ["--strategy", "optimal", "--recompute", "auto"]),
-]
+PLANS = {
+    "elixir": ("`elixir`, blocks", ["--strategy", "elixir", "--recompute", "blocks"]),
+    "minimum-waste": ("`minimum-waste`", ["--strategy", "minimum-waste"]),
+    "simple": ("`simple`", ["--strategy", "simple"]),
+    "optimal": ("`optimal`, auto", ["--strategy", "optimal", "--recompute", "auto"]),
+}
 SHORT_OF = {"gpu_memory": "GPU memory", "host_memory": "host memory"}
 NO = 1  # exit code: there is no plan
 
@@ -32,58 +35,131 @@ def run(*command, answers=(0,)):
     return done
 
 
-def cell(document):
-    """A predicted step time, or the limit that is exceeded."""
+def predicted_cell(document, name):
+    """A predicted step time, and what `optimal` chose to make again in backward; or the limit that is exceeded."""
     if document["predicted"] is None:
         return f"no plan: {document['shortfall_bytes'] / 2**30:.1f} GiB short of {SHORT_OF[document['binding_limit']]}"
-    chosen = f" ({document['recompute']})" if document["strategy"] == "optimal" else ""
+    chosen = f" ({document['recompute']})" if name == "optimal" else ""
     return f"{document['predicted']['step_ns'] / 1e9:.2f} s{chosen}"
 
 
-def profiles(arguments, directory, model):
-    """A profile for each batch, of one export."""
-    exported = directory / f"{model}.pt"
-    run(sys.executable, ROOT / "examples/export_hf.py", model, exported, "--meta", "--dtype", "bfloat16",
-        "--batch", arguments.batches[0], "--sequence", arguments.sequence)
-    batches = ",".join(map(str, arguments.batches))
-    if len(arguments.batches) == 1:
-        run(arguments.tools / "elixir-profile", exported, "--quiet", "--json",
-            "-o", directory / f"{model}.b{batches}.profile.json")
-    else:
-        # The profiles of several sizes are written where the tool works.
-        os.chdir(directory)
-        run(arguments.tools / "elixir-profile", exported, "--quiet", "--json", "--batch", batches)
-    return [(batch, directory / f"{model}.b{batch}.profile.json") for batch in arguments.batches]
+class Grid:
+    def __init__(self, arguments, directory):
+        self.arguments = arguments
+        self.directory = directory
+        self.hardware = arguments.hardware
 
+    def profile(self, model, batch):
+        """Of one export of the model, with another batch. What is there already is used."""
+        exported = self.directory / f"{model}.pt"
+        profile = self.directory / f"{model}.b{batch}.profile.json"
+        if not exported.exists():
+            run(sys.executable, ROOT / "examples/export_hf.py", model, exported, "--meta", "--dtype", "bfloat16",
+                "--batch", self.arguments.batches[0], "--sequence", self.arguments.sequence)
+        if not profile.exists():
+            run(self.arguments.tools / "elixir-profile", exported, "--quiet", "--json", "--batch", batch, "-o", profile)
+        return profile
 
-def search(arguments, directory, profile, choices):
-    command = [arguments.tools / "elixir-search", "--profile", profile, "--hardware", arguments.hardware,
-               "--arithmetic", arguments.arithmetic, "--gpu-memory", arguments.gpu_memory,
-               "--host-memory", arguments.host_memory, *choices, "-o", directory / "plan.json", "--force", "--json", "--quiet"]
-    return json.loads(run(*command, answers=(0, NO)).stdout)["document"]
+    def bench(self):
+        """This machine, with the operators of all cells."""
+        self.hardware = self.directory / "hardware.json"
+        operators = []
+        for model in self.arguments.models:
+            for batch in self.arguments.batches:
+                operators += ["--operators", self.profile(model, batch)]
+        run(self.arguments.tools / "elixir-bench", "--quick", "--device", "cuda", *operators, "-o", self.hardware, "--force", "--json")
+
+    def plan(self, model, batch, gpus, name):
+        """What elixir-search says, and where it wrote the plan."""
+        path = self.directory / f"{model}.b{batch}.x{gpus}.{name}.plan.json"
+        several = ["--gpus", gpus, "--reduce-dtype", self.arguments.reduce_dtype] if gpus > 1 else []
+        command = [self.arguments.tools / "elixir-search", "--profile", self.profile(model, batch), "--hardware", self.hardware,
+                   "--arithmetic", self.arguments.arithmetic, "--gpu-memory", self.arguments.gpu_memory,
+                   "--host-memory", self.arguments.host_memory, *several, *PLANS[name][1], "-o", path, "--force", "--json", "--quiet"]
+        return json.loads(run(*command, answers=(0, NO)).stdout)["document"], path
+
+    def train(self, model, batch, gpus, name, plan):
+        """What elixir-train measured: its summary, with the median of the steps after the first."""
+        directory = self.directory / f"{model}.b{batch}.x{gpus}.{name}.run"
+        run(self.arguments.tools / "elixir-train", "--plan", plan, "--model", self.directory / f"{model}.pt", "--batch", batch,
+            "--data", self.arguments.train, "--init", "--steps", self.arguments.steps, "--checkpoint-every", 0,
+            "--hardware", self.hardware, "--device", "cuda", "-o", directory, "--force", "--json", "--quiet")
+        return json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+
+    def cells(self):
+        for model in self.arguments.models:
+            for batch in self.arguments.batches:
+                for gpus in self.arguments.gpus:
+                    yield model, batch, gpus
+
+    def print_plans(self):
+        titles = [PLANS[name][0] for name in self.arguments.plans]
+        print(f"| model | batch | GPUs | {' | '.join(titles)} |")
+        print("| --- | ---: | ---: |" + " ---: |" * len(titles))
+        for cell in self.cells():
+            found = [predicted_cell(self.plan(*cell, name)[0], name) for name in self.arguments.plans]
+            print(f"| {' | '.join(map(str, cell))} | {' | '.join(found)} |", flush=True)
+
+    def print_runs(self):
+        print("| model | batch | GPUs | plan | predicted | measured | error | GPU memory promised, used |")
+        print("| --- | ---: | ---: | --- | ---: | ---: | ---: | --- |")
+        errors, kept, pairs = [], 0, 0
+        for cell in self.cells():
+            measured = {}
+            for name in self.arguments.plans:
+                document, path = self.plan(*cell, name)
+                row = f"| {' | '.join(map(str, cell))} | {name}"
+                if document["predicted"] is None:
+                    print(f"{row} | {predicted_cell(document, name)} | | | |", flush=True)
+                    continue
+                summary = self.train(*cell, name, path)
+                predicted_s, measured_s = (summary[which]["step_ns"] / 1e9 for which in ("predicted", "measured"))
+                errors.append(measured_s / predicted_s - 1)
+                measured[name] = (predicted_s, measured_s)
+                memory = ", ".join(f"{summary[which]['gpu_memory_bytes'] / 2**30:.1f} GiB" for which in ("predicted", "measured"))
+                print(f"{row} | {predicted_s:.3f} s | {measured_s:.3f} s | {errors[-1]:+.1%} | {memory} |", flush=True)
+            for a in measured.values():
+                for b in measured.values():
+                    if a[0] < b[0]:
+                        pairs += 1
+                        kept += a[1] < b[1]
+        sizes = [abs(error) for error in errors]
+        if sizes:
+            print(f"\nThe median error is {statistics.median(sizes):.1%}, the largest {max(sizes):.1%}, of {len(sizes)} plans.")
+        if pairs:
+            print(f"Of two plans for one cell, the one predicted to be faster is faster in {kept} of {pairs} pairs.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/tools",
-                        help="where elixir-profile and elixir-search are")
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/tools", help="where Elixir's tools are")
     parser.add_argument("--models", nargs="+", default=["gpt2-4b", "gpt2-10b", "gpt2-15b", "gpt2-20b"])
-    parser.add_argument("--batches", nargs="+", type=int, default=[4, 8, 12, 16])
+    parser.add_argument("--batches", nargs="+", type=int, default=[4, 8, 12, 16], help="on each GPU")
+    parser.add_argument("--gpus", nargs="+", type=int, default=[1])
+    parser.add_argument("--plans", nargs="+", choices=PLANS, default=list(PLANS), help="default: all")
     parser.add_argument("--sequence", type=int, default=1024)
     parser.add_argument("--hardware", default="h200", help="a shipped hardware profile or a file (default: h200)")
     parser.add_argument("--arithmetic", default="fused-elementwise",
                         help="fused-elementwise (default), fused, or as-eager: the bits of eager training")
+    parser.add_argument("--reduce-dtype", default="fp32", help="of several GPUs: fp32 (default) or parameters")
     parser.add_argument("--gpu-memory", default="80GiB")
     parser.add_argument("--host-memory", default="480GiB")
+    parser.add_argument("--directory", type=pathlib.Path, help="keeps exports, profiles, plans and runs, and uses those it has")
+    parser.add_argument("--bench", action="store_true", help="measure this machine first, instead of --hardware")
+    parser.add_argument("--train", type=pathlib.Path, metavar="TEXT", help="also run each plan, on the tokens (bytes) of this file")
+    parser.add_argument("--steps", type=int, default=8, help="of each run (default: 8)")
     arguments = parser.parse_args()
     arguments.tools = arguments.tools.resolve()
-    print(f"| model | batch | {' | '.join(name for name, _ in COLUMNS)} |")
-    print("| --- | ---: |" + " ---: |" * len(COLUMNS))
-    with tempfile.TemporaryDirectory() as directory:
-        for model in arguments.models:
-            for batch, profile in profiles(arguments, pathlib.Path(directory), model):
-                cells = [cell(search(arguments, pathlib.Path(directory), profile, choices)) for _, choices in COLUMNS]
-                print(f"| {model} | {batch} | {' | '.join(cells)} |", flush=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(arguments.directory or temporary)
+        directory.mkdir(parents=True, exist_ok=True)
+        grid = Grid(arguments, directory)
+        if arguments.bench:
+            grid.bench()
+        if arguments.train:
+            grid.print_runs()
+        else:
+            grid.print_plans()
 
 
 if __name__ == "__main__":
