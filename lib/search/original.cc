@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 // The original's optimal_search: capacity from the activation peak, the chunk size that moves least
 // under Belady's choice, then blocks or optimizer shards on the GPU, whichever a byte is worth more
-// for. Rates are the machine's, or the original's A100 literals on request; the rules are in
-// original_rules.h.
+// for. Rates are the machine's, or the original's A100 literals on request, of all ranks that share
+// chunks together; the rules are in original_rules.h.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -40,33 +40,43 @@ std::int64_t hook_buffer_elements(const program::Program& program) {
   return most;
 }
 
-const hardware::LinkRate& link_for(const std::vector<hardware::LinkRate>& links, int gpus) {
+/// Of one GPU, while as many others of its machine copy as were measured, at most `per_node` in all.
+double link_for(const std::vector<hardware::LinkRate>& links, int per_node) {
+  const hardware::LinkRate* most = nullptr;
   for (const hardware::LinkRate& link : links) {
-    if (link.gpus == gpus) return link;
+    if (link.gpus <= per_node && (most == nullptr || link.gpus > most->gpus)) most = &link;
   }
-  throw Error(ErrorCode::kJsonMissingKey, "the hardware profile has no link rate for {} GPUs", gpus)
+  if (most != nullptr) return most->bytes_per_s.median / most->gpus;
+  throw Error(ErrorCode::kJsonMissingKey, "the hardware profile has no link rate for one GPU")
       .help("measure it: elixir-bench");
 }
 
-double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype) {
+/// Of all processes of a machine together, as many as were measured, at most `per_node`.
+double adam_for(const std::vector<hardware::AdamRate>& rates, program::DType dtype, int per_node) {
   // What is neither is looked up as half precision.
   const std::string_view known = hardware::kRateDTypes.name_of(dtype);
   const std::string_view wanted =
       known.empty() ? hardware::kRateDTypes.name_of(program::DType::kFloat16) : known;
+  const hardware::AdamRate* most = nullptr;
   for (const hardware::AdamRate& rate : rates) {
-    if (rate.dtype == wanted && rate.ranks == 1) return rate.params_per_s.median;
+    if (rate.dtype != wanted || rate.ranks > per_node) continue;
+    if (most == nullptr || rate.ranks > most->ranks) most = &rate;
   }
+  if (most != nullptr) return most->params_per_s.median;
   throw Error(ErrorCode::kJsonMissingKey, "the hardware profile has no AdamW rate for {}", wanted)
       .help("measure it: elixir-bench");
 }
 
-original::Rates measured_rates(const Problem& problem, program::DType dtype) {
+original::Rates measured_rates(const Problem& problem, program::DType dtype, int ranks) {
   const hardware::HardwareProfile& hardware = problem.hardware();
+  const int per_node = problem.ranks().per_node;
   original::Rates rates;
-  rates.cpu_to_gpu = link_for(hardware.links.host_to_device, 1).bytes_per_s.median;
-  rates.gpu_to_cpu = link_for(hardware.links.device_to_host, 1).bytes_per_s.median;
-  rates.cpu_adam = adam_for(hardware.adam_cpu, dtype);
-  rates.gpu_adam = problem.on_cuda() ? adam_for(hardware.adam_gpu, dtype) : rates.cpu_adam;
+  rates.cpu_to_gpu = ranks * link_for(hardware.links.host_to_device, per_node);
+  rates.gpu_to_cpu = ranks * link_for(hardware.links.device_to_host, per_node);
+  rates.cpu_adam =
+      ranks * adam_for(hardware.adam_cpu, dtype, per_node) / problem.ranks_on_one_host();
+  rates.gpu_adam =
+      problem.on_cuda() ? ranks * adam_for(hardware.adam_gpu, dtype, 1) : rates.cpu_adam;
   return rates;
 }
 
@@ -103,6 +113,7 @@ std::vector<std::vector<std::int32_t>> steps_of(const Problem& problem,
 /// Peak bytes of activations, temporaries and outputs when gradients leave at once.
 std::int64_t activation_bytes(const Problem& problem) {
   plan::Plan plan = problem.blank_plan("elixir");
+  plan.world = plan.ranks_per_node = plan.replicas = 1;  // as the original profiles it
   Layout layout = pack(singles(problem.items()), 0);
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
   plan.chunks = chunks_of(layout, problem.program(), plan);
@@ -123,7 +134,7 @@ std::int64_t activation_bytes(const Problem& problem) {
 std::optional<Evaluated> elixir_plan(const Problem& problem) {
   const program::Program& program = problem.program();
   const bool literals = problem.request().elixir_constants;
-  constexpr int kRanks = 1;
+  const int ranks = problem.ranks().world / problem.ranks().replicas;  // that share a chunk
 
   std::vector<std::int64_t> sizes;
   std::vector<std::int32_t> index_of(program.parameters.size(), -1);
@@ -161,7 +172,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   if (left < 0) return std::nullopt;
 
   const auto choice = original::choose_chunks(
-      sizes, steps_of(problem, index_of), left, element_bytes, kRanks, /*overlap=*/false);
+      sizes, steps_of(problem, index_of), left, element_bytes, ranks, /*overlap=*/false);
   if (!choice) return std::nullopt;
 
   plan::Plan plan = problem.blank_plan("elixir");
@@ -176,14 +187,14 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   const int moments = problem.request().optimizer == program::Optimizer::kSgd ? 1 : 2;
   const double factor = original::optimizer_factor(moments, element_bytes);
   const original::Rates rates =
-      literals ? original::a100_rates(kRanks) : measured_rates(problem, dtype);
-  const original::Values values = original::values(rates, kRanks, factor, element_bytes);
+      literals ? original::a100_rates(ranks) : measured_rates(problem, dtype, ranks);
+  const original::Values values = original::values(rates, ranks, factor, element_bytes);
   const bool blocks_first = values.block > values.optimizer;
   std::int64_t blocks = blocks_first ? choice->blocks : std::min(choice->blocks, kFewestBlocks);
   left -= blocks * choice->chunk_size;
   for (plan::Chunk& chunk : plan.chunks) {
     const std::int64_t elements = chunk.bytes / program::element_bytes(chunk.dtype);
-    const auto shard = static_cast<std::int64_t>(factor * static_cast<double>(elements)) / kRanks;
+    const auto shard = static_cast<std::int64_t>(factor * static_cast<double>(elements)) / ranks;
     const plan::Home home = left >= shard ? plan::Home::kDevice : plan::Home::kHost;
     if (home == plan::Home::kDevice) left -= shard;
     chunk.parameter_home = chunk.gradient_home = chunk.optimizer_home = home;

@@ -51,11 +51,6 @@ void check_request(const Request& request) {
         .help("a replica is in one machine, or fills several: --replicas {}, for one in each",
               ranks.world / ranks.per_node);
   }
-  if (request.gpus > 1 && request.strategy == "elixir") {
-    throw Error(ErrorCode::kBadFlagValue,
-                "the rules of strategy elixir for several GPUs are not in this version")
-        .help("--strategy optimal");
-  }
   if (request.accumulation_steps < 1) {
     throw Error(ErrorCode::kBadFlagValue, "{} accumulation steps", request.accumulation_steps)
         .help("a number from 1 on");

@@ -296,7 +296,6 @@ Outcome search_edited(const program::Program& program,
     problem.verify(resident);
     if (problem.fits(resident)) best.plans.push_back(std::move(resident));
     for (const Named& baseline : kBaselines) {
-      if (problem.ranks().world > 1 && std::string_view(baseline.name) == "elixir") continue;
       std::optional<Evaluated> plan;
       try {
         plan = baseline.plan(problem);

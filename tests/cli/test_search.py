@@ -373,9 +373,11 @@ class BadInput(SearchTest):
     def test_several_gpus_of_which_no_gather_was_measured(self):
         self.fails(2, "EX0207", *self.inputs("cuda"), "--gpus", "2", mentions="collectives")
 
-    def test_the_originals_rules_are_for_one_gpu(self):
-        inputs = self.inputs("cuda", "cuda-pair")
-        self.fails(2, "EX0102", *inputs, "--gpus", "2", "--strategy", "elixir", mentions="--strategy optimal")
+    def test_every_strategy_plans_for_several_gpus(self):
+        for strategy in ("optimal", "minimum-waste", "simple", "elixir"):
+            with self.subTest(strategy):
+                document = self.document(*self.inputs("cuda", "cuda-pair"), "--gpus", "2", "--strategy", strategy)
+                self.assertEqual((document["gpus"], document["binding_limit"]), (2, None))
 
     def test_unknown_strategy_and_sizes(self):
         self.fails(2, "EX0102", *self.inputs(), "--strategy", "optimum", mentions="optimal")

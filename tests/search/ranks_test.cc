@@ -4,9 +4,11 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <string>
 #include <variant>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/sanitizer.h"
@@ -43,6 +45,72 @@ TEST(Search, PlansForSeveralGpus) {
       EXPECT_EQ(found(outcome).collectives, "measured");
     }
   }
+}
+
+TEST(Search, EveryStrategyPlansForSeveralGpus) {
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  struct Case {
+    int gpus, replicas;
+  };
+  const std::vector<Case> cases = kUnderAddressSanitizer
+                                      ? std::vector<Case>{{2, 1}}
+                                      : std::vector<Case>{{2, 1}, {3, 1}, {4, 1}, {4, 2}, {2, 2}};
+  for (const Case& of : cases) {
+    const hardware::HardwareProfile hardware = fakes::machine_of(of.gpus);
+    for (const char* strategy : {"simple", "minimum-waste", "elixir"}) {
+      Request request{.strategy = strategy, .gpus = of.gpus, .replicas = of.replicas};
+      request.recompute = edit::Recompute::kNone;
+      request.offload = edit::Offload::kNone;
+      SCOPED_TRACE(std::string(strategy) + ", " + std::to_string(of.gpus) + " GPUs, " +
+                   std::to_string(of.replicas) + " replicas");
+      const Outcome outcome = search(program, hardware, request);
+      expect_sound(found(outcome).plan, program, hardware, request);
+      EXPECT_EQ(found(outcome).plan.strategy, strategy);
+      request.strategy = "optimal";
+      expect_no_slower(found(search(program, hardware, request)),
+                       found(outcome).plan.predicted.step_ns);
+    }
+  }
+}
+
+/// With its own figures of A100s, a block is worth more than state on one GPU, and less on two.
+TEST(Search, TheOriginalsRulesKnowHowManyGpusShareAChunk) {
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  const auto description = [&](int gpus, int replicas) {
+    Request request{.strategy = "elixir", .gpus = gpus, .replicas = replicas};
+    request.elixir_constants = true;
+    request.recompute = edit::Recompute::kNone;
+    request.offload = edit::Offload::kNone;
+    return found(search(program, fakes::machine_of(gpus), request)).description;
+  };
+  EXPECT_THAT(description(1, 1), testing::HasSubstr("cache first"));
+  EXPECT_THAT(description(2, 1), testing::HasSubstr("optimizer first"));
+  EXPECT_THAT(description(2, 2), testing::HasSubstr("cache first")) << "each has all of a chunk";
+}
+
+/// Of two GPUs, seconds per 1e9 parameters: a block saves 4 / B, state in its place (2 / 7) * (10 / B + 1 / V), with links of
+/// B GB/s together, cores of V G/s, and a GPU that updates at once.
+TEST(Search, TheOriginalsRulesTakeWhatGpusGetTogether) {
+  const program::Program program = for_cuda(small_transformer(program::DType::kBFloat16));
+  Request request{.strategy = "elixir", .gpus = 2};
+  request.recompute = edit::Recompute::kNone;
+  request.offload = edit::Offload::kNone;
+  hardware::HardwareProfile hardware = fakes::machine_of(2);
+  const auto description = [&] { return found(search(program, hardware, request)).description; };
+  for (hardware::AdamRate& rate : hardware.adam_gpu) rate.params_per_s.median = 1e15;
+  for (hardware::AdamRate& rate : hardware.adam_cpu) rate.params_per_s.median = 1e9 / 0.3;
+  // B = 20 GB/s, twice that of one: 0.200 and 0.229.
+  EXPECT_THAT(description(), testing::HasSubstr("optimizer first"));
+  for (auto* links : {&hardware.links.host_to_device, &hardware.links.device_to_host}) {
+    hardware::LinkRate both = links->front();
+    both.gpus = 2;
+    links->push_back(both);
+  }
+  // B = 10 GB/s: 0.400 and 0.371.
+  EXPECT_THAT(description(), testing::HasSubstr("cache first"));
+  // Two processes get less of the cores than one: 0.400 and 0.571.
+  hardware.adam_cpu.push_back({.dtype = "bf16", .ranks = 2, .params_per_s = fakes::figure(1e9)});
+  EXPECT_THAT(description(), testing::HasSubstr("optimizer first"));
 }
 
 TEST(Search, ABudgetOfHostMemoryIsThatOfAMachineWithAllItsGpus) {

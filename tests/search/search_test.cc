@@ -242,8 +242,6 @@ TEST(Search, WhatCannotBePlannedIsRefused) {
   request.gpus = 6;
   request.gpus_per_node = 4;
   EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
-  request = {.strategy = "elixir", .gpus = 2};
-  EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
   request = {};
   request.strategy = "best";
   EXPECT_THROW((void)search(program, fakes::machine(false), request), Error);
