@@ -116,7 +116,8 @@ class Grid:
                 predicted_s, measured_s = (summary[which]["step_ns"] / 1e9 for which in ("predicted", "measured"))
                 errors.append(measured_s / predicted_s - 1)
                 measured[name] = (predicted_s, measured_s)
-                memory = ", ".join(f"{summary[which]['gpu_memory_bytes'] / 2**30:.1f} GiB" for which in ("predicted", "measured"))
+                memory = ", ".join(f"{of['gpu_memory_bytes'] / 2**30:.1f} GiB" for of in (summary["predicted"], summary["measured"])
+                                   if of["gpu_memory_bytes"])
                 print(f"{row} | {predicted_s:.3f} s | {measured_s:.3f} s | {errors[-1]:+.1%} | {memory} |", flush=True)
             for a in measured.values():
                 for b in measured.values():
