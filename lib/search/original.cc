@@ -129,9 +129,8 @@ std::int64_t activation_bytes(const Problem& problem) {
   return all.simulation.device.bytes - fixed_bytes;
 }
 
-}  // namespace
-
-std::optional<Evaluated> elixir_plan(const Problem& problem) {
+/// The plan by the original's rules, with `unknown_bytes` less for its cache and state than they count.
+std::optional<Evaluated> plan_by_rules(const Problem& problem, std::int64_t unknown_bytes) {
   const program::Program& program = problem.program();
   const bool literals = problem.request().elixir_constants;
   const int ranks = problem.ranks().world / problem.ranks().replicas;  // that share a chunk
@@ -163,8 +162,9 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   const std::int64_t driver_bytes = literals ? kDriverBytes : problem.context_bytes();
   const double capacity_bytes =
       kAllocatorShare *
-      (static_cast<double>(problem.gpu_budget_bytes() - driver_bytes - module_buffer_bytes) -
-       kActivationFragments * static_cast<double>(activation_bytes(problem)));
+          (static_cast<double>(problem.gpu_budget_bytes() - driver_bytes - module_buffer_bytes) -
+           kActivationFragments * static_cast<double>(activation_bytes(problem))) -
+      static_cast<double>(unknown_bytes);
   std::int64_t left =
       static_cast<std::int64_t>(capacity_bytes) / element_bytes - hook_buffer_elements(program);
   if (capacity_bytes < 0 || left < 0) return std::nullopt;
@@ -209,6 +209,26 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
                                       blocks,
                                       blocks == 1 ? "" : "s",
                                       blocks_first ? "cache" : "optimizer"));
+}
+
+}  // namespace
+
+std::optional<Evaluated> elixir_plan(const Problem& problem) {
+  std::optional<Evaluated> plan = plan_by_rules(problem, 0);
+  if (!problem.is_sharded()) return plan;
+  // The original adds gradients up in the parameters' place, and knows of no buffers for what ranks send. Such
+  // memory is learned from the plan that turns out too large.
+  constexpr int kMostRounds = 8;
+  std::int64_t unknown_bytes = 0;
+  for (int round = 0; round < kMostRounds && plan; ++round) {
+    const std::int64_t missing_bytes = plan->gpu_memory_bytes - problem.gpu_budget_bytes();
+    if (missing_bytes <= 0) break;
+    unknown_bytes += missing_bytes + plan->plan.cache.block_bytes;
+    std::optional<Evaluated> smaller = plan_by_rules(problem, unknown_bytes);
+    if (!smaller) break;
+    plan = std::move(smaller);
+  }
+  return plan;
 }
 
 }  // namespace elixir::search

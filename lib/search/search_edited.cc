@@ -312,8 +312,12 @@ Outcome search_edited(const program::Program& program,
   }
   for (const Named& baseline : kBaselines) {
     if (request.strategy != baseline.name) continue;
-    std::optional<Evaluated> plan = baseline.plan(problem);
-    if (plan) problem.raise_guess(problem.verify(*plan));
+    std::optional<Evaluated> plan;
+    // Once more, if the allocator needs more than was guessed.
+    for (int round = 0; round < 2 && (round == 0 || (plan && !problem.fits(*plan))); ++round) {
+      plan = baseline.plan(problem);
+      if (plan) problem.raise_guess(problem.verify(*plan));
+    }
     if (!plan || !problem.fits(*plan)) {
       return baseline_infeasible(problem, plan, baseline.plan);
     }

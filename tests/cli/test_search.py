@@ -376,8 +376,8 @@ class BadInput(SearchTest):
     def test_every_strategy_plans_for_several_gpus(self):
         for strategy in ("optimal", "minimum-waste", "simple", "elixir"):
             with self.subTest(strategy):
-                document = self.document(*self.inputs("cuda", "cuda-pair"), "--gpus", "2", "--strategy", strategy)
-                self.assertEqual((document["gpus"], document["binding_limit"]), (2, None))
+                plan = self.plan("--gpus", "2", "--strategy", strategy, kind="cuda", machine="cuda-pair")
+                self.assertEqual(plan["world"], 2)
 
     def test_unknown_strategy_and_sizes(self):
         self.fails(2, "EX0102", *self.inputs(), "--strategy", "optimum", mentions="optimal")

@@ -66,6 +66,11 @@ TEST(Search, EveryStrategyPlansForSeveralGpus) {
       const Outcome outcome = search(program, hardware, request);
       expect_sound(found(outcome).plan, program, hardware, request);
       EXPECT_EQ(found(outcome).plan.strategy, strategy);
+      request.gpu_memory_bytes = 1;
+      const auto least = std::get<Infeasible>(search(program, hardware, request));
+      request.gpu_memory_bytes = least.minimum_gpu_memory_bytes;
+      expect_sound(found(search(program, hardware, request)).plan, program, hardware, request);
+      request.gpu_memory_bytes = std::nullopt;
       request.strategy = "optimal";
       expect_no_slower(found(search(program, hardware, request)),
                        found(outcome).plan.predicted.step_ns);
@@ -81,7 +86,9 @@ TEST(Search, TheOriginalsRulesKnowHowManyGpusShareAChunk) {
     request.elixir_constants = true;
     request.recompute = edit::Recompute::kNone;
     request.offload = edit::Offload::kNone;
-    return found(search(program, fakes::machine_of(gpus), request)).description;
+    const hardware::HardwareProfile hardware =
+        gpus == 1 ? fakes::machine(true) : fakes::machine_of(gpus);
+    return found(search(program, hardware, request)).description;
   };
   EXPECT_THAT(description(1, 1), testing::HasSubstr("cache first"));
   EXPECT_THAT(description(2, 1), testing::HasSubstr("optimizer first"));
