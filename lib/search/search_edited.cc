@@ -312,12 +312,14 @@ Outcome search_edited(const program::Program& program,
   }
   for (const Named& baseline : kBaselines) {
     if (request.strategy != baseline.name) continue;
-    std::optional<Evaluated> plan;
-    // Once more, if the allocator needs more than was guessed.
-    for (int round = 0; round < 2 && (round == 0 || (plan && !problem.fits(*plan))); ++round) {
-      plan = baseline.plan(problem);
-      if (plan) problem.raise_guess(problem.verify(*plan));
-    }
+    const auto planned = [&] {
+      std::optional<Evaluated> one = baseline.plan(problem);
+      if (one) problem.raise_guess(problem.verify(*one));
+      return one;
+    };
+    std::optional<Evaluated> plan = planned();
+    // Once more, with what is known of the allocator now.
+    if (plan && !problem.fits(*plan)) plan = planned();
     if (!plan || !problem.fits(*plan)) {
       return baseline_infeasible(problem, plan, baseline.plan);
     }
