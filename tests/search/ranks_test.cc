@@ -57,11 +57,12 @@ TEST(Search, EveryStrategyPlansForSeveralGpus) {
                                       : std::vector<Case>{{2, 1}, {3, 1}, {4, 1}, {4, 2}, {2, 2}};
   for (const Case& of : cases) {
     const hardware::HardwareProfile hardware = fakes::machine_of(of.gpus);
-    for (const char* strategy : {"simple", "minimum-waste", "elixir"}) {
+    for (const std::string strategy : {"simple", "minimum-waste", "elixir"}) {
+      if (kUnderAddressSanitizer && strategy != "elixir") continue;
       Request request{.strategy = strategy, .gpus = of.gpus, .replicas = of.replicas};
       request.recompute = edit::Recompute::kNone;
       request.offload = edit::Offload::kNone;
-      SCOPED_TRACE(std::string(strategy) + ", " + std::to_string(of.gpus) + " GPUs, " +
+      SCOPED_TRACE(strategy + ", " + std::to_string(of.gpus) + " GPUs, " +
                    std::to_string(of.replicas) + " replicas");
       const Outcome outcome = search(program, hardware, request);
       expect_sound(found(outcome).plan, program, hardware, request);
