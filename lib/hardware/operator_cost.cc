@@ -241,22 +241,21 @@ GpuContention gpu_contention_of(const HardwareProfile& profile, bool copies) {
           .compute_beside_to_host = slowdown(profile, "matmul", "device_to_host")};
 }
 
-/// Of a machine's cores and memory, for one of the ranks in it.
-double host_share(const HardwareProfile& profile, const Ranks& ranks) {
-  // Without GPUs the ranks share the cores that there are.
-  if (profile.device_kind == program::DeviceKind::kCpu) return 1.0 / ranks.per_node;
-  const int gpus = std::max(1, static_cast<int>(profile.gpus.size()));
-  return 1.0 / std::min(gpus, ranks.per_node);
-}
-
 }  // namespace
+
+int ranks_on_one_host(const HardwareProfile& profile, const Ranks& ranks) {
+  // Without GPUs the ranks share the cores that there are.
+  if (profile.device_kind == program::DeviceKind::kCpu) return ranks.per_node;
+  const int gpus = std::max(1, static_cast<int>(profile.gpus.size()));
+  return std::min(gpus, ranks.per_node);
+}
 
 CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     : name_(profile.name),
       device_kind_(profile.device_kind),
       threads_(std::max(1, profile.machine.threads)),
       collectives_(profile, ranks),
-      host_share_(host_share(profile, ranks)) {
+      host_share_(1.0 / ranks_on_one_host(profile, ranks)) {
   const auto link = [&](const std::vector<LinkRate>& rates) -> std::optional<LinkLine> {
     std::optional<LinkLine> line;
     int most = 0;

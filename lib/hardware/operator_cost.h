@@ -82,6 +82,10 @@ struct AdamForm {
   auto operator<=>(const AdamForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+/// How many of a machine's ranks share cores and memory of the machine that was measured. Where that had fewer GPUs
+/// than are asked for, it stands for each such part of a larger one.
+[[nodiscard]] int ranks_on_one_host(const HardwareProfile& profile, const Ranks& ranks);
+
 /// Copies what it needs, so the profile need not outlive it. If the profile lacks a figure (waived
 /// or not measured), the first call that needs it throws kJsonMissingKey, naming the measurement.
 class CostModel {

@@ -73,8 +73,8 @@ original::Rates measured_rates(const Problem& problem, program::DType dtype, int
   original::Rates rates;
   rates.cpu_to_gpu = ranks * link_for(hardware.links.host_to_device, per_node);
   rates.gpu_to_cpu = ranks * link_for(hardware.links.device_to_host, per_node);
-  rates.cpu_adam =
-      ranks * adam_for(hardware.adam_cpu, dtype, per_node) / problem.ranks_on_one_host();
+  rates.cpu_adam = ranks * adam_for(hardware.adam_cpu, dtype, per_node) /
+                   hardware::ranks_on_one_host(hardware, problem.ranks());
   rates.gpu_adam =
       problem.on_cuda() ? ranks * adam_for(hardware.adam_gpu, dtype, 1) : rates.cpu_adam;
   return rates;
@@ -129,8 +129,11 @@ std::int64_t activation_bytes(const Problem& problem) {
   return all.simulation.device.bytes - fixed_bytes;
 }
 
-/// The plan by the original's rules, with `unknown_bytes` less for its cache and state than they count.
-std::optional<Evaluated> plan_by_rules(const Problem& problem, std::int64_t unknown_bytes) {
+/// The plan by the original's rules, with that peak of activations, and `unknown_bytes` less for its
+/// cache and state than they count.
+std::optional<Evaluated> plan_by_rules(const Problem& problem,
+                                       std::int64_t activation_peak_bytes,
+                                       std::int64_t unknown_bytes) {
   const program::Program& program = problem.program();
   const bool literals = problem.request().elixir_constants;
   const int ranks = problem.ranks().world / problem.ranks().replicas;  // that share a chunk
@@ -163,7 +166,7 @@ std::optional<Evaluated> plan_by_rules(const Problem& problem, std::int64_t unkn
   const double capacity_bytes =
       kAllocatorShare *
           (static_cast<double>(problem.gpu_budget_bytes() - driver_bytes - module_buffer_bytes) -
-           kActivationFragments * static_cast<double>(activation_bytes(problem))) -
+           kActivationFragments * static_cast<double>(activation_peak_bytes)) -
       static_cast<double>(unknown_bytes);
   std::int64_t left =
       static_cast<std::int64_t>(capacity_bytes) / element_bytes - hook_buffer_elements(program);
@@ -214,7 +217,8 @@ std::optional<Evaluated> plan_by_rules(const Problem& problem, std::int64_t unkn
 }  // namespace
 
 std::optional<Evaluated> elixir_plan(const Problem& problem) {
-  std::optional<Evaluated> plan = plan_by_rules(problem, 0);
+  const std::int64_t activation_peak_bytes = activation_bytes(problem);
+  std::optional<Evaluated> plan = plan_by_rules(problem, activation_peak_bytes, 0);
   if (!problem.is_sharded()) return plan;
   // The original adds gradients up in the parameters' place, and knows of no buffers for what ranks send. Such
   // memory is learned from the plan that turns out too large.
@@ -224,7 +228,7 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
     const std::int64_t missing_bytes = plan->gpu_memory_bytes - problem.gpu_budget_bytes();
     if (missing_bytes <= 0) break;
     unknown_bytes += missing_bytes + plan->plan.cache.block_bytes;
-    std::optional<Evaluated> smaller = plan_by_rules(problem, unknown_bytes);
+    std::optional<Evaluated> smaller = plan_by_rules(problem, activation_peak_bytes, unknown_bytes);
     if (!smaller) break;
     plan = std::move(smaller);
   }

@@ -23,10 +23,9 @@ namespace {
 /// Of a machine's host memory, for one of the ranks in it.
 std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
                             const Request& request,
-                            const hardware::Ranks& ranks,
-                            int ranks_on_one_host) {
+                            const hardware::Ranks& ranks) {
   if (request.host_memory_bytes) return *request.host_memory_bytes / ranks.per_node;
-  return hardware.machine.host_memory_bytes / ranks_on_one_host;
+  return hardware.machine.host_memory_bytes / hardware::ranks_on_one_host(hardware, ranks);
 }
 
 /// What exchanges take of a GPU outside the allocator. `copies`: they are copies, not NCCL's. NCCL takes its
@@ -88,7 +87,7 @@ Problem::Problem(const program::Program& program,
       });
   if (!edits_.edits.empty()) edited_fingerprint_ = program::fingerprint(program);
   hardware_fingerprint_ = hardware::fingerprint(hardware);
-  host_budget_bytes_ = host_memory_of(hardware, request, ranks_, ranks_on_one_host());
+  host_budget_bytes_ = host_memory_of(hardware, request, ranks_);
   if (on_cuda()) {
     const hardware::Gpu& gpu = hardware.gpus.front();
     copies_to_peers_ = ranks_.world == ranks_.per_node && cost_.collectives().copies();
@@ -106,12 +105,6 @@ std::string Problem::basis_of_collectives() const {
   return request_.reduce == plan::Reduce::kNccl
              ? basis + "; reduce-scatters modelled as all-gathers through NCCL"
              : basis;
-}
-
-int Problem::ranks_on_one_host() const {
-  const int gpus =
-      on_cuda() ? std::max(1, static_cast<int>(hardware_.gpus.size())) : ranks_.per_node;
-  return std::min(gpus, ranks_.per_node);
 }
 
 plan::Plan Problem::blank_plan(const std::string& strategy) const {

@@ -79,9 +79,6 @@ class Problem {
   /// Of one rank.
   [[nodiscard]] std::int64_t host_budget_bytes() const { return host_budget_bytes_; }
   [[nodiscard]] const hardware::Ranks& ranks() const { return ranks_; }
-  /// How many of them share cores and memory of the machine that was measured. Where that had fewer GPUs than are
-  /// asked for, it stands for each such part of a larger one.
-  [[nodiscard]] int ranks_on_one_host() const;
   /// Whether a rank has only a part of each chunk.
   [[nodiscard]] bool is_sharded() const { return ranks_.world > ranks_.replicas; }
   /// Empty with one rank.
