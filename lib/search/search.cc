@@ -6,13 +6,17 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "core/units.h"
 #include "edit/frontier.h"
 #include "edit/frontier_path.h"
@@ -191,7 +195,7 @@ Outcome better_of(Outcome first, Outcome second) {
   return better_of(std::get<Infeasible>(std::move(first)), std::get<Infeasible>(std::move(second)));
 }
 
-/// Searches with one choice after the other; the best of them.
+/// Searches with several choices; the best of them.
 class Searches {
  public:
   /// `start` is the program before anything is recomputed. It must outlive this object.
@@ -201,36 +205,28 @@ class Searches {
         request_(request),
         kept_without_bytes_(edit::kept_bytes(start.program)) {}
 
-  /// Returns the step's time; nullopt when no plan fits.
-  std::optional<std::int64_t> add(const Recomputed& choice) {
-    throw_if_interrupted();
-    if (request_.on_progress) {
-      // An estimate: how many searches there will be depends on what they find.
-      constexpr double kMostSearches = 16;
-      request_.on_progress(std::min(static_cast<double>(done_++) / kMostSearches, 1.0),
-                           fmt::format("searches a plan, recomputing {}", description_of(choice)));
+  /// Searches with each choice, at the same time: half of a search runs on one thread. The result is that of one
+  /// after the other. Returns each step's time; kNoPlan when no plan fits.
+  std::vector<std::int64_t> add_all(const std::vector<Recomputed>& choices) {
+    std::vector<std::optional<Outcome>> outcomes(choices.size());
+    in_parallel(choices.size(), [&](std::size_t i) {
+      throw_if_interrupted();
+      report_progress(choices[i]);
+      outcomes[i] = outcome_of(choices[i]);
+    });
+    std::vector<std::int64_t> steps_ns;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      Outcome& outcome = *outcomes[i];
+      const auto* found = std::get_if<Found>(&outcome);
+      steps_ns.push_back(found != nullptr ? found->plan.predicted.step_ns : kNoPlan);
+      if (found != nullptr && (!best_ || steps_ns.back() < step_ns_of_best())) {
+        choice_of_best_ = choices[i];
+      }
+      best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
     }
-    const Edited variant = edited(start_, choice);
-    Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
-    std::optional<std::int64_t> step_ns;
-    if (auto* found = std::get_if<Found>(&outcome)) {
-      step_ns = found->plan.predicted.step_ns;
-      if (!best_ || *step_ns < step_ns_of_best()) choice_of_best_ = choice;
-      const std::int64_t lent_bytes = schedule::lent_bytes(variant.program, found->plan);
-      found->recomputation = {
-          .choice = choice.name,
-          .recompute_ns =
-              choice.storages.empty()
-                  ? 0
-                  : schedule::recompute_ns(variant.program, hardware::CostModel(hardware_)),
-          .kept_bytes = variant.kept_bytes,
-          .kept_without_bytes = kept_without_bytes_,
-          .offloaded_bytes = edit::offloaded_bytes(variant.program) - lent_bytes,
-          .in_gradients_bytes = lent_bytes};
-    }
-    best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
-    return step_ns;
+    return steps_ns;
   }
+  std::int64_t add(const Recomputed& choice) { return add_all({choice}).front(); }
   /// The choice with what the request says about the host: nothing on it, everything, or as much as
   /// makes the step faster.
   void add_with_host(Recomputed choice) {
@@ -275,6 +271,34 @@ class Searches {
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
 
+  void report_progress(const Recomputed& next) {
+    if (!request_.on_progress) return;
+    // An estimate: how many searches there will be depends on what they find.
+    constexpr double kMostSearches = 16;
+    const std::lock_guard lock(progress_);
+    request_.on_progress(std::min(static_cast<double>(begun_++) / kMostSearches, 1.0),
+                         fmt::format("searches a plan, recomputing {}", description_of(next)));
+  }
+
+  [[nodiscard]] Outcome outcome_of(const Recomputed& choice) const {
+    const Edited variant = edited(start_, choice);
+    Outcome outcome = search_edited(variant.program, variant.edits, hardware_, request_);
+    if (auto* found = std::get_if<Found>(&outcome)) {
+      const std::int64_t lent_bytes = schedule::lent_bytes(variant.program, found->plan);
+      found->recomputation = {
+          .choice = choice.name,
+          .recompute_ns =
+              choice.storages.empty()
+                  ? 0
+                  : schedule::recompute_ns(variant.program, hardware::CostModel(hardware_)),
+          .kept_bytes = variant.kept_bytes,
+          .kept_without_bytes = kept_without_bytes_,
+          .offloaded_bytes = edit::offloaded_bytes(variant.program) - lent_bytes,
+          .in_gradients_bytes = lent_bytes};
+    }
+    return outcome;
+  }
+
   /// Positions along a frontier.
   struct Tried {
     std::size_t best = 0;                    ///< the last one where no plan fits
@@ -289,8 +313,16 @@ class Searches {
   Tried add_points(const edit::FrontierPath& path, Choice at) {
     constexpr int kRounds = 3, kMostRounds = 8;
     std::map<std::size_t, std::int64_t> step_ns{{0, step_ns_of_best()}};
-    const auto try_position = [&](std::size_t position) {
-      if (step_ns.count(position) == 0) step_ns[position] = add(at(position)).value_or(kNoPlan);
+    const auto try_positions = [&](const std::vector<std::size_t>& positions) {
+      std::vector<std::size_t> fresh;
+      std::vector<Recomputed> choices;
+      for (const std::size_t position : positions) {
+        if (!step_ns.emplace(position, kNoPlan).second) continue;
+        fresh.push_back(position);
+        choices.push_back(at(position));
+      }
+      const std::vector<std::int64_t> found_ns = add_all(choices);
+      for (std::size_t i = 0; i < fresh.size(); ++i) step_ns[fresh[i]] = found_ns[i];
     };
     const auto fastest = [&] {
       return std::min_element(
@@ -298,21 +330,27 @@ class Searches {
             return one.second < other.second;
           });
     };
+    std::vector<std::size_t> spread;
     for (const std::size_t point : edit::spread_over(path.points())) {
-      try_position(path.position_of(point));
+      spread.push_back(path.position_of(point));
     }
+    try_positions(spread);
     for (int round = 0; round < (moves_nothing() ? kMostRounds : kRounds); ++round) {
       const auto best = fastest();
       const std::size_t position = best->first;
       const auto after = std::next(best);
       const bool resident = moves_nothing();
+      std::vector<std::size_t> middles;
       if (best != step_ns.begin()) {
         const auto [left, left_ns] = *std::prev(best);
-        if (resident || differ(left_ns, best->second)) try_position(path.middle(left, position));
+        if (resident || differ(left_ns, best->second)) {
+          middles.push_back(path.middle(left, position));
+        }
       }
       if (after != step_ns.end() && !resident && differ(after->second, best->second)) {
-        try_position(path.middle(position, after->first));
+        middles.push_back(path.middle(position, after->first));
       }
+      try_positions(middles);
     }
     // Where nothing fits, what keeps least is nearest.
     const auto best = fastest()->second == kNoPlan ? std::prev(step_ns.end()) : fastest();
@@ -330,20 +368,17 @@ class Searches {
   /// More and less on the host of what `choice` keeps, or `keeps_more`, where that can matter.
   void add_on_host(Recomputed choice, const Recomputed* keeps_more) {
     if (moves_nothing() || host_would_gain_little()) return;
-    const auto step_ns = [&](Recomputed with, double share) {
+    const auto with_share = [](Recomputed with, double share) {
       with.offloaded_share = share;
-      return add(with).value_or(kNoPlan);
+      return with;
     };
-    std::int64_t all_ns = step_ns(choice, 1);
-    if (keeps_more != nullptr) {
-      const std::int64_t more_ns = step_ns(*keeps_more, 1);
-      if (more_ns < all_ns) {
-        all_ns = more_ns;
-        choice = *keeps_more;
-      }
-    }
-    const std::int64_t half_ns = step_ns(choice, 0.5);
-    if (all_ns != half_ns) step_ns(choice, all_ns < half_ns ? 0.75 : 0.25);
+    std::vector<Recomputed> with_all = {with_share(choice, 1)};
+    if (keeps_more != nullptr) with_all.push_back(with_share(*keeps_more, 1));
+    const std::vector<std::int64_t> steps_ns = add_all(with_all);
+    if (steps_ns.back() < steps_ns.front()) choice = *keeps_more;
+    const std::int64_t all_ns = std::min(steps_ns.front(), steps_ns.back());
+    const std::int64_t half_ns = add(with_share(choice, 0.5));
+    if (all_ns != half_ns) add(with_share(choice, all_ns < half_ns ? 0.75 : 0.25));
   }
 
   /// The best plan's activations where its gradients come later. That leaves room for more gradients,
@@ -357,11 +392,10 @@ class Searches {
       if (lent_bytes <= choice.lent_bytes) return;
       choice.lent_bytes = lent_bytes;
       const std::int64_t before_ns = step_ns_of_best();
-      for (const double part : {1.0, 0.5}) {
-        choice.offloaded_share *= part;
-        add(choice);
-        if (choice.offloaded_share == 0) break;
-      }
+      std::vector<Recomputed> choices = {choice};
+      choice.offloaded_share /= 2;
+      if (choice.offloaded_share > 0) choices.push_back(choice);
+      add_all(choices);
       if (!differ(before_ns, step_ns_of_best())) return;
     }
   }
@@ -401,7 +435,8 @@ class Searches {
   std::int64_t kept_without_bytes_ = 0;
   std::optional<Outcome> best_;
   Recomputed choice_of_best_;
-  int done_ = 0;
+  std::mutex progress_;
+  int begun_ = 0;  ///< searches
 };
 
 /// What is recomputed and what waits on the host is as the request says, or else as suits its

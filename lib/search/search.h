@@ -69,7 +69,8 @@ struct Request {
   std::optional<edit::Offload> offload;
   /// nullopt: that of the program's target (default_arithmetic()).
   std::optional<plan::Arithmetic> arithmetic;
-  /// Called before each search with the part that is done, from 0 to 1, and what comes next.
+  /// Called when each search begins, with the part that has begun before, from 0 to 1, and what is searched. Calls come
+  /// one after another, from any thread.
   std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =
       false;  ///< strategy elixir: the original's constants instead of measured rates
