@@ -354,8 +354,8 @@ void improve(const PlacementSpace& space, Ranking& ranking) {
 
 }  // namespace
 
-Minima find_minima(const Problem& problem) {
-  const PlacementSpace space(problem);
+Minima find_minima(const PlacementSpace& space) {
+  const Problem& problem = space.problem();
   const std::vector<ChainMember> chain = chain_of(space);
   Minima minima;
   minima.dynamic_bytes = space.dynamic_bytes() - problem.library_bytes();
@@ -369,13 +369,12 @@ Minima find_minima(const Problem& problem) {
   return minima;
 }
 
-Evaluated smallest_plan(const Problem& problem) {
-  const PlacementSpace space(problem);
+Evaluated smallest_plan(const PlacementSpace& space) {
   return space.evaluate(space.smallest());
 }
 
-BestPlans best_plans(const Problem& problem) {
-  const PlacementSpace space(problem);
+BestPlans best_plans(const PlacementSpace& space) {
+  const Problem& problem = space.problem();
   Ranking ranking(problem, space);
 
   // The chain decides whether anything fits. With tight budgets only its members fit.

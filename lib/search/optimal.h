@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "search/placements.h"
 #include "search/problem.h"
 
 namespace elixir::search {
@@ -31,15 +32,16 @@ struct Minima {
   std::int64_t dynamic_bytes = 0;                 ///< the part that grows with the batch
   schedule::MemoryPeak least_peak;                ///< of the plan of gpu_memory_bytes_any_host
 };
-[[nodiscard]] Minima find_minima(const Problem& problem);
+[[nodiscard]] Minima find_minima(const PlacementSpace& space);
 
 /// The member of the family that needs the least device memory, whether it fits or not.
-[[nodiscard]] Evaluated smallest_plan(const Problem& problem);
+[[nodiscard]] Evaluated smallest_plan(const PlacementSpace& space);
 
 struct BestPlans {
   std::vector<Evaluated> plans;  ///< plans that fit, fastest first; may be empty
   std::int64_t candidates = 0;   ///< number of plans evaluated
 };
-[[nodiscard]] BestPlans best_plans(const Problem& problem);
+/// By the problem's budgets and guesses as they are now.
+[[nodiscard]] BestPlans best_plans(const PlacementSpace& space);
 
 }  // namespace elixir::search

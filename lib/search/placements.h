@@ -18,7 +18,9 @@ namespace elixir::search {
 
 class PlacementSpace {
  public:
+  /// `problem` must outlive this object. Its budgets and guesses may change.
   explicit PlacementSpace(const Problem& problem);
+  [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] const std::vector<Packing>& packings() const { return packings_; }
   [[nodiscard]] State state_of(const Placement& placement, std::size_t chunk) const;
   [[nodiscard]] Evaluated evaluate(const Placement& placement) const;

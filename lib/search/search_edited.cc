@@ -14,6 +14,7 @@
 #include "core/units.h"
 #include "search/layout.h"
 #include "search/optimal.h"
+#include "search/placements.h"
 #include "search/problem.h"
 
 namespace elixir::search {
@@ -153,8 +154,9 @@ std::string exact(const char* flag, std::int64_t bytes) {
   return fmt::format("{} {} ({})", flag, bytes, format_bytes(bytes));
 }
 
-Infeasible infeasible(const Problem& problem) {
-  const Minima minima = find_minima(problem);
+Infeasible infeasible(const PlacementSpace& space) {
+  const Problem& problem = space.problem();
+  const Minima minima = find_minima(space);
   // Budgets of host memory are those of a machine with all of its ranks.
   const int per_node = problem.ranks().per_node;
   Infeasible result;
@@ -222,7 +224,7 @@ std::optional<std::int64_t> least_budget(Problem problem, Baseline baseline) {
 Infeasible baseline_infeasible(const Problem& problem,
                                const std::optional<Evaluated>& plan,
                                Baseline baseline) {
-  const Minima minima = find_minima(problem);
+  const Minima minima = find_minima(PlacementSpace(problem));
   Infeasible result;
   const int per_node = problem.ranks().per_node;
   result.minimum_host_memory_bytes = plan ? plan->simulation.host_bytes * per_node : 0;
@@ -247,13 +249,13 @@ Infeasible baseline_infeasible(const Problem& problem,
 /// The best plans that fit with what the simulated allocator reserves for them. When it is more than
 /// was guessed while they were compared, the guess is raised and the search starts again: what the
 /// operators ask for hardly depends on the plan, so that one more search is nearly always enough.
-BestPlans verified_plans(Problem& problem) {
+BestPlans verified_plans(Problem& problem, const PlacementSpace& space) {
   constexpr int kMostSearches = 8;
-  Evaluated smallest = smallest_plan(problem);
+  Evaluated smallest = smallest_plan(space);
   problem.raise_guess(problem.verify(smallest));
   BestPlans verified;
   for (int i = 0; i < kMostSearches && verified.plans.empty(); ++i) {
-    BestPlans best = best_plans(problem);
+    BestPlans best = best_plans(space);
     verified.candidates += best.candidates;
     if (best.plans.empty()) break;
     std::int64_t missing_bytes = 0;
@@ -285,8 +287,9 @@ Outcome search_edited(const program::Program& program,
                       const Request& request) {
   Problem problem(program, edits, hardware, request);
   if (request.strategy == "optimal") {
-    BestPlans best = verified_plans(problem);
-    if (best.plans.empty()) return infeasible(problem);
+    const PlacementSpace space(problem);
+    BestPlans best = verified_plans(problem, space);
+    if (best.plans.empty()) return infeasible(space);
     // All others may keep optimizer state on the device.
     if (request.optimizer_state == OptimizerState::kHost) {
       return found(problem, std::move(best.plans), best.candidates);

@@ -170,7 +170,7 @@ TEST(Search, TheMinimumIsTheSmallestOfItsFamily) {
     request.gpu_memory_bytes = 0;
     const Edits edits{.fingerprint = program::fingerprint(program), .edits = {}};
     const Problem problem(program, edits, hardware, request);
-    const std::int64_t least = *find_minima(problem).gpu_memory_bytes;
+    const std::int64_t least = *find_minima(PlacementSpace(problem)).gpu_memory_bytes;
     const std::vector<std::vector<Item>> together =
         used_together(problem.items(), problem.lifetimes());
     for (const std::int64_t capacity : {0_KiB, 1_KiB, 4_KiB, 16_KiB, 64_KiB, 1_MiB}) {
