@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -73,9 +74,26 @@ TEST_F(SpreadMemoryTest, AdamChunksStayFiniteInEveryForm) {
         AdamPass{.gradient = Element::kBFloat16, .split = true},
         AdamPass{.gradient = Element::kBFloat16, .moments = Element::kBFloat16, .split = true}}) {
     AdamChunks chunks(pass, 100'003, memory_, pool_);
-    for (int step = 1; step <= 3; ++step) chunks.run(step);
+    for (int i = 0; i < 3; ++i) chunks.begin_pass();
+    chunks.finish();
     EXPECT_NO_THROW(chunks.require_finite()) << text_of(pass, 100'003);
   }
+}
+
+TEST_F(SpreadMemoryTest, PassesOverChunksFollowEachOther) {
+  kernels::ThreadPool pool(2, kernels::Binding::kNone, 0, kernels::Caller::kGivesJobs);
+  AdamChunks chunks({.gradient = kernels::Element::kFloat32}, 1'000'000, memory_, pool);
+  ASSERT_GT(chunks.count(), 1) << "more than a stripe";
+  const auto next_job = [&] { return pool.begin(1, 1, [](std::size_t, std::size_t) {}); };
+  const std::uint64_t before = next_job();
+  for (const auto& writes : hardware::kContendingAdam.entries) {
+    chunks.write(writes.value);
+    for (int i = 0; i < 3; ++i) chunks.begin_pass();
+  }
+  chunks.finish();
+  EXPECT_TRUE(pool.idle());
+  EXPECT_EQ(next_job() - before, 9 * chunks.count() + 1) << "nine passes, a job for each chunk";
+  EXPECT_NO_THROW(chunks.require_finite());
 }
 
 }  // namespace

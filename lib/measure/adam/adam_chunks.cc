@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/units.h"
 #include "kernels/gradient.h"
 #include "kernels/split_master.h"
 #include "measure/host/host_memory.h"
@@ -24,8 +23,8 @@ std::size_t piece_bytes(std::size_t parameters) {
 }
 
 std::size_t chunk_count(std::size_t parameters, const SpreadMemory& memory) {
-  constexpr auto kFew = static_cast<std::size_t>(8_MiB);
-  const bool one = parameters < kFew && piece_bytes(parameters) <= memory.stripe_bytes();
+  const bool one =
+      parameters < AdamChunks::kFewParameters && piece_bytes(parameters) <= memory.stripe_bytes();
   return one ? 1 : SpreadMemory::kStripes;
 }
 
@@ -89,24 +88,31 @@ AdamChunks::AdamChunks(const AdamPass& pass,
   for (std::size_t i = 0; i < pieces_.count(); ++i) {
     chunks_.push_back(chunk_at(pieces_[i], pass, n, pool));
   }
+  jobs_.assign(count(), 0);
 }
 
-void AdamChunks::run(std::int64_t step) {
-  const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, step, 1, 1.0F);
-  const bool overlaps = pool_.caller() == kernels::Caller::kGivesJobs;
-  for (const AdamArrays& chunk : chunks_) {
-    if (overlaps) {
-      kernels::begin_adam_cpu(chunk, scalars, kernels::best_isa(), pool_);
-    } else {
-      kernels::adam_cpu(chunk, scalars, kernels::best_isa(), pool_);
-    }
-  }
-  pool_.wait_idle();
-}
-
-void AdamChunks::run(std::int64_t step, hardware::AdamWrites writes) {
+void AdamChunks::write(hardware::AdamWrites writes) {
   for (AdamArrays& chunk : chunks_) chunk.pass = kernel_pass(writes);
-  run(step);
+}
+
+void AdamChunks::begin_next() {
+  const std::size_t next = begun_ % count();
+  const auto pass = static_cast<std::int64_t>(begun_++ / count()) + 1;
+  const kernels::AdamScalars scalars = kernels::make_adam_scalars({}, pass, 1, 1.0F);
+  if (pool_.caller() != kernels::Caller::kGivesJobs) {
+    kernels::adam_cpu(chunks_[next], scalars, kernels::best_isa(), pool_);
+    return;
+  }
+  pool_.wait_for(jobs_[next]);
+  jobs_[next] = kernels::begin_adam_cpu(chunks_[next], scalars, kernels::best_isa(), pool_);
+}
+
+void AdamChunks::begin_pass() {
+  for (std::size_t i = 0; i < count(); ++i) begin_next();
+}
+
+void AdamChunks::finish() {
+  pool_.wait_idle();
 }
 
 void AdamChunks::require_finite() const {

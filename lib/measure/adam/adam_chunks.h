@@ -16,21 +16,27 @@ namespace elixir::measure {
 
 class AdamChunks {
  public:
-  /// Of `parameters` together. Few are one chunk, so that they may fit a cache; many are as many
-  /// chunks as `memory` has stripes. Throws kOutOfMemory.
+  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a cache; more are as
+  /// many chunks as `memory` has stripes. Throws kOutOfMemory.
   AdamChunks(const AdamPass& pass,
              std::size_t parameters,
              SpreadMemory& memory,
              kernels::ThreadPool& pool);
 
-  /// The runtime's kernel over all chunks, which overlap if the pool's caller gives jobs, as on a machine with a
-  /// GPU. `step` begins with 1 and grows.
-  void run(std::int64_t step);
-  /// The same, and from then on, with another part written than the pass says.
-  void run(std::int64_t step, hardware::AdamWrites writes);
+  [[nodiscard]] std::size_t count() const { return chunks_.size(); }
+  /// Of the chunks that begin from now on.
+  void write(hardware::AdamWrites writes);
+  /// Begins the runtime's kernel over the next chunk, in turn, as soon as its last pass has ended. If the pool's caller
+  /// gives jobs, as on a machine with a GPU, chunks overlap; else it has ended on return.
+  void begin_next();
+  /// Begins every chunk once. From the second call on it takes as long as a pass.
+  void begin_pass();
+  /// Returns when all have ended.
+  void finish();
   /// A value that is not finite is a bug.
   void require_finite() const;
 
+  static constexpr std::size_t kFewParameters = std::size_t{8} << 20;
   /// Of `memory`, at most.
   static constexpr std::int64_t kBytesPerParameter = 16;
 
@@ -38,6 +44,8 @@ class AdamChunks {
   kernels::ThreadPool& pool_;
   SpreadMemory::Pieces pieces_;
   std::vector<kernels::AdamArrays> chunks_;
+  std::vector<std::uint64_t> jobs_;  ///< by chunk, the last one
+  std::size_t begun_ = 0;            ///< chunks, in all passes
 };
 
 }  // namespace elixir::measure

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <latch>
 #include <memory>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -26,14 +24,30 @@ std::string_view name_of(Element element) {
   return hardware::kRateDTypes.name_of(dtype);
 }
 
+namespace {
+
+/// Of a pass without --quick.
+std::int64_t parameters_at_full_effort(const Bench& bench) {
+  return std::max(64_MiB, bench.pool->threads() * 16_MiB);
+}
+
+/// In a training passes follow each other without a pause. A short pass alone would seem up to a tenth slower: threads wake
+/// up first, and wait for the last one in the end. So a sample has several. What a cache may hold stays alone.
+std::size_t passes_in_sample(std::size_t parameters, const Bench& bench) {
+  if (parameters < AdamChunks::kFewParameters) return 1;
+  const auto wanted = static_cast<std::size_t>(parameters_at_full_effort(bench));
+  return std::max<std::size_t>(wanted / parameters, 1);
+}
+
+}  // namespace
+
 std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device) {
   if (device == DeviceKind::kCuda) return bench.by_effort<std::int64_t>(512_MiB, 64_MiB);
-  const std::int64_t threads = bench.pool->threads();
   // Half as many parameters as the last cache has bytes take eight times its size: a pass over three
   // times its size was a fifth faster than one over memory.
-  return std::max(
-      bench.by_effort(std::max(64_MiB, threads * 16_MiB), std::max(8_MiB, threads * 4_MiB)),
-      last_level_cache_bytes() / 2);
+  return std::max(bench.by_effort(parameters_at_full_effort(bench),
+                                  std::max(8_MiB, bench.pool->threads() * 4_MiB)),
+                  last_level_cache_bytes() / 2);
 }
 
 std::int64_t adam_parameters(const Bench& bench, DeviceKind device, std::int64_t memory_bytes) {
@@ -55,13 +69,14 @@ hardware::Figure adam_rate(const AdamPass& pass,
   const bool on_gpu = device == DeviceKind::kCuda;
   const std::vector<double> seconds =
       on_gpu ? gpu_adam_seconds(pass, n, bench) : cpu_adam_seconds(pass, n, bench, ranks);
-  const std::string how = on_gpu       ? std::string("events")
-                          : ranks == 1 ? fmt::format("{}, wall clock", bench.threads_text())
-                                       : fmt::format(
-                                             "{} shared by {} at once, wall clock from the common "
-                                             "start to the last end",
-                                             bench.threads_text(),
-                                             ranks);
+  const auto on_cores = [&] {
+    const std::size_t passes = passes_in_sample(n, bench);
+    return fmt::format("{}{}, wall clock{}",
+                       bench.threads_text(),
+                       ranks == 1 ? "" : fmt::format(" shared by {} at once", ranks),
+                       passes == 1 ? "" : fmt::format(" of {} passes", passes));
+  };
+  const std::string how = on_gpu ? std::string("events") : on_cores();
   return rate_figure(static_cast<double>(n), seconds, fmt::format("{}, {}", text_of(pass, n), how));
 }
 
@@ -77,27 +92,6 @@ std::string text_of(const AdamPass& pass, std::size_t parameters) {
   return text;
 }
 
-namespace {
-
-/// Seconds from the common start of all passes to the last end.
-double seconds_together(std::vector<std::unique_ptr<AdamChunks>>& ranks, std::int64_t step) {
-  std::latch ready(static_cast<std::ptrdiff_t>(ranks.size()));
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    others.emplace_back([&ready, &rank = *ranks[i], step] {
-      ready.arrive_and_wait();
-      rank.run(step);
-    });
-  }
-  ready.arrive_and_wait();
-  return seconds_of([&] {
-    ranks[0]->run(step);
-    for (std::thread& other : others) other.join();
-  });
-}
-
-}  // namespace
-
 std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                      std::size_t parameters,
                                      const Bench& bench,
@@ -108,17 +102,27 @@ std::vector<double> cpu_adam_seconds(const AdamPass& pass,
     kernels::ThreadPool* pool = bench.pool;
     if (bench.on_cuda() || ranks > 1) {
       const int threads = std::max(1, bench.pool->threads() / ranks);
+      const kernels::Binding binding =
+          bench.on_cuda() ? kernels::Binding::kOneCpuEach : kernels::Binding::kNone;
       pool = pools
                  .emplace_back(std::make_unique<kernels::ThreadPool>(
-                     threads, kernels::Binding::kNone, 0, kernels::Caller::kGivesJobs))
+                     threads, binding, rank * threads, kernels::Caller::kGivesJobs))
                  .get();
     }
     adams.push_back(std::make_unique<AdamChunks>(
         pass, parameters / static_cast<std::size_t>(ranks), *bench.spread, *pool));
   }
-  std::int64_t step = 0;
-  std::vector<double> seconds =
-      sample(bench.sampling(), [&] { return seconds_together(adams, ++step); });
+  const std::size_t passes = passes_in_sample(parameters, bench);
+  std::vector<double> seconds = sample(bench.sampling(), [&] {
+    const double all = seconds_of([&] {
+      // Ranks have as many chunks. In turn, so that none waits while another one's jobs are given.
+      for (std::size_t i = 0; i < passes * adams.front()->count(); ++i) {
+        for (const auto& adam : adams) adam->begin_next();
+      }
+      for (const auto& adam : adams) adam->finish();
+    });
+    return all / static_cast<double>(passes);
+  });
   for (const auto& adam : adams) adam->require_finite();
   return seconds;
 }

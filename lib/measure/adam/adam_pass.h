@@ -43,9 +43,10 @@ struct AdamPass {
                                          const Bench& bench,
                                          int ranks = 1);
 
-/// Seconds of a pass over `parameters` by all threads. Large passes go over several chunks, far apart
-/// in the host's memory. Several ranks divide parameters and threads among them and start together;
-/// the time ends with the last rank. A result that is not finite is a bug.
+/// Seconds of a pass over `parameters` by all threads: of each of several that follow each other without a pause, as in a
+/// training. Large passes go over several chunks, far apart in the host's memory. Several ranks divide parameters and
+/// threads among them; the time ends with the last rank. On a machine with a GPU each thread has a core of its own. A
+/// result that is not finite is a bug.
 [[nodiscard]] std::vector<double> cpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,
                                                    const Bench& bench,

@@ -28,15 +28,18 @@ class HostCopyWork : public ContendingWork {
   HostMemory from_, to_;
 };
 
-/// AdamW as most trainings have it.
+/// AdamW as most trainings have it; where the caller gives jobs as a GPU's, with a core for each thread.
 struct AdamOnCores {
   AdamOnCores(std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller)
-      : pool(threads, kernels::Binding::kNone, 0, caller),
+      : pool(threads,
+             caller == kernels::Caller::kGivesJobs ? kernels::Binding::kOneCpuEach
+                                                   : kernels::Binding::kNone,
+             0,
+             caller),
         chunks({.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool) {
   }
   kernels::ThreadPool pool;
   AdamChunks chunks;
-  std::int64_t step = 0;
 };
 
 class AdamCpuWork : public ContendingWork {
@@ -46,7 +49,11 @@ class AdamCpuWork : public ContendingWork {
   [[nodiscard]] std::string name() const override {
     return std::string(hardware::kContendingAdam.name_of(writes_));
   }
-  void run_unit() override { adam_->chunks.run(++adam_->step, writes_); }
+  void run_unit() override {
+    adam_->chunks.write(writes_);
+    adam_->chunks.begin_pass();
+  }
+  void finish() override { adam_->chunks.finish(); }
 
  private:
   std::shared_ptr<AdamOnCores> adam_;

@@ -24,7 +24,7 @@ class ContendingWork {
   ContendingWork(const ContendingWork&) = delete;
   ContendingWork& operator=(const ContendingWork&) = delete;
   [[nodiscard]] virtual std::string name() const = 0;  ///< as in the document: "host_to_device"
-  /// Does one unit and returns when it is done, some milliseconds later. GPU work keeps the next
+  /// Does one unit and returns when it is done, some milliseconds later. AdamW and GPU work keep the next
   /// unit queued, so that there is no gap between calls. Call it from one thread at a time.
   virtual void run_unit() = 0;
   /// Waits for queued work.
@@ -34,7 +34,8 @@ class ContendingWork {
 /// Copies of host memory with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
 /// AdamW's passes over the same `parameters` in `memory`, with one thread pool for all; by
-/// hardware::AdamWrites. Only one of them may run at a time. With Caller::kGivesJobs, chunks overlap.
+/// hardware::AdamWrites. Only one of them may run at a time. With Caller::kGivesJobs, chunks overlap, and each thread has a
+/// core of its own if there are as many.
 [[nodiscard]] std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(
     std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller);
 
