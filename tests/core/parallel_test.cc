@@ -40,5 +40,19 @@ TEST(InParallel, RethrowsAndBeginsNothingMore) {
   EXPECT_LT(begun, kCount);
 }
 
+TEST(InParallel, PiecesMayBeDividedAgain) {
+  std::vector<std::vector<int>> done(3, std::vector<int>(100, 0));
+  in_parallel(done.size(), [&](std::size_t i) {
+    in_parallel(done[i].size(), [&](std::size_t j) { ++done[i][j]; });
+  });
+  EXPECT_EQ(done, std::vector(3, std::vector<int>(100, 1)));
+  const auto throws = [](std::size_t i) {
+    in_parallel(10, [&](std::size_t j) {
+      if (i == 1 && j == 7) throw std::runtime_error("seven of one");
+    });
+  };
+  EXPECT_THROW(in_parallel(3, throws), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace elixir
