@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "search/activation_choice.h"
+#include "search/activations/activation_choice.h"
+#include "search/activations/search_activations.h"
 #include "search/problem.h"
-#include "search/search_activations.h"
 
 namespace elixir::search {
 namespace {

@@ -83,12 +83,12 @@ AdamChunks::AdamChunks(const AdamPass& pass,
                        kernels::ThreadPool& pool)
     : pool_(pool),
       pieces_(memory.take(chunk_count(parameters, memory),
-                          piece_bytes(parameters / chunk_count(parameters, memory)))) {
+                          piece_bytes(parameters / chunk_count(parameters, memory)))),
+      jobs_(pieces_.count()) {
   const std::size_t n = parameters / pieces_.count();
   for (std::size_t i = 0; i < pieces_.count(); ++i) {
     chunks_.push_back(chunk_at(pieces_[i], pass, n, pool));
   }
-  jobs_.assign(count(), 0);
 }
 
 void AdamChunks::write(hardware::AdamWrites writes) {

@@ -4,7 +4,7 @@
 // Searches with different choices of activations that are made again in backward, wait on the host, or wait where
 // gradients come later.
 
-#include "search/activation_choice.h"
+#include "search/activations/activation_choice.h"
 #include "search/search.h"
 
 namespace elixir::search {

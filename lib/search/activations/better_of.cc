@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "search/better_of.h"
+#include "search/activations/better_of.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "search/activation_choice.h"
+#include "search/activations/activation_choice.h"
 
 #include <algorithm>
 #include <utility>

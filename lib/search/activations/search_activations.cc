@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-#include "search/search_activations.h"
+#include "search/activations/search_activations.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,7 +20,7 @@
 #include "hardware/operator_cost.h"
 #include "schedule/buffers/lent_gradients.h"
 #include "schedule/simulate.h"
-#include "search/better_of.h"
+#include "search/activations/better_of.h"
 #include "search/search_edited.h"
 
 namespace elixir::search {
@@ -28,7 +28,7 @@ namespace {
 
 using edit::Recompute;
 
-/// ActivationSearch with several choices; the best of them.
+/// Searches with several choices, and keeps the best outcome.
 class ActivationSearch {
  public:
   /// `start` is the program before anything is recomputed. It must outlive this object.
@@ -40,28 +40,6 @@ class ActivationSearch {
         request_(request),
         kept_without_bytes_(edit::kept_bytes(start.program)) {}
 
-  /// ActivationSearch with each choice, at the same time: half of a search runs on one thread. The result is that of one
-  /// after the other. Returns each step's time; kNoPlan when no plan fits.
-  std::vector<std::int64_t> add_all(const std::vector<ActivationChoice>& choices) {
-    std::vector<std::optional<Outcome>> outcomes(choices.size());
-    in_parallel(choices.size(), [&](std::size_t i) {
-      throw_if_interrupted();
-      report_progress(choices[i]);
-      outcomes[i] = outcome_of(choices[i]);
-    });
-    std::vector<std::int64_t> steps_ns;
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      Outcome& outcome = *outcomes[i];
-      const auto* found = std::get_if<Found>(&outcome);
-      steps_ns.push_back(found != nullptr ? found->plan.predicted.step_ns : kNoPlan);
-      if (found != nullptr && (!best_ || steps_ns.back() < step_ns_of_best())) {
-        choice_of_best_ = choices[i];
-      }
-      best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
-    }
-    return steps_ns;
-  }
-  std::int64_t add(const ActivationChoice& choice) { return add_all({choice}).front(); }
   /// The choice with what the request says about the host: nothing on it, everything, or as much as
   /// makes the step faster.
   void add_with_host(ActivationChoice choice) {
@@ -105,6 +83,29 @@ class ActivationSearch {
 
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
+
+  /// Searches with each choice, at the same time: half of a search runs on one thread. The result is that of one
+  /// after the other. Returns each step's time; kNoPlan when no plan fits.
+  std::vector<std::int64_t> add_all(const std::vector<ActivationChoice>& choices) {
+    std::vector<std::optional<Outcome>> outcomes(choices.size());
+    in_parallel(choices.size(), [&](std::size_t i) {
+      throw_if_interrupted();
+      report_progress(choices[i]);
+      outcomes[i] = outcome_of(choices[i]);
+    });
+    std::vector<std::int64_t> steps_ns;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      Outcome& outcome = *outcomes[i];
+      const auto* found = std::get_if<Found>(&outcome);
+      steps_ns.push_back(found != nullptr ? found->plan.predicted.step_ns : kNoPlan);
+      if (found != nullptr && (!best_ || steps_ns.back() < step_ns_of_best())) {
+        choice_of_best_ = choices[i];
+      }
+      best_ = best_ ? better_of(std::move(*best_), std::move(outcome)) : std::move(outcome);
+    }
+    return steps_ns;
+  }
+  std::int64_t add(const ActivationChoice& choice) { return add_all({choice}).front(); }
 
   void report_progress(const ActivationChoice& next) {
     if (!request_.on_progress) return;
@@ -279,15 +280,15 @@ class ActivationSearch {
 Outcome search_activations(const EditedProgram& start,
                            const hardware::HardwareProfile& hardware,
                            const Request& request) {
-  ActivationSearch searches(start, hardware, request);
+  ActivationSearch search(start, hardware, request);
   if (request.recompute) {
-    searches.add_with_host(choice_of(start.program, *request.recompute));
+    search.add_with_host(choice_of(start.program, *request.recompute));
   } else if (request.strategy == "optimal") {
-    searches.add_fastest();
+    search.add_fastest();
   } else {
-    searches.add_with_host(choice_of(start.program, Recompute::kBlocks));
+    search.add_with_host(choice_of(start.program, Recompute::kBlocks));
   }
-  return searches.take();
+  return search.take();
 }
 
 }  // namespace elixir::search
