@@ -36,6 +36,21 @@ std::vector<ChunkTasks> no_tasks_yet(const StepNeeds& needs) {
   return chunks;
 }
 
+/// Of several ranks: the operator that uses the chunk which the cores update last. Its gather ends when every rank has
+/// updated its shard. A rank that is done before others must not take the memory from those, for whom all wait.
+OperatorId first_use_of_last_update(const plan::Plan& plan,
+                                    const StepNeeds& needs,
+                                    const ProgramNeeds& program_needs) {
+  if (plan::grid_of(plan).shards() == 1) return -1;
+  OperatorId last = -1;
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    const plan::Chunk& chunk = plan.chunks[c];
+    const bool on_cores = chunk.optimizer_home == plan::Home::kHost && !chunk.streams_update;
+    if (on_cores && needs.chunks[c].trained) last = std::max(last, needs.chunks[c].first_use);
+  }
+  return std::min(last, program_needs.loss_ready);  // before any gradient
+}
+
 }  // namespace
 
 OperatorWalk::OperatorWalk(TaskSink& sink,
@@ -68,7 +83,8 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
       copies_(program, program_needs.movements, buffers_, tasks_),
       gradients_(
           program, lifetimes, program_needs, needs_, plan, buffers_, chunk_tasks_, ranges_, tasks_),
-      updates_(plan, buffers_, chunk_tasks_, tasks_) {
+      updates_(plan, buffers_, chunk_tasks_, tasks_),
+      moments_before_(first_use_of_last_update(plan, needs_, program_needs)) {
   require(!options.clip_gradients || !shares_gradients(plan),
           "the plan has no room for all gradients at once, as clipping needs them");
   require(!options.training || options.clip_gradients ||
@@ -80,8 +96,8 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
 }
 
 void OperatorWalk::run() {
-  // First of all: they wait for nothing that is issued later, and the cores have nothing else to do.
-  if (options_.training && options_.clip_gradients) updates_.late_moments(needs_.chunks);
+  // One rank waits for nothing, and its cores have nothing else to do.
+  if (makes_late_moments() && moments_before_ < 0) updates_.late_moments(needs_.chunks, {});
   for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
   if (options_.training && options_.clip_gradients) {
     updates_.clip_and_update(needs_.chunks, gradients_.last_reduction());
@@ -125,7 +141,11 @@ void OperatorWalk::load_inputs() {
 }
 
 void OperatorWalk::before_operator(OperatorId op) {
-  for (const TaskId fetch : fetches_.awaited_at(position(op))) await(fetch, op);
+  const std::vector<TaskId> fetches = fetches_.awaited_at(position(op));
+  for (const TaskId fetch : fetches) await(fetch, op);
+  if (op == moments_before_ && micro_batch_ == 0 && makes_late_moments()) {
+    updates_.late_moments(needs_.chunks, fetches);
+  }
   for (const std::int32_t chunk : first_reads_at_home(op)) {
     ranges_.close(op);
     ranges_.reads_first(chunk);

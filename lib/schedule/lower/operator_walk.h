@@ -64,6 +64,9 @@ class OperatorWalk {
   [[nodiscard]] std::int64_t position(program::OperatorId op) const {
     return static_cast<std::int64_t>(micro_batch_) * operator_count_ + op;
   }
+  [[nodiscard]] bool makes_late_moments() const {
+    return options_.training && options_.clip_gradients;
+  }
   [[nodiscard]] bool last_micro_batch() const { return micro_batch_ + 1 == micro_batches_; }
 
   const program::Program& program_;
@@ -85,6 +88,8 @@ class OperatorWalk {
   Gradients gradients_;
   Updates updates_;
 
+  /// Late moments of the step before come before this one; -1: before anything else, or there are none.
+  const program::OperatorId moments_before_;
   int micro_batch_ = 0;
   TaskId first_inputs_ = -1;  // the load of the first micro-batch's
   TaskId loss_read_ = -1;     // of this micro-batch

@@ -22,8 +22,9 @@ using fakes::lower_plan;
 using plan::Home;
 
 /// The first `late` chunks make their moments late, and each second chunk is updated on the device.
-plan::Plan plan_of(const program::Program& program, std::size_t late) {
+plan::Plan plan_of(const program::Program& program, std::size_t late, int world = 1) {
   LayoutOptions options;
+  options.world = world;
   options.parameters = options.gradients = options.optimizer = Home::kHost;
   options.blocks = 2;
   plan::Plan plan = lay_out(program, options);
@@ -98,6 +99,33 @@ TEST_F(LateMoments, WaitForTheLastLoadOfTheStepBefore) {
     if (task.kind != TaskKind::kUpdateMoments) continue;
     EXPECT_THAT(task.after_previous, testing::IsEmpty());
   }
+}
+
+/// Its gather ends once every rank has updated its shard. Moments of a rank that is done sooner would take the memory
+/// from ranks for whom all wait.
+TEST_F(LateMoments, OfSeveralRanksWaitForTheGatherOfTheLastUpdate) {
+  const plan::Plan two_ranks = plan_of(program_, 3, 2);
+  const Schedule schedule = lower_plan(program_, two_ranks, {.clip_gradients = true});
+  EXPECT_THAT(check(schedule, program_, two_ranks), testing::IsEmpty());
+  const auto first_of = [&](TaskKind kind) {
+    return std::find_if(schedule.tasks.begin(), schedule.tasks.end(), [&](const Task& task) {
+      return task.kind == kind;
+    });
+  };
+  const auto moments = first_of(TaskKind::kUpdateMoments);
+  ASSERT_NE(moments, schedule.tasks.end());
+  std::vector<std::int32_t> gathered;
+  for (const TaskId before : moments->after) {
+    EXPECT_EQ(schedule.tasks[before].kind, TaskKind::kGather);
+    gathered.push_back(schedule.tasks[before].chunk);
+  }
+  const auto last_update =
+      std::find_if(schedule.tasks.rbegin(), schedule.tasks.rend(), [](const Task& task) {
+        return task.kind == TaskKind::kUpdate && task.stream == Stream::kCpu;
+      });
+  ASSERT_NE(last_update, schedule.tasks.rend());
+  EXPECT_THAT(gathered, testing::Contains(last_update->chunk));
+  EXPECT_LT(moments->id, first_of(TaskKind::kStoreGradient)->id);
 }
 
 TEST_F(LateMoments, TouchEachByteOfAnUpdateThatTheFirstPassLeaves) {

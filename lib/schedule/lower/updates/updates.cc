@@ -48,7 +48,8 @@ Updates::Updates(const plan::Plan& plan,
   }
 }
 
-void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
+void Updates::late_moments(const std::vector<ChunkNeeds>& needs,
+                           const std::vector<TaskId>& awaited) {
   std::vector<std::int32_t> order = in_order_of_use(needs);
   std::reverse(order.begin(), order.end());
   for (const std::int32_t chunk : order) {
@@ -61,7 +62,7 @@ void Updates::late_moments(const std::vector<ChunkNeeds>& needs) {
          .source = buffers_.of_chunk[chunk].gradients,
          .bytes = share_of(plan::shard_elements(plan_, it) * moment_update_bytes(plan_, it),
                            late_shares(plan_, it).moments)},
-        {});
+        first_moments_ < 0 ? awaited : std::vector<TaskId>());
     chunk_tasks_[chunk].moments_made = made;
     if (first_moments_ < 0) first_moments_ = made;
     if (plan::kept_gradients(plan_, it) == 1) chunk_tasks_[chunk].gradients_freed = made;

@@ -27,8 +27,8 @@ class Updates {
           TaskList& tasks);
 
   /// The moments that the step before has left to this one, of the chunks that backward reaches first
-  /// first. Before the first gradient of the step.
-  void late_moments(const std::vector<ChunkNeeds>& needs);
+  /// first. They begin after `awaited`. Before the first gradient of the step.
+  void late_moments(const std::vector<ChunkNeeds>& needs, const std::vector<TaskId>& awaited);
   /// The latest task of the cpu stream that has made sums of squares.
   void sums_on_host(TaskId task) { sums_on_host_ = task; }
   /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
