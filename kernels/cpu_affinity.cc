@@ -72,6 +72,12 @@ std::vector<int> allowed_cpus() {
   return allowed;
 }
 
+CpuRange adam_cpus(CpuRange of_rank) {
+  constexpr int kEnoughToLeaveOne = 8;
+  if (of_rank.count < kEnoughToLeaveOne) return of_rank;
+  return {of_rank.first + 1, of_rank.count - 1};
+}
+
 bool bind_thread_to(int cpu) {
   if (cpu < 0 || cpu >= kMostCpus) return false;
   const std::size_t size = CPU_ALLOC_SIZE(kMostCpus);

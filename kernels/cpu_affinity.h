@@ -12,6 +12,15 @@ namespace elixir::kernels {
 /// siblings. Empty when the system does not report them.
 [[nodiscard]] std::vector<int> allowed_cpus();
 
+/// A range of what allowed_cpus() lists.
+struct CpuRange {
+  int first = 0, count = 1;
+};
+/// Those of a rank with a GPU on which AdamW's threads run. Of eight and more the first one is left to the threads that
+/// issue the GPU's work: they need a third of a CPU, but at once. While one waits for AdamW's time slice of some
+/// milliseconds, the GPU waits, and with it all ranks.
+[[nodiscard]] CpuRange adam_cpus(CpuRange of_rank);
+
 /// Binds the calling thread to `cpu`. Returns false when the system refuses.
 [[nodiscard]] bool bind_thread_to(int cpu);
 

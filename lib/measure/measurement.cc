@@ -23,8 +23,12 @@ Sampling Bench::sampling() const {
   return effort == Effort::kFull ? Sampling{2, 7, 50, 1.0} : Sampling{1, 5, 20, 0.15};
 }
 
+std::string text_of_threads(int threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 std::string Bench::threads_text() const {
-  return fmt::format("{} thread{}", pool->threads(), pool->threads() == 1 ? "" : "s");
+  return text_of_threads(pool->threads());
 }
 
 const std::vector<Measurement>& measurements() {

@@ -38,8 +38,10 @@ struct Bench {
     return effort == Effort::kFull ? full : quick;
   }
   [[nodiscard]] Sampling sampling() const;
-  [[nodiscard]] std::string threads_text() const;  ///< "2 threads"
+  [[nodiscard]] std::string threads_text() const;  ///< of the pool
 };
+
+[[nodiscard]] std::string text_of_threads(int threads);  ///< "2 threads"
 
 struct Measurement {
   std::string name;

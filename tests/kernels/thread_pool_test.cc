@@ -16,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -122,6 +123,18 @@ TEST(ThreadPool, PoolsThatBeginAtDifferentCpusShareNone) {
   EXPECT_EQ(taken.size(), static_cast<std::size_t>(pools));
   ThreadPool beyond(2, Binding::kOneCpuEach, static_cast<int>(allowed.size()) - 1);
   EXPECT_EQ(beyond.bound_threads(), 0);
+}
+
+TEST(CpuAffinity, AdamLeavesTheFirstCpuOfARankThatHasEight) {
+  const auto of = [](int first, int count) {
+    const CpuRange cpus = adam_cpus({first, count});
+    return std::pair(cpus.first, cpus.count);
+  };
+  EXPECT_EQ(of(0, 16), std::pair(1, 15));
+  EXPECT_EQ(of(48, 16), std::pair(49, 15));
+  EXPECT_EQ(of(8, 8), std::pair(9, 7));
+  EXPECT_EQ(of(7, 7), std::pair(7, 7));
+  EXPECT_EQ(of(3, 1), std::pair(3, 1));
 }
 
 TEST(CpuAffinity, UsesNoCpuOutsideTheMaskOfTheThread) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -80,7 +81,12 @@ TEST(HostWorks, DoTheirUnits) {
   kernels::ThreadPool pool(2);
   SpreadMemory memory(std::size_t{16} << 20, pool, nullptr);
   std::vector<std::string> names;
-  for (const auto& adam : make_adam_cpu_works(1 << 16, 2, memory, kernels::Caller::kGivesJobs)) {
+  RankAdam::Pools ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.push_back(std::make_unique<kernels::ThreadPool>(
+        1, kernels::Binding::kNone, 0, kernels::Caller::kGivesJobs));
+  }
+  for (const auto& adam : make_adam_cpu_works(1 << 16, memory, std::move(ranks))) {
     names.push_back(adam->name());
     for (const double seconds : unit_seconds(*adam, {}, kSix)) EXPECT_GT(seconds, 0);
   }

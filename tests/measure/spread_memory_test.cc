@@ -5,13 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/units.h"
 #include "measure/adam/adam_chunks.h"
+#include "measure/adam/rank_adam.h"
 
 namespace elixir::measure {
 namespace {
@@ -74,10 +77,49 @@ TEST_F(SpreadMemoryTest, AdamChunksStayFiniteInEveryForm) {
         AdamPass{.gradient = Element::kBFloat16, .split = true},
         AdamPass{.gradient = Element::kBFloat16, .moments = Element::kBFloat16, .split = true}}) {
     AdamChunks chunks(pass, 100'003, memory_, pool_);
-    for (int i = 0; i < 3; ++i) chunks.begin_pass();
+    for (std::size_t i = 0; i < 3 * chunks.count(); ++i) chunks.begin_next();
     chunks.finish();
     EXPECT_NO_THROW(chunks.require_finite()) << text_of(pass, 100'003);
   }
+}
+
+TEST_F(SpreadMemoryTest, RanksDivideParametersAndThreads) {
+  Bench bench;
+  bench.pool = &pool_;
+  bench.spread = &memory_;
+  RankAdam::Pools alone = rank_pools(bench, 1), two = rank_pools(bench, 2);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(alone.front()->threads(), pool_.threads());
+  for (const auto& pool : two) EXPECT_EQ(pool->threads(), std::max(1, pool_.threads() / 2));
+  const int threads = 2 * two.front()->threads();
+
+  RankAdam ranks({.gradient = kernels::Element::kFloat32}, 100'003, memory_, std::move(two));
+  EXPECT_EQ(ranks.threads(), threads);
+  for (const auto& writes : hardware::kContendingAdam.entries) {
+    ranks.write(writes.value);
+    for (int i = 0; i < 3; ++i) ranks.begin_pass();
+  }
+  ranks.finish();
+  EXPECT_NO_THROW(ranks.require_finite());
+}
+
+/// As the runtime does.
+TEST_F(SpreadMemoryTest, RanksWithGpusLeaveACpuEachWhereTheyHaveEnough) {
+  kernels::ThreadPool sixteen(16);
+  Bench bench;
+  bench.device = DeviceKind::kCuda;
+  bench.pool = &sixteen;
+  const auto threads_of = [&](int ranks) {
+    std::vector<int> threads;
+    for (const auto& pool : rank_pools(bench, ranks)) {
+      EXPECT_EQ(pool->caller(), kernels::Caller::kGivesJobs);
+      threads.push_back(pool->threads());
+    }
+    return threads;
+  };
+  EXPECT_EQ(threads_of(1), std::vector<int>({15}));
+  EXPECT_EQ(threads_of(2), std::vector<int>({7, 7}));
+  EXPECT_EQ(threads_of(4), std::vector<int>({4, 4, 4, 4}));
 }
 
 TEST_F(SpreadMemoryTest, PassesOverChunksFollowEachOther) {
@@ -88,7 +130,7 @@ TEST_F(SpreadMemoryTest, PassesOverChunksFollowEachOther) {
   const std::uint64_t before = next_job();
   for (const auto& writes : hardware::kContendingAdam.entries) {
     chunks.write(writes.value);
-    for (int i = 0; i < 3; ++i) chunks.begin_pass();
+    for (std::size_t i = 0; i < 3 * chunks.count(); ++i) chunks.begin_next();
   }
   chunks.finish();
   EXPECT_TRUE(pool.idle());

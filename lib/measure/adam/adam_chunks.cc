@@ -107,10 +107,6 @@ void AdamChunks::begin_next() {
   jobs_[next] = kernels::begin_adam_cpu(chunks_[next], scalars, kernels::best_isa(), pool_);
 }
 
-void AdamChunks::begin_pass() {
-  for (std::size_t i = 0; i < count(); ++i) begin_next();
-}
-
 void AdamChunks::finish() {
   pool_.wait_idle();
 }

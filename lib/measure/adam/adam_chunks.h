@@ -29,8 +29,6 @@ class AdamChunks {
   /// Begins the runtime's kernel over the next chunk, in turn, as soon as its last pass has ended. If the pool's caller
   /// gives jobs, as on a machine with a GPU, chunks overlap; else it has ended on return.
   void begin_next();
-  /// Begins every chunk once. From the second call on it takes as long as a pass.
-  void begin_pass();
   /// Returns when all have ended.
   void finish();
   /// A value that is not finite is a bug.

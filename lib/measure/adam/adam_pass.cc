@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/units.h"
 #include "hardware/rate_dtypes.h"
 #include "measure/adam/adam_chunks.h"
+#include "measure/adam/rank_adam.h"
 #include "measure/machine/machine.h"
 
 namespace elixir::measure {
@@ -67,17 +68,10 @@ hardware::Figure adam_rate(const AdamPass& pass,
                            int ranks) {
   const auto n = static_cast<std::size_t>(parameters);
   const bool on_gpu = device == DeviceKind::kCuda;
-  const std::vector<double> seconds =
-      on_gpu ? gpu_adam_seconds(pass, n, bench) : cpu_adam_seconds(pass, n, bench, ranks);
-  const auto on_cores = [&] {
-    const std::size_t passes = passes_in_sample(n, bench);
-    return fmt::format("{}{}, wall clock{}",
-                       bench.threads_text(),
-                       ranks == 1 ? "" : fmt::format(" shared by {} at once", ranks),
-                       passes == 1 ? "" : fmt::format(" of {} passes", passes));
-  };
-  const std::string how = on_gpu ? std::string("events") : on_cores();
-  return rate_figure(static_cast<double>(n), seconds, fmt::format("{}, {}", text_of(pass, n), how));
+  const AdamTimes times = on_gpu ? AdamTimes{gpu_adam_seconds(pass, n, bench), "events"}
+                                 : cpu_adam_times(pass, n, bench, ranks);
+  return rate_figure(
+      static_cast<double>(n), times.seconds, fmt::format("{}, {}", text_of(pass, n), times.how));
 }
 
 std::string text_of(const AdamPass& pass, std::size_t parameters) {
@@ -92,39 +86,25 @@ std::string text_of(const AdamPass& pass, std::size_t parameters) {
   return text;
 }
 
-std::vector<double> cpu_adam_seconds(const AdamPass& pass,
-                                     std::size_t parameters,
-                                     const Bench& bench,
-                                     int ranks) {
-  std::vector<std::unique_ptr<kernels::ThreadPool>> pools;
-  std::vector<std::unique_ptr<AdamChunks>> adams;
-  for (int rank = 0; rank < ranks; ++rank) {
-    kernels::ThreadPool* pool = bench.pool;
-    if (bench.on_cuda() || ranks > 1) {
-      const int threads = std::max(1, bench.pool->threads() / ranks);
-      const kernels::Binding binding =
-          bench.on_cuda() ? kernels::Binding::kOneCpuEach : kernels::Binding::kNone;
-      pool = pools
-                 .emplace_back(std::make_unique<kernels::ThreadPool>(
-                     threads, binding, rank * threads, kernels::Caller::kGivesJobs))
-                 .get();
-    }
-    adams.push_back(std::make_unique<AdamChunks>(
-        pass, parameters / static_cast<std::size_t>(ranks), *bench.spread, *pool));
-  }
+AdamTimes cpu_adam_times(const AdamPass& pass,
+                         std::size_t parameters,
+                         const Bench& bench,
+                         int ranks) {
+  RankAdam adam(pass, parameters, *bench.spread, rank_pools(bench, ranks));
   const std::size_t passes = passes_in_sample(parameters, bench);
   std::vector<double> seconds = sample(bench.sampling(), [&] {
     const double all = seconds_of([&] {
-      // Ranks have as many chunks. In turn, so that none waits while another one's jobs are given.
-      for (std::size_t i = 0; i < passes * adams.front()->count(); ++i) {
-        for (const auto& adam : adams) adam->begin_next();
-      }
-      for (const auto& adam : adams) adam->finish();
+      for (std::size_t i = 0; i < passes; ++i) adam.begin_pass();
+      adam.finish();
     });
     return all / static_cast<double>(passes);
   });
-  for (const auto& adam : adams) adam->require_finite();
-  return seconds;
+  adam.require_finite();
+  return {std::move(seconds),
+          fmt::format("{}{}, wall clock{}",
+                      text_of_threads(adam.threads()),
+                      ranks == 1 ? "" : fmt::format(" shared by {} at once", ranks),
+                      passes == 1 ? "" : fmt::format(" of {} passes", passes))};
 }
 
 }  // namespace elixir::measure

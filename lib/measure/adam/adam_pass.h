@@ -43,14 +43,17 @@ struct AdamPass {
                                          const Bench& bench,
                                          int ranks = 1);
 
-/// Seconds of a pass over `parameters` by all threads: of each of several that follow each other without a pause, as in a
+struct AdamTimes {
+  std::vector<double> seconds;
+  std::string how;  ///< "60 threads shared by 4 at once, wall clock of 4 passes"
+};
+/// Times of a pass over `parameters` on the CPU: of each of several that follow each other without a pause, as in a
 /// training. Large passes go over several chunks, far apart in the host's memory. Several ranks divide parameters and
-/// threads among them; the time ends with the last rank. On a machine with a GPU each thread has a core of its own. A
-/// result that is not finite is a bug.
-[[nodiscard]] std::vector<double> cpu_adam_seconds(const AdamPass& pass,
-                                                   std::size_t parameters,
-                                                   const Bench& bench,
-                                                   int ranks = 1);
+/// threads among them (rank_adam.h); the time ends with the last rank. A result that is not finite is a bug.
+[[nodiscard]] AdamTimes cpu_adam_times(const AdamPass& pass,
+                                       std::size_t parameters,
+                                       const Bench& bench,
+                                       int ranks = 1);
 /// Seconds of a pass on the GPU. Throws kMissingFeature in a build without CUDA.
 [[nodiscard]] std::vector<double> gpu_adam_seconds(const AdamPass& pass,
                                                    std::size_t parameters,

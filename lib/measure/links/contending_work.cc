@@ -7,10 +7,11 @@
 #include <exception>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/copy.h"
-#include "measure/adam/adam_chunks.h"
+#include "measure/adam/rank_adam.h"
 #include "measure/host/host_memory.h"
 
 namespace elixir::measure {
@@ -28,35 +29,21 @@ class HostCopyWork : public ContendingWork {
   HostMemory from_, to_;
 };
 
-/// AdamW as most trainings have it; where the caller gives jobs as a GPU's, with a core for each thread.
-struct AdamOnCores {
-  AdamOnCores(std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller)
-      : pool(threads,
-             caller == kernels::Caller::kGivesJobs ? kernels::Binding::kOneCpuEach
-                                                   : kernels::Binding::kNone,
-             0,
-             caller),
-        chunks({.gradient = kernels::Element::kBFloat16, .split = true}, parameters, memory, pool) {
-  }
-  kernels::ThreadPool pool;
-  AdamChunks chunks;
-};
-
 class AdamCpuWork : public ContendingWork {
  public:
-  AdamCpuWork(std::shared_ptr<AdamOnCores> adam, hardware::AdamWrites writes)
+  AdamCpuWork(std::shared_ptr<RankAdam> adam, hardware::AdamWrites writes)
       : adam_(std::move(adam)), writes_(writes) {}
   [[nodiscard]] std::string name() const override {
     return std::string(hardware::kContendingAdam.name_of(writes_));
   }
   void run_unit() override {
-    adam_->chunks.write(writes_);
-    adam_->chunks.begin_pass();
+    adam_->write(writes_);
+    adam_->begin_pass();
   }
-  void finish() override { adam_->chunks.finish(); }
+  void finish() override { adam_->finish(); }
 
  private:
-  std::shared_ptr<AdamOnCores> adam_;
+  std::shared_ptr<RankAdam> adam_;
   hardware::AdamWrites writes_;
 };
 
@@ -106,10 +93,10 @@ std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threa
 }
 
 std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(std::size_t parameters,
-                                                                 int threads,
                                                                  SpreadMemory& memory,
-                                                                 kernels::Caller caller) {
-  const auto adam = std::make_shared<AdamOnCores>(parameters, threads, memory, caller);
+                                                                 RankAdam::Pools pools) {
+  const AdamPass most_common{.gradient = kernels::Element::kBFloat16, .split = true};
+  const auto adam = std::make_shared<RankAdam>(most_common, parameters, memory, std::move(pools));
   std::vector<std::unique_ptr<ContendingWork>> works;
   for (const auto& pass : hardware::kContendingAdam.entries) {
     works.push_back(std::make_unique<AdamCpuWork>(adam, pass.value));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hardware/hardware_profile.h"
-#include "kernels/thread_pool.h"
+#include "measure/adam/rank_adam.h"
 #include "measure/host/spread_memory.h"
 #include "measure/sampling.h"
 
@@ -33,11 +33,10 @@ class ContendingWork {
 
 /// Copies of host memory with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
-/// AdamW's passes over the same `parameters` in `memory`, with one thread pool for all; by
-/// hardware::AdamWrites. Only one of them may run at a time. With Caller::kGivesJobs, chunks overlap, and each thread has a
-/// core of its own if there are as many.
+/// AdamW's passes over the same `parameters` in `memory`, by ranks with these pools; by hardware::AdamWrites. Only one
+/// of them may run at a time. If the pools' caller gives jobs, chunks overlap.
 [[nodiscard]] std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(
-    std::size_t parameters, int threads, SpreadMemory& memory, kernels::Caller caller);
+    std::size_t parameters, SpreadMemory& memory, RankAdam::Pools pools);
 
 /// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
 /// round pieces of `memory`, or of other memory near the GPU where that may not be near.

@@ -71,11 +71,8 @@ Groups users_of_host_memory(const Bench& bench, int gpus) {
     }
     groups.push_back(std::move(copies));
   }
-  // All ranks together have the cores.
-  for (auto& pass : make_adam_cpu_works(adam_parameters(bench),
-                                        bench.pool->threads(),
-                                        *bench.spread,
-                                        kernels::Caller::kGivesJobs)) {
+  for (auto& pass :
+       make_adam_cpu_works(adam_parameters(bench), *bench.spread, rank_pools(bench, gpus))) {
     groups.push_back(alone(std::move(pass)));
   }
   return groups;
@@ -86,8 +83,9 @@ Groups works_on_the_cpu(const Bench& bench) {
   const int threads = bench.pool->threads(), half = std::max(1, threads / 2);
   const std::size_t bytes = at_most_a_share(bench, bench.by_effort<std::int64_t>(256_MiB, 128_MiB));
   Groups groups;
-  auto adam =
-      make_adam_cpu_works(adam_parameters(bench), half, *bench.spread, kernels::Caller::kIsAThread);
+  RankAdam::Pools pools;
+  pools.push_back(std::make_unique<kernels::ThreadPool>(half));
+  auto adam = make_adam_cpu_works(adam_parameters(bench), *bench.spread, std::move(pools));
   groups.push_back(alone(std::move(adam.front())));
   groups.push_back(alone(make_host_copy_work(bytes, std::max(1, threads - half))));
   return groups;

@@ -27,7 +27,7 @@ struct DeviceOptions {
   /// Limit for static buffers and operators' memory together, in bytes.
   std::int64_t memory_limit_bytes = 0;
   int cpu_threads = 1;
-  int first_cpu = 0;  ///< CUDA: AdamW's threads have CPUs from here on, if there are as many
+  int first_cpu = 0;  ///< CUDA: of this rank's `cpu_threads` CPUs, if there are as many
   int sm = 0;         ///< CUDA: the program's compute capability times ten
   /// CPU: operators' memory is NaN before its first write and after its release.
   bool poison = false;

@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/cuda_streams.h"
 
 #include "core/error.h"
+#include "kernels/cpu_affinity.h"
 #include "runtime/device/cuda/cuda_operations.h"
 
 namespace elixir::runtime {
@@ -24,9 +25,9 @@ CudaStreams::CudaStreams(c10::DeviceIndex gpu,
                          const DeviceOptions& options,
                          DeviceCommunicator* ranks,
                          void (*begin_lane)()) {
-  host_operations_ = make_host_operations({.threads = options.cpu_threads,
-                                           .first_cpu = options.first_cpu,
-                                           .updates = HostUpdates::kOverlap});
+  const kernels::CpuRange cpus = kernels::adam_cpus({options.first_cpu, options.cpu_threads});
+  host_operations_ = make_host_operations(
+      {.threads = cpus.count, .first_cpu = cpus.first, .updates = HostUpdates::kOverlap});
   Lane* between_ranks = nullptr;  // one for both streams, so that all ranks issue in one order
   for (int i = 0; i < schedule::kStreamCount; ++i) {
     const auto stream = static_cast<Stream>(i);

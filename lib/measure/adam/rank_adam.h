@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Elixir authors
+#pragma once
+// AdamW on the CPU as a training's ranks do it at once: each with its own threads, over its part of the parameters.
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "kernels/thread_pool.h"
+#include "measure/adam/adam_chunks.h"
+#include "measure/adam/adam_pass.h"
+#include "measure/measurement.h"
+
+namespace elixir::measure {
+
+/// Thread pools of `ranks` that divide the CPUs among them. On a machine with a GPU as a training has them
+/// (kernels::adam_cpus), and the caller gives jobs; else the caller takes part.
+[[nodiscard]] std::vector<std::unique_ptr<kernels::ThreadPool>> rank_pools(const Bench& bench,
+                                                                           int ranks);
+
+class RankAdam {
+ public:
+  using Pools = std::vector<std::unique_ptr<kernels::ThreadPool>>;
+  /// Over `parameters` together, a rank for each pool. Throws kOutOfMemory.
+  RankAdam(const AdamPass& pass, std::size_t parameters, SpreadMemory& memory, Pools pools);
+
+  /// Of all ranks.
+  [[nodiscard]] int threads() const;
+  /// Of the chunks that begin from now on.
+  void write(hardware::AdamWrites writes);
+  /// Begins every chunk of every rank once; in turn, so that no rank waits while another one's are begun. From the
+  /// second call on it takes as long as a pass of the slowest.
+  void begin_pass();
+  /// Returns when all have ended.
+  void finish();
+  /// A value that is not finite is a bug.
+  void require_finite() const;
+
+ private:
+  Pools pools_;
+  std::vector<std::unique_ptr<AdamChunks>> chunks_;  // by rank
+};
+
+}  // namespace elixir::measure
