@@ -32,12 +32,14 @@ std::int64_t parameters_at_full_effort(const Bench& bench) {
   return std::max(64_MiB, bench.pool->threads() * 16_MiB);
 }
 
-/// In a training passes follow each other without a pause. A short pass alone would seem up to a tenth slower: threads wake
-/// up first, and wait for the last one in the end. So a sample has several. What a cache may hold stays alone.
+/// In a training passes follow each other without a pause. A pass alone would seem up to a tenth slower: threads wake up
+/// first, and wait for the last one in the end. So a sample has several. What a cache may hold stays alone.
 std::size_t passes_in_sample(std::size_t parameters, const Bench& bench) {
   if (parameters < AdamChunks::kFewParameters) return 1;
+  // Without a GPU all threads wait for each other at the end of every chunk, in a training, too.
+  const std::size_t fewest = bench.on_cuda() ? 3 : 1;
   const auto wanted = static_cast<std::size_t>(parameters_at_full_effort(bench));
-  return std::max<std::size_t>(wanted / parameters, 1);
+  return std::max(wanted / parameters, fewest);
 }
 
 }  // namespace

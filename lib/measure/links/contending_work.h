@@ -54,8 +54,8 @@ class ContendingWork {
 /// these for the norm.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t elements);
 
-/// Seconds of each unit of `work`. A thread for each of `others` runs its units from before the first
-/// to after the last sample. All are warmed up first.
+/// Seconds of a unit of `work`, each the mean of several in a row. A thread for each of `others` runs its units from
+/// before the first to after the last sample. All are warmed up first.
 [[nodiscard]] std::vector<double> unit_seconds(ContendingWork& work,
                                                const std::vector<ContendingWork*>& others,
                                                const Sampling& sampling);

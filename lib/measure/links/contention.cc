@@ -205,10 +205,9 @@ const Registration kContention({
       return std::nullopt;
     },
     [](const Bench& bench, hardware::HardwareProfile& profile) {
-      // The first two units of a GPU's work are queued without waiting.
-      constexpr int kWarmUp = 2;
+      constexpr int kWarmUp = 1;
       const Sampling sampling =
-          bench.by_effort(Sampling{kWarmUp, 7, 40, 0.3}, Sampling{kWarmUp, 5, 10, 0.05});
+          bench.by_effort(Sampling{kWarmUp, 7, 14, 0.3}, Sampling{kWarmUp, 4, 5, 0.05});
       std::vector<hardware::Contention> found;
       measure_among(
           bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, sampling, found);
