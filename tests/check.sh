@@ -177,7 +177,11 @@ check_sanitizers() {
   sanitized build-tsan -Dcuda=disabled -Dtorch=disabled -Dsanitizer=thread || return 1
   # recorded-programs: profiles of whole models, for minutes.
   under_address_sanitizer build-asan recorded-programs || return 1
-  TSAN_OPTIONS=second_deadlock_stack=1 "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order host-operations thread-pool parallel
+  export TSAN_OPTIONS=second_deadlock_stack=1
+  "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order host-operations thread-pool parallel || return 1
+  # One search whose choices of activations are searched at the same time. All of them would take half an hour.
+  "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 search \
+    --test-args=--gtest_filter=Search.OffloadsWhereActivationsDoNotFit
 }
 
 # The tests of the half that includes LibTorch, which is not instrumented itself, under AddressSanitizer and UBSan.

@@ -18,6 +18,7 @@
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
 #include "measure/links/gpu_links.h"
+#include "measure/links/works_at_once.h"
 #include "measure/machine/gpu_probe.h"
 #include "measure/measure.h"
 #include "measure/operators/kernel_timer.h"
@@ -113,10 +114,11 @@ TEST_F(GpuMeasure, KernelsAreTimedAsEventsTimeThem) {
 TEST_F(GpuMeasure, WorksOfTheGpuDisturbEachOtherOrNot) {
   kernels::ThreadPool pool(4);
   SpreadMemory memory(2_GiB, pool, gpu_page_lock());
-  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB, memory);
-  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB, memory);
-  const double alone = median(unit_seconds(*up, {}, kFew));
-  const double beside = median(unit_seconds(*up, {down.get()}, kFew));
+  const auto up = make_link_work(Direction::kHostToDevice, 64_MiB, 1, memory);
+  const auto down = make_link_work(Direction::kDeviceToHost, 64_MiB, 1, memory);
+  constexpr Windows kShort = {5, 0.05};
+  const double alone = median(unit_seconds({up.get()}, kShort).front());
+  const double beside = median(unit_seconds({up.get(), down.get()}, kShort).front());
   EXPECT_GT(beside / alone, 0.9);
   EXPECT_LT(beside / alone, 4);
   const double expected =

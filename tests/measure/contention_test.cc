@@ -16,6 +16,7 @@
 
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
+#include "measure/links/works_at_once.h"
 #include "measure/machine/clocks.h"
 #include "measure/measure.h"
 #include "measure/operators/operators.h"
@@ -44,36 +45,41 @@ class Counting : public ContendingWork {
   std::function<void()> unit_;
 };
 
-constexpr Sampling kSix = {2, 6, 6, 0.0};
+constexpr Windows kTwo = {2, 0.01};
 
-TEST(UnitSeconds, RunsTheOtherWorkFromBeforeToAfter) {
-  Counting other([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
-  int seen_first = -1;
-  Counting work([&] {
-    if (seen_first < 0) seen_first = other.units;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  });
-  EXPECT_EQ(unit_seconds(work, {}, kSix).size(), 6U);
-  EXPECT_EQ(other.units, 0) << "alone means alone";
-  // Samples that other work disturbed are repeated.
-  EXPECT_GE(work.units, 8) << "two of warm-up";
-  seen_first = -1;
-  const std::vector<double> beside = unit_seconds(work, {&other}, kSix);
-  EXPECT_EQ(beside.size(), 6U);
-  EXPECT_GE(seen_first, 1) << "the other was under way when the first unit began";
-  EXPECT_GE(other.units, 6);
-  EXPECT_EQ(other.finished, 1);
-  const int after = other.units;
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(other.units, after) << "and stopped";
+std::function<void()> sleeps_ms(int ms) {
+  return [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
 }
 
-TEST(UnitSeconds, FailsWhenTheOtherWorkDoes) {
-  Counting work, broken([] { throw std::runtime_error("gone"); });
-  EXPECT_THROW((void)unit_seconds(work, {&broken}, kSix), std::runtime_error);
-  Counting sound;
-  Counting throws([] { throw std::runtime_error("mine"); });
-  EXPECT_THROW((void)unit_seconds(throws, {&sound}, kSix), std::runtime_error);
+TEST(UnitSeconds, AreThoseOfEachWorkWhileAllRun) {
+  Counting slow(sleeps_ms(5)), fast(sleeps_ms(1));
+  const std::vector<std::vector<double>> seconds = unit_seconds({&slow, &fast}, kTwo);
+  ASSERT_EQ(seconds.size(), 2U);
+  for (const std::vector<double>& of_work : seconds) EXPECT_EQ(of_work.size(), 2U);
+  for (const double of_slow : seconds[0]) EXPECT_GE(of_slow, 0.005);
+  for (const double of_fast : seconds[1]) EXPECT_GE(of_fast, 0.001);
+  EXPECT_GE(slow.units, 7) << "three of warm-up, and two in each window";
+  EXPECT_GE(fast.units, 7);
+  for (const Counting* work : {&slow, &fast}) EXPECT_EQ(work->finished, 1);
+  const int after = fast.units;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(fast.units, after) << "and stopped";
+}
+
+/// A unit whose thread wakes up late leaves less to do for the next one. Their mean counts.
+TEST(UnitSeconds, OfUnequalUnitsAreTheirMean) {
+  int units = 0;
+  Counting uneven([&] { sleeps_ms(++units % 2 == 0 ? 9 : 1)(); });
+  const std::vector<double> seconds = unit_seconds({&uneven}, {2, 0.2}).front();
+  ASSERT_EQ(seconds.size(), 2U);
+  for (const double mean : seconds) EXPECT_GT(mean, 0.0045) << "neither 1 nor 9 ms";
+}
+
+TEST(UnitSeconds, FailWhenAWorkDoes) {
+  Counting sound(sleeps_ms(1)), broken([] { throw std::runtime_error("gone"); });
+  EXPECT_THROW((void)unit_seconds({&sound, &broken}, kTwo), std::runtime_error);
+  EXPECT_THROW((void)unit_seconds({&broken, &sound}, kTwo), std::runtime_error);
+  EXPECT_EQ(sound.finished, 2);
 }
 
 TEST(HostWorks, DoTheirUnits) {
@@ -88,7 +94,8 @@ TEST(HostWorks, DoTheirUnits) {
   }
   for (const auto& adam : make_adam_cpu_works(1 << 16, memory, std::move(ranks))) {
     names.push_back(adam->name());
-    for (const double seconds : unit_seconds(*adam, {}, kSix)) EXPECT_GT(seconds, 0);
+    const std::vector<double> seconds = unit_seconds({adam.get()}, kTwo).front();
+    for (const double unit : seconds) EXPECT_GT(unit, 0);
   }
   EXPECT_THAT(names, ElementsAre("adam_cpu", "adam_cpu_parameters", "adam_cpu_moments"));
 }

@@ -2,14 +2,9 @@
 // Copyright 2026 The Elixir authors
 #include "measure/links/contending_work.h"
 
-#include <atomic>
-#include <cstdint>
-#include <exception>
 #include <memory>
-#include <thread>
 #include <utility>
 
-#include "core/error.h"
 #include "kernels/copy.h"
 #include "measure/adam/rank_adam.h"
 #include "measure/host/host_memory.h"
@@ -47,49 +42,6 @@ class AdamCpuWork : public ContendingWork {
   hardware::AdamWrites writes_;
 };
 
-/// Work keeps units queued, so a unit whose thread wakes up late leaves less to do for the next one: single units may take
-/// from half to twice their time. Several with all that they queue take theirs.
-constexpr int kUnitsInSample = 3;
-
-/// Runs units of a work on its own thread while it lives.
-class Background {
- public:
-  explicit Background(ContendingWork& work)
-      : thread_([this, &work] {
-          try {
-            while (!stopping_.load()) {
-              work.run_unit();
-              ready_.store(true);
-              ready_.notify_all();
-            }
-            work.finish();
-          } catch (...) {
-            failure_ = std::current_exception();
-          }
-          ready_.store(true);
-          ready_.notify_all();
-        }) {
-    ready_.wait(false);
-  }
-  ~Background() { stop(); }
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
-  /// Rethrows an exception of the work, because a work that ended early did not disturb anything.
-  void check() {
-    stop();
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  void stop() {
-    stopping_.store(true);
-    if (thread_.joinable()) thread_.join();
-  }
-  std::atomic<bool> stopping_{false}, ready_{false};
-  std::exception_ptr failure_;
-  std::thread thread_;
-};
-
 }  // namespace
 
 std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads) {
@@ -106,32 +58,6 @@ std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(std::size_t par
     works.push_back(std::make_unique<AdamCpuWork>(adam, pass.value));
   }
   return works;
-}
-
-std::vector<double> unit_seconds(ContendingWork& work,
-                                 const std::vector<ContendingWork*>& others,
-                                 const Sampling& sampling) {
-  const auto once = [&] {
-    const double all = seconds_of([&] {
-      for (int i = 0; i < kUnitsInSample; ++i) work.run_unit();
-      work.finish();
-    });
-    return all / kUnitsInSample;
-  };
-  std::vector<double> seconds;
-  if (others.empty()) {
-    seconds = sample(sampling, once);
-  } else {
-    std::vector<std::unique_ptr<Background>> backgrounds;
-    backgrounds.reserve(others.size());
-    for (ContendingWork* other : others) {
-      backgrounds.push_back(std::make_unique<Background>(*other));
-    }
-    NoWatch contended_on_purpose;
-    seconds = sample(sampling, once, contended_on_purpose);
-    for (const auto& background : backgrounds) background->check();
-  }
-  return seconds;
 }
 
 }  // namespace elixir::measure

@@ -5,7 +5,6 @@
 // measured alone and beside other work.
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "hardware/hardware_profile.h"
 #include "measure/adam/rank_adam.h"
 #include "measure/host/spread_memory.h"
-#include "measure/sampling.h"
 
 namespace elixir::measure {
 
@@ -39,9 +37,11 @@ class ContendingWork {
     std::size_t parameters, SpreadMemory& memory, RankAdam::Pools pools);
 
 /// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
-/// round pieces of `memory`, or of other memory near the GPU where that may not be near.
+/// round places of `memory`, `in_stripe` of them in each stripe, or of other memory near the GPU where that may not
+/// be near.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes,
+                                                             std::size_t in_stripe,
                                                              SpreadMemory& memory,
                                                              int gpu = 0);
 /// Copies of `bytes` from one GPU to another, by the first.
@@ -53,11 +53,5 @@ class ContendingWork {
 /// The runtime's sum over ranks: two bf16 parts of `elements` each to one in fp32, and the squares of
 /// these for the norm.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t elements);
-
-/// Seconds of a unit of `work`, each the mean of several in a row. A thread for each of `others` runs its units from
-/// before the first to after the last sample. All are warmed up first.
-[[nodiscard]] std::vector<double> unit_seconds(ContendingWork& work,
-                                               const std::vector<ContendingWork*>& others,
-                                               const Sampling& sampling);
 
 }  // namespace elixir::measure

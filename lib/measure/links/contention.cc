@@ -15,13 +15,14 @@
 #include "measure/adam/adam_chunks.h"
 #include "measure/collectives/collectives.h"
 #include "measure/links/contending_work.h"
+#include "measure/links/works_at_once.h"
 #include "measure/machine/machine.h"
 #include "measure/measurement.h"
 
 namespace elixir::measure {
 namespace {
 
-/// One work, on each GPU that does it at once. The first is measured.
+/// One work, on each GPU that does it at once.
 using Group = std::vector<std::unique_ptr<ContendingWork>>;
 using Groups = std::vector<Group>;
 
@@ -37,6 +38,16 @@ std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
 std::size_t copied_bytes(const Bench& bench) {
   const std::int64_t wanted = bench.by_effort<std::int64_t>(128_MiB, 64_MiB);
   return at_most_a_share(bench, wanted * SpreadMemory::kStripes) / SpreadMemory::kStripes;
+}
+
+/// Copies over 0.5 GiB for each GPU seemed to take next to nothing from AdamW, and together with it moved more than
+/// memory can: a training's go over tens of GiB.
+std::size_t places_in_stripe(const Bench& bench) {
+  constexpr std::size_t kWanted = 8;
+  const std::size_t stripe_bytes = copied_bytes(bench) * SpreadMemory::kStripes;
+  const std::size_t room =
+      at_most_a_share(bench, static_cast<std::int64_t>(kWanted * stripe_bytes)) / stripe_bytes;
+  return std::max<std::size_t>(room, 1);
 }
 
 /// So many that caches do not help: eight times the last one.
@@ -67,7 +78,8 @@ Groups users_of_host_memory(const Bench& bench, int gpus) {
        {hardware::Direction::kHostToDevice, hardware::Direction::kDeviceToHost}) {
     Group copies;
     for (int gpu = 0; gpu < gpus; ++gpu) {
-      copies.push_back(make_link_work(direction, copied_bytes(bench), *bench.spread, gpu));
+      copies.push_back(make_link_work(
+          direction, copied_bytes(bench), places_in_stripe(bench), *bench.spread, gpu));
     }
     groups.push_back(std::move(copies));
   }
@@ -133,60 +145,85 @@ bool meet(const Group& group, const Group& other) {
   return name_of(group) == "matmul" || name_of(other) == "matmul";
 }
 
-std::vector<double> seconds_beside(const Group& group,
-                                   const std::vector<const Group*>& others,
-                                   const Sampling& sampling) {
-  std::vector<ContendingWork*> beside;
-  for (std::size_t i = 1; i < group.size(); ++i) beside.push_back(group[i].get());
-  for (const Group* other : others) {
-    for (const auto& work : *other) beside.push_back(work.get());
+/// Seconds of a unit, by group and window, while all of them run: the mean over a group's GPUs.
+std::vector<std::vector<double>> seconds_at_once(const std::vector<const Group*>& groups,
+                                                 const Windows& windows) {
+  std::vector<ContendingWork*> works;
+  for (const Group* group : groups) {
+    for (const auto& work : *group) works.push_back(work.get());
   }
-  return unit_seconds(*group.front(), beside, sampling);
+  const std::vector<std::vector<double>> by_work = unit_seconds(works, windows);
+  std::vector<std::vector<double>> by_group;
+  auto work = by_work.begin();
+  for (const Group* group : groups) {
+    std::vector<double> mean(static_cast<std::size_t>(windows.count));
+    for (std::size_t i = 0; i < group->size(); ++i, ++work) {
+      for (std::size_t w = 0; w < mean.size(); ++w) {
+        mean[w] += (*work)[w] / static_cast<double>(group->size());
+      }
+    }
+    by_group.push_back(std::move(mean));
+  }
+  return by_group;
 }
 
-hardware::Contention slowdown_of(const Group& group,
-                                 const std::vector<const Group*>& others,
-                                 double alone_s,
-                                 int gpus,
-                                 const Sampling& sampling) {
-  std::vector<double> ratios = seconds_beside(group, others, sampling);
-  for (double& ratio : ratios) ratio /= alone_s;
-  std::vector<std::string> names;
-  names.reserve(others.size());
-  for (const Group* other : others) names.push_back(name_of(*other));
-  const std::string beside = fmt::format("{}", fmt::join(names, "+"));
-  const std::string method = fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock{}",
-                                         name_of(group),
-                                         beside,
-                                         alone_s * 1e3,
-                                         gpus > 1 ? fmt::format(", on {} GPUs", gpus) : "");
-  return {name_of(group), beside, gpus, summarise(ratios, method)};
-}
+/// Groups of works by how they share a machine with so many GPUs at work.
+class Together {
+ public:
+  Together(const Groups& groups, int gpus, const Windows& windows)
+      : groups_(groups), gpus_(gpus), windows_(windows) {
+    for (const Group& group : groups) {
+      alone_s_.push_back(quantile(seconds_at_once({&group}, windows).front(), 0.5));
+    }
+  }
+
+  /// What each of these groups loses while the others run, too.
+  void measure(const std::vector<std::size_t>& which, std::vector<hardware::Contention>& found) {
+    std::vector<const Group*> groups;
+    groups.reserve(which.size());
+    for (const std::size_t i : which) groups.push_back(&groups_[i]);
+    std::vector<std::vector<double>> seconds = seconds_at_once(groups, windows_);
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const double alone_s = alone_s_[which[k]];
+      for (double& value : seconds[k]) value /= alone_s;
+      std::vector<std::string> others;
+      for (const Group* other : groups) {
+        if (other != groups[k]) others.push_back(name_of(*other));
+      }
+      const std::string name = name_of(*groups[k]);
+      const std::string beside = fmt::format("{}", fmt::join(others, "+"));
+      const std::string method = fmt::format("{} beside {}, units of {:.1f} ms alone, wall clock{}",
+                                             name,
+                                             beside,
+                                             alone_s * 1e3,
+                                             gpus_ > 1 ? fmt::format(", on {} GPUs", gpus_) : "");
+      found.push_back({name, beside, gpus_, summarise(seconds[k], method)});
+    }
+  }
+
+ private:
+  const Groups& groups_;
+  int gpus_;
+  Windows windows_;
+  std::vector<double> alone_s_;  // by group: a unit
+};
 
 void measure_among(const Groups& groups,
                    int gpus,
-                   const Sampling& sampling,
+                   const Windows& windows,
                    std::vector<hardware::Contention>& found) {
-  for (const Group& group : groups) {
-    const double alone_s = quantile(seconds_beside(group, {}, sampling), 0.5);
-    std::vector<const Group*> links, passes;
-    for (const Group& other : groups) {
-      if (&other == &group || !meet(group, other)) continue;
-      found.push_back(slowdown_of(group, {&other}, alone_s, gpus, sampling));
-      if (is_link(other)) links.push_back(&other);
-      if (adam_pass(other)) passes.push_back(&other);
-    }
-    // A step copies both ways and updates, all at once.
-    if (adam_pass(group) && links.size() > 1) {
-      found.push_back(slowdown_of(group, links, alone_s, gpus, sampling));
-    }
-    if (!is_link(group)) continue;
-    for (const Group* pass : passes) {
-      std::vector<const Group*> both = links;
-      both.push_back(pass);
-      found.push_back(slowdown_of(group, both, alone_s, gpus, sampling));
+  Together together(groups, gpus, windows);
+  std::vector<std::size_t> links, passes;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (is_link(groups[i])) links.push_back(i);
+    if (adam_pass(groups[i])) passes.push_back(i);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (meet(groups[i], groups[j])) together.measure({j, i}, found);
     }
   }
+  // A step copies both ways and updates, all at once.
+  if (links.size() < 2) return;
+  for (const std::size_t pass : passes) together.measure({links[0], links[1], pass}, found);
 }
 
 const Registration kContention({
@@ -194,8 +231,8 @@ const Registration kContention({
     "rate alone over rate beside another work, for every pair of works that share a link, memory "
     "or "
     "cores",
-    "units of one work timed by the wall clock while a second thread keeps the other going; on the "
-    "CPU device AdamW and a memory copy, each by half the threads",
+    "units of all works timed by the wall clock while each runs on a thread of its own; on the CPU "
+    "device AdamW and a memory copy, each by half the threads",
     24.0,
     5.0,
     [](const Bench& bench) -> std::optional<std::string> {
@@ -205,14 +242,12 @@ const Registration kContention({
       return std::nullopt;
     },
     [](const Bench& bench, hardware::HardwareProfile& profile) {
-      constexpr int kWarmUp = 1;
-      const Sampling sampling =
-          bench.by_effort(Sampling{kWarmUp, 7, 14, 0.3}, Sampling{kWarmUp, 4, 5, 0.05});
+      const Windows windows = bench.by_effort(Windows{7, 0.3}, Windows{3, 0.1});
       std::vector<hardware::Contention> found;
       measure_among(
-          bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, sampling, found);
+          bench.on_cuda() ? works_on_the_gpu(bench) : works_on_the_cpu(bench), 1, windows, found);
       for (int gpus = 2; bench.on_cuda() && gpus <= bench.gpus; gpus *= 2) {
-        measure_among(users_of_host_memory(bench, gpus), gpus, sampling, found);
+        measure_among(users_of_host_memory(bench, gpus), gpus, windows, found);
       }
       profile.contention = std::move(found);
     },

@@ -83,15 +83,18 @@ CudaMemory memory_of(int gpu, std::size_t bytes, int byte) {
   return device_memory(bytes, byte);
 }
 
-/// Where copies begin or end on the host, in turn. As many places as memory has stripes, because copies
-/// within a cache do not reach memory.
+/// Where copies begin or end on the host, in turn, because copies within a cache do not reach memory.
 class HostPlaces {
  public:
-  HostPlaces(std::size_t bytes, SpreadMemory& memory, int gpu) {
+  HostPlaces(std::size_t bytes, std::size_t in_stripe, SpreadMemory& memory, int gpu) {
     // Spread memory is that of all nodes. A training's ranks take that of their GPU's node.
     if (kernels::allowed_memory_nodes().size() <= 1 && memory.locked()) {
-      pieces_.emplace(memory.take(SpreadMemory::kStripes, bytes));
-      for (std::size_t i = 0; i < pieces_->count(); ++i) places_.push_back((*pieces_)[i]);
+      pieces_.emplace(memory.take(SpreadMemory::kStripes, in_stripe * bytes));
+      for (std::size_t place = 0; place < in_stripe; ++place) {
+        for (std::size_t i = 0; i < pieces_->count(); ++i) {
+          places_.push_back((*pieces_)[i] + place * bytes);
+        }
+      }
     } else {
       near_ = near_pinned_memory(gpu, bytes * SpreadMemory::kStripes);
       for (std::size_t i = 0; i < SpreadMemory::kStripes; ++i) {
@@ -114,11 +117,15 @@ class HostPlaces {
 
 class LinkWork : public GpuWork {
  public:
-  LinkWork(hardware::Direction direction, std::size_t bytes, SpreadMemory& memory, int gpu)
+  LinkWork(hardware::Direction direction,
+           std::size_t bytes,
+           std::size_t in_stripe,
+           SpreadMemory& memory,
+           int gpu)
       : GpuWork(gpu),
         direction_(direction),
         bytes_(bytes),
-        host_(bytes, memory, gpu),
+        host_(bytes, in_stripe, memory, gpu),
         memory_(memory_of(gpu, bytes, kPattern)) {}
   [[nodiscard]] std::string name() const override { return std::string(name_of(direction_)); }
 
@@ -224,9 +231,10 @@ class MatmulWork : public GpuWork {
 
 std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                std::size_t bytes,
+                                               std::size_t in_stripe,
                                                SpreadMemory& memory,
                                                int gpu) {
-  return std::make_unique<LinkWork>(direction, bytes, memory, gpu);
+  return std::make_unique<LinkWork>(direction, bytes, in_stripe, memory, gpu);
 }
 
 std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t bytes, int from, int to) {

@@ -69,7 +69,8 @@ void enable_gpu_peer_access(int, int) {
 std::vector<double> gpu_peer_copy_seconds(int, int, std::size_t, int, const Sampling&) {
   unavailable();
 }
-std::unique_ptr<ContendingWork> make_link_work(Direction, std::size_t, SpreadMemory&, int) {
+std::unique_ptr<ContendingWork> make_link_work(
+    Direction, std::size_t, std::size_t, SpreadMemory&, int) {
   unavailable();
 }
 std::unique_ptr<ContendingWork> make_peer_copy_work(std::size_t, int, int) {
