@@ -31,6 +31,7 @@ test('task-order', exe, protocol: 'gtest')
 test('host-operations', exe, protocol: 'gtest')
 test('thread-pool', exe, protocol: 'gtest')
 test('parallel', exe, protocol: 'gtest')
+test('search', exe, protocol: 'gtest')
 executable('not-tested', 'tests/not_tested.cc')
 """
 TEST = """\
