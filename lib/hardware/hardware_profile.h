@@ -186,7 +186,7 @@ inline constexpr NameTable<AdamWrites, 3> kContendingAdam{
      {AdamWrites::kParameters, "adam_cpu_parameters"},
      {AdamWrites::kMoments, "adam_cpu_moments"}}};
 
-/// The rate of one form of the AdamW pass, over `parameters` parameters.
+/// The rate of one form of the AdamW pass, over `parameters` parameters; of `ranks` at once, all together.
 struct AdamFormRate {
   std::string device;    ///< "cpu" or "gpu"
   std::string gradient;  ///< dtype of gradient and parameter: "bf16", "fp16", "fp32"
@@ -195,6 +195,7 @@ struct AdamFormRate {
   std::int64_t parameters = 0;
   Figure params_per_s;
   AdamWrites writes = AdamWrites::kAll;
+  int ranks = 1;
 };
 
 struct ComputeRate {

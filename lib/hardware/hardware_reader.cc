@@ -187,13 +187,15 @@ AdamRate read_adam(const JsonCursor& at) {
 }
 
 AdamFormRate read_adam_form(const JsonCursor& at) {
-  at.only_keys({"device", "gradient", "moments", "master", "writes", "parameters", "params_per_s"});
+  at.only_keys(
+      {"device", "gradient", "moments", "master", "writes", "ranks", "parameters", "params_per_s"});
   AdamFormRate rate;
   rate.device = at.at("device").choice({"cpu", "gpu"});
   rate.gradient = at.at("gradient").choice(kRateDTypes.names());
   rate.moments = at.at("moments").choice({"bf16", "fp32"});
   rate.master = at.at("master").choice({"separate", "split"});
   if (at.has("writes")) rate.writes = at.at("writes").choice(kAdamWrites);
+  if (at.has("ranks")) rate.ranks = read_count(at.at("ranks"), 1);
   rate.parameters = read_bytes(at.at("parameters"));
   rate.params_per_s = read_rate(at.at("params_per_s"));
   return rate;

@@ -92,6 +92,7 @@ Json json_of(const std::vector<AdamFormRate>& forms) {
     if (form.writes != AdamWrites::kAll) {
       list.back()["writes"] = std::string(kAdamWrites.name_of(form.writes));
     }
+    if (form.ranks > 1) list.back()["ranks"] = form.ranks;
   }
   return list;
 }

@@ -298,16 +298,21 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     if (std::exchange(most_ranks, rate.ranks) < rate.ranks) adam_cpu_together_.clear();
     adam_cpu_together_[rate.dtype] = rate.params_per_s.median / of_one->second;
   }
-  std::map<AdamForm, std::int64_t> cpu_sizes, gpu_sizes;
+  // The most ranks, then the largest pass: smaller ones may fit a cache.
+  using RanksAndSize = std::pair<int, std::int64_t>;
+  std::map<AdamForm, RanksAndSize> cpu_best, gpu_best;
   for (const AdamFormRate& rate : profile.adam_forms) {
     const auto form = form_of(rate);
-    if (!form) continue;
+    if (!form || (rate.ranks > 1 && rate.ranks != most_ranks)) continue;
     const bool on_cpu = rate.device == "cpu";
-    // The largest pass: smaller ones may fit a cache.
-    std::int64_t& largest = (on_cpu ? cpu_sizes : gpu_sizes)[*form];
-    if (rate.parameters <= largest) continue;
-    largest = rate.parameters;
-    (on_cpu ? adam_cpu_forms_ : adam_gpu_forms_)[*form] = rate.params_per_s.median;
+    RanksAndSize& best = (on_cpu ? cpu_best : gpu_best)[*form];
+    const RanksAndSize it(rate.ranks, rate.parameters);
+    if (it <= best) continue;
+    best = it;
+    // Of one rank: what all have together is adam_cpu_together_ of it.
+    const double together =
+        rate.ranks > 1 ? rate_of(adam_cpu_together_, form->gradient).value_or(1) : 1;
+    (on_cpu ? adam_cpu_forms_ : adam_gpu_forms_)[*form] = rate.params_per_s.median / together;
   }
   for (const ComputeRate& rate : profile.compute) {
     matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;

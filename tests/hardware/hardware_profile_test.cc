@@ -34,8 +34,10 @@ HardwareProfile sample() {
   p.links.both_at_once = {{1, measured_figure(101e9), measured_figure(5000)}};
   p.adam_cpu = {{"bf16", 1, measured_figure(6e9)}, {"fp32", 1, measured_figure(5e9)}};
   p.adam_gpu = {{"bf16", 1, measured_figure(138e9)}};
-  p.adam_forms = {{"cpu", "bf16", "fp32", "split", 65536, measured_figure(7e9)},
-                  {"gpu", "fp16", "bf16", "separate", 1 << 20, measured_figure(150e9)}};
+  p.adam_forms = {
+      {"cpu", "bf16", "fp32", "split", 65536, measured_figure(7e9)},
+      {"gpu", "fp16", "bf16", "separate", 1 << 20, measured_figure(150e9)},
+      {"cpu", "bf16", "fp32", "split", 65536, measured_figure(8e9), AdamWrites::kParameters, 2}};
   p.compute = {{"bf16", measured_figure(799e12)}};
   p.device_copy_bytes_per_s = measured_figure(4.1e12);
   p.launch_ns = measured_figure(4000);
@@ -128,6 +130,8 @@ TEST(HardwareDocument, KeepsEverythingOverWritingAndReading) {
   EXPECT_FALSE(back.links.curves[1].line);
   EXPECT_EQ(back.adam_forms[1].moments, "bf16");
   EXPECT_EQ(back.adam_forms[0].parameters, 65536);
+  EXPECT_EQ(back.adam_forms[0].ranks, 1);
+  EXPECT_EQ(back.adam_forms[2].ranks, 2);
   EXPECT_EQ(back.host_streams[1].numa_node, 0);
   EXPECT_FALSE(back.host_streams[0].numa_node);
   EXPECT_FALSE(back.operators[0].flops) << "what was not measured stays absent";

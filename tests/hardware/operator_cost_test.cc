@@ -208,6 +208,30 @@ TEST(CostModel, APartOfAdamMovesItsBytesAtTheRateOfTheWholeUnlessItWasMeasured) 
       << "of a form whose whole was measured";
 }
 
+/// What one pass loses when several ranks share the memory need not be what another one does.
+TEST(CostModel, AFormOfAsManyRanksCountsWhereItWasMeasured) {
+  constexpr AdamForm kSplit{.gradient = DType::kBFloat16, .split = true};
+  constexpr AdamForm kParameters{
+      .gradient = DType::kBFloat16, .split = true, .writes = AdamWrites::kParameters};
+  HardwareProfile profile = cpu_profile();
+  profile.device_kind = program::DeviceKind::kCuda;
+  profile.gpus = {{"a", 90, 1, 1}, {"b", 90, 1, 1}};
+  profile.adam_cpu = {{"bf16", 1, figure(2e9)}, {"bf16", 2, figure(3e9)}};
+  profile.adam_forms = {
+      {"cpu", "bf16", "fp32", "split", 3000, figure(4e9)},
+      {"cpu", "bf16", "fp32", "split", 3000, figure(5e9), AdamWrites::kParameters},
+      {"cpu", "bf16", "fp32", "split", 3000, figure(4e9), AdamWrites::kParameters, 2},
+      {"cpu", "bf16", "fp32", "split", 3000, figure(9e9), AdamWrites::kParameters, 8}};
+  const CostModel one(profile);
+  EXPECT_DOUBLE_EQ(one.adam_cpu_ns(1000, kSplit), 250);
+  EXPECT_DOUBLE_EQ(one.adam_cpu_ns(1000, kParameters), 200);
+  // Each of two ranks has half of what both have.
+  const CostModel two(profile, {.world = 2, .per_node = 2});
+  EXPECT_DOUBLE_EQ(two.adam_cpu_ns(1000, {.gradient = DType::kBFloat16}), 1000 / 1.5);
+  EXPECT_DOUBLE_EQ(two.adam_cpu_ns(1000, kSplit), 1000 / (4 * 1.5 / 2));
+  EXPECT_DOUBLE_EQ(two.adam_cpu_ns(1000, kParameters), 1000 / 2.0);
+}
+
 TEST(CostModel, NamesAMissingMeasurement) {
   const CostModel cost(cpu_profile());
   try {

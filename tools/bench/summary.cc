@@ -91,10 +91,13 @@ void add_host(Results& results, const hardware::HardwareProfile& profile) {
   }
 }
 
+std::string at_once(int ranks) {
+  return ranks == 1 ? "" : fmt::format(", {} at once", ranks);
+}
+
 void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
   for (const hardware::AdamRate& rate : profile.adam_cpu) {
-    const std::string ranks = rate.ranks == 1 ? "" : fmt::format(", {} at once", rate.ranks);
-    results.add("adam-cpu " + rate.dtype + ranks, rate.params_per_s, kGigaparameters);
+    results.add("adam-cpu " + rate.dtype + at_once(rate.ranks), rate.params_per_s, kGigaparameters);
   }
   for (const hardware::SustainedRate& rate : profile.sustained) {
     results.add(fmt::format("sustained {}, {:.0f} % busy: slowdown", rate.dtype, 100 * rate.duty),
@@ -109,12 +112,13 @@ void add_kernels(Results& results, const hardware::HardwareProfile& profile) {
         rate.writes == hardware::AdamWrites::kAll
             ? ""
             : fmt::format(", {} alone", hardware::kAdamWrites.name_of(rate.writes));
-    results.add(fmt::format("adam-{} {}, {} moments, {}{}, {} parameters",
+    results.add(fmt::format("adam-{} {}, {} moments, {}{}{}, {} parameters",
                             rate.device,
                             rate.gradient,
                             rate.moments,
                             rate.master,
                             writes,
+                            at_once(rate.ranks),
                             format_count(rate.parameters)),
                 rate.params_per_s,
                 kGigaparameters);

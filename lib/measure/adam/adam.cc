@@ -51,7 +51,7 @@ const Registration kAdamCpu({
       }
       profile.adam_cpu = rates_of(bench, DeviceKind::kCpu, n);
       // There is one process per GPU. This is the rate of all of them together.
-      for (int ranks = 2; ranks <= std::min(bench.gpus, bench.pool->threads()); ranks *= 2) {
+      for (const int ranks : rank_counts(bench)) {
         const std::vector<AdamRate> together = rates_of(bench, DeviceKind::kCpu, n, ranks);
         profile.adam_cpu.insert(profile.adam_cpu.end(), together.begin(), together.end());
       }

@@ -19,7 +19,8 @@ using hardware::AdamWrites;
 using hardware::HardwareProfile;
 using kernels::Element;
 
-/// All forms that adam-cpu and adam-gpu do not measure. The last one also in smaller sizes.
+/// All forms that adam-cpu and adam-gpu do not measure. The first one of several ranks, too, the last one also in smaller
+/// sizes.
 constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kBFloat16, .split = true},
     {.gradient = Element::kBFloat16, .moments = Element::kBFloat16},
@@ -28,7 +29,7 @@ constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kFloat32, .moments = Element::kBFloat16},
     {.gradient = Element::kBFloat16},
 }};
-/// An update on the host in two parts: parameters first, moments later.
+/// An update on the host in two parts: parameters first, moments later. Of several ranks, too.
 constexpr std::array<AdamPass, 4> kHostParts{{
     {.gradient = Element::kBFloat16, .split = true, .writes = AdamWrites::kParameters},
     {.gradient = Element::kBFloat16, .writes = AdamWrites::kMoments},
@@ -44,14 +45,16 @@ constexpr std::array<std::int64_t, 3> kSmallerSizes{64_KiB, 1_MiB, 16_MiB};
 AdamFormRate rate_of(const Bench& bench,
                      DeviceKind device,
                      const AdamPass& pass,
-                     std::int64_t parameters) {
+                     std::int64_t parameters,
+                     int ranks = 1) {
   return {device == DeviceKind::kCuda ? "gpu" : "cpu",
           std::string(name_of(pass.gradient)),
           std::string(name_of(pass.moments)),
           pass.split ? "split" : "separate",
           parameters,
-          adam_rate(pass, device, parameters, bench),
-          pass.writes};
+          adam_rate(pass, device, parameters, bench, ranks),
+          pass.writes,
+          ranks};
 }
 
 void measure_forms(const Bench& bench,
@@ -63,6 +66,12 @@ void measure_forms(const Bench& bench,
   if (device == DeviceKind::kCpu) {
     for (const AdamPass& pass : kHostParts)
       rates.push_back(rate_of(bench, device, pass, parameters));
+    for (const int ranks : rank_counts(bench)) {
+      for (const AdamPass& pass : kHostParts) {
+        rates.push_back(rate_of(bench, device, pass, parameters, ranks));
+      }
+      rates.push_back(rate_of(bench, device, kForms.front(), parameters, ranks));
+    }
   }
   for (const std::int64_t smaller : kSmallerSizes) {
     if (smaller < parameters) rates.push_back(rate_of(bench, device, kForms.back(), smaller));

@@ -76,6 +76,14 @@ hardware::Figure adam_rate(const AdamPass& pass,
       static_cast<double>(n), times.seconds, fmt::format("{}, {}", text_of(pass, n), times.how));
 }
 
+std::vector<int> rank_counts(const Bench& bench) {
+  std::vector<int> counts;
+  for (int ranks = 2; ranks <= std::min(bench.gpus, bench.pool->threads()); ranks *= 2) {
+    counts.push_back(ranks);
+  }
+  return counts;
+}
+
 std::string text_of(const AdamPass& pass, std::size_t parameters) {
   std::string text = fmt::format("{} parameters, {} gradient, {} moments, {} master",
                                  format_count(static_cast<std::int64_t>(parameters)),

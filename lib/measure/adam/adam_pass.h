@@ -32,6 +32,9 @@ struct AdamPass {
                                            DeviceKind device,
                                            std::int64_t memory_bytes);
 
+/// 2, 4, 8 … ranks, as long as there are as many GPUs and threads.
+[[nodiscard]] std::vector<int> rank_counts(const Bench& bench);
+
 /// "16,777,216 parameters, bf16 gradient, fp32 moments, split master".
 [[nodiscard]] std::string text_of(const AdamPass& pass, std::size_t parameters);
 
