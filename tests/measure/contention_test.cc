@@ -32,17 +32,22 @@ using ::testing::UnorderedElementsAre;
 /// Counts its units. The unit may depend on whether others run.
 class Counting : public ContendingWork {
  public:
-  explicit Counting(std::function<void()> unit = [] {}) : unit_(std::move(unit)) {}
+  explicit Counting(
+      std::function<void()> unit = [] {}, std::function<void()> end = [] {})
+      : unit_(std::move(unit)), end_(std::move(end)) {}
   [[nodiscard]] std::string name() const override { return "counting"; }
   void run_unit() override {
     unit_();
     ++units;
   }
-  void finish() override { ++finished; }
+  void finish() override {
+    ++finished;
+    end_();
+  }
   std::atomic<int> units{0}, finished{0};
 
  private:
-  std::function<void()> unit_;
+  std::function<void()> unit_, end_;
 };
 
 constexpr Windows kTwo = {2, 0.01};
@@ -80,6 +85,9 @@ TEST(UnitSeconds, FailWhenAWorkDoes) {
   EXPECT_THROW((void)unit_seconds({&sound, &broken}, kTwo), std::runtime_error);
   EXPECT_THROW((void)unit_seconds({&broken, &sound}, kTwo), std::runtime_error);
   EXPECT_EQ(sound.finished, 2);
+  Counting ends_badly(sleeps_ms(1), [] { throw std::runtime_error("lost"); });
+  EXPECT_THROW((void)unit_seconds({&ends_badly, &sound}, kTwo), std::runtime_error);
+  EXPECT_EQ(sound.finished, 3);
 }
 
 TEST(HostWorks, DoTheirUnits) {

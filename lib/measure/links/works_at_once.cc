@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kWarmUpUnits =
-    3;  // the first units of a GPU's work are queued without waiting
+// The first units of a GPU's work are queued without waiting.
+constexpr std::int64_t kWarmUpUnits = 3;
 constexpr std::int64_t kUnitsInWindow = 2;
 
 /// Runs units of a work on its own thread while it lives.
@@ -32,10 +32,7 @@ class Runner {
   };
 
   explicit Runner(ContendingWork& work) : thread_([this, &work] { run(work); }) {}
-  ~Runner() {
-    stopping_.store(true);
-    thread_.join();
-  }
+  ~Runner() { stop(); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -43,6 +40,11 @@ class Runner {
     const std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
     return progress_;
+  }
+  /// Waits for the work's end.
+  void stop() {
+    stopping_.store(true);
+    if (thread_.joinable()) thread_.join();
   }
 
  private:
@@ -72,6 +74,11 @@ class Runners {
  public:
   explicit Runners(const std::vector<ContendingWork*>& works) {
     for (ContendingWork* work : works) runners_.push_back(std::make_unique<Runner>(*work));
+  }
+  /// Rethrows what went wrong until the end.
+  void stop() {
+    for (const auto& runner : runners_) runner->stop();
+    for (const auto& runner : runners_) static_cast<void>(runner->progress());
   }
   /// Returns when `least_s` have passed and each work has done so many units more than `before`.
   [[nodiscard]] std::vector<Runner::Progress> wait(const std::vector<Runner::Progress>& before,
@@ -112,6 +119,7 @@ std::vector<std::vector<double>> unit_seconds(const std::vector<ContendingWork*>
     }
     before = now;
   }
+  runners.stop();
   return seconds;
 }
 
