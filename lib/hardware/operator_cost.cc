@@ -286,17 +286,19 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
       if (rate.ranks == 1) rates[rate.dtype] = rate.params_per_s.median;
     }
   };
-  keep(adam_cpu_params_per_s_, profile.adam_cpu);
   keep(adam_gpu_params_per_s_, profile.adam_gpu);
+  std::map<std::string, double> of_one, together;  // the second over the first
+  keep(of_one, profile.adam_cpu);
   int most_ranks = 1;
   for (const AdamRate& rate : profile.adam_cpu) {
-    const auto of_one = adam_cpu_params_per_s_.find(rate.dtype);
-    if (rate.ranks < most_ranks || rate.ranks > ranks.per_node ||
-        of_one == adam_cpu_params_per_s_.end()) {
-      continue;
-    }
-    if (std::exchange(most_ranks, rate.ranks) < rate.ranks) adam_cpu_together_.clear();
-    adam_cpu_together_[rate.dtype] = rate.params_per_s.median / of_one->second;
+    const auto one = of_one.find(rate.dtype);
+    if (rate.ranks < most_ranks || rate.ranks > ranks.per_node || one == of_one.end()) continue;
+    if (std::exchange(most_ranks, rate.ranks) < rate.ranks) together.clear();
+    together[rate.dtype] = rate.params_per_s.median / one->second;
+  }
+  for (const auto& [dtype, rate] : of_one) {
+    const auto factor = together.find(dtype);
+    adam_cpu_params_per_s_[dtype] = factor == together.end() ? rate : rate * factor->second;
   }
   // The most ranks, then the largest pass: smaller ones may fit a cache.
   using RanksAndSize = std::pair<int, std::int64_t>;
@@ -309,10 +311,9 @@ CostModel::CostModel(const HardwareProfile& profile, const Ranks& ranks)
     const RanksAndSize it(rate.ranks, rate.parameters);
     if (it <= best) continue;
     best = it;
-    // Of one rank: what all have together is adam_cpu_together_ of it.
-    const double together =
-        rate.ranks > 1 ? rate_of(adam_cpu_together_, form->gradient).value_or(1) : 1;
-    (on_cpu ? adam_cpu_forms_ : adam_gpu_forms_)[*form] = rate.params_per_s.median / together;
+    const bool of_one_rank = on_cpu && rate.ranks == 1;
+    const double factor = of_one_rank ? rate_of(together, form->gradient).value_or(1) : 1;
+    (on_cpu ? adam_cpu_forms_ : adam_gpu_forms_)[*form] = rate.params_per_s.median * factor;
   }
   for (const ComputeRate& rate : profile.compute) {
     matmul_flop_per_s_[rate.dtype] = rate.matmul_flop_per_s.median;
@@ -433,8 +434,7 @@ double CostModel::host_copy_ns(std::int64_t bytes) const {
 }
 double CostModel::adam_cpu_ns(std::int64_t elements, const AdamForm& form) const {
   if (elements == 0) return 0;
-  const double together = rate_of(adam_cpu_together_, form.gradient).value_or(1);
-  const double rate = host_share_ * together * adam_rate(form, /*on_cpu=*/true);
+  const double rate = host_share_ * adam_rate(form, /*on_cpu=*/true);
   return static_cast<double>(elements) / rate * kNsPerSecond;
 }
 double CostModel::adam_gpu_ns(std::int64_t elements, const AdamForm& form) const {

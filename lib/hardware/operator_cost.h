@@ -126,7 +126,7 @@ class CostModel {
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
-  /// Parameters per second. A pass that does not write all, and was not measured, moves its bytes at the rate of one that does; a
+  /// Parameters per second; on the CPU of all ranks of a machine together. A pass that does not write all, and was not measured, moves its bytes at the rate of one that does; a
   /// form that was not, at that of the plain one.
   [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
@@ -144,13 +144,12 @@ class CostModel {
   CollectiveCost collectives_;
   double host_share_ = 1;  ///< of the machine's cores and host memory
   SustainedClock sustained_clock_;
-  std::map<std::string, double> adam_cpu_params_per_s_,
-      adam_gpu_params_per_s_;                                   ///< by dtype, one rank
+  // On the CPU of all ranks of a machine together.
+  std::map<std::string, double> adam_cpu_params_per_s_, adam_gpu_params_per_s_;  ///< by dtype
   std::map<AdamForm, double> adam_cpu_forms_, adam_gpu_forms_;  ///< those that were measured
-  std::map<std::string, double> adam_cpu_together_;  ///< of all ranks of a machine over one alone
-  std::map<std::string, double> matmul_flop_per_s_;  ///< by dtype
-  std::unordered_map<std::string, OperatorCost> measured_;  ///< by operator_key
-  OperatorTable table_;                                     ///< their work and time
+  std::map<std::string, double> matmul_flop_per_s_;             ///< by dtype
+  std::unordered_map<std::string, OperatorCost> measured_;      ///< by operator_key
+  OperatorTable table_;                                         ///< their work and time
 };
 
 }  // namespace elixir::hardware
