@@ -43,6 +43,14 @@ TEST(Sampling, FiguresHaveMedianSpreadAndCount) {
   EXPECT_EQ(time_figure({1e-6}, "").median, 1000);
 }
 
+/// Does not watch: what else runs here must not add samples.
+class NoWatch final : public CoreWatch {
+ public:
+  void restart() override {}
+  [[nodiscard]] bool was_disturbed() override { return false; }
+  [[nodiscard]] double period_s() const override { return 0; }
+};
+
 TEST(Sampling, WarmUpDoesNotCountAndTheBudgetEndsIt) {
   int calls = 0;
   const auto once = [&] {

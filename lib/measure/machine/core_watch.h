@@ -42,14 +42,6 @@ class CoreWatch {
   double reading_s_ = 0;
 };
 
-/// Does not watch. For our own work that contends on purpose.
-class NoWatch final : public CoreWatch {
- public:
-  void restart() override {}
-  [[nodiscard]] bool was_disturbed() override { return false; }
-  [[nodiscard]] double period_s() const override { return 0; }
-};
-
 /// "the load average is 11.0 on 2 CPUs", when more threads run than there are cores; otherwise
 /// nullopt.
 [[nodiscard]] std::optional<std::string> overload(double load_average, int cpus);
