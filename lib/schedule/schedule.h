@@ -23,7 +23,8 @@
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
 //  - Late moments of a step are made by the next one, before it writes gradients where theirs are and
-//    before its own updates. So between steps they are one step behind. Where gradients of several steps are
+//    before its own updates; with several ranks after the gather of the chunk that the cores have updated last.
+//    So between steps they are one step behind. Where gradients of several steps are
 //    kept (Plan::kept_gradients), the chunk's buffer has room for all of them, and they take turns in it: which
 //    part of it a task means follows from its step. Moments that are made every second step are up to two steps
 //    behind, and updates make those of the step before for themselves: whose turn it is, OptimizerPass decides.

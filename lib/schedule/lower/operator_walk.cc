@@ -97,9 +97,9 @@ OperatorWalk::OperatorWalk(TaskSink& sink,
 
 void OperatorWalk::run() {
   // One rank waits for nothing, and its cores have nothing else to do.
-  if (makes_late_moments() && moments_before_ < 0) updates_.late_moments(needs_.chunks, {});
+  if (updates_after_clipping() && moments_before_ < 0) updates_.late_moments(needs_.chunks, {});
   for (int m = 0; m < micro_batches_; ++m) lower_micro_batch(m);
-  if (options_.training && options_.clip_gradients) {
+  if (updates_after_clipping()) {
     updates_.clip_and_update(needs_.chunks, gradients_.last_reduction());
   }
   updates_.finish();
@@ -143,7 +143,7 @@ void OperatorWalk::load_inputs() {
 void OperatorWalk::before_operator(OperatorId op) {
   const std::vector<TaskId> fetches = fetches_.awaited_at(position(op));
   for (const TaskId fetch : fetches) await(fetch, op);
-  if (op == moments_before_ && micro_batch_ == 0 && makes_late_moments()) {
+  if (op == moments_before_ && micro_batch_ == 0 && updates_after_clipping()) {
     updates_.late_moments(needs_.chunks, fetches);
   }
   for (const std::int32_t chunk : first_reads_at_home(op)) {

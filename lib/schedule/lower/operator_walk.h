@@ -64,7 +64,7 @@ class OperatorWalk {
   [[nodiscard]] std::int64_t position(program::OperatorId op) const {
     return static_cast<std::int64_t>(micro_batch_) * operator_count_ + op;
   }
-  [[nodiscard]] bool makes_late_moments() const {
+  [[nodiscard]] bool updates_after_clipping() const {
     return options_.training && options_.clip_gradients;
   }
   [[nodiscard]] bool last_micro_batch() const { return micro_batch_ + 1 == micro_batches_; }
