@@ -177,7 +177,7 @@ check_sanitizers() {
   sanitized build-tsan -Dcuda=disabled -Dtorch=disabled -Dsanitizer=thread || return 1
   # recorded-programs: profiles of whole models, for minutes.
   under_address_sanitizer build-asan recorded-programs || return 1
-  export TSAN_OPTIONS=second_deadlock_stack=1
+  local -x TSAN_OPTIONS=second_deadlock_stack=1
   "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 lanes task-order host-operations thread-pool parallel || return 1
   # One search whose choices of activations are searched at the same time. All of them would take half an hour.
   "$meson" test -C build-tsan --quiet --print-errorlogs --timeout-multiplier 8 search \
