@@ -23,6 +23,12 @@ Sampling Bench::sampling() const {
   return effort == Effort::kFull ? Sampling{2, 7, 50, 1.0} : Sampling{1, 5, 20, 0.15};
 }
 
+std::vector<int> Bench::gpus_at_once() const {
+  std::vector<int> counts;
+  for (int count = 2; count <= gpus; count *= 2) counts.push_back(count);
+  return counts;
+}
+
 std::string text_of_threads(int threads) {
   return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
 }

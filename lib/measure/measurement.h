@@ -33,6 +33,8 @@ struct Bench {
   std::optional<std::string> disk_directory;   ///< for writing a large file
 
   [[nodiscard]] bool on_cuda() const { return device == DeviceKind::kCuda; }
+  /// How many work at once where several do: 2, 4, 8 … as long as there are as many.
+  [[nodiscard]] std::vector<int> gpus_at_once() const;
   template <class T>
   [[nodiscard]] T by_effort(T full, T quick) const {
     return effort == Effort::kFull ? full : quick;

@@ -3,6 +3,7 @@
 // Measurements of host memory.
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +26,8 @@ constexpr std::size_t kCount = 3 * kStreamGrain;
 TEST(Streams, MoveWhatTheySay) {
   kernels::ThreadPool pool(2);
   const HostMemory a(kCount * 4, pool), b(kCount * 4, pool), c(kCount * 4, pool);
-  fill_random(b.as<float>(), kCount, pool);
-  fill_random(c.as<float>(), kCount, pool);
+  std::iota(b.as<float>(), b.as<float>() + kCount, 1.0F);
+  std::iota(c.as<float>(), c.as<float>() + kCount, 0.5F);
   for (const Stores stores : {Stores::kPlain, Stores::kStreaming}) {
     stream_copy(a.as<float>(), b.as<float>(), kCount, stores, pool);
     EXPECT_TRUE(std::equal(a.as<float>(), a.as<float>() + kCount, b.as<float>()));

@@ -83,6 +83,18 @@ TEST_F(SpreadMemoryTest, AdamChunksStayFiniteInEveryForm) {
   }
 }
 
+TEST_F(SpreadMemoryTest, LargeChunksAreSeveralInAStripe) {
+  constexpr std::size_t kParameters = 1'000'000, kMost = 50'000;
+  AdamChunks chunks(
+      {.gradient = kernels::Element::kBFloat16, .split = true}, kParameters, memory_, pool_, kMost);
+  EXPECT_EQ(chunks.count(), 3 * SpreadMemory::kStripes);
+  for (std::size_t i = 0; i < 2 * chunks.count(); ++i) chunks.begin_next();
+  chunks.finish();
+  EXPECT_NO_THROW(chunks.require_finite());
+  const AdamChunks whole({.gradient = kernels::Element::kFloat32}, kParameters, memory_, pool_);
+  EXPECT_EQ(whole.count(), SpreadMemory::kStripes);
+}
+
 TEST_F(SpreadMemoryTest, RanksDivideParametersAndThreads) {
   Bench bench;
   bench.pool = &pool_;
@@ -97,7 +109,7 @@ TEST_F(SpreadMemoryTest, RanksDivideParametersAndThreads) {
   EXPECT_EQ(ranks.threads(), threads);
   for (const auto& writes : hardware::kContendingAdam.entries) {
     ranks.write(writes.value);
-    for (int i = 0; i < 3; ++i) ranks.begin_pass();
+    ranks.begin(3 * ranks.chunks());
   }
   ranks.finish();
   EXPECT_NO_THROW(ranks.require_finite());

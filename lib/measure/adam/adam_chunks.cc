@@ -2,10 +2,10 @@
 // Copyright 2026 The Elixir authors
 #include "measure/adam/adam_chunks.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "kernels/gradient.h"
 #include "kernels/split_master.h"
 #include "measure/host/host_memory.h"
 
@@ -18,11 +18,15 @@ using kernels::Element;
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kArrays = 5;
 
-std::size_t piece_bytes(std::size_t parameters) {
-  return parameters * AdamChunks::kBytesPerParameter + kArrays * kAlignment;
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::size_t chunk_count(std::size_t parameters, const SpreadMemory& memory) {
+std::size_t piece_bytes(std::size_t parameters) {
+  return round_up(parameters * AdamChunks::kBytesPerParameter) + kArrays * kAlignment;
+}
+
+std::size_t stripe_count(std::size_t parameters, const SpreadMemory& memory) {
   const bool one =
       parameters < AdamChunks::kFewParameters && piece_bytes(parameters) <= memory.stripe_bytes();
   return one ? 1 : SpreadMemory::kStripes;
@@ -34,11 +38,13 @@ kernels::AdamPass kernel_pass(hardware::AdamWrites writes) {
                                                      : kernels::AdamPass::kWhole;
 }
 
-/// Random parameters and gradients, and moments of zero.
+/// All values are the same, a normal number in every dtype: a pass takes as long for any that are.
 AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::ThreadPool& pool) {
+  constexpr int kByteOfValues = 0x3C;
+  fill_bytes(piece, piece_bytes(n), kByteOfValues, pool);
   const auto next = [&piece](std::size_t bytes) {
     char* const begin = piece;
-    piece += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    piece += round_up(bytes);
     return begin;
   };
   const bool narrow = pass.gradient != Element::kFloat32;
@@ -50,27 +56,12 @@ AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::T
   chunk.pass = kernel_pass(pass.writes);
   chunk.moment1 = next(moment_bytes);
   chunk.moment2 = next(moment_bytes);
-  char* const gradient = next(n * kernels::bytes_of(pass.gradient));
-  chunk.gradient = gradient;
+  chunk.gradient = next(n * kernels::bytes_of(pass.gradient));
   if (narrow) chunk.parameter = next(n * 2);
-  // Both moments together have room for the fp32 values from which the others are made.
-  auto* const values = static_cast<float*>(chunk.moment1);
-  fill_random(values, n, pool);
-  if (narrow) {
-    kernels::convert_cpu(gradient, pass.gradient, values, n, pool);
-  } else {
-    fill_random(reinterpret_cast<float*>(gradient), n, pool);
-  }
   if (pass.split) {
     chunk.lower = reinterpret_cast<std::int16_t*>(next(n * 2));
-    kernels::split_master_cpu(
-        values, static_cast<std::uint16_t*>(chunk.parameter), chunk.lower, n, pool);
   } else {
     chunk.master = reinterpret_cast<float*>(next(n * sizeof(float)));
-    fill_random(chunk.master, n, pool);
-  }
-  for (void* moment : {chunk.moment1, chunk.moment2}) {
-    fill_bytes(moment, moment_bytes, 0, pool);
   }
   return chunk;
 }
@@ -80,15 +71,20 @@ AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::T
 AdamChunks::AdamChunks(const AdamPass& pass,
                        std::size_t parameters,
                        SpreadMemory& memory,
-                       kernels::ThreadPool& pool)
-    : pool_(pool),
-      pieces_(memory.take(chunk_count(parameters, memory),
-                          piece_bytes(parameters / chunk_count(parameters, memory)))),
-      jobs_(pieces_.count()) {
-  const std::size_t n = parameters / pieces_.count();
-  for (std::size_t i = 0; i < pieces_.count(); ++i) {
-    chunks_.push_back(chunk_at(pieces_[i], pass, n, pool));
+                       kernels::ThreadPool& pool,
+                       std::size_t most_in_chunk)
+    : pool_(pool) {
+  const std::size_t stripes = stripe_count(parameters, memory);
+  const std::size_t in_stripe =
+      stripes == 1 ? 1 : (parameters / stripes + most_in_chunk - 1) / most_in_chunk;
+  const std::size_t n = parameters / (stripes * in_stripe);
+  pieces_.emplace(memory.take(stripes, in_stripe * piece_bytes(n)));
+  for (std::size_t place = 0; place < in_stripe; ++place) {
+    for (std::size_t i = 0; i < stripes; ++i) {
+      chunks_.push_back(chunk_at((*pieces_)[i] + place * piece_bytes(n), pass, n, pool));
+    }
   }
+  jobs_.resize(chunks_.size());
 }
 
 void AdamChunks::write(hardware::AdamWrites writes) {

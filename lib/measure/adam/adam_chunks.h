@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/adam.h"
@@ -16,12 +17,13 @@ namespace elixir::measure {
 
 class AdamChunks {
  public:
-  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a cache; more are as
-  /// many chunks as `memory` has stripes. Throws kOutOfMemory.
+  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a cache; more are chunks
+  /// in each stripe of `memory`, of at most `most_in_chunk` each. Throws kOutOfMemory.
   AdamChunks(const AdamPass& pass,
              std::size_t parameters,
              SpreadMemory& memory,
-             kernels::ThreadPool& pool);
+             kernels::ThreadPool& pool,
+             std::size_t most_in_chunk = kMostInChunk);
 
   [[nodiscard]] std::size_t count() const { return chunks_.size(); }
   /// Of the chunks that begin from now on.
@@ -35,12 +37,13 @@ class AdamChunks {
   void require_finite() const;
 
   static constexpr std::size_t kFewParameters = std::size_t{8} << 20;
+  static constexpr std::size_t kMostInChunk = std::size_t{32} << 20;
   /// Of `memory`, at most.
   static constexpr std::int64_t kBytesPerParameter = 16;
 
  private:
   kernels::ThreadPool& pool_;
-  SpreadMemory::Pieces pieces_;
+  std::optional<SpreadMemory::Pieces> pieces_;
   std::vector<kernels::AdamArrays> chunks_;
   std::vector<std::uint64_t> jobs_;  ///< by chunk, the last one
   std::size_t begun_ = 0;            ///< chunks, in all passes

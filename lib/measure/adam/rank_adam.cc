@@ -44,8 +44,12 @@ void RankAdam::write(hardware::AdamWrites writes) {
   for (const auto& rank : chunks_) rank->write(writes);
 }
 
-void RankAdam::begin_pass() {
-  for (std::size_t i = 0; i < chunks_.front()->count(); ++i) {  // ranks have as many chunks
+std::size_t RankAdam::chunks() const {
+  return chunks_.front()->count();
+}
+
+void RankAdam::begin(std::size_t chunks) {
+  for (std::size_t i = 0; i < chunks; ++i) {
     for (const auto& rank : chunks_) rank->begin_next();
   }
 }

@@ -29,9 +29,11 @@ class RankAdam {
   [[nodiscard]] int threads() const;
   /// Of the chunks that begin from now on.
   void write(hardware::AdamWrites writes);
-  /// Begins every chunk of every rank once; in turn, so that no rank waits while another one's are begun. From the
-  /// second call on it takes as long as a pass of the slowest.
-  void begin_pass();
+  /// Of each rank.
+  [[nodiscard]] std::size_t chunks() const;
+  /// Begins the next `chunks` of every rank; in turn, so that no rank waits while another one's are begun. Waits while
+  /// all of a rank's chunks are under way, so that on average it takes as long as the slowest rank.
+  void begin(std::size_t chunks);
   /// Returns when all have ended.
   void finish();
   /// A value that is not finite is a bug.

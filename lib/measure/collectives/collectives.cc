@@ -74,7 +74,7 @@ const Registration kCollectives({
       const std::int64_t most = std::min(bench.by_effort<std::int64_t>(1_GiB, 16_MiB),
                                          profile.gpus.at(0).memory_bytes / 8);
       std::vector<hardware::Collective> found;
-      for (int gpus = 2; gpus <= bench.gpus; gpus *= 2) {
+      for (const int gpus : bench.gpus_at_once()) {
         CollectiveGroup group(gpus, static_cast<std::size_t>(most));
         for (const Named& what : kOperations) {
           found.push_back(measure_one(group, what, gpus, most, sampling));

@@ -45,16 +45,4 @@ void fill_bytes(void* memory, std::size_t bytes, int byte, kernels::ThreadPool& 
   });
 }
 
-void fill_random(float* values, std::size_t n, kernels::ThreadPool& pool) {
-  pool.parallel_for(n, kGrainElements, [&](std::size_t begin, std::size_t end) {
-    std::uint64_t state = begin * 0x9E3779B97F4A7C15ULL + 1;
-    for (std::size_t i = begin; i < end; ++i) {
-      state ^= state << 13;  // xorshift64
-      state ^= state >> 7;
-      state ^= state << 17;
-      values[i] = 0.1F + 0.9F * static_cast<float>(state >> 40) * 0x1p-24F;
-    }
-  });
-}
-
 }  // namespace elixir::measure

@@ -40,7 +40,4 @@ class HostMemory {
 
 void fill_bytes(void* memory, std::size_t bytes, int byte, kernels::ThreadPool& pool);
 
-/// Random floats in [0.1, 1), which are neither denormal nor special.
-void fill_random(float* values, std::size_t n, kernels::ThreadPool& pool);
-
 }  // namespace elixir::measure

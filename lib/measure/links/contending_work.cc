@@ -2,6 +2,7 @@
 // Copyright 2026 The Elixir authors
 #include "measure/links/contending_work.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -33,11 +34,12 @@ class AdamCpuWork : public ContendingWork {
   }
   void run_unit() override {
     adam_->write(writes_);
-    adam_->begin_pass();
+    adam_->begin(std::max<std::size_t>(adam_->chunks() / kUnitsInPass, 1));
   }
   void finish() override { adam_->finish(); }
 
  private:
+  static constexpr std::size_t kUnitsInPass = 8;
   std::shared_ptr<RankAdam> adam_;
   hardware::AdamWrites writes_;
 };

@@ -85,7 +85,7 @@ LinkRate cuda_link(const Bench& bench, Direction direction, HostPages pages) {
 
 /// Measures 2, 4, 8 … GPUs that transfer at once.
 void add_groups(const Bench& bench, Traffic traffic, std::vector<LinkRate>& rates) {
-  for (int gpus = 2; gpus <= bench.gpus; gpus *= 2) {
+  for (const int gpus : bench.gpus_at_once()) {
     const std::int64_t wanted = bench.by_effort<std::int64_t>(256_MiB, 64_MiB);
     const std::int64_t allowed = std::max<std::int64_t>(1_MiB, bench.memory_bytes / 8 / gpus);
     const auto bytes = static_cast<std::size_t>(std::min(wanted, allowed));
