@@ -14,14 +14,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/arguments.h"
 #include "benchmarks/median.h"
+#include "benchmarks/rate_table.h"
 #include "kernels/adam.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
@@ -130,19 +129,11 @@ int benchmark(const Options& options) {
       chunks.measure(static_cast<double>(options.milliseconds) * 1e-3, pool);
     }
   }
-  nlohmann::json report = {{"size_bytes", bytes},
-                           {"threads", pool.threads()},
-                           {"rounds", options.rounds},
-                           {"rows", nlohmann::json::array()}};
-  for (const Chunks& chunks : cases) {
-    const double ratio = chunks.bytes_per_s() / cases.back().bytes_per_s();
-    report["rows"].push_back(
-        {{"name", chunks.name()}, {"bytes_per_s", chunks.bytes_per_s()}, {"ratio_to_all", ratio}});
-    if (!options.json) {
-      fmt::print("{:<28} {:8.1f} GB/s {:6.2f}\n", chunks.name(), chunks.bytes_per_s() / 1e9, ratio);
-    }
-  }
-  if (options.json) std::cout << report.dump(2) << '\n';
+  std::vector<NamedRate> rates;
+  for (const Chunks& chunks : cases) rates.push_back({chunks.name(), chunks.bytes_per_s()});
+  print_rates(rates,
+              {{"size_bytes", bytes}, {"threads", pool.threads()}, {"rounds", options.rounds}},
+              options.json);
   return 0;
 }
 

@@ -12,14 +12,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/arguments.h"
 #include "benchmarks/median.h"
+#include "benchmarks/rate_table.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/thread_pool.h"
@@ -90,20 +89,11 @@ int benchmark(const Options& options) {
   for (long round = 0; round < options.rounds; ++round) {
     for (Place& place : places) place.bytes_per_s.push_back(bytes_per_s(place, pool));
   }
-  nlohmann::json report = {{"size_bytes", bytes},
-                           {"threads", pool.threads()},
-                           {"rounds", options.rounds},
-                           {"rows", nlohmann::json::array()}};
-  for (const Place& place : places) {
-    const double rate = median(place.bytes_per_s);
-    const double ratio = rate / median(places.back().bytes_per_s);
-    report["rows"].push_back(
-        {{"name", place.name}, {"bytes_per_s", rate}, {"ratio_to_all", ratio}});
-    if (!options.json) {
-      fmt::print("{:<12} {:8.1f} GB/s {:6.2f}\n", place.name, rate / 1e9, ratio);
-    }
-  }
-  if (options.json) std::cout << report.dump(2) << '\n';
+  std::vector<NamedRate> rates;
+  for (const Place& place : places) rates.push_back({place.name, median(place.bytes_per_s)});
+  print_rates(rates,
+              {{"size_bytes", bytes}, {"threads", pool.threads()}, {"rounds", options.rounds}},
+              options.json);
   return 0;
 }
 

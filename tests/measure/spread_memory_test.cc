@@ -115,6 +115,18 @@ TEST_F(SpreadMemoryTest, RanksDivideParametersAndThreads) {
   EXPECT_NO_THROW(ranks.require_finite());
 }
 
+TEST_F(SpreadMemoryTest, SeveralWorkAtOnceAsFarAsThereAreGpusAndThreads) {
+  kernels::ThreadPool five(5);
+  Bench bench;
+  bench.pool = &five;
+  EXPECT_EQ(bench.gpus_at_once(), std::vector<int>());
+  bench.gpus = 7;
+  EXPECT_EQ(bench.gpus_at_once(), std::vector<int>({2, 4}));
+  bench.gpus = 8;
+  EXPECT_EQ(bench.gpus_at_once(), std::vector<int>({2, 4, 8}));
+  EXPECT_EQ(rank_counts(bench), std::vector<int>({2, 4}));
+}
+
 /// As the runtime does.
 TEST_F(SpreadMemoryTest, RanksWithGpusLeaveACpuEachWhereTheyHaveEnough) {
   kernels::ThreadPool sixteen(16);

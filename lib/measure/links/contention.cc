@@ -182,19 +182,18 @@ std::vector<std::vector<double>> seconds_at_once(const std::vector<const Group*>
 class Together {
  public:
   Together(const Groups& groups, int gpus, const Windows& windows)
-      : groups_(groups), gpus_(gpus), windows_(windows) {
-    for (const Group& group : groups) alone_s_.push_back(alone_s(group));
+      : groups_(groups), gpus_(gpus), windows_(windows), alone_s_(groups.size()) {}
+
+  /// Comes before what the group loses.
+  void measure_alone(std::size_t i) {
+    alone_s_[i] = quantile(seconds_at_once({&groups_[i]}, windows_).front(), 0.5);
   }
 
   /// What each of these groups loses while the others run, too.
   void measure(const std::vector<std::size_t>& which, std::vector<hardware::Contention>& found) {
     std::vector<const Group*> groups;
     groups.reserve(which.size());
-    for (const std::size_t i : which) {
-      groups.push_back(&groups_[i]);
-      // What a virtual machine's memory gives changes within seconds: AdamW seemed faster beside products than alone.
-      if (adam_pass(groups_[i])) alone_s_[i] = alone_s(groups_[i]);
-    }
+    for (const std::size_t i : which) groups.push_back(&groups_[i]);
     std::vector<std::vector<double>> seconds = seconds_at_once(groups, windows_);
     for (std::size_t k = 0; k < which.size(); ++k) {
       const double alone_s = alone_s_[which[k]];
@@ -215,10 +214,6 @@ class Together {
   }
 
  private:
-  [[nodiscard]] double alone_s(const Group& group) const {
-    return quantile(seconds_at_once({&group}, windows_).front(), 0.5);
-  }
-
   const Groups& groups_;
   int gpus_;
   Windows windows_;
@@ -230,17 +225,21 @@ void measure_among(const Groups& groups,
                    const Windows& windows,
                    std::vector<hardware::Contention>& found) {
   Together together(groups, gpus, windows);
-  std::vector<std::size_t> links, passes;
+  std::vector<std::size_t> links;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (is_link(groups[i])) links.push_back(i);
-    if (adam_pass(groups[i])) passes.push_back(i);
+    together.measure_alone(i);
     for (std::size_t j = 0; j < i; ++j) {
-      if (meet(groups[i], groups[j])) together.measure({j, i}, found);
+      if (!meet(groups[i], groups[j])) continue;
+      // What a virtual machine's memory gives changes within seconds: AdamW seemed faster beside products than alone.
+      if (adam_pass(groups[j])) together.measure_alone(j);
+      together.measure({j, i}, found);
+    }
+    // A step copies both ways and updates, all at once.
+    if (adam_pass(groups[i]) && links.size() == 2) {
+      together.measure({links[0], links[1], i}, found);
     }
   }
-  // A step copies both ways and updates, all at once.
-  if (links.size() < 2) return;
-  for (const std::size_t pass : passes) together.measure({links[0], links[1], pass}, found);
 }
 
 const Registration kContention({
@@ -250,8 +249,8 @@ const Registration kContention({
     "cores",
     "units of all works timed by the wall clock while each runs on a thread of its own; on the CPU "
     "device AdamW and a memory copy, each by half the threads",
-    45.0,
-    9.0,
+    26.0,
+    5.5,
     [](const Bench& bench) -> std::optional<std::string> {
       if (!bench.on_cuda() && bench.pool != nullptr && bench.pool->threads() < 2) {
         return "one thread does nothing beside itself";
