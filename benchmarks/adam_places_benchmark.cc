@@ -130,6 +130,7 @@ int benchmark(const Options& options) {
     }
   }
   std::vector<NamedRate> rates;
+  rates.reserve(cases.size());
   for (const Chunks& chunks : cases) rates.push_back({chunks.name(), chunks.bytes_per_s()});
   print_rates(rates,
               {{"size_bytes", bytes}, {"threads", pool.threads()}, {"rounds", options.rounds}},

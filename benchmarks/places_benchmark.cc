@@ -90,6 +90,7 @@ int benchmark(const Options& options) {
     for (Place& place : places) place.bytes_per_s.push_back(bytes_per_s(place, pool));
   }
   std::vector<NamedRate> rates;
+  rates.reserve(places.size());
   for (const Place& place : places) rates.push_back({place.name, median(place.bytes_per_s)});
   print_rates(rates,
               {{"size_bytes", bytes}, {"threads", pool.threads()}, {"rounds", options.rounds}},

@@ -38,7 +38,8 @@ std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
 
 std::size_t copied_bytes(const Bench& bench) {
   const std::int64_t wanted = bench.by_effort<std::int64_t>(128_MiB, 64_MiB);
-  return at_most_a_share(bench, wanted * SpreadMemory::kStripes) / SpreadMemory::kStripes;
+  constexpr auto kStripes = static_cast<std::int64_t>(SpreadMemory::kStripes);
+  return at_most_a_share(bench, wanted * kStripes) / SpreadMemory::kStripes;
 }
 
 /// Copies over 0.5 GiB for each GPU seemed to take next to nothing from AdamW, and together with it moved more than
