@@ -9,7 +9,6 @@
 //   [--json]
 // --parameters: in units of 2^20; 256 on the CPU, 512 on the GPU, fewer where memory is short
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "adam_cases.h"
+#include "benchmarks/free_memory.h"
 #include "kernels/cpu_affinity.h"
 
 namespace elixir::benchmarks {
@@ -145,11 +145,6 @@ void print(const nlohmann::json& report) {
   }
 }
 
-std::size_t free_host_bytes() {
-  const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 /// The number of parameters, in units of 2^20, that uses at most half of the free memory. Prints a
 /// note when it is lower than wanted.
 std::size_t fitting_mi(std::size_t wanted, std::size_t free_bytes, const char* device) {
@@ -172,7 +167,7 @@ int benchmark(const Options& options) {
   if (options.device != "cuda") {
     const int cpus = static_cast<int>(kernels::allowed_cpus().size());
     const std::size_t mi =
-        fitting_mi(options.mi == 0 ? kCpuMi : options.mi, free_host_bytes(), "host");
+        fitting_mi(options.mi == 0 ? kCpuMi : options.mi, free_memory_bytes(), "host");
     const auto suite =
         make_cpu_suite(mi * kMi, options.threads == 0 ? std::max(1, cpus) : options.threads);
     done(run(*suite, mi * kMi, options));

@@ -7,7 +7,6 @@
 // usage: adam_places_benchmark [--size GIB] [--milliseconds N] [--rounds N] [--json]   by default 8 GiB, 400 ms for each
 // of 5 rounds; figures are medians
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/free_memory.h"
 #include "benchmarks/median.h"
 #include "benchmarks/rate_table.h"
 #include "kernels/adam.h"
@@ -98,8 +98,7 @@ class Chunks {
 };
 
 int benchmark(const Options& options) {
-  const auto free_bytes = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
-                          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t free_bytes = free_memory_bytes();
   const std::size_t bytes = static_cast<std::size_t>(options.size_gib) * kGi;
   if (bytes > free_bytes / 10 * 9) {
     fmt::print(stderr,

@@ -8,7 +8,6 @@
 // usage: arena_benchmark [--size MIB] [--threads N] [--rounds N] [--json] --size: 16384 by default;
 // less where memory is short, with a note
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/free_memory.h"
 #include "benchmarks/median.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
@@ -101,9 +101,7 @@ struct Row {
 };
 
 int benchmark(const Options& options) {
-  const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
-  const std::size_t most_mib =
-      pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4 * 3 / kMi;
+  const std::size_t most_mib = free_memory_bytes() / 4 * 3 / kMi;
   const std::size_t size_mib =
       std::max<std::size_t>(1, std::min(static_cast<std::size_t>(options.size_mib), most_mib));
   if (size_mib < static_cast<std::size_t>(options.size_mib)) {

@@ -7,7 +7,6 @@
 // usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]   by default 8 arenas of
 // 1024 MiB, 5 rounds; figures are medians
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/free_memory.h"
 #include "benchmarks/median.h"
 #include "benchmarks/rate_table.h"
 #include "kernels/cpu_affinity.h"
@@ -61,8 +61,7 @@ double bytes_per_s(const Place& place, kernels::ThreadPool& pool) {
 }
 
 int benchmark(const Options& options) {
-  const auto free_bytes = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
-                          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t free_bytes = free_memory_bytes();
   // Whole stripes.
   const std::size_t bytes = (static_cast<std::size_t>(options.size_mib) + 1) / 2 * 2 * kMi;
   if (bytes > free_bytes / 10 * 9 / static_cast<std::size_t>(options.arenas)) {

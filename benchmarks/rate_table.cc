@@ -16,7 +16,7 @@ void print_rates(const std::vector<NamedRate>& rates, nlohmann::json report, boo
   for (const NamedRate& rate : rates) {
     const double ratio = rate.bytes_per_s / rates.back().bytes_per_s;
     report["rows"].push_back(
-        {{"name", rate.name}, {"bytes_per_s", rate.bytes_per_s}, {"ratio_to_last", ratio}});
+        {{"name", rate.name}, {"bytes_per_s", rate.bytes_per_s}, {"ratio_to_all", ratio}});
     if (json) continue;
     fmt::print("{:<{}} {:8.1f} GB/s {:6.2f}\n", rate.name, width, rate.bytes_per_s / 1e9, ratio);
   }

@@ -126,8 +126,8 @@ class CostModel {
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
-  /// Parameters per second; on the CPU of all ranks of a machine together. A pass that does not write all, and was not measured, moves its bytes at the rate of one that does; a
-  /// form that was not, at that of the plain one.
+  /// Parameters per second; on the CPU of all ranks of a machine together. A pass that does not write all, and was not
+  /// measured, moves its bytes at the rate of one that does; a form that was not, at that of the plain one.
   [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;

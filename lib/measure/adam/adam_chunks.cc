@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "kernels/split_master.h"
 #include "measure/host/host_memory.h"
 
@@ -15,15 +16,15 @@ namespace {
 using kernels::AdamArrays;
 using kernels::Element;
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::int64_t kAlignment = 64;
 constexpr std::size_t kArrays = 5;
 
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+std::size_t aligned(std::size_t bytes) {
+  return static_cast<std::size_t>(round_up(static_cast<std::int64_t>(bytes), kAlignment));
 }
 
 std::size_t piece_bytes(std::size_t parameters) {
-  return round_up(parameters * AdamChunks::kBytesPerParameter) + kArrays * kAlignment;
+  return aligned(parameters * AdamChunks::kBytesPerParameter) + kArrays * aligned(1);
 }
 
 std::size_t stripe_count(std::size_t parameters, const SpreadMemory& memory) {
@@ -44,7 +45,7 @@ AdamArrays chunk_at(char* piece, const AdamPass& pass, std::size_t n, kernels::T
   fill_bytes(piece, piece_bytes(n), kByteOfValues, pool);
   const auto next = [&piece](std::size_t bytes) {
     char* const begin = piece;
-    piece += round_up(bytes);
+    piece += aligned(bytes);
     return begin;
   };
   const bool narrow = pass.gradient != Element::kFloat32;

@@ -37,8 +37,9 @@ std::int64_t parameters_at_full_effort(const Bench& bench) {
 }
 
 /// In a training passes follow each other without a pause. A pass alone would seem up to a tenth slower: threads wake up
-/// first, and wait for the last one in the end. So a sample has so many parameters. What a cache may hold stays alone.
-/// Without a GPU all threads wait for each other at the end of every chunk, in a training, too.
+/// first, and wait for the last one in the end. So a sample has as many parameters as a pass at full effort, and with a GPU 512 Mi
+/// at least. What a cache may hold stays alone. Without a GPU all threads wait for each other at the end of every chunk, in
+/// a training, too. `chunks` are those of each rank.
 std::size_t chunks_in_sample(std::size_t parameters, std::size_t chunks, const Bench& bench) {
   if (parameters < AdamChunks::kFewParameters) return chunks;
   const auto full = static_cast<std::size_t>(parameters_at_full_effort(bench));
@@ -67,8 +68,8 @@ std::int64_t adam_parameters(const Bench& bench, DeviceKind device, std::int64_t
   }
   const std::int64_t room =
       static_cast<std::int64_t>(bench.spread->bytes()) / 2 / AdamChunks::kBytesPerParameter;
-  return std::max(kFewest,
-                  std::min(bench.on_cuda() ? std::max(wanted, kSpreadParameters) : wanted, room));
+  const std::int64_t most = bench.on_cuda() ? std::max(wanted, kSpreadParameters) : wanted;
+  return std::max(kFewest, std::min(most, room));
 }
 
 hardware::Figure adam_rate(const AdamPass& pass,

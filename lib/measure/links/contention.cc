@@ -2,7 +2,6 @@
 // Copyright 2026 The Elixir authors
 // Measures how much works slow each other down when they run at once.
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,9 +30,12 @@ using Groups = std::vector<Group>;
 constexpr std::size_t kSummedElements = 64_MiB;
 
 /// Of the spread memory, where each GPU copies both ways, AdamW runs and a share stays free.
+std::size_t share_bytes(const Bench& bench) {
+  return bench.spread->bytes() / (2 * static_cast<std::size_t>(bench.gpus) + 2);
+}
+
 std::size_t at_most_a_share(const Bench& bench, std::int64_t wanted) {
-  const std::size_t share = bench.spread->bytes() / (2 * static_cast<std::size_t>(bench.gpus) + 2);
-  return std::min(static_cast<std::size_t>(wanted), share);
+  return std::min(static_cast<std::size_t>(wanted), share_bytes(bench));
 }
 
 std::size_t copied_bytes(const Bench& bench) {
@@ -63,10 +65,9 @@ std::size_t uncached_adam_parameters(const Bench& bench) {
 std::size_t adam_parameters_beside_copies(const Bench& bench) {
   const std::size_t copies_bytes = 2 * static_cast<std::size_t>(bench.gpus) * copied_bytes(bench) *
                                    SpreadMemory::kStripes * places_in_stripe(bench);
-  const std::size_t free_bytes = at_most_a_share(bench, std::numeric_limits<std::int64_t>::max());
   return std::min(
       static_cast<std::size_t>(adam_parameters(bench, DeviceKind::kCpu, bench.memory_bytes)),
-      (bench.spread->bytes() - copies_bytes - free_bytes) / AdamChunks::kBytesPerParameter);
+      (bench.spread->bytes() - copies_bytes - share_bytes(bench)) / AdamChunks::kBytesPerParameter);
 }
 
 Group alone(std::unique_ptr<ContendingWork> work) {
