@@ -45,4 +45,10 @@ class Suite {
 /// Bytes of arrays per parameter that a suite allocates.
 inline constexpr std::size_t kSuiteBytesPerParameter = 26;
 
+/// Suite::check().
+inline constexpr std::size_t kCheckedParameters = (1 << 20) + 11;
+/// torch divides twice and multiplies where we use fused operations. The results differ by a few
+/// units of fp32 in one step.
+inline constexpr double kTorchTolerance = 2e-6;
+
 }  // namespace elixir::benchmarks

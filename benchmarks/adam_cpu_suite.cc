@@ -19,11 +19,6 @@ namespace {
 using kernels::AdamArrays;
 using kernels::Isa;
 
-constexpr std::size_t kCheckedParameters = (1 << 20) + 11;
-/// torch divides twice and multiplies where we use fused operations. The results differ by a few
-/// units of fp32 in one step.
-constexpr double kTorchTolerance = 2e-6;
-
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();

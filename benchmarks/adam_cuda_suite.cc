@@ -19,8 +19,6 @@ namespace {
 
 using kernels::AdamArrays;
 
-constexpr std::size_t kCheckedParameters = (1 << 20) + 11;
-constexpr double kTorchTolerance = 2e-6;
 /// Cleared before the clock starts, so that launching has ended when the GPU reaches the work.
 constexpr std::int64_t kLeadBytes = std::int64_t{512} << 20;
 
