@@ -12,16 +12,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "adam_cases.h"
+#include "benchmarks/arguments.h"
 #include "benchmarks/free_memory.h"
 #include "kernels/cpu_affinity.h"
 
@@ -34,41 +32,11 @@ constexpr std::size_t kCpuMi = 256, kGpuMi = 512;
 
 struct Options {
   std::string device = "all";
-  int threads = 0;
-  std::size_t mi = 0;  ///< 0: the device's default
-  int rounds = 15;
+  long threads = static_cast<long>(kernels::allowed_cpus().size());
+  long mi = 0;  ///< 0: the device's default
+  long rounds = 15;
   bool json = false;
 };
-
-std::optional<Options> parse(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& name = arguments[i];
-    if (name == "--json") {
-      options.json = true;
-      continue;
-    }
-    if (i + 1 == arguments.size()) return std::nullopt;
-    const std::string& value = arguments[++i];
-    if (name == "--device" && (value == "cpu" || value == "cuda" || value == "all")) {
-      options.device = value;
-      continue;
-    }
-    char* end = nullptr;
-    const long number = std::strtol(value.c_str(), &end, 10);
-    if (*end != '\0' || number < 1) return std::nullopt;
-    if (name == "--threads") {
-      options.threads = static_cast<int>(number);
-    } else if (name == "--parameters") {
-      options.mi = static_cast<std::size_t>(number);
-    } else if (name == "--rounds") {
-      options.rounds = static_cast<int>(number);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return options;
-}
 
 struct Timing {
   double first_quartile_s = 0, median_s = 0, third_quartile_s = 0;
@@ -158,6 +126,10 @@ std::size_t fitting_mi(std::size_t wanted, std::size_t free_bytes, const char* d
   return most;
 }
 
+std::size_t wanted_mi(const Options& options, std::size_t otherwise) {
+  return options.mi == 0 ? otherwise : static_cast<std::size_t>(options.mi);
+}
+
 int benchmark(const Options& options) {
   nlohmann::json reports = nlohmann::json::array();
   const auto done = [&](nlohmann::json report) {
@@ -165,15 +137,12 @@ int benchmark(const Options& options) {
     reports.push_back(std::move(report));
   };
   if (options.device != "cuda") {
-    const int cpus = static_cast<int>(kernels::allowed_cpus().size());
-    const std::size_t mi =
-        fitting_mi(options.mi == 0 ? kCpuMi : options.mi, free_memory_bytes(), "host");
-    const auto suite =
-        make_cpu_suite(mi * kMi, options.threads == 0 ? std::max(1, cpus) : options.threads);
+    const std::size_t mi = fitting_mi(wanted_mi(options, kCpuMi), free_memory_bytes(), "host");
+    const auto suite = make_cpu_suite(mi * kMi, static_cast<int>(options.threads));
     done(run(*suite, mi * kMi, options));
   }
   if (options.device != "cpu") {
-    std::size_t mi = options.mi == 0 ? kGpuMi : options.mi;
+    std::size_t mi = wanted_mi(options, kGpuMi);
     if (const std::size_t free_bytes = free_cuda_bytes(); free_bytes > 0) {
       mi = fitting_mi(mi, free_bytes, "GPU");
     }
@@ -194,16 +163,16 @@ int benchmark(const Options& options) {
 }  // namespace elixir::benchmarks
 
 int main(int argc, char** argv) {
-  const auto options = elixir::benchmarks::parse({argv + 1, argv + argc});
-  if (!options) {
-    std::cerr << "usage: adam_benchmark [--device cpu|cuda|all] [--threads N] [--parameters MI] "
-                 "[--rounds N] [--json]\n";
-    return 2;
-  }
-  try {
-    return elixir::benchmarks::benchmark(*options);
-  } catch (const std::exception& error) {
-    std::cerr << "adam_benchmark: " << error.what() << "\n";
-    return 4;
-  }
+  elixir::benchmarks::Options options;
+  return elixir::benchmarks::run(
+      {.name = "adam_benchmark",
+       .usage = "[--device cpu|cuda|all] [--threads N] [--parameters MI] [--rounds N] [--json]",
+       .numbers = {{"--threads", &options.threads},
+                   {"--parameters", &options.mi},
+                   {"--rounds", &options.rounds}},
+       .choices = {{"--device", {&options.device, {"cpu", "cuda", "all"}}}},
+       .json = &options.json},
+      argc,
+      argv,
+      [&] { return elixir::benchmarks::benchmark(options); });
 }

@@ -9,11 +9,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "benchmarks/arguments.h"
 #include "benchmarks/median.h"
 #include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
@@ -52,7 +51,7 @@ double median_seconds(int rounds, const std::function<void()>& work) {
   return median(seconds);
 }
 
-int run(std::size_t elements, int most_threads, int rounds) {
+int benchmark(std::size_t elements, int most_threads, int rounds) {
   kernels::ThreadPool touching(most_threads);
   kernels::HostArena arena(elements * sizeof(float), &touching);
   fmt::print("{} elements, instruction set {}, medians of {} rounds\n\n{:<18}{:<6}{:>8}{:>16}\n",
@@ -91,21 +90,15 @@ int run(std::size_t elements, int most_threads, int rounds) {
 int main(int argc, char** argv) {
   long millions = 256, rounds = 3;
   long threads = static_cast<long>(elixir::kernels::allowed_cpus().size());
-  for (int i = 1; i < argc; i += 2) {
-    const std::string flag = argv[i];
-    long* const value = flag == "--elements"  ? &millions
-                        : flag == "--threads" ? &threads
-                        : flag == "--rounds"  ? &rounds
-                                              : nullptr;
-    char* end = nullptr;
-    if (value != nullptr && i + 1 < argc) *value = std::strtol(argv[i + 1], &end, 10);
-    if (end == nullptr || *end != '\0' || *value < 1 || *value > 1 << 20) {
-      fmt::print(stderr,
-                 "usage: fill_benchmark [--elements MILLIONS] [--threads N] [--rounds N]\n");
-      return 2;
-    }
-  }
-  return elixir::benchmarks::run(static_cast<std::size_t>(millions) * 1'000'000,
-                                 static_cast<int>(threads),
-                                 static_cast<int>(rounds));
+  return elixir::benchmarks::run(
+      {.name = "fill_benchmark",
+       .usage = "[--elements MILLIONS] [--threads N] [--rounds N]",
+       .numbers = {{"--elements", &millions}, {"--threads", &threads}, {"--rounds", &rounds}}},
+      argc,
+      argv,
+      [&] {
+        return elixir::benchmarks::benchmark(static_cast<std::size_t>(millions) * 1'000'000,
+                                             static_cast<int>(threads),
+                                             static_cast<int>(rounds));
+      });
 }

@@ -95,7 +95,11 @@ int run(int argc, char** argv) {
   app.add_option("--threads", threads, "of the CPU (default: LibTorch's choice)");
   app.add_flag("--align-all", align_all, "align every product that can be, worth it or not");
   app.add_flag("--json", json, "one JSON document, with every parameter");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   if (threads > 0) at::set_num_threads(threads);
   options.device = c10::Device(device == "cuda" ? c10::kCUDA : c10::kCPU,
                                device == "cuda" ? c10::DeviceIndex{0} : c10::DeviceIndex{-1});
@@ -118,9 +122,9 @@ int main(int argc, char** argv) {
     return elixir::errors::run(argc, argv);
   } catch (const c10::Error& error) {
     std::cerr << "gradient_errors: " << error.what_without_backtrace() << '\n';
-    return 1;
+    return 4;
   } catch (const std::exception& error) {
     std::cerr << "gradient_errors: " << error.what() << '\n';
-    return 1;
+    return 4;
   }
 }

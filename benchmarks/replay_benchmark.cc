@@ -18,14 +18,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "benchmarks/arguments.h"
 #include "capture/capture.h"
 #include "core/error.h"
 #include "replay/program_replay.h"
@@ -42,8 +41,8 @@ constexpr int kWarmUpRuns = 3;
 
 struct Options {
   std::string model, device = "cpu";
-  int runs = 20, threads = 0;
-  std::int64_t range = 256;
+  long runs = 20, threads = 0;  ///< 0 threads: LibTorch's number
+  long range = 256;
 };
 
 struct Quartiles {
@@ -123,7 +122,7 @@ std::map<std::string, at::Tensor> tensors_of(const torch::jit::Module& module) {
 }
 
 void run(const Options& options) {
-  if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
   const bool cuda = options.device == "cuda";
   const c10::Device device = cuda ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
   capture::Options capturing;
@@ -171,7 +170,7 @@ void run(const Options& options) {
     replayed();
   }
   std::vector<double> eager_ms, replay_ms, ratios;
-  for (int i = 0; i < options.runs; ++i) {
+  for (long i = 0; i < options.runs; ++i) {
     eager_ms.push_back(milliseconds(options, eager));
     replay_ms.push_back(milliseconds(options, replayed));
     ratios.push_back(replay_ms.back() / eager_ms.back());
@@ -204,30 +203,18 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   elixir::Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const bool has_value = i + 1 < argc;
-    if (flag == "--device" && has_value) {
-      options.device = argv[++i];
-    } else if (flag == "--runs" && has_value) {
-      options.runs = std::max(1, std::atoi(argv[++i]));
-    } else if (flag == "--threads" && has_value) {
-      options.threads = std::atoi(argv[++i]);
-    } else if (flag == "--range" && has_value) {
-      options.range = std::max(1, std::atoi(argv[++i]));
-    } else {
-      options.model = flag;
-    }
-  }
-  if (options.model.empty()) {
-    std::cerr << "usage: replay_benchmark MODEL.pt [--device cpu|cuda] [--runs N] [--threads N] "
-                 "[--range N]\n";
-    return 2;
-  }
-  try {
-    elixir::run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "replay_benchmark: " << error.what() << '\n';
-    return 1;
-  }
+  return elixir::benchmarks::run(
+      {.name = "replay_benchmark",
+       .usage = "MODEL.pt [--device cpu|cuda] [--runs N] [--threads N] [--range N]",
+       .numbers = {{"--runs", &options.runs},
+                   {"--threads", &options.threads},
+                   {"--range", &options.range}},
+       .choices = {{"--device", {&options.device, {"cpu", "cuda"}}}},
+       .file = &options.model},
+      argc,
+      argv,
+      [&] {
+        elixir::run(options);
+        return 0;
+      });
 }
