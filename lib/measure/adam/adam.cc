@@ -39,8 +39,8 @@ const Registration kAdamCpu({
     "the runtime's kernel over arrays far larger than the caches, by all threads, which processes "
     "at "
     "once divide among them",
-    7.0,
-    1.2,
+    9.0,
+    5.0,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
       const std::int64_t wanted = adam_parameters_wanted(bench, DeviceKind::kCpu);

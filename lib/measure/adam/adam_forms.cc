@@ -84,7 +84,7 @@ const Registration kAdamForms({
     "size; on "
     "the CPU also of parameters and of moments alone",
     "as adam-cpu and adam-gpu, every form that the kernels have; one form from cache size upward",
-    22.0,
+    13.0,
     4.0,
     never,
     [](const Bench& bench, HardwareProfile& profile) {

@@ -92,7 +92,7 @@ const Registration kDisk({
     "bytes per second of sequential reading and writing in the directory of --disk",
     "one file without a name, blocks of 1 MiB past the page cache, 32 under way (io_uring, else "
     "threads), each block compared; at most 2 GiB, 256 MiB with --quick",
-    8.0,
+    5.0,
     1.0,
     [](const Bench& bench) -> std::optional<std::string> {
       if (bench.disk_directory) return std::nullopt;

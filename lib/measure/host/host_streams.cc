@@ -158,7 +158,7 @@ const Registration kHostStreams({
     "AdamW, by number of threads and NUMA node",
     "passes over one block far larger than the caches, first touched by the threads that use it; "
     "plain or streaming stores, whichever is faster",
-    14.0,
+    9.5,
     2.0,
     never,
     [](const Bench& bench, HardwareProfile& profile) {

@@ -87,7 +87,7 @@ const Registration kLinkSizes({
     "nanoseconds of one copy of 4 KiB to 1 GiB, and the line latency + bytes / rate through them",
     "each direction, pinned and pageable, and inside the device; the line has the least squared "
     "relative error; on the CPU device memory copies",
-    10.0,
+    7.0,
     2.2,
     never,
     [](const Bench& bench, HardwareProfile& profile) {

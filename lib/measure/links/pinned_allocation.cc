@@ -17,7 +17,7 @@ const Registration kPinnedAllocation({
     "bytes per second at which pinned host memory becomes ready, plain and as an arena",
     "plain: cudaHostAlloc; arena: the trainer's, pages touched by all threads, then registered "
     "once",
-    16.0,
+    9.0,
     1.5,
     unless_cuda,
     [](const Bench& bench, hardware::HardwareProfile& profile) {
