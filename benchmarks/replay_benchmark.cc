@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -52,7 +53,8 @@ struct Quartiles {
 Quartiles quartiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double part) {
-    return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(
+        std::lround(part * static_cast<double>(values.size() - 1)))];
   };
   return {at(0.25), at(0.5), at(0.75)};
 }
