@@ -215,6 +215,7 @@ Timeline::Use use_of_cores(const Task& task, const plan::Plan& plan) {
 Timeline::Use use_of(const Task& task, const plan::Plan& plan) {
   switch (task.stream) {
     case Stream::kDeviceUpdate:
+      return Timeline::Use::kStateToDevice;
     case Stream::kHostToDevice:
       return Timeline::Use::kToDevice;
     case Stream::kUpdateToHost:

@@ -148,7 +148,7 @@ class SteadyRun {
       if (first > 0) return by.first;
       return second > 0 ? by.second : 1.0;
     };
-    const int to_device = count(Timeline::Use::kToDevice);
+    const int to_device = count(Timeline::Use::kToDevice) + count(Timeline::Use::kStateToDevice);
     const int to_host = count(Timeline::Use::kToHost);
     const int cpu = count(Timeline::Use::kHostMemory) + count(Timeline::Use::kUpdateParameters) +
                     count(Timeline::Use::kUpdateMoments);
@@ -162,8 +162,12 @@ class SteadyRun {
     switch (use) {
       case Timeline::Use::kNothing:
         return 1;
-      case Timeline::Use::kToDevice:  // several share the link
-        return to_device * beside(contention.to_device, to_host, cpu);
+      case Timeline::Use::kToDevice:
+        return beside(contention.to_device, to_host, cpu);
+      case Timeline::Use::kStateToDevice:
+        // Gaps between loads let everything through that waits (docs/measured/slowdowns.md).
+        if (count(Timeline::Use::kToDevice) > 0) return kNotYet;
+        return beside(contention.to_device, to_host, cpu);
       case Timeline::Use::kToHost:
         return to_host * beside(contention.to_host, to_device, cpu);
       case Timeline::Use::kHostMemory:

@@ -3,7 +3,8 @@
 #pragma once
 // When tasks run, given what each of them takes alone. Steps follow each other without a pause: a
 // task of the next step starts as soon as its stream and the tasks that it waits for allow. While
-// tasks share the host's memory or a link, each of them progresses more slowly, as measured. Where
+// tasks share the host's memory or a link, each of them progresses more slowly, as measured; loads of
+// state wait while anything else is copied to the device. Where
 // matrix products fill much of the step, they take longer than one by one, as measured.
 
 #include <array>
@@ -26,6 +27,7 @@ class Timeline {
   enum class Use : std::uint8_t {
     kNothing,
     kToDevice,
+    kStateToDevice,  ///< waits while anything goes kToDevice
     kToHost,
     kHostMemory,        ///< by the cores: a whole pass of AdamW, or anything but a pass
     kUpdateParameters,  ///< likewise, a pass without moments
@@ -35,7 +37,7 @@ class Timeline {
     kNccl,
     kSums  ///< kernels on the collective stream
   };
-  static constexpr std::size_t kUses = 10;
+  static constexpr std::size_t kUses = 11;
 
   /// `serial`: only one task runs at a time, in issue order.
   Timeline(bool serial,

@@ -35,12 +35,30 @@ TEST(Timeline, AnUpdateRunsBesideTheNextStep) {
   }
 }
 
-TEST(Timeline, CopiesOneWayShareTheLink) {
+TEST(Timeline, LoadsOfStateWaitForOtherCopiesTheSameWay) {
+  for (const bool late : {false, true}) {
+    Timeline timeline(false, kNone);
+    timeline.add(Stream::kDeviceUpdate, Use::kStateToDevice, 4, {});
+    timeline.add(Stream::kCompute, Use::kNothing, 3, {});
+    timeline.add(Stream::kHostToDevice,
+                 Use::kToDevice,
+                 10,
+                 late ? std::vector<TaskId>{1} : std::vector<TaskId>{});
+    timeline.add(Stream::kCompute, Use::kNothing, 1, std::vector<TaskId>{0, 2});
+    // The step after waits for everything.
+    std::vector<StepLink> links;
+    for (const TaskId task : {0, 1, 2}) links.push_back({.task = task, .previous = 3});
+    EXPECT_EQ(timeline.steady_step_ns(links), 15);
+    EXPECT_EQ(timeline.times()[2].end_ns, late ? 13 : 10);
+    EXPECT_EQ(timeline.times()[0].end_ns, 14);
+  }
+}
+
+TEST(Timeline, CopiesToTheHostShareTheLink) {
   Timeline timeline(false, kNone);
-  timeline.add(Stream::kHostToDevice, Use::kToDevice, 10, {});
-  timeline.add(Stream::kDeviceUpdate, Use::kToDevice, 4, {});
+  timeline.add(Stream::kDeviceToHost, Use::kToHost, 10, {});
+  timeline.add(Stream::kUpdateToHost, Use::kToHost, 4, {});
   timeline.add(Stream::kCompute, Use::kNothing, 1, std::vector<TaskId>{0, 1});
-  // The step after waits for everything.
   const std::vector<StepLink> links = {{.task = 0, .previous = 2}, {.task = 1, .previous = 2}};
   EXPECT_EQ(timeline.steady_step_ns(links), 15);
   EXPECT_EQ(timeline.times()[1].end_ns, 8);
