@@ -3,9 +3,9 @@
 #pragma once
 // When tasks run, given what each of them takes alone. Steps follow each other without a pause: a
 // task of the next step starts as soon as its stream and the tasks that it waits for allow. While
-// tasks share the host's memory or a link, each of them progresses more slowly, as measured; loads of
-// state wait while anything else is copied to the device. Where
-// matrix products fill much of the step, they take longer than one by one, as measured.
+// tasks share the host's memory or a link, each of them progresses more slowly, as measured; loads
+// of state wait while anything else is copied to the device. Where matrix products fill much of the
+// step, they take longer than one by one, as measured.
 
 #include <array>
 #include <cstddef>
