@@ -32,7 +32,7 @@ constexpr std::size_t kCpuMi = 256, kGpuMi = 512;
 
 struct Options {
   std::string device = "all";
-  long threads = static_cast<long>(kernels::allowed_cpus().size());
+  long threads = std::max(1L, static_cast<long>(kernels::allowed_cpus().size()));
   long mi = 0;  ///< 0: the device's default
   long rounds = 15;
   bool json = false;
