@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -108,7 +109,10 @@ std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target
     const bool times_every_call = profile->device_copy_bytes_per_s && !profile->compute.empty();
     if (profile->device_kind != program::DeviceKind::kCuda || !times_every_call) continue;
     if (target_of(*profile).sm != target.sm) continue;
-    if (!best || profile->operators.size() > best->operators.size()) best = std::move(profile);
+    const auto worth = [](const HardwareProfile& it) {
+      return std::pair(-static_cast<std::int64_t>(it.gpus.size()), it.operators.size());
+    };
+    if (!best || worth(*profile) > worth(*best)) best = std::move(profile);
   }
   return best;
 }

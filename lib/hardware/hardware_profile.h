@@ -263,8 +263,8 @@ struct HardwareProfile {
 /// The one of that name; nullopt where there is none. Never a file of the working directory.
 [[nodiscard]] std::optional<HardwareProfile> load_shipped(const std::string& name);
 /// The one of them that can time every call on `target`, which names a kind of GPU. If several can:
-/// the one with most measured calls. nullopt where there is none. CPUs have none: those of one
-/// instruction set differ too much.
+/// one with fewest GPUs, and of these the one with most measured calls. nullopt where there is none.
+/// CPUs have none: those of one instruction set differ too much.
 [[nodiscard]] std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target);
 
 }  // namespace elixir::hardware

@@ -320,11 +320,15 @@ TEST_F(ShippedProfiles, UnknownNamesGetASuggestion) {
 }
 
 TEST_F(ShippedProfiles, AreChosenByTheGpuOfATarget) {
-  const auto ship = [&](const std::string& name, int sm, std::size_t operators, bool timed) {
+  const auto ship = [&](const std::string& name,
+                        int sm,
+                        std::size_t operators,
+                        bool timed,
+                        std::size_t gpus = 1) {
     HardwareProfile profile = sample();
     profile.name = name;
     profile.device_kind = program::DeviceKind::kCuda;
-    profile.gpus = {{.name = "fake", .sm = sm, .memory_bytes = 1 << 30}};
+    profile.gpus.assign(gpus, {.name = "fake", .sm = sm, .memory_bytes = 1 << 30});
     profile.operators.clear();
     for (std::size_t i = 0; i < operators; ++i) {
       profile.operators.push_back({"call " + std::to_string(i), measured_figure(10), 0});
@@ -344,6 +348,7 @@ TEST_F(ShippedProfiles, AreChosenByTheGpuOfATarget) {
   ship("more", 75, 1, true);
   ship("lacking", 75, 3, false);
   ship("other", 80, 4, true);
+  ship("a pair", 75, 5, true, 2);
   EXPECT_EQ(found(75), "many");
   EXPECT_EQ(found(80), "other");
   EXPECT_EQ(found(86), "none");
