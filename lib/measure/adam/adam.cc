@@ -40,7 +40,7 @@ const Registration kAdamCpu({
     "at "
     "once divide among them",
     9.0,
-    5.0,
+    1.2,
     never,
     [](const Bench& bench, HardwareProfile& profile) {
       const std::int64_t wanted = adam_parameters_wanted(bench, DeviceKind::kCpu);

@@ -252,7 +252,7 @@ const Registration kContention({
     "units of all works timed by the wall clock while each runs on a thread of its own; on the CPU "
     "device AdamW and a memory copy, each by half the threads",
     56.0,
-    8.0,
+    5.5,
     [](const Bench& bench) -> std::optional<std::string> {
       if (!bench.on_cuda() && bench.pool != nullptr && bench.pool->threads() < 2) {
         return "one thread does nothing beside itself";
