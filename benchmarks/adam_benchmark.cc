@@ -20,8 +20,7 @@
 
 #include "adam_cases.h"
 #include "benchmarks/arguments.h"
-#include "benchmarks/free_memory.h"
-#include "kernels/cpu_affinity.h"
+#include "benchmarks/host.h"
 
 namespace elixir::benchmarks {
 namespace {
@@ -32,7 +31,7 @@ constexpr std::size_t kCpuMi = 256, kGpuMi = 512;
 
 struct Options {
   std::string device = "all";
-  long threads = std::max(1L, static_cast<long>(kernels::allowed_cpus().size()));
+  long threads = cpu_count();
   long mi = 0;  ///< 0: the device's default
   long rounds = 15;
   bool json = false;

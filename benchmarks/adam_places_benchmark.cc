@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
-#include "benchmarks/free_memory.h"
+#include "benchmarks/host.h"
 #include "benchmarks/median.h"
 #include "benchmarks/rate_table.h"
 #include "kernels/adam.h"
@@ -107,7 +107,7 @@ int benchmark(const Options& options) {
                free_bytes / kGi);
     return 3;
   }
-  const int cpus = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
+  const int cpus = cpu_count();
   kernels::ThreadPool all(cpus);
   const kernels::HostArena arena(bytes, &all);
   const kernels::CpuRange own = kernels::adam_cpus({0, cpus});

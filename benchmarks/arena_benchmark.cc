@@ -20,9 +20,8 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
-#include "benchmarks/free_memory.h"
+#include "benchmarks/host.h"
 #include "benchmarks/median.h"
-#include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 
 #ifdef ELIXIR_HAVE_CUDA
@@ -111,7 +110,7 @@ int benchmark(const Options& options) {
                options.size_mib);
   }
   const std::size_t bytes = size_mib * kMi;
-  const int cpus = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
+  const int cpus = cpu_count();
   kernels::ThreadPool pool(options.threads == 0 ? cpus : static_cast<int>(options.threads)),
       alone(1);
   std::string reason;

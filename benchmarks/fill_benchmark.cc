@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/host.h"
 #include "benchmarks/median.h"
-#include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/random.h"
 #include "kernels/thread_pool.h"
@@ -89,7 +89,7 @@ int benchmark(std::size_t elements, int most_threads, int rounds) {
 
 int main(int argc, char** argv) {
   long millions = 256, rounds = 3;
-  long threads = static_cast<long>(elixir::kernels::allowed_cpus().size());
+  long threads = elixir::benchmarks::cpu_count();
   return elixir::benchmarks::run(
       {.name = "fill_benchmark",
        .usage = "[--elements MILLIONS] [--threads N] [--rounds N]",

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
+#include "benchmarks/host.h"
 #include "benchmarks/median.h"
 #include "kernels/adam.h"
-#include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/isa.h"
 #include "kernels/thread_pool.h"
@@ -100,7 +100,7 @@ class BusyThreads {
 };
 
 int benchmark(const Options& options) {
-  const int threads = std::max(1, static_cast<int>(kernels::allowed_cpus().size()));
+  const int threads = cpu_count();
   kernels::ThreadPool one_by_one(threads, kernels::Binding::kOneCpuEach);
   kernels::ThreadPool overlap(
       threads, kernels::Binding::kOneCpuEach, /*first_cpu=*/0, kernels::Caller::kGivesJobs);

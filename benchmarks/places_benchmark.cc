@@ -16,10 +16,9 @@
 #include <vector>
 
 #include "benchmarks/arguments.h"
-#include "benchmarks/free_memory.h"
+#include "benchmarks/host.h"
 #include "benchmarks/median.h"
 #include "benchmarks/rate_table.h"
-#include "kernels/cpu_affinity.h"
 #include "kernels/host_arena.h"
 #include "kernels/thread_pool.h"
 
@@ -72,7 +71,7 @@ int benchmark(const Options& options) {
                free_bytes / kMi);
     return 3;
   }
-  kernels::ThreadPool pool(std::max(1, static_cast<int>(kernels::allowed_cpus().size())));
+  kernels::ThreadPool pool(cpu_count());
   std::vector<kernels::HostArena> arenas;
   std::vector<Place> places;
   Place all{"all at once", {}, 0};

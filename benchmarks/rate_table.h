@@ -14,7 +14,8 @@ struct NamedRate {
   double bytes_per_s = 0;
 };
 
-/// Prints each rate, and its ratio to the last one, which is that of all together. With `json` as "rows" of `report`, which has what else there is.
+/// Prints each rate, and its ratio to the last one, which is that of all together. With `json` as
+/// "rows" of `report`, which has what else there is.
 void print_rates(const std::vector<NamedRate>& rates, nlohmann::json report, bool json);
 
 }  // namespace elixir::benchmarks

@@ -162,11 +162,11 @@ class SteadyRun {
     switch (use) {
       case Timeline::Use::kNothing:
         return 1;
-      case Timeline::Use::kToDevice:
-        return beside(contention.to_device, to_host, cpu);
       case Timeline::Use::kStateToDevice:
         // Gaps between loads let everything through that waits (docs/measured/slowdowns.md).
         if (count(Timeline::Use::kToDevice) > 0) return kNotYet;
+        [[fallthrough]];
+      case Timeline::Use::kToDevice:
         return beside(contention.to_device, to_host, cpu);
       case Timeline::Use::kToHost:
         return to_host * beside(contention.to_host, to_device, cpu);
