@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures whether AdamW on the cores is as fast over some chunks as over all of a large arena: eight chunks, spread over
-// the arena or next to each other, again and again; and as many as fill it. Both in the sizes of small and of large chunks.
-// Rounds alternate. On virtual machines the difference is large (docs/measured/slowdowns.md).
+// Measures whether AdamW on the cores is as fast over some chunks as over all of a large arena:
+// eight chunks, spread over the arena or next to each other, again and again; and as many as fill
+// it. Both in the sizes of small and of large chunks. Rounds alternate. On virtual machines the
+// difference is large (docs/measured/slowdowns.md).
 //
-// usage: adam_places_benchmark [--size GIB] [--milliseconds N] [--rounds N] [--json]   by default 8 GiB, 400 ms for each
-// of 5 rounds; figures are medians
+// usage: adam_places_benchmark [--size GIB] [--milliseconds N] [--rounds N] [--json]   by default 8
+// GiB, 400 ms for each of 5 rounds; figures are medians
 #include <fmt/format.h>
 
 #include <algorithm>

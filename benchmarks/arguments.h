@@ -24,8 +24,8 @@ struct CommandLine {
   bool* json = nullptr;                   ///< --json
 };
 
-/// Reads the arguments and runs `benchmark`. Returns the exit code: the benchmark's; 0 for --help; 2 for wrong arguments; 4
-/// when it throws.
+/// Reads the arguments and runs `benchmark`. Returns the exit code: the benchmark's; 0 for --help;
+/// 2 for wrong arguments; 4 when it throws.
 int run(const CommandLine& line, int argc, char** argv, const std::function<int()>& benchmark);
 
 }  // namespace elixir::benchmarks

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures what an event costs the stream that records it: how much longer each fill of a buffer takes with
-// events behind it, on an idle link and beside copies in both directions. Needs a GPU. No result but the time
-// is checked.
+// Measures what an event costs the stream that records it: how much longer each fill of a buffer
+// takes with events behind it, on an idle link and beside copies in both directions. Needs a GPU.
+// No result but the time is checked.
 //
-// usage: event_benchmark [--fills N] [--rounds N] [--json]   by default 1500 fills, 5 rounds; figures are medians
+// usage: event_benchmark [--fills N] [--rounds N] [--json]   by default 1500 fills, 5 rounds;
+// figures are medians
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 

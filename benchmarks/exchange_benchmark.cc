@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures ways in which GPUs can tell each other that a part of an exchange may come and has come (runtime/ranks/peer_copies.h):
-// how long an exchange takes whose parts are small, and one whose parts are large, alone, beside copies between the GPUs
-// and the host, and beside these and cores that copy memory. Then it asks whether a stream could write a counter while
-// others wait. Needs two GPUs that reach each other's memory. No result but the time is checked.
+// Measures ways in which GPUs can tell each other that a part of an exchange may come and has come
+// (runtime/ranks/peer_copies.h): how long an exchange takes whose parts are small, and one whose
+// parts are large, alone, beside copies between the GPUs and the host, and beside these and cores
+// that copy memory. Then it asks whether a stream could write a counter while others wait. Needs
+// two GPUs that reach each other's memory. No result but the time is checked.
 //
 // usage: exchange_benchmark [--rounds N] [--json]   by default 9 rounds; figures are medians
 #include <cudaTypedefs.h>
@@ -122,7 +123,8 @@ class Gpus {
   }
   /// Microseconds of an exchange in which each GPU sends `bytes` to each other one, of the slowest.
   double microseconds(const Way& way, std::size_t bytes) {
-    // All are enqueued before the first begins, so that no thread is waited for: a stream takes some 1,000 calls.
+    // All are enqueued before the first begins, so that no thread is waited for: a stream takes
+    // some 1,000 calls.
     constexpr int kCalls = 512, kCallsForEachPeer = 5;
     const int exchanges = std::max(1, kCalls / kCallsForEachPeer / (count_ - 1));
     ++gate_;
@@ -159,7 +161,8 @@ class Gpus {
     return *std::max_element(times.begin(), times.end());
   }
 
-  /// Whether a stream of the highest priority can write while many others wait for a counter in the host's memory.
+  /// Whether a stream of the highest priority can write while many others wait for a counter in the
+  /// host's memory.
   bool can_write_beside_waits() {
     constexpr int kWaiting = 40;
     check(cudaSetDevice(0));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures how long a copy to the GPU takes while another stream has copies in the same direction without an end, with
-// and without gaps between these (kernels/cuda_kernels.h), and what the gaps cost. Needs a GPU. No result but the time is
-// checked.
+// Measures how long a copy to the GPU takes while another stream has copies in the same direction
+// without an end, with and without gaps between these (kernels/cuda_kernels.h), and what the gaps
+// cost. Needs a GPU. No result but the time is checked.
 //
-// usage: gap_benchmark [--copies N] [--beside-ms N] [--json]   by default 60 copies of 64 MiB; those beside them end after
-// 400 ms; the host keeps six of them enqueued
+// usage: gap_benchmark [--copies N] [--beside-ms N] [--json]   by default 60 copies of 64 MiB;
+// those beside them end after 400 ms; the host keeps six of them enqueued
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 

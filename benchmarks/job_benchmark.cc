@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures what it costs that a job of AdamW on the cores waits for the last thread of the job before: the same parameters
-// in jobs as large as chunks, one after another and overlapping, and in one job; alone and beside threads that are busy
-// with something else. A training has such threads, which issue the GPU's work.
+// Measures what it costs that a job of AdamW on the cores waits for the last thread of the job
+// before: the same parameters in jobs as large as chunks, one after another and overlapping, and in
+// one job; alone and beside threads that are busy with something else. A training has such threads,
+// which issue the GPU's work.
 //
-// usage: job_benchmark [--parameters MILLION] [--jobs N] [--busy N] [--rounds N] [--json]   by default 64 million
-// parameters in 16 jobs, 1 busy thread, 9 rounds; figures are medians
+// usage: job_benchmark [--parameters MILLION] [--jobs N] [--busy N] [--rounds N] [--json]   by
+// default 64 million parameters in 16 jobs, 1 busy thread, 9 rounds; figures are medians
 #include <fmt/format.h>
 
 #include <algorithm>

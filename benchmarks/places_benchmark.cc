@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Measures whether all of the host's memory is equally fast: several arenas, one after another in the
-// order in which the system gives memory out, each read and written in place by all threads; then
-// stripes of all of them at once. On virtual machines the difference is large (docs/measured/slowdowns.md).
+// Measures whether all of the host's memory is equally fast: several arenas, one after another in
+// the order in which the system gives memory out, each read and written in place by all threads;
+// then stripes of all of them at once. On virtual machines the difference is large
+// (docs/measured/slowdowns.md).
 //
 // usage: places_benchmark [--size MIB] [--arenas N] [--rounds N] [--json]   by default 8 arenas of
 // 1024 MiB, 5 rounds; figures are medians

@@ -38,12 +38,13 @@ struct AdamHyper {
                                             float clip,
                                             double loss_scale = 1.0);
 
-/// What a pass writes. First parameters (and masters) alone, then moments alone, from the same moments
-/// and gradient: that gives the bits of the whole. A forward pass waits for parameters only.
+/// What a pass writes. First parameters (and masters) alone, then moments alone, from the same
+/// moments and gradient: that gives the bits of the whole. A forward pass waits for parameters
+/// only.
 enum class AdamPass : std::uint8_t { kWhole, kParameters, kMoments };
 
-/// The gradient of the step before, where that step has left the moments as they were. The pass then makes them first,
-/// rounded as they are stored, and goes on from there.
+/// The gradient of the step before, where that step has left the moments as they were. The pass
+/// then makes them first, rounded as they are stored, and goes on from there.
 struct EarlierGradient {
   const void* values = nullptr;  ///< as the pass's own; nullptr: there is none
   float divisor = 1.0F, clip = 1.0F;
@@ -55,8 +56,8 @@ struct EarlierGradient {
 ///   overwritten. It may be null (fp32 only) when the master is the parameter.
 /// - split (`lower` set, `master` null; split_master.h): `parameter` (bf16) is the master's upper
 ///   half, `lower` its signed lower half. Both are read and written.
-/// A pass that writes moments alone does not touch master and parameter. GPUs only do the whole, without an earlier
-/// gradient.
+/// A pass that writes moments alone does not touch master and parameter. GPUs only do the whole,
+/// without an earlier gradient.
 struct AdamArrays {
   float* master;
   void* moment1;
@@ -81,9 +82,9 @@ struct AdamArrays {
 /// loss scale, the passes detect them while they run, and the caller must stop.
 struct FoundInfinity {
   const std::uint32_t* skip = nullptr;  ///< if not 0, the pass reads and writes nothing
-  /// A pass that writes parameters sets it to 1 when a parameter or a second moment, as it is stored, is not
-  /// finite; a gradient that is not makes one so. A pass over moments alone sets nothing. It is never cleared. A GPU
-  /// may write it in host memory.
+  /// A pass that writes parameters sets it to 1 when a parameter or a second moment, as it is
+  /// stored, is not finite; a gradient that is not makes one so. A pass over moments alone sets
+  /// nothing. It is never cleared. A GPU may write it in host memory.
   std::uint32_t* report = nullptr;
 };
 
@@ -94,8 +95,9 @@ void adam_cpu(const AdamArrays& arrays,
               const FoundInfinity& found = {});
 /// Splits the range over the pool (thread_pool.h). Same bits for any thread count.
 /// `clip` (gradient.h), if given, is read when the pass runs: its factor replaces that of the
-/// scalars. When it holds updates back, states keep their values and nothing is reported. A separate
-/// parameter is still written from its master, because it may be a place on the way to its home.
+/// scalars. When it holds updates back, states keep their values and nothing is reported. A
+/// separate parameter is still written from its master, because it may be a place on the way to its
+/// home.
 class ThreadPool;
 struct Clip;
 void adam_cpu(const AdamArrays& arrays,
@@ -108,8 +110,8 @@ void adam_cpu(const AdamArrays& arrays,
 /// `scalars` with the factor of `clip`, if given.
 [[nodiscard]] AdamScalars with_factor(const AdamScalars& scalars, const Clip* clip);
 
-/// As a job (ThreadPool::begin()), whose number it returns. The arrays must live until the job has ended. Jobs
-/// that are under way at once must not have arrays in common.
+/// As a job (ThreadPool::begin()), whose number it returns. The arrays must live until the job has
+/// ended. Jobs that are under way at once must not have arrays in common.
 std::uint64_t begin_adam_cpu(const AdamArrays& arrays,
                              const AdamScalars& scalars,
                              Isa isa,

@@ -15,7 +15,8 @@
 //
 // The loss of all rows is the sum, or the sum divided by the sum of the weights w_t (mean); or each
 // row's is kept (none). A row whose target is `ignore_index` counts nothing and gets a gradient of
-// zeros. Rows are summed in order, in fp64, so that the bits do not depend on the number of threads.
+// zeros. Rows are summed in order, in fp64, so that the bits do not depend on the number of
+// threads.
 //
 // Source: torch.nn.functional.cross_entropy; the gradient takes the place of the logits as in Liger
 // Kernel (arXiv 2410.10989, section 3.2).
@@ -66,8 +67,8 @@ struct LossSum {
   float weight = 0;  ///< sum of the weights of the rows that count
 };
 
-/// What forward leaves for backward, per row. The largest logit is apart from the logarithm, so that
-/// e^(x - largest - log_sum) is exact for large logits too.
+/// What forward leaves for backward, per row. The largest logit is apart from the logarithm, so
+/// that e^(x - largest - log_sum) is exact for large logits too.
 enum class RowStatistic : std::uint8_t { kLargest, kLogSum, kLoss };
 inline constexpr std::size_t kStatistics = 3;
 [[nodiscard]] constexpr std::size_t position_of(RowStatistic statistic,

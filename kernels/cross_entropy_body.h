@@ -56,8 +56,8 @@ void for_each_vector(const Stored<kType>* logits, std::size_t n, Visit visit) {
   }
 }
 
-/// The sum of term(vector, position, count) over a row: in lanes by position, then in a tree, so that
-/// it does not depend on the width of vectors.
+/// The sum of term(vector, position, count) over a row: in lanes by position, then in a tree, so
+/// that it does not depend on the width of vectors.
 template <class Simd, Element kType, class Term>
 float sum_in_lanes(const Stored<kType>* logits, std::size_t n, Term term) {
   alignas(kCacheLineBytes) float lanes[kSoftmaxLanes] = {};

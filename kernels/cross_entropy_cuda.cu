@@ -135,7 +135,8 @@ struct WeightedLogits {
   }
 };
 
-/// The sum over a block's threads, in a fixed order. Every thread gets it, and every thread must call.
+/// The sum over a block's threads, in a fixed order. Every thread gets it, and every thread must
+/// call.
 __device__ __forceinline__ double sum_of_block(double value, double* shared) {
   __syncthreads();
   shared[threadIdx.x] = value;

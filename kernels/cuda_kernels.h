@@ -38,8 +38,8 @@ void sum_squares_cuda(const void* gradient,
                       float* sums,
                       CudaStream stream,
                       std::uint32_t* found_infinity = nullptr);
-/// Likewise for each of `parts`, in as few launches as possible: beside a matrix product each of them waits for
-/// multiprocessors, however small it is.
+/// Likewise for each of `parts`, in as few launches as possible: beside a matrix product each of
+/// them waits for multiprocessors, however small it is.
 void sum_squares_of_parts_cuda(const void* gradients,
                                Element type,
                                std::span<const SummedPart> parts,
@@ -58,8 +58,8 @@ void accumulate_cuda(float* sum,
                      Accumulate how,
                      CudaStream stream,
                      const BlockSums& squares = {});
-/// As on the CPU. With `squares`, which are parts of the sum: adds up these alone, and makes their sums of
-/// squares in the same pass.
+/// As on the CPU. With `squares`, which are parts of the sum: adds up these alone, and makes their
+/// sums of squares in the same pass.
 void sum_parts_cuda(void* to,
                     Element to_type,
                     const void* from,
@@ -80,23 +80,25 @@ void upcast_cuda(float* out, const void* in, Element type, std::size_t n, CudaSt
 [[nodiscard]] const PageLock& cuda_page_lock();
 
 /// cross_entropy_cpu() and sum_losses(): writes `statistics` (kStatistics, rows), the loss in
-/// `loss_type` (each row's without a reduction) and the sum of weights. A target that is no class makes the loss and the row's gradient NaN.
+/// `loss_type` (each row's without a reduction) and the sum of weights. A target that is no class
+/// makes the loss and the row's gradient NaN.
 void cross_entropy_cuda(const CrossEntropyRows& of,
                         float* statistics,
                         void* loss,
                         Element loss_type,
                         float* weight,
                         CudaStream stream);
-/// cross_entropy_gradient_cpu(), with the losses' gradients and the sum of weights in device memory.
+/// cross_entropy_gradient_cpu(), with the losses' gradients and the sum of weights in device
+/// memory.
 void cross_entropy_gradient_cuda(const CrossEntropyRows& of,
                                  const float* statistics,
                                  const LossGradients& gradients,
                                  const float* weight,
                                  CudaStream stream);
 
-/// A kernel that does nothing, for which later copies on the stream wait. A copy engine serves one stream until that
-/// has no copy for it; without gaps, copies on other streams in the same direction wait until then, whatever their
-/// priority, and for as long as it takes.
+/// A kernel that does nothing, for which later copies on the stream wait. A copy engine serves one
+/// stream until that has no copy for it; without gaps, copies on other streams in the same
+/// direction wait until then, whatever their priority, and for as long as it takes.
 void leave_gap_cuda(CudaStream stream);
 
 /// Fills memory with 0xFF bytes, which are NaN in every floating dtype.

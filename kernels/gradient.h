@@ -83,8 +83,8 @@ void accumulate_cpu(float* sum,
                     Isa isa,
                     ThreadPool& pool,
                     const BlockSums& squares = {});
-/// Adds up `parts` arrays of n elements that lie side by side in `from`, in fp32 and in this order. The
-/// sum goes to `to` (kFirst) or is added to what is there (kAdd, fp32 alone); bf16 and fp16 as
+/// Adds up `parts` arrays of n elements that lie side by side in `from`, in fp32 and in this order.
+/// The sum goes to `to` (kFirst) or is added to what is there (kAdd, fp32 alone); bf16 and fp16 as
 /// convert_cpu() rounds.
 void sum_parts_cpu(void* to,
                    Element to_type,

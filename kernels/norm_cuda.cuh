@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The sum of squares of a block of 65,536 elements by one CUDA block, in the order of gradient.h: a thread
-// has the four lanes from 4 * threadIdx.x on. And parts of an array, of which each has sums of its own,
-// for one launch.
+// The sum of squares of a block of 65,536 elements by one CUDA block, in the order of gradient.h: a
+// thread has the four lanes from 4 * threadIdx.x on. And parts of an array, of which each has sums
+// of its own, for one launch.
 
 #include <cstddef>
 #include <span>
@@ -47,8 +47,8 @@ __device__ __forceinline__ float add_lanes(const float (&sum)[4]) {
   return lanes[0];
 }
 
-/// Parts for one launch, with one CUDA block for each block of each. What a kernel takes as arguments is
-/// at most 4 KiB.
+/// Parts for one launch, with one CUDA block for each block of each. What a kernel takes as
+/// arguments is at most 4 KiB.
 struct PartsLaunch {
   static constexpr int kMost = 96;
   int count;

@@ -116,8 +116,8 @@ __device__ __forceinline__ float sum_one(const SummedArrays& of, std::size_t i) 
   return as_stored<kToType>(sum);
 }
 
-// One CUDA block for each block of each part: sums, and their squares. `aligned`: of.n, and both arrays,
-// to four elements.
+// One CUDA block for each block of each part: sums, and their squares. `aligned`: of.n, and both
+// arrays, to four elements.
 template <Element kType, Element kToType, Accumulate kHow>
 __global__ void __launch_bounds__(cuda::kSumThreads)
     sum_parts_and_squares_kernel(const SummedArrays of,

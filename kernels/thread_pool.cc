@@ -54,8 +54,8 @@ struct Job {
     grains_in_piece = std::max<std::size_t>(parts.front().end / kPieces, 1);
     grains_left.store(all);
   }
-  /// Does pieces of `part`, then of the parts after it, until none is left that nobody has begun. Returns whether
-  /// it did the one that ended last.
+  /// Does pieces of `part`, then of the parts after it, until none is left that nobody has begun.
+  /// Returns whether it did the one that ended last.
   bool take_pieces_from(std::size_t part) {
     bool last = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -25,8 +25,8 @@
 namespace elixir::tools {
 namespace {
 
-/// cuBLASLt without a GPU of its own cannot start, or ends the process, and cuDNN leaves out the engines
-/// that use it. A stand-in that answers "possible" to everything takes its place
+/// cuBLASLt without a GPU of its own cannot start, or ends the process, and cuDNN leaves out the
+/// engines that use it. A stand-in that answers "possible" to everything takes its place
 /// (cublaslt_stand_in.cc). The loader finds it by its name when cuDNN asks for cuBLASLt.
 void replace_cublaslt() {
   std::error_code ignored;

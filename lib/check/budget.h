@@ -50,8 +50,8 @@ struct QuantityInfo {
 };
 [[nodiscard]] const ByQuantity<QuantityInfo>& quantities();
 [[nodiscard]] const QuantityInfo& info_of(Quantity quantity);
-/// Whether the quantity counts labels of calls. They grow with a model, so a limit of every increase
-/// leaves them out.
+/// Whether the quantity counts labels of calls. They grow with a model, so a limit of every
+/// increase leaves them out.
 [[nodiscard]] constexpr bool counts_labels(Quantity quantity) {
   return quantity == Quantity::kMeasuredCalls || quantity == Quantity::kModelledCalls;
 }

@@ -39,7 +39,8 @@ inline constexpr std::uint64_t kLargestWholeFileBytes = std::uint64_t{1} << 30;
 [[nodiscard]] std::string read_file(const std::string& path,
                                     std::uint64_t most_bytes = kLargestWholeFileBytes);
 
-/// For a file that does not exist: "did you mean `plan.json`?" for each name beside it that is alike.
+/// For a file that does not exist: "did you mean `plan.json`?" for each name beside it that is
+/// alike.
 [[nodiscard]] std::vector<std::string> help_for_missing(const std::string& path);
 
 /// Removes the temporary files of writes in progress. Async-signal-safe, because the signal handler

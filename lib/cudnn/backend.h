@@ -4,8 +4,9 @@
 // lib/cudnn: questions to cuDNN, without LibTorch and without running anything. It belongs to the
 // program elixir-cudnn alone, because cuDNN aborts the process where it lacks a library.
 //
-// Here: cuDNN's backend API (developer guide, "Backend API") with errors as exceptions and descriptors
-// that destroy themselves. The library is loaded when asked for, so that programs start without it.
+// Here: cuDNN's backend API (developer guide, "Backend API") with errors as exceptions and
+// descriptors that destroy themselves. The library is loaded when asked for, so that programs start
+// without it.
 
 #include <cstdint>
 #include <stdexcept>

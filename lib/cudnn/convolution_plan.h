@@ -5,8 +5,8 @@
 // LibTorch takes the first engine of cuDNN's heuristics that does not convert its inputs to less
 // precision and whose plan can be made. Nothing is executed.
 //
-// Source: ATen/native/cudnn/Conv_v8.cpp of LibTorch 2.11 (heuristic mode "instant", then the fallback;
-// TF32 allowed; tensors aligned to 32 bytes; half precision computed in fp32).
+// Source: ATen/native/cudnn/Conv_v8.cpp of LibTorch 2.11 (heuristic mode "instant", then the
+// fallback; TF32 allowed; tensors aligned to 32 bytes; half precision computed in fp32).
 
 #include <cstdint>
 #include <vector>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// A cuBLASLt that computes nothing. cuDNN asks cuBLASLt which matrix products it can do, and takes it
-// out of the choice when it does not start, as without a driver. This one starts and can do all.
+// A cuBLASLt that computes nothing. cuDNN asks cuBLASLt which matrix products it can do, and takes
+// it out of the choice when it does not start, as without a driver. This one starts and can do all.
 //
-// Its functions have cuBLASLt's names and as many arguments; handles and descriptors are memory of no
-// meaning. Status 0 is CUBLAS_STATUS_SUCCESS, 15 CUBLAS_STATUS_NOT_SUPPORTED.
+// Its functions have cuBLASLt's names and as many arguments; handles and descriptors are memory of
+// no meaning. Status 0 is CUBLAS_STATUS_SUCCESS, 15 CUBLAS_STATUS_NOT_SUPPORTED.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

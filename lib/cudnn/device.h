@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The GPU that cuDNN is asked about: one of this machine, or one that is described. cuDNN needs no GPU
-// and no driver for a described one (its "deviceless" heuristics).
+// The GPU that cuDNN is asked about: one of this machine, or one that is described. cuDNN needs no
+// GPU and no driver for a described one (its "deviceless" heuristics).
 
 #include <memory>
 #include <string>

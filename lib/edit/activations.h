@@ -49,9 +49,9 @@ enum class Recompute {
 /// reads it. What passes from block to block stays kept.
 [[nodiscard]] std::vector<bool> recomputable(const program::Program& program);
 
-/// What to give to edit::recompute() for kElementwise and kBlocks: storages that forward makes inside a block and that no
-/// operator of forward outside of the block reads, so that what passes from block to block stays.
-/// They are not kept activations alone: a copy needs what lies between.
+/// What to give to edit::recompute() for kElementwise and kBlocks: storages that forward makes
+/// inside a block and that no operator of forward outside of the block reads, so that what passes
+/// from block to block stays. They are not kept activations alone: a copy needs what lies between.
 [[nodiscard]] std::vector<program::StorageId> choose(const program::Program& program,
                                                      Recompute recompute);
 

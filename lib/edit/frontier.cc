@@ -144,7 +144,8 @@ class Cut {
 };
 
 /// Whether a point keeps less than `left` and more than `right`, for times between theirs. Bounded
-/// weights are rounded, so the cheapest choice may lie elsewhere; going on from there might not end.
+/// weights are rounded, so the cheapest choice may lie elsewhere; going on from there might not
+/// end.
 bool is_between(const FrontierPoint& point, const FrontierPoint& left, const FrontierPoint& right) {
   return point.kept_bytes < left.kept_bytes && point.kept_bytes > right.kept_bytes &&
          point.recompute_ns > left.recompute_ns && point.recompute_ns < right.recompute_ns;

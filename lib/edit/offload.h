@@ -26,9 +26,9 @@ inline constexpr NameTable<Offload, 2> kOffloads{
 /// reads them and does not write them. Gradients and the loss are not among them.
 [[nodiscard]] std::vector<program::StorageId> offloadable(const program::Program& program);
 
-/// The part of them to offload when `share` of their bytes, from 0 to 1, shall be on the host: those
-/// that forward completes first, because they wait longest. What is small beside the largest stays,
-/// because each copy takes time of its own.
+/// The part of them to offload when `share` of their bytes, from 0 to 1, shall be on the host:
+/// those that forward completes first, because they wait longest. What is small beside the largest
+/// stays, because each copy takes time of its own.
 [[nodiscard]] std::vector<program::StorageId> worth_offloading(const program::Program& program,
                                                                double share);
 

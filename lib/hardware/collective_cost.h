@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// How long GPUs take to exchange data, from what was measured on a machine. GPUs of one machine that
-// reach each other's memory gather and send parts by copies (runtime/ranks/peer_copies.h); else NCCL
-// does it. Another number of GPUs than the measured one, and other machines over a network, are
-// modelled.
+// How long GPUs take to exchange data, from what was measured on a machine. GPUs of one machine
+// that reach each other's memory gather and send parts by copies (runtime/ranks/peer_copies.h);
+// else NCCL does it. Another number of GPUs than the measured one, and other machines over a
+// network, are modelled.
 
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@ namespace elixir::hardware {
 /// Nobody has measured a network. 400 Gbit/s for each GPU is common.
 inline constexpr std::int64_t kAssumedNetworkBytesPerS = 50'000'000'000;
 
-/// GPUs that train together, how many of them share a machine, and how many replicas of everything they
-/// hold (plan/rank_grid.h).
+/// GPUs that train together, how many of them share a machine, and how many replicas of everything
+/// they hold (plan/rank_grid.h).
 struct Ranks {
   int world = 1;
   int per_node = 1;
@@ -38,7 +38,8 @@ class CollectiveCost {
   /// How the times are known: "measured", or what they are modelled from.
   [[nodiscard]] std::string basis() const;
 
-  /// Every rank ends with `bytes`, of which each of those that hold a replica together had one part.
+  /// Every rank ends with `bytes`, of which each of those that hold a replica together had one
+  /// part.
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
   /// Likewise for those that hold the same shard.
   [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
@@ -48,8 +49,8 @@ class CollectiveCost {
   /// Every rank has `bytes`, and ends with its shard of their sum, through NCCL. Taken from its
   /// all-gather: a ring moves as much; and the sum over replicas as two of a shard.
   [[nodiscard]] double reduce_scatter_ns(std::int64_t bytes) const;
-  /// Every rank ends with `bytes` that one had. By copies all send as many to all; through NCCL an upper bound:
-  /// its all-gather of as many.
+  /// Every rank ends with `bytes` that one had. By copies all send as many to all; through NCCL an
+  /// upper bound: its all-gather of as many.
   [[nodiscard]] double broadcast_ns(std::int64_t bytes) const;
 
  private:

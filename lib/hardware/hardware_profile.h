@@ -173,8 +173,8 @@ struct AdamRate {
   Figure params_per_s;
 };
 
-/// What a pass of AdamW writes: everything, masters and parameters without moments, or moments alone
-/// (plan::Chunk::late_moments).
+/// What a pass of AdamW writes: everything, masters and parameters without moments, or moments
+/// alone (plan::Chunk::late_moments).
 enum class AdamWrites : std::uint8_t { kAll, kParameters, kMoments };
 inline constexpr NameTable<AdamWrites, 3> kAdamWrites{{{AdamWrites::kAll, "all"},
                                                        {AdamWrites::kParameters, "parameters"},
@@ -186,7 +186,8 @@ inline constexpr NameTable<AdamWrites, 3> kContendingAdam{
      {AdamWrites::kParameters, "adam_cpu_parameters"},
      {AdamWrites::kMoments, "adam_cpu_moments"}}};
 
-/// The rate of one form of the AdamW pass, over `parameters` parameters; of `ranks` at once, all together.
+/// The rate of one form of the AdamW pass, over `parameters` parameters; of `ranks` at once, all
+/// together.
 struct AdamFormRate {
   std::string device;    ///< "cpu" or "gpu"
   std::string gradient;  ///< dtype of gradient and parameter: "bf16", "fp16", "fp32"
@@ -254,8 +255,8 @@ struct HardwareProfile {
 /// The target that programs for this machine are captured for. A CPU's instruction set may be
 /// unknown.
 [[nodiscard]] program::Target target_of(const HardwareProfile& profile);
-/// SHA-256 over everything except `meta` and `workspaces`. Newer parts do not count while they are empty, so reading
-/// and writing an older document keeps its fingerprint.
+/// SHA-256 over everything except `meta` and `workspaces`. Newer parts do not count while they are
+/// empty, so reading and writing an older document keeps its fingerprint.
 [[nodiscard]] std::string fingerprint(const HardwareProfile& profile);
 /// Names of the profiles shipped with Elixir ("h200", "cpu", …). Searches $ELIXIR_PROFILES, then
 /// the installation, then the source tree.
@@ -263,8 +264,8 @@ struct HardwareProfile {
 /// The one of that name; nullopt where there is none. Never a file of the working directory.
 [[nodiscard]] std::optional<HardwareProfile> load_shipped(const std::string& name);
 /// The one of them that can time every call on `target`, which names a kind of GPU. If several can:
-/// one with fewest GPUs, and of these the one with most measured calls. nullopt where there is none.
-/// CPUs have none: those of one instruction set differ too much.
+/// one with fewest GPUs, and of these the one with most measured calls. nullopt where there is
+/// none. CPUs have none: those of one instruction set differ too much.
 [[nodiscard]] std::optional<HardwareProfile> shipped_hardware_of(const program::Target& target);
 
 }  // namespace elixir::hardware

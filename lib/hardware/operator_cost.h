@@ -54,12 +54,12 @@ struct HostContention {
   Beside to_host;    ///< beside copies to the device, and AdamW on the CPU
   Beside cpu;        ///< AdamW beside copies to the device, and to the host
 };
-/// By what AdamW writes (AdamWrites): a pass that writes moments alone gives way to copies less than one that
-/// computes parameters.
+/// By what AdamW writes (AdamWrites): a pass that writes moments alone gives way to copies less
+/// than one that computes parameters.
 using HostContentions = std::array<HostContention, std::size(kContendingAdam.entries)>;
 
-/// How much longer compute takes beside what ranks exchange, that beside compute, and compute beside copies
-/// over the host's link; 1: not at all, or not measured.
+/// How much longer compute takes beside what ranks exchange, that beside compute, and compute
+/// beside copies over the host's link; 1: not at all, or not measured.
 struct GpuContention {
   struct Pair {
     double compute = 1, other = 1;
@@ -82,8 +82,8 @@ struct AdamForm {
   auto operator<=>(const AdamForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// How many of a machine's ranks share cores and memory of the machine that was measured. Where that had fewer GPUs
-/// than are asked for, it stands for each such part of a larger one.
+/// How many of a machine's ranks share cores and memory of the machine that was measured. Where
+/// that had fewer GPUs than are asked for, it stands for each such part of a larger one.
 [[nodiscard]] int ranks_on_one_host(const HardwareProfile& profile, const Ranks& ranks);
 
 /// Copies what it needs, so the profile need not outlive it. If the profile lacks a figure (waived
@@ -102,8 +102,8 @@ class CostModel {
   [[nodiscard]] double host_copy_ns(std::int64_t bytes) const;
   [[nodiscard]] double adam_cpu_ns(std::int64_t elements, const AdamForm& form) const;
   [[nodiscard]] double adam_gpu_ns(std::int64_t elements, const AdamForm& form) const;
-  /// A chunk of `bytes`, from all ranks to all; gradients of as many, from all ranks to the one that
-  /// adds up its part; `bytes` from one rank to all.
+  /// A chunk of `bytes`, from all ranks to all; gradients of as many, from all ranks to the one
+  /// that adds up its part; `bytes` from one rank to all.
   [[nodiscard]] double all_gather_ns(std::int64_t bytes) const;
   [[nodiscard]] double all_to_all_ns(std::int64_t bytes) const;
   [[nodiscard]] double share_parts_ns(std::int64_t bytes) const;
@@ -126,8 +126,9 @@ class CostModel {
   [[nodiscard]] double link_ns(const std::optional<LinkLine>& link,
                                const char* what,
                                std::int64_t bytes) const;
-  /// Parameters per second; on the CPU of all ranks of a machine together. A pass that does not write all, and was not
-  /// measured, moves its bytes at the rate of one that does; a form that was not, at that of the plain one.
+  /// Parameters per second; on the CPU of all ranks of a machine together. A pass that does not
+  /// write all, and was not measured, moves its bytes at the rate of one that does; a form that was
+  /// not, at that of the plain one.
   [[nodiscard]] double adam_rate(const AdamForm& form, bool on_cpu) const;
   [[nodiscard]] double need(std::optional<double> figure, const char* measurement) const;
   [[noreturn]] void missing(const char* measurement) const;

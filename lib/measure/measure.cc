@@ -271,8 +271,8 @@ Outcome measure(const Request& request) {
   }
   bench.spread = nullptr;
   spread.reset();  // a GPU's page table of locked memory is not part of its context
-  // Kernels are loaded at first use, so the context has its full size only now. Another document has
-  // it already.
+  // Kernels are loaded at first use, so the context has its full size only now. Another document
+  // has it already.
   if (bench.on_cuda() && !request.into) {
     profile.gpus = describe_gpus();
     for (int gpu = 0; gpu < bench.gpus; ++gpu) {

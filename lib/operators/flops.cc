@@ -30,8 +30,9 @@ Wide product(const TensorRef* a, const TensorRef* b) {
   return 2 * elements(*a) * static_cast<Wide>(b->sizes.back());
 }
 
-/// Groups of rows or columns, each with a matrix of its own. Groups of rows, and columns by rows, take as much as
-/// one product. A batch by groups of columns takes one of its matrices for each column.
+/// Groups of rows or columns, each with a matrix of its own. Groups of rows, and columns by rows,
+/// take as much as one product. A batch by groups of columns takes one of its matrices for each
+/// column.
 Wide grouped_product(const TensorRef* a, const TensorRef* b) {
   if (a == nullptr || b == nullptr || a->sizes.empty()) return 0;
   const bool columns = a->sizes.size() == 3 && b->sizes.size() == 2;

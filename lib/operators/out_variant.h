@@ -7,8 +7,8 @@
 
 namespace elixir::operators {
 
-/// Whether LibTorch has an overload `out` of the operator, which takes the same arguments and then the
-/// result. It writes the same bits, and asks for the same memory but for the result.
+/// Whether LibTorch has an overload `out` of the operator, which takes the same arguments and then
+/// the result. It writes the same bits, and asks for the same memory but for the result.
 [[nodiscard]] inline bool has_out_variant(const program::Operator& op) {
   return op.overload.empty() && (op.name == "aten::mm" || op.name == "aten::bmm");
 }

@@ -9,12 +9,12 @@
 // with zeros. The gradient, master and moment buffers of a chunk have the same *element* layout in
 // their own dtype.
 //
-// A plan is for one rank. With several (`world`), a chunk is cut into equal shards, and each rank holds
-// one of everything that the chunk keeps between uses; homes are those of the shard. With several
-// replicas (rank_grid.h) there are as many shards as ranks to a replica; else as many as ranks.
-// Shards are multiples of kPieceUnitElements, and no block of so many elements of a parameter,
-// counted from its start, lies in two shards: so the sums of squares for the gradient norm are the
-// same under every plan (docs/design/arithmetic.md).
+// A plan is for one rank. With several (`world`), a chunk is cut into equal shards, and each rank
+// holds one of everything that the chunk keeps between uses; homes are those of the shard. With
+// several replicas (rank_grid.h) there are as many shards as ranks to a replica; else as many as
+// ranks. Shards are multiples of kPieceUnitElements, and no block of so many elements of a
+// parameter, counted from its start, lies in two shards: so the sums of squares for the gradient
+// norm are the same under every plan (docs/design/arithmetic.md).
 
 #include <cstdint>
 #include <optional>
@@ -68,9 +68,9 @@ struct Chunk {
   /// AdamW runs on the device although the state lives on the host: the state goes there in pieces,
   /// and back.
   bool streams_update = false;
-  /// The update makes parameters and masters alone, which the next forward waits for. The moments are
-  /// made from the same gradients beside the next backward, when the host's memory has time. With
-  /// clipping only, and where gradients and optimizer state live on the host.
+  /// The update makes parameters and masters alone, which the next forward waits for. The moments
+  /// are made from the same gradients beside the next backward, when the host's memory has time.
+  /// With clipping only, and where gradients and optimizer state live on the host.
   bool late_moments = false;
 };
 
@@ -83,17 +83,18 @@ struct Cache {
   /// Limit for gradients that wait for their copy to the host, beyond the one being computed. 0:
   /// compute waits for each copy.
   std::int64_t gradient_window_bytes = 0;
-  /// Elements of a piece of optimizer state on its way through the device. 0: no chunk's state goes.
+  /// Elements of a piece of optimizer state on its way through the device. 0: no chunk's state
+  /// goes.
   std::int64_t update_piece_elements = 0;
 };
 
 /// A change of the program before anything is planned on it. `schedule/edited_program.h` makes it.
 struct Edit {
   /// Recompute: backward makes `storages` again, so that they need not be kept. Fuse loss: the
-  /// loss works on the logits in place (edit/loss/fused_loss.h). Align products: `products` are split
-  /// into what tensor cores like and a small rest (edit/aligned_products.h). Fuse elementwise: norms and
-  /// elementwise operators become groups (edit/fusion/fuse_elementwise.h). Offload: `storages` wait on
-  /// the host between forward and backward (edit/offload.h).
+  /// loss works on the logits in place (edit/loss/fused_loss.h). Align products: `products` are
+  /// split into what tensor cores like and a small rest (edit/aligned_products.h). Fuse
+  /// elementwise: norms and elementwise operators become groups (edit/fusion/fuse_elementwise.h).
+  /// Offload: `storages` wait on the host between forward and backward (edit/offload.h).
   enum class Kind : std::uint8_t {
     kRecompute,
     kFuseLoss,
@@ -108,8 +109,8 @@ struct Edit {
 
 /// What a plan promises about results. As eager: those of LibTorch's operators, bit for bit where
 /// the captured program gives them. Fused: losses and unaligned products are Elixir's own and round
-/// differently. Fused elementwise: norms and elementwise operators, too. Within each, all plans of a
-/// program give the same bits.
+/// differently. Fused elementwise: norms and elementwise operators, too. Within each, all plans of
+/// a program give the same bits.
 enum class Arithmetic : std::uint8_t { kAsEager, kFused, kFusedElementwise };
 inline constexpr NameTable<Arithmetic, 3> kArithmetics{
     {{Arithmetic::kAsEager, "as-eager"},
@@ -127,16 +128,16 @@ enum class ReduceDType : std::uint8_t { kFloat32, kParameters };
 inline constexpr NameTable<ReduceDType, 2> kReduceDTypes{
     {{ReduceDType::kFloat32, "fp32"}, {ReduceDType::kParameters, "parameters"}}};
 
-/// When the ranks add up gradients: after each micro-batch, or once a step. Then each rank first adds
-/// up its own micro-batches, in fp32 and in all of a chunk's elements, not its shard alone. With one
-/// micro-batch it is the same.
+/// When the ranks add up gradients: after each micro-batch, or once a step. Then each rank first
+/// adds up its own micro-batches, in fp32 and in all of a chunk's elements, not its shard alone.
+/// With one micro-batch it is the same.
 enum class ReducePer : std::uint8_t { kMicroBatch, kStep };
 inline constexpr NameTable<ReducePer, 2> kReducePers{
     {{ReducePer::kMicroBatch, "micro-batch"}, {ReducePer::kStep, "step"}}};
 
-/// Who adds up the ranks' gradients: Elixir, in fp32 and in rank order, which does not depend on the
-/// layout of chunks; or NCCL's reduce-scatter, in the dtype that is exchanged and in an order that NCCL
-/// chooses. The latter sends less over a network.
+/// Who adds up the ranks' gradients: Elixir, in fp32 and in rank order, which does not depend on
+/// the layout of chunks; or NCCL's reduce-scatter, in the dtype that is exchanged and in an order
+/// that NCCL chooses. The latter sends less over a network.
 enum class Reduce : std::uint8_t { kOrdered, kNccl };
 inline constexpr NameTable<Reduce, 2> kReduces{
     {{Reduce::kOrdered, "ordered"}, {Reduce::kNccl, "nccl"}}};
@@ -214,9 +215,9 @@ struct Plan {
   bool clips_gradients = true;
   Master master = Master::kSeparate;
   program::DType moment_dtype = program::DType::kFloat32;  ///< of AdamW's moments: fp32 or bf16
-  /// Chunks with late moments keep the gradients of so many steps. With 2, those of a step do not wait until the
-  /// moments of the step before are made: these have all of backward. With 3, moments are made every second step,
-  /// those of two together.
+  /// Chunks with late moments keep the gradients of so many steps. With 2, those of a step do not
+  /// wait until the moments of the step before are made: these have all of backward. With 3,
+  /// moments are made every second step, those of two together.
   int kept_gradients = 1;
   std::vector<Edit> edits;         ///< in this order
   std::string edited_fingerprint;  ///< of the program after all edits; empty without any
@@ -236,11 +237,11 @@ void make_moments_at_once(Plan& plan);
 [[nodiscard]] bool splits_master(const Plan& plan, const Chunk& chunk);
 /// Of an element of the master, wherever it is: 2 where only its lower half is kept.
 [[nodiscard]] std::int64_t master_bytes(const Plan& plan, const Chunk& chunk);
-/// Of how many steps the chunk's gradients are kept. More than one only where each step's come there once, as a
-/// whole: what is added up there waits for the cores anyway.
+/// Of how many steps the chunk's gradients are kept. More than one only where each step's come
+/// there once, as a whole: what is added up there waits for the cores anyway.
 [[nodiscard]] int kept_gradients(const Plan& plan, const Chunk& chunk);
-/// Of how many steps the chunk's late moments are made together: 1 or 2. Those of state that goes through the device,
-/// one by one: it would need the gradient of the step before, too.
+/// Of how many steps the chunk's late moments are made together: 1 or 2. Those of state that goes
+/// through the device, one by one: it would need the gradient of the step before, too.
 [[nodiscard]] int moment_steps(const Plan& plan, const Chunk& chunk);
 /// The gradients that are kept, of a rank.
 [[nodiscard]] std::int64_t kept_gradient_bytes(const Plan& plan, const Chunk& chunk);
@@ -255,8 +256,8 @@ void make_moments_at_once(Plan& plan);
 /// The dtype in which a chunk of `dtype` keeps its gradients: its own where one gradient is all
 /// there is, fp32 where several micro-batches or ranks add up, unless the plan rounds their sum.
 [[nodiscard]] program::DType summed_dtype(const Plan& plan, program::DType dtype);
-/// How many parts of a chunk's gradient come to its home in a step, and are added up there: those of
-/// micro-batches, unless each rank has added up its own.
+/// How many parts of a chunk's gradient come to its home in a step, and are added up there: those
+/// of micro-batches, unless each rank has added up its own.
 [[nodiscard]] int gradient_parts(const Plan& plan);
 /// With several ranks: whether each adds up its micro-batches before all add up theirs.
 [[nodiscard]] bool reduces_once(const Plan& plan);
@@ -266,14 +267,15 @@ void make_moments_at_once(Plan& plan);
 [[nodiscard]] std::int64_t exchanged_bytes(const Plan& plan, const Chunk& chunk);
 /// With several ranks: whether NCCL adds up.
 [[nodiscard]] bool reduces_by_nccl(const Plan& plan);
-/// With several ranks: what comes in at each while they add up the chunk's gradients: a part from every
-/// rank, or a shard that is added up.
+/// With several ranks: what comes in at each while they add up the chunk's gradients: a part from
+/// every rank, or a shard that is added up.
 [[nodiscard]] std::int64_t received_bytes(const Plan& plan, const Chunk& chunk);
 /// Which of the plan's ranks hold what.
 [[nodiscard]] inline RankGrid grid_of(const Plan& plan) {
   return {.world = plan.world, .replicas = plan.replicas};
 }
-/// Whether so many replicas can be divided among the ranks: each in one machine, or filling several.
+/// Whether so many replicas can be divided among the ranks: each in one machine, or filling
+/// several.
 [[nodiscard]] bool replicas_fit(int world, int ranks_per_node, int replicas);
 /// What a rank holds of a chunk. All of it where every rank has a replica of its own.
 [[nodiscard]] std::int64_t shard_elements(const Plan& plan, const Chunk& chunk);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which ranks hold what (docs/design/ranks.md, Replicas). There are one or more replicas of everything.
-// Consecutive ranks hold a replica together, each a shard of it; so ranks of different replicas hold the
-// same shards. With as many replicas as ranks, each rank has everything.
+// Which ranks hold what (docs/design/ranks.md, Replicas). There are one or more replicas of
+// everything. Consecutive ranks hold a replica together, each a shard of it; so ranks of different
+// replicas hold the same shards. With as many replicas as ranks, each rank has everything.
 
 namespace elixir::plan {
 

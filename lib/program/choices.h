@@ -34,8 +34,8 @@ inline constexpr NameTable<Optimizer, 4> kTrainedOptimizers{{{Optimizer::kAdamW,
 }
 
 /// Who updates parameters. elixir: Elixir's kernels, with fp32 masters and moments. The others are
-/// torch.optim: many tensors at a time (foreach, its default on GPUs), all of it in one kernel (fused),
-/// or tensor by tensor (loop).
+/// torch.optim: many tensors at a time (foreach, its default on GPUs), all of it in one kernel
+/// (fused), or tensor by tensor (loop).
 enum class OptimizerForm : std::uint8_t { kElixir, kTorchForeach, kTorchFused, kTorchLoop };
 inline constexpr NameTable<OptimizerForm, 4> kOptimizerForms{
     {{OptimizerForm::kElixir, "elixir"},

@@ -61,8 +61,8 @@ struct TensorRef {
   std::int64_t offset = 0;
   DType dtype = DType::kFloat32;
   bool wrapped_number = false;  ///< type promotion depends on it
-  /// LibTorch's lazy views of complex numbers: what is read is the conjugate, or the negative, of what
-  /// is stored.
+  /// LibTorch's lazy views of complex numbers: what is read is the conjugate, or the negative, of
+  /// what is stored.
   bool conjugate = false, negative = false;
   bool operator==(const TensorRef&) const = default;
   [[nodiscard]] std::int64_t numel() const;

@@ -10,7 +10,8 @@ namespace elixir::program {
 /// Throws kUnsupportedModel when the program
 /// - needs a loss scale (loss_scale.h),
 /// - trains parameters that are neither fp32 nor bf16 nor fp16, or has complex ones,
-/// - writes a parameter or an input in place: parameters change in updates alone, and an input belongs to
+/// - writes a parameter or an input in place: parameters change in updates alone, and an input
+/// belongs to
 ///   whoever gave it.
 void refuse_untrainable(const Program& program);
 

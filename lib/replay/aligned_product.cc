@@ -57,8 +57,8 @@ void multiply(at::Tensor result, const at::Tensor& left, const at::Tensor& right
   }
 }
 
-/// For the few columns beside the aligned ones. cuBLAS's kernels for those count a result's elements
-/// in 32 bits, so rows that reach further come in groups.
+/// For the few columns beside the aligned ones. cuBLAS's kernels for those count a result's
+/// elements in 32 bits, so rows that reach further come in groups.
 void multiply_in_row_groups(const at::Tensor& result,
                             const at::Tensor& left,
                             const at::Tensor& right,

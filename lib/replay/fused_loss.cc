@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The operators that the edit of edit/loss/fused_loss.h puts into a program, for LibTorch's dispatcher.
-// Models may not call them: only edits make them. A document may hold any call, so they check all
-// that they are given.
+// The operators that the edit of edit/loss/fused_loss.h puts into a program, for LibTorch's
+// dispatcher. Models may not call them: only edits make them. A document may hold any call, so they
+// check all that they are given.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>

@@ -13,7 +13,8 @@
 
 namespace elixir::replay {
 
-/// loss (scalar; without reduction one for each row), total_weight (scalar, fp32), statistics (kStatistics, rows), fp32.
+/// loss (scalar; without reduction one for each row), total_weight (scalar, fp32), statistics
+/// (kStatistics, rows), fp32.
 using LossResults = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 /// The rows of a call. Throws c10::Error unless logits (rows, classes) are dense, of a dtype that

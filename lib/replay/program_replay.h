@@ -30,14 +30,14 @@ class ProgramReplay {
   struct RunOptions {
     /// Called with each storage before it is released; may be empty.
     std::function<void(const c10::Storage&)> before_release;
-    /// Results of products (operators::has_out_variant) whose storages are in the table already: they are
-    /// written there.
+    /// Results of products (operators::has_out_variant) whose storages are in the table already:
+    /// they are written there.
     std::vector<program::StorageId> given;
   };
   /// Runs the executed operators of [first, last) on `storages`, and releases storages after their
   /// last use. Of an offloaded activation it only makes the memory that it comes back to: the
-  /// caller copies between the operators that begin and end a copy (operators/own.h). Needs a ReplayScope. After an Error or an exception of LibTorch, failed_operator()
-  /// is set.
+  /// caller copies between the operators that begin and end a copy (operators/own.h). Needs a
+  /// ReplayScope. After an Error or an exception of LibTorch, failed_operator() is set.
   void run(StorageTable& storages,
            program::OperatorId first,
            program::OperatorId last,

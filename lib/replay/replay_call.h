@@ -49,10 +49,10 @@ class ReplayCall {
   ReplayCall(const program::Program& program, program::OperatorId id);
 
   /// Calls the operator on `storages` (sized Program::storages) and puts the storages of its fresh
-  /// outputs into the table. With `into_given`, its one result is written to the storage that is in the
-  /// table for it; only for operators::has_out_variant(). Every storage among the arguments must exist. Throws kInternal when an
-  /// output's geometry or storage size differs from the program's; exceptions of LibTorch pass
-  /// through.
+  /// outputs into the table. With `into_given`, its one result is written to the storage that is in
+  /// the table for it; only for operators::has_out_variant(). Every storage among the arguments
+  /// must exist. Throws kInternal when an output's geometry or storage size differs from the
+  /// program's; exceptions of LibTorch pass through.
   void run(StorageTable& storages, bool into_given = false);
 
   /// Storages that the call produces: among its outputs, not among its arguments. Ascending.

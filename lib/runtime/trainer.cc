@@ -142,7 +142,8 @@ struct Trainer::State {
   std::vector<float> wait_for_losses();
   /// Waits for the step under way, if there is one. Throws as PendingStep::report() does.
   void settle();
-  /// Likewise; then the optimizer state is that of the last step, also where its moments are made late.
+  /// Likewise; then the optimizer state is that of the last step, also where its moments are made
+  /// late.
   void settle_state();
   /// Several ranks: the losses of all of them, in rank order.
   void share_losses(StepReport& report) const;

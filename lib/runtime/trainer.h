@@ -2,10 +2,10 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The trainer. It executes a plan's schedule on a device by replaying the captured program below
-// autograd, and owns parameters, optimizer state and buffers. A process may have one at a time: on the
-// CPU device all memory is counted in one account of the process. Placement never changes the numbers:
-// any two plans of a program, on one kind of device and with one CPU thread count, give the same
-// losses and weights, bit for bit.
+// autograd, and owns parameters, optimizer state and buffers. A process may have one at a time: on
+// the CPU device all memory is counted in one account of the process. Placement never changes the
+// numbers: any two plans of a program, on one kind of device and with one CPU thread count, give
+// the same losses and weights, bit for bit.
 //
 // Steps overlap: the optimizer updates of a step run beside the forward pass of the next. Whatever
 // looks at weights or state waits for the last update first.
@@ -41,14 +41,14 @@ class Trainer {
   /// Starts one optimizer step (steps count from 1) with this learning rate, and returns when its
   /// operators are issued; its updates may still run. Pinned tensors of `batch` must not change
   /// before the step has ended. Throws kDataMismatch before anything runs, and as
-  /// PendingStep::report() does, also for the step before: a failure is thrown one step later at the
-  /// latest.
+  /// PendingStep::report() does, also for the step before: a failure is thrown one step later at
+  /// the latest.
   [[nodiscard]] PendingStep step(const MicroBatches& batch,
                                  double learning_rate,
                                  const StepOptions& options = {});
   /// Mean loss of one micro-batch without an update, through the same chunks. `evaluation` is a
-  /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept. Buffers
-  /// that it writes are copies.
+  /// forward-only capture (mode eval) with the same parameters. It is prepared once and kept.
+  /// Buffers that it writes are copies.
   double evaluate(const capture::Captured& evaluation, const std::vector<at::Tensor>& inputs);
   /// Allocates now what the first evaluate() would allocate (schedule/memory/evaluation.h has the
   /// amount), so that every step runs with the same free memory. Throws kOutOfMemory.
@@ -71,8 +71,8 @@ class Trainer {
   void set_buffer(const std::string& name, const at::Tensor& value);
   void set_steps_done(std::int64_t steps);
 
-  /// The elements of a parameter, and of its optimizer state, that a rank holds. They are counted in
-  /// the order of memory, by the program's strides.
+  /// The elements of a parameter, and of its optimizer state, that a rank holds. They are counted
+  /// in the order of memory, by the program's strides.
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;
   /// Of these, those that it writes to a checkpoint: ranks that hold the same divide it among them.
   [[nodiscard]] HeldElements saved(const std::string& parameter, int rank) const;

@@ -3,8 +3,10 @@
 #pragma once
 // The schedule: one training step as tasks on streams. The simulator and the runtime use the same
 // object. Rules:
-//  - `tasks` is in issue order. Tasks of one stream run in that order (updates of different moments on the cpu stream
-//    overlap, and end in it). `after` lists earlier tasks, of any stream, that must finish first; their ids are smaller.
+//  - `tasks` is in issue order. Tasks of one stream run in that order (updates of different moments
+//  on the cpu stream
+//    overlap, and end in it). `after` lists earlier tasks, of any stream, that must finish first;
+//    their ids are smaller.
 //  - Buffers are allocated before the first step and live until the end. Only operators' storages
 //    are allocated and released during a step: an executed operator's fresh outputs when it starts,
 //    and `Lifetimes::released_after` when it ends. Gradients and the loss are released by the
@@ -22,21 +24,25 @@
 //    the step before, of other streams, that must finish first; the first step has none to wait
 //    for. So the optimizer updates chunks in the order in which the next forward needs them, while
 //    that forward runs.
-//  - Late moments of a step are made by the next one, before it writes gradients where theirs are and
-//    before its own updates; with several ranks after the gather of the chunk that the cores have updated last.
-//    So between steps they are one step behind. Where gradients of several steps are
-//    kept (Plan::kept_gradients), the chunk's buffer has room for all of them, and they take turns in it: which
-//    part of it a task means follows from its step. Moments that are made every second step are up to two steps
-//    behind, and updates make those of the step before for themselves: whose turn it is, OptimizerPass decides.
-//  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device, or
+//  - Late moments of a step are made by the next one, before it writes gradients where theirs are
+//  and
+//    before its own updates; with several ranks after the gather of the chunk that the cores have
+//    updated last. So between steps they are one step behind. Where gradients of several steps are
+//    kept (Plan::kept_gradients), the chunk's buffer has room for all of them, and they take turns
+//    in it: which part of it a task means follows from its step. Moments that are made every second
+//    step are up to two steps behind, and updates make those of the step before for themselves:
+//    whose turn it is, OptimizerPass decides.
+//  - With clipping, whichever pass completes a gradient makes its sums of squares: on the device,
+//  or
 //    on the host where micro-batches are added up there.
-//  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches and
-//    random numbers. A chunk is readable in a block from its kGather on. Collective tasks are issued
-//    in the same order everywhere, because nothing of a schedule depends on the rank.
+//  - With several ranks every rank runs this schedule, on its own shards (plan.h), micro-batches
+//  and
+//    random numbers. A chunk is readable in a block from its kGather on. Collective tasks are
+//    issued in the same order everywhere, because nothing of a schedule depends on the rank.
 //  - A step is settled, which means all of its tasks have ended and it is known not to have failed,
-//    before the next one issues anything but late moments, loads, fetches, gathers, and compute up to its
-//    first loss or gradient. So at most two steps are under way, and a gradient that is not finite is still there
-//    when it is found.
+//    before the next one issues anything but late moments, loads, fetches, gathers, and compute up
+//    to its first loss or gradient. So at most two steps are under way, and a gradient that is not
+//    finite is still there when it is found.
 
 #include <cstdint>
 #include <string>
@@ -54,10 +60,11 @@ using BufferId = std::int32_t;
 
 enum class Stream : std::uint8_t {
   kCompute,
-  // Copies that belong to updates are apart from those of the next step, which must not queue behind
-  // them.
+  // Copies that belong to updates are apart from those of the next step, which must not queue
+  // behind them.
   kDeviceUpdate,  ///< to the device
-  kUpdateToHost,  ///< AdamW of what has been copied there, and back: what comes next need not wait for AdamW
+  kUpdateToHost,  ///< AdamW of what has been copied there, and back: what comes next need not wait
+                  ///< for AdamW
   kHostToDevice,
   kDeviceToHost,
   kCollective,
@@ -96,14 +103,15 @@ enum class BufferRole : std::uint8_t {
   kHostStaging,    ///< host: likewise for a host update; `chunk` is -1; several take turns
   kModuleBuffer,   ///< one Program::buffers entry, device; `chunk` is its position
   kInput,          ///< one Program::inputs entry, device; `chunk` is its position
-  kOffloaded,  ///< host, or device in memory of gradients: an activation that waits there; `chunk` is
-               ///< the storage id of its copy
-  kConstant,  ///< one constant of the program that is not on_host, device; `chunk` is its storage
-              ///< id
-  kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is -1
+  kOffloaded,  ///< host, or device in memory of gradients: an activation that waits there; `chunk`
+               ///< is the storage id of its copy
+  kConstant,   ///< one constant of the program that is not on_host, device; `chunk` is its storage
+               ///< id
+  kGradientSums,  ///< device: sums of squares for the gradient norm (gradient_sums.h); `chunk` is
+                  ///< -1
   // With several ranks:
-  /// Device: a chunk's gradients before the ranks add them up, in plan::exchanged_dtype(). `chunk` is -1,
-  /// or the one whose own it is: a private chunk, or any where ranks add up once a step.
+  /// Device: a chunk's gradients before the ranks add them up, in plan::exchanged_dtype(). `chunk`
+  /// is -1, or the one whose own it is: a private chunk, or any where ranks add up once a step.
   kGradientBlock,
   kExchange,        ///< device: plan::received_bytes() of the largest chunk; `chunk` is -1
   kReducedStaging,  ///< device: a shard's sum on its way to the host; `chunk` is -1; several take
@@ -142,8 +150,8 @@ enum class TaskKind : std::uint8_t {
   kGradientNorm,   ///< compute: sums of squares of one parameter's gradient, before it goes to the
                    ///< host, into `destination`
   kClip,           ///< compute: all sums of squares -> global norm and clip factor
-  kMoveGradients,  ///< device-update or update-to-host: a chunk's gradients between home and staging,
-                   ///< for an update elsewhere
+  kMoveGradients,  ///< device-update or update-to-host: a chunk's gradients between home and
+                   ///< staging, for an update elsewhere
   kUpdateMoments,  ///< cpu: the moments that the update of the step before has left to later
   ///< (plan::Chunk::late_moments), from its gradients, which are still in `source`. In
   ///< the first step there are none
@@ -151,12 +159,12 @@ enum class TaskKind : std::uint8_t {
             ///< parameters `destination` (their home, staging, or in fp32 the master itself). Of a
             ///< piece (update-to-host): in `source`; parameters that live on the device go home.
             ///< Of a chunk with late moments: of master and parameters alone
-  kLoadState,  ///< device-update: a piece of a chunk's master, moments and, where they live on the
-               ///< host, gradients to `destination`
-  kStoreState,  ///< update-to-host: a piece of master, moments (unless they are late) and, where they
-                ///< live on the host, parameters from `source` to their homes
-  kMoveParameters,  ///< device-update or update-to-host: updated parameters from `source` (staging; in
-                    ///< fp32 the master) to their home `destination`
+  kLoadState,   ///< device-update: a piece of a chunk's master, moments and, where they live on the
+                ///< host, gradients to `destination`
+  kStoreState,  ///< update-to-host: a piece of master, moments (unless they are late) and, where
+                ///< they live on the host, parameters from `source` to their homes
+  kMoveParameters,  ///< device-update or update-to-host: updated parameters from `source` (staging;
+                    ///< in fp32 the master) to their home `destination`
   kReadLoss,        ///< d2h: the micro-batch's loss to the host
   kOffload,  ///< d2h: an activation to its buffer on the host, between the operators that begin and
              ///< end this in the program. To one on the device: compute
@@ -168,9 +176,9 @@ enum class TaskKind : std::uint8_t {
   // chunk's block by kStoreGradient.
   kGather,  ///< all shards of a chunk's parameters to the block `destination` of every rank. A
             ///< rank's own comes from `source`, or is there when `source` is -1 (after kFetch)
-  /// The gradients of a chunk in block `source` of every rank: each rank gets its shard from all of them,
-  /// and adds them up in fp32, in rank order, into (the first of plan::gradient_parts()) or on top of
-  /// `destination`: the gradients at home, or staging for the host. On the reduce stream.
+  /// The gradients of a chunk in block `source` of every rank: each rank gets its shard from all of
+  /// them, and adds them up in fp32, in rank order, into (the first of plan::gradient_parts()) or
+  /// on top of `destination`: the gradients at home, or staging for the host. On the reduce stream.
   kReduce,
   kStoreShard,   ///< d2h: from staging `source` into the gradients (one part) or the landing
                  ///< buffer (several). There kAccumulate adds up whole shards: `parameter` is -1
@@ -216,26 +224,26 @@ struct Schedule {
   bool training = true;  ///< false: forward only, without gradients and update
 };
 
-/// Whether the thread that issues a stream's tasks waits for what they wait for, and not the GPU. State is
-/// loaded faster than room for it comes free; what is enqueued before there is room holds up fetches on other
-/// streams, by 20 to 50 ms each (docs/measured/slowdowns.md).
+/// Whether the thread that issues a stream's tasks waits for what they wait for, and not the GPU.
+/// State is loaded faster than room for it comes free; what is enqueued before there is room holds
+/// up fetches on other streams, by 20 to 50 ms each (docs/measured/slowdowns.md).
 [[nodiscard]] constexpr bool waits_on_host(Stream stream) {
   return stream == Stream::kCpu || stream == Stream::kDeviceUpdate;
 }
 
-/// Who waits for the end of a task, other than its own stream. The host waits for its time, too: for tasks
-/// before those of streams that wait on the host, for those that read a loss, and for the last one of each
-/// stream.
+/// Who waits for the end of a task, other than its own stream. The host waits for its time, too:
+/// for tasks before those of streams that wait on the host, for those that read a loss, and for the
+/// last one of each stream.
 enum class Awaited : std::uint8_t { kByNobody, kByStreams, kByHost };
 /// By task id.
 [[nodiscard]] std::vector<Awaited> awaited_ends(const Schedule& schedule);
 
-/// Whether the sum of `reduce`, a kReduce, goes on top of what is in `destination`: of micro-batches
-/// before, on the device. What goes to the host is added up there.
+/// Whether the sum of `reduce`, a kReduce, goes on top of what is in `destination`: of
+/// micro-batches before, on the device. What goes to the host is added up there.
 [[nodiscard]] bool adds_to_sum(const Task& reduce, const plan::Plan& plan);
-/// Whether ranks that hold the same shard exchange the parts of it that `reduce`, a kReduce, has added
-/// up. On the device that is enough once, after the last micro-batch. What goes to the host is a whole
-/// shard each time.
+/// Whether ranks that hold the same shard exchange the parts of it that `reduce`, a kReduce, has
+/// added up. On the device that is enough once, after the last micro-batch. What goes to the host
+/// is a whole shard each time.
 [[nodiscard]] bool shares_parts(const Task& reduce, const plan::Plan& plan);
 
 struct LoweringOptions {
@@ -254,10 +262,10 @@ struct LoweringOptions {
                              const LoweringOptions& options);
 
 /// Checks a schedule without any code of lower(). Walks the tasks of two steps in a row and returns
-/// every broken rule; empty when there is none. Examples: a parameter read before its fetch or after its eviction, a
-/// storage read before it exists or after its release, an update before its gradient is complete, a
-/// race between streams not ordered by `after`, a gradient never applied, an operator missing or
-/// run twice, a forward-only schedule that writes.
+/// every broken rule; empty when there is none. Examples: a parameter read before its fetch or
+/// after its eviction, a storage read before it exists or after its release, an update before its
+/// gradient is complete, a race between streams not ordered by `after`, a gradient never applied,
+/// an operator missing or run twice, a forward-only schedule that writes.
 [[nodiscard]] std::vector<std::string> check(const Schedule& schedule,
                                              const program::Program& program,
                                              const plan::Plan& plan);

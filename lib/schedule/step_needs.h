@@ -31,8 +31,8 @@ struct ProgramNeeds {
   std::vector<bool> ends_gradients;  ///< by operator: no later call reads some gradients' storage
   std::vector<int> gradients_in;     ///< by storage: number of parameters whose gradient it is
   std::vector<std::int64_t> gradient_elements;  ///< by parameter; 0 without a gradient
-  /// By parameter: one matrix product makes the gradient, in a storage of its own that nothing else touches.
-  /// So it can be made to write elsewhere.
+  /// By parameter: one matrix product makes the gradient, in a storage of its own that nothing else
+  /// touches. So it can be made to write elsewhere.
   std::vector<bool> gradient_is_product;
   /// Storages that no operator releases: gradients, the loss, and without training whatever
   /// backward would have used. Ascending.

@@ -41,8 +41,8 @@ struct Placement {
   std::int64_t gradient_window_bytes = 0;
   /// Of kUpdateShares chunks with optimizer state on the host, so many are updated on the device.
   int streamed_updates = 0;
-  /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many, from
-  /// the front, make their moments late: backward needs their gradients' place last.
+  /// Of kUpdateShares parts of the chunks with optimizer state and gradients on the host, so many,
+  /// from the front, make their moments late: backward needs their gradients' place last.
   int late_moments = 0;
   /// Plan::kept_gradients, where moments are made late.
   int kept_gradients = 1;
@@ -117,7 +117,8 @@ class Footprint {
   std::vector<ArenaBytes> resident_, streamed_optimizer_, rest_;
   std::vector<std::int64_t> staging_;  ///< by chunk
   std::int64_t piece_elements_ = 0, pieces_bytes_ = 0;
-  // With several ranks: where gradients are collected and added up, and pass on their way to the host.
+  // With several ranks: where gradients are collected and added up, and pass on their way to the
+  // host.
   bool several_ranks_ = false, is_sharded_ = false;
   std::int64_t reduction_bytes_ = 0, reduced_staging_bytes_ = 0;
   std::size_t trained_end_ = 0;  ///< chunks from here on are not trained

@@ -167,7 +167,8 @@ Placement fill(const PlacementSpace& space,
   return placement;
 }
 
-/// Where ranks have shards, a chunk that keeps its block is gathered once in a step instead of twice.
+/// Where ranks have shards, a chunk that keeps its block is gathered once in a step instead of
+/// twice.
 std::vector<std::int64_t> block_counts(std::int64_t fewest, std::int64_t most, bool is_sharded) {
   std::set<std::int64_t> counts;
   for (const std::int64_t more : {0, 1, 4, 12}) counts.insert(std::min(fewest + more, most));
@@ -195,8 +196,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> gradient_windows(const Proble
   return windows;
 }
 
-/// `base`, which keeps no chunk on the device, with the budget filled in every way. Nothing when even
-/// `base` does not fit.
+/// `base`, which keeps no chunk on the device, with the budget filled in every way. Nothing when
+/// even `base` does not fit.
 void add_filled(std::vector<Placement>& placements,
                 const Problem& problem,
                 const PlacementSpace& space,
@@ -204,7 +205,8 @@ void add_filled(std::vector<Placement>& placements,
                 std::int64_t dynamic_bytes) {
   if (space.gpu_memory_of(base, dynamic_bytes) > problem.gpu_budget_bytes()) return;
   if (space.most_resident(base.packing) == 0) {
-    // As many parameters as there is room for can be slower than few, by more than improve() steps over.
+    // As many parameters as there is room for can be slower than few, by more than improve() steps
+    // over.
     placements.push_back(base);
     placements.push_back(
         fill(space, base, Prefer::kParameters, problem.gpu_budget_bytes(), dynamic_bytes));
@@ -256,8 +258,8 @@ std::vector<Placement> with_window(const Problem& problem,
   return placements;
 }
 
-/// The best placement so far, with the updates of some chunks on the device and the rest of the budget
-/// filled again.
+/// The best placement so far, with the updates of some chunks on the device and the rest of the
+/// budget filled again.
 std::vector<Placement> with_streamed_updates(const Problem& problem,
                                              const PlacementSpace& space,
                                              const Placement& best) {
@@ -274,8 +276,8 @@ std::vector<Placement> with_streamed_updates(const Problem& problem,
   return placements;
 }
 
-/// The best placement so far, with moments of some chunks made late. That changes no memory, unless gradients of
-/// several steps are kept for them, which takes some of the host's.
+/// The best placement so far, with moments of some chunks made late. That changes no memory, unless
+/// gradients of several steps are kept for them, which takes some of the host's.
 std::vector<Placement> with_late_moments(const PlacementSpace& space, const Placement& best) {
   std::vector<Placement> placements;
   for (const int kept : space.kept_gradients()) {

@@ -40,7 +40,8 @@ std::int64_t hook_buffer_elements(const program::Program& program) {
   return most;
 }
 
-/// Of one GPU, while as many others of its machine copy as were measured, at most `per_node` in all.
+/// Of one GPU, while as many others of its machine copy as were measured, at most `per_node` in
+/// all.
 double link_for(const std::vector<hardware::LinkRate>& links, int per_node) {
   const hardware::LinkRate* most = nullptr;
   for (const hardware::LinkRate& link : links) {
@@ -129,8 +130,8 @@ std::int64_t activation_bytes(const Problem& problem) {
   return all.simulation.device.bytes - fixed_bytes;
 }
 
-/// The plan by the original's rules, with that peak of activations, and `unknown_bytes` less for its
-/// cache and state than they count.
+/// The plan by the original's rules, with that peak of activations, and `unknown_bytes` less for
+/// its cache and state than they count.
 std::optional<Evaluated> plan_by_rules(const Problem& problem,
                                        std::int64_t activation_peak_bytes,
                                        std::int64_t unknown_bytes) {
@@ -220,8 +221,8 @@ std::optional<Evaluated> elixir_plan(const Problem& problem) {
   const std::int64_t activation_peak_bytes = activation_bytes(problem);
   std::optional<Evaluated> plan = plan_by_rules(problem, activation_peak_bytes, 0);
   if (!problem.is_sharded()) return plan;
-  // The original adds gradients up in the parameters' place, and knows of no buffers for what ranks send. Such
-  // memory is learned from the plan that turns out too large.
+  // The original adds gradients up in the parameters' place, and knows of no buffers for what ranks
+  // send. Such memory is learned from the plan that turns out too large.
   constexpr int kMostRounds = 8;
   std::int64_t unknown_bytes = 0;
   for (int round = 0; round < kMostRounds && plan; ++round) {

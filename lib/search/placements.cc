@@ -250,8 +250,8 @@ void PlacementSpace::make_packings() {
     largest = std::max(largest, bytes_of(group));
     total += bytes_of(group);
   }
-  // Where ranks have shards, any block has room for the largest group. A norm that is a chunk of its own takes a
-  // whole block, too, and a gather for which every rank waits for the others.
+  // Where ranks have shards, any block has room for the largest group. A norm that is a chunk of
+  // its own takes a whole block, too, and a gather for which every rank waits for the others.
   const std::int64_t filled_bytes = problem_.is_sharded() ? largest : 0;
   add_packing(pack(together, filled_bytes), filled_bytes);
   if (filled_bytes == 0 || alone.size() > together.size()) add_packing(pack(alone, 0), 0);

@@ -28,9 +28,9 @@ std::int64_t host_memory_of(const hardware::HardwareProfile& hardware,
   return hardware.machine.host_memory_bytes / hardware::ranks_on_one_host(hardware, ranks);
 }
 
-/// What exchanges take of a GPU outside the allocator. `copies`: they are copies, not NCCL's. NCCL takes its
-/// part for all ranks together and, where they hold several replicas, for each group that holds one and each
-/// that has the same shard.
+/// What exchanges take of a GPU outside the allocator. `copies`: they are copies, not NCCL's. NCCL
+/// takes its part for all ranks together and, where they hold several replicas, for each group that
+/// holds one and each that has the same shard.
 std::int64_t exchange_bytes(const hardware::Ranks& ranks, bool copies, plan::Reduce reduce) {
   if (ranks.world == 1) return 0;
   if (copies && reduce == plan::Reduce::kOrdered) return kPeerCopiesBytes;

@@ -37,15 +37,15 @@ struct Evaluated {
 };
 
 /// CUDA only: an estimate of what LibTorch's caching allocator holds beyond allocated memory. It is
-/// used while many plans are compared. It covers half-used pages, and a share of the operators' peak
-/// for splitting. Plans that are found are then checked with the simulated allocator (verify()). It
-/// is part of the budget, never of the predicted allocated bytes.
+/// used while many plans are compared. It covers half-used pages, and a share of the operators'
+/// peak for splitting. Plans that are found are then checked with the simulated allocator
+/// (verify()). It is part of the budget, never of the predicted allocated bytes.
 inline constexpr std::int64_t kAllocatorFloorBytes = std::int64_t{63} << 20;
 inline constexpr std::int64_t kAllocatorFraction = 128;
 
-/// CUDA with several ranks, outside the allocator: what copies to each other's memory take; what NCCL takes, where
-/// it is used, and what for each rank that a process sends to through it. Measured for groups of two to four
-/// (docs/design/ranks.md); modelled for others.
+/// CUDA with several ranks, outside the allocator: what copies to each other's memory take; what
+/// NCCL takes, where it is used, and what for each rank that a process sends to through it.
+/// Measured for groups of two to four (docs/design/ranks.md); modelled for others.
 inline constexpr std::int64_t kPeerCopiesBytes = std::int64_t{8} << 20;
 inline constexpr std::int64_t kNcclBytes = std::int64_t{842} << 20;
 inline constexpr std::int64_t kNcclBytesPerPeer = std::int64_t{386} << 20;
@@ -117,8 +117,8 @@ class Problem {
   [[nodiscard]] std::int64_t context_bytes(std::int64_t static_bytes,
                                            std::int64_t host_bytes) const;
   [[nodiscard]] bool fits(const Evaluated& candidate) const;
-  /// CUDA: sets `plan.process_bytes` by the simulated allocator, and raises `plan.gpu_memory_bytes` to
-  /// that if it is more. Returns the increase: by how much the estimate was too small.
+  /// CUDA: sets `plan.process_bytes` by the simulated allocator, and raises `plan.gpu_memory_bytes`
+  /// to that if it is more. Returns the increase: by how much the estimate was too small.
   std::int64_t verify(Evaluated& plan) const;
   /// CUDA only: says what limits the step of a plan that is found. Too slow for every candidate.
   void add_critical_path(Evaluated& plan) const;

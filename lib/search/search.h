@@ -34,8 +34,8 @@ enum class OptimizerState : std::uint8_t {
 inline constexpr NameTable<OptimizerState, 2> kOptimizerStates{
     {{OptimizerState::kAuto, "auto"}, {OptimizerState::kHost, "host"}}};
 
-/// What a search takes unless told otherwise: the fastest. On a CPU, groups of elementwise operators
-/// are slower than LibTorch's vectorised loops.
+/// What a search takes unless told otherwise: the fastest. On a CPU, groups of elementwise
+/// operators are slower than LibTorch's vectorised loops.
 [[nodiscard]] constexpr plan::Arithmetic default_arithmetic(program::DeviceKind target) {
   return target == program::DeviceKind::kCuda ? plan::Arithmetic::kFusedElementwise
                                               : plan::Arithmetic::kFused;
@@ -69,8 +69,8 @@ struct Request {
   std::optional<edit::Offload> offload;
   /// nullopt: that of the program's target (default_arithmetic()).
   std::optional<plan::Arithmetic> arithmetic;
-  /// Called when each search begins, with the part that has begun before, from 0 to 1, and what is searched. Calls come
-  /// one after another, from any thread.
+  /// Called when each search begins, with the part that has begun before, from 0 to 1, and what is
+  /// searched. Calls come one after another, from any thread.
   std::function<void(double, const std::string&)> on_progress;
   bool elixir_constants =
       false;  ///< strategy elixir: the original's constants instead of measured rates

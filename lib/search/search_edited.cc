@@ -246,9 +246,10 @@ Infeasible baseline_infeasible(const Problem& problem,
   return result;
 }
 
-/// The best plans that fit with what the simulated allocator reserves for them. When it is more than
-/// was guessed while they were compared, the guess is raised and the search starts again: what the
-/// operators ask for hardly depends on the plan, so that one more search is nearly always enough.
+/// The best plans that fit with what the simulated allocator reserves for them. When it is more
+/// than was guessed while they were compared, the guess is raised and the search starts again: what
+/// the operators ask for hardly depends on the plan, so that one more search is nearly always
+/// enough.
 BestPlans verified_plans(Problem& problem, const PlacementSpace& space) {
   constexpr int kMostSearches = 8;
   Evaluated smallest = smallest_plan(space);

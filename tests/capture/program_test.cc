@@ -353,7 +353,8 @@ TEST(CaptureOptions, ALossIsMadeFromOutputAndLastInput) {
   EXPECT_EQ(calls_of(capture_model("no-loss", options).program, "aten::mse_loss_backward"), 1);
 }
 
-/// The gradient of a sign is zeros without memory. A sum that begins with them is a copy of the rest.
+/// The gradient of a sign is zeros without memory. A sum that begins with them is a copy of the
+/// rest.
 TEST(CapturedProgram, NothingIsAddedIntoZerosWithoutMemory) {
   ScriptedModel scripted;
   scripted.parameter("w", at::ones({4}));

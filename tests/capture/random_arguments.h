@@ -48,8 +48,8 @@ class Random {
   at::Tensor tensor(const Sizes& sizes, at::ScalarType dtype, bool overlapping = true);
   /// Contiguous.
   at::Tensor plain(const Sizes& sizes, at::ScalarType dtype);
-  /// A weight, a bias or the like. Contiguous on the CPU, whose kernels read such operands as one block.
-  /// On a GPU in any layout: some kernels copy them.
+  /// A weight, a bias or the like. Contiguous on the CPU, whose kernels read such operands as one
+  /// block. On a GPU in any layout: some kernels copy them.
   at::Tensor operand(const Sizes& sizes, at::ScalarType dtype);
   /// Integers in [0, below). On a GPU in any layout.
   at::Tensor indices(const Sizes& sizes, std::int64_t below, at::ScalarType dtype = at::kLong);

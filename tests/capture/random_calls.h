@@ -31,7 +31,8 @@ using RandomCalls = std::vector<RandomCall>;
 [[nodiscard]] RandomCalls random_algebra_calls();
 [[nodiscard]] RandomCalls random_attention_calls();
 
-/// Calls of further operators, whose arguments depend on each other. Mostly accepted on CPU and GPU.
+/// Calls of further operators, whose arguments depend on each other. Mostly accepted on CPU and
+/// GPU.
 [[nodiscard]] RandomCalls structured_calls();
 
 inline const c10::IValue kNone;

@@ -33,7 +33,8 @@ Sizes at_least_one_dimension(Random& random, const Sizes& sizes) {
   return some;
 }
 
-/// Groups of equal size: rows times matrices, matrices times columns, columns times rows, or a batch.
+/// Groups of equal size: rows times matrices, matrices times columns, columns times rows, or a
+/// batch.
 Values grouped_product(Random& random) {
   constexpr std::int64_t kAlignment = 8;  // elements of bf16 in 16 bytes
   constexpr std::int64_t kMostGroups = 9;

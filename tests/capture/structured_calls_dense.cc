@@ -134,8 +134,8 @@ at::Tensor beyond_32_bits(Random& random, at::ScalarType dtype) {
                    at::TensorOptions().dtype(dtype).device(random.space().device));
 }
 
-/// Of sum and mean: input, dimensions, whether they are kept, dtype. On a GPU, one input in 32 is too
-/// large for one kernel.
+/// Of sum and mean: input, dimensions, whether they are kept, dtype. On a GPU, one input in 32 is
+/// too large for one kernel.
 Values reduction(Random& random) {
   const at::ScalarType dtype = random.floating();
   const bool large = random.space().device.is_cuda() && random.number(0, 31) == 0;
@@ -211,7 +211,8 @@ void add_losses(RandomCalls& calls) {
   }
 }
 
-/// Of cudnn_batch_norm: input, weight, bias, running mean and variance, training, momentum, epsilon.
+/// Of cudnn_batch_norm: input, weight, bias, running mean and variance, training, momentum,
+/// epsilon.
 Values batch_norm(Random& random) {
   Sizes sizes = random.any_sizes(2, 5);
   const at::ScalarType dtype = random.floating();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which products are aligned, and what becomes of their results. What an aligned product computes is
-// tested in tests/replay/aligned_product_test.cc.
+// Which products are aligned, and what becomes of their results. What an aligned product computes
+// is tested in tests/replay/aligned_product_test.cc.
 #include "edit/aligned_products.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which operators become groups, and what becomes of the program. What a group computes is tested in
-// tests/replay/fused_test.cc and tests/runtime/fused_errors_test.cc.
+// Which operators become groups, and what becomes of the program. What a group computes is tested
+// in tests/replay/fused_test.cc and tests/runtime/fused_errors_test.cc.
 #include "edit/fusion/fuse_elementwise.h"
 
 #include <algorithm>

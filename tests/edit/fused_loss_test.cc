@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Which losses are fused, what becomes of the program, and why others stay as they are. What a fused
-// loss computes is tested in tests/runtime/bitwise_law_test.cc.
+// Which losses are fused, what becomes of the program, and why others stay as they are. What a
+// fused loss computes is tested in tests/runtime/bitwise_law_test.cc.
 #include "edit/loss/fused_loss.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Copies of one stream get between those of another one in the same direction: a fetch between loads of state. Skipped
-// without a GPU.
+// Copies of one stream get between those of another one in the same direction: a fetch between
+// loads of state. Skipped without a GPU.
 #include <cstdint>
 #include <memory>
 #include <vector>

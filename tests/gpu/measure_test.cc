@@ -142,10 +142,11 @@ TEST_F(GpuMeasure, EverythingQuicklyIsAWholeProfile) {
   const hardware::HardwareProfile p = measure(request).profile;
   EXPECT_EQ(static_cast<int>(p.gpus.size()), gpu_count());
   EXPECT_EQ(p.links.curves.size(), 5U);
-  // Both directions of the link beside each other, and beside each of AdamW's three passes; each of these beside
-  // two others at once.
+  // Both directions of the link beside each other, and beside each of AdamW's three passes; each of
+  // these beside two others at once.
   constexpr std::size_t kOfHostMemory = 2 + 12 + 9;
-  // Products beside these and the whole pass; sums over ranks beside products; always also the reverse.
+  // Products beside these and the whole pass; sums over ranks beside products; always also the
+  // reverse.
   std::size_t cells = kOfHostMemory + 6 + 2;
   if (gpu_count() > 1) cells += 2;  // copies between GPUs beside products
   for (int gpus = 2; gpus <= gpu_count(); gpus *= 2) cells += kOfHostMemory;

@@ -101,8 +101,8 @@ TEST_F(RanksOnGpus, HaveTheSameBitsByPeerCopiesAndThroughNccl) {
   }
 }
 
-/// Exchanges of all sizes, smaller and larger than the pieces of shared memory that they go through. Says what is
-/// wrong.
+/// Exchanges of all sizes, smaller and larger than the pieces of shared memory that they go
+/// through. Says what is wrong.
 std::string exchanged(const Ranks& ranks, const plan::RankGrid& grid) {
   const auto communicator = make_device_communicator(*ranks.steps, grid, /*nccl_adds_up=*/false);
   const int rank = ranks.rank();
@@ -191,8 +191,8 @@ TEST_F(RanksOnGpus, ReducingOnceAStepGivesTheSameBitsUnderEveryPlacement) {
   }
 }
 
-/// Sums in NCCL's order: two ranks have only one, so that every placement has the same bits, and in fp32
-/// those of Elixir's.
+/// Sums in NCCL's order: two ranks have only one, so that every placement has the same bits, and in
+/// fp32 those of Elixir's.
 TEST_F(RanksOnGpus, NcclAddsUpInAnOrderOfItsOwn) {
   std::string expected;
   for (const std::size_t i : {0, 2, 3}) {

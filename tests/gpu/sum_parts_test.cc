@@ -32,7 +32,8 @@ Bytes values(std::size_t n, Element type, std::mt19937& random, ThreadPool& pool
   return stored;
 }
 
-/// Calls visit(type of the parts, type of the sum, how) for all that there are: only sums in fp32 are added to.
+/// Calls visit(type of the parts, type of the sum, how) for all that there are: only sums in fp32
+/// are added to.
 template <class Visit>
 void for_each_form(const Visit& visit) {
   for (const Element type : {Element::kFloat32, Element::kBFloat16, Element::kFloat16}) {

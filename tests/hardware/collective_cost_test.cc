@@ -66,8 +66,9 @@ TEST(CollectiveCost, OfSeveralReplicasStaysAmongTheirGpus) {
 }
 
 TEST(CollectiveCost, OfSumsByNcclIsThatOfARing) {
-  // Two machines of four. Three quarters of all come from the other GPUs of a machine, at 100 GB/s; half of all
-  // from the other machine, over the ways of four GPUs. Sent to the GPU that keeps it, half would come in at each.
+  // Two machines of four. Three quarters of all come from the other GPUs of a machine, at 100 GB/s;
+  // half of all from the other machine, over the ways of four GPUs. Sent to the GPU that keeps it,
+  // half would come in at each.
   Ranks ranks{.world = 8, .per_node = 4, .network_bytes_per_s = 1e9};
   const double ring_ns = 0.5 * 0x1p30 / 4;
   EXPECT_NEAR(CollectiveCost(fakes::machine_of(2), ranks).reduce_scatter_ns(1_GiB), ring_ns, 1);

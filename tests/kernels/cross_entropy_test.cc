@@ -45,8 +45,8 @@ Result run(const Problem& problem, float gradient, Isa isa) {
   return result;
 }
 
-/// fp64: the loss, each row's, and the gradient of each logit (rows, classes), with the gradients of
-/// run().
+/// fp64: the loss, each row's, and the gradient of each logit (rows, classes), with the gradients
+/// of run().
 struct Exact {
   double loss = 0, weight = 0;
   std::vector<double> losses, gradients;

@@ -84,8 +84,7 @@ TEST(CoreWatch, OverloadIsMoreThanThereAreCores) {
   EXPECT_FALSE(overload(0.0, 1));
 }
 
-// --- Products
-// --------------------------------------------------------------------------------------------------
+// --- Products -----------------------------------------------------------------------------------
 
 program::TensorRef matrix(program::StorageId storage, std::int64_t rows, std::int64_t columns) {
   program::TensorRef ref;

@@ -6,10 +6,12 @@
 // final weights, in order, to a file. With gradients=1 it writes the first micro-batch's gradients
 // instead and stops.
 //
-// usage: reference_trainer, a line of standard input for each training: MODEL.pt WEIGHTS_OUT [key=value]..., tabs between them
+// usage: reference_trainer, a line of standard input for each training: MODEL.pt WEIGHTS_OUT
+// [key=value]..., tabs between them
 //   steps micro_batches threads seed lr beta1 beta2 eps weight_decay clip_norm no_decay=GLOB device
 //   deterministic gradients input=DTYPE:RANGE:D0,D1,...   (input: repeatable)
-// Each trains in a process of its own, and `exit STATUS` ends its losses: LibTorch takes a second to load, most trainings less.
+// Each trains in a process of its own, and `exit STATUS` ends its losses: LibTorch takes a second
+// to load, most trainings less.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>

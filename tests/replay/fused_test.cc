@@ -300,8 +300,8 @@ TEST(FusedOperator, RefusesWhatDoesNotFit) {
   refuse({{}, {4, 8}, "constant 1", {0}, {6}, {8, 1}});
 }
 
-/// Rows of many lengths, views, dtypes and a result in place: the source of each kernel compiles for
-/// the GPUs that there are.
+/// Rows of many lengths, views, dtypes and a result in place: the source of each kernel compiles
+/// for the GPUs that there are.
 TEST(FusedSource, CompilesForEveryForm) {
   const std::string norm =
       "input 0;mul 0 0;constant 64;sum 1;div 3 2;constant 1e-06;add 4 5;rsqrt 6;mul 0 7;input 1;"

@@ -69,8 +69,8 @@ class BitwiseLaw : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Trains under `placement`, each step started before the last one has ended. Every step must use exactly the memory and move exactly the bytes
-  /// predicted.
+  /// Trains under `placement`, each step started before the last one has ended. Every step must use
+  /// exactly the memory and move exactly the bytes predicted.
   Outcome train(const Placement& placement, const CpuOrder& order = {}) {
     const plan::Plan plan = model_->plan(placement);
     predicted_ = plan.predicted;

@@ -307,7 +307,7 @@ TEST_F(CpuOrders, EveryDependencyThatIsLeftOutIsNoticed) {
   EXPECT_GT(tried, 1000U);
 }
 
-// --- Failures --------------------------------------------------------------------------------------
+// --- Failures ------------------------------------------------------------------------------------
 
 std::vector<CpuOrder> overlapping_orders() {
   return {kLanes, shuffled(0), shuffled(1), shuffled(2), shuffled(3)};

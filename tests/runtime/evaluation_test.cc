@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Evaluation between steps: the same under every placement, in the memory that was counted beforehand, and without a trace.
+// Evaluation between steps: the same under every placement, in the memory that was counted
+// beforehand, and without a trace.
 #include "runtime/trainer.h"
 
 #include <ATen/ops/equal.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Fused arithmetic is as exact as eager LibTorch: against fp64, the loss and the gradients of
-// tiny models have at most 1.05 times eager's errors. docs/measured/fusion.md has larger models, and
-// ResNet, whose convolutions take long in fp64.
+// tiny models have at most 1.05 times eager's errors. docs/measured/fusion.md has larger models,
+// and ResNet, whose convolutions take long in fp64.
 #include <gtest/gtest.h>
 
 #include <ATen/Parallel.h>

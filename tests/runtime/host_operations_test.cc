@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Operations on the host's threads whose updates overlap. Without LibTorch, so that ThreadSanitizer sees everything:
-// two passes over the same moments that run at once are a race.
+// Operations on the host's threads whose updates overlap. Without LibTorch, so that ThreadSanitizer
+// sees everything: two passes over the same moments that run at once are a race.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -86,8 +86,8 @@ TEST(HostOperations, UpdatesThatOverlapGiveTheSameBits) {
   EXPECT_TRUE(trained(HostUpdates::kOverlap) == trained(HostUpdates::kOneByOne));
 }
 
-/// Threads do not begin with the same elements in both passes, and there are more than cores, so that some are held
-/// up with a piece.
+/// Threads do not begin with the same elements in both passes, and there are more than cores, so
+/// that some are held up with a piece.
 TEST(HostOperations, AnUpdateOfMomentsUnderWayWaitsForThem) {
   constexpr std::size_t kElements = 60'000;
   const auto trained = [](HostUpdates updates) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// What ranks know of each other without an exchange: recorded tasks and signs of life. Without LibTorch.
+// What ranks know of each other without an exchange: recorded tasks and signs of life. Without
+// LibTorch.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -66,7 +66,8 @@ std::string taken(const std::string& path) {
   return text;
 }
 
-/// The model of a training with its edits. For the CPU it is made once, with one thread: a process that forks may have no other.
+/// The model of a training with its edits. For the CPU it is made once, with one thread: a process
+/// that forks may have no other.
 const TestModel& model_of(const RankTraining& training) {
   using Key = std::tuple<std::string, bool, std::size_t>;
   static std::map<Key, std::unique_ptr<TestModel>> models;

@@ -38,8 +38,8 @@ std::string train_on_ranks(const RankTraining& training);
 /// As one rank.
 std::string train_alone(RankTraining training);
 
-/// Seven of them (under AddressSanitizer four), with clipping. A large chunk and a private one, of which every rank has a
-/// part.
+/// Seven of them (under AddressSanitizer four), with clipping. A large chunk and a private one, of
+/// which every rank has a part.
 std::vector<Placement> placements(int world);
 
 }  // namespace elixir::runtime

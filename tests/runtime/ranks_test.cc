@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Several ranks, each a process with a CPU device: every placement gives the same bits, and those of
-// one process with as many micro-batches.
+// Several ranks, each a process with a CPU device: every placement gives the same bits, and those
+// of one process with as many micro-batches.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@
 namespace elixir::runtime {
 namespace {
 
-/// Recomputes, lets a rank come late, and shuffles tasks by each of `seeds`: the bits are `expected`.
+/// Recomputes, lets a rank come late, and shuffles tasks by each of `seeds`: the bits are
+/// `expected`.
 void expect_in_other_orders(RankTraining training,
                             const std::string& expected,
                             const std::vector<std::uint64_t>& seeds) {
@@ -76,8 +77,8 @@ TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementWhenTheyReduceOnceAStep) {
   EXPECT_FALSE(after_each_micro_batch == expected) << "sums have another order";
 }
 
-// CPUs add up in rank order, whoever is to do it: what is left is that the sum is rounded to the dtype of
-// the gradients.
+// CPUs add up in rank order, whoever is to do it: what is left is that the sum is rounded to the
+// dtype of the gradients.
 TEST_P(Worlds, GiveTheSameBitsUnderEveryPlacementThroughTheirLibrary) {
   for (const int replicas : {1, GetParam()}) {
     SCOPED_TRACE(testing::Message() << replicas << " replicas");

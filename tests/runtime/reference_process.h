@@ -8,8 +8,8 @@
 
 namespace elixir::runtime {
 
-/// Trains with the arguments of a line of `tests/reference/reference_trainer.cc`. What it prints: a loss a line.
-/// Throws std::runtime_error when the training fails.
+/// Trains with the arguments of a line of `tests/reference/reference_trainer.cc`. What it prints: a
+/// loss a line. Throws std::runtime_error when the training fails.
 std::vector<std::string> run_reference_trainer(const std::vector<std::string>& arguments);
 
 }  // namespace elixir::runtime

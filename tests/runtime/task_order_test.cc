@@ -355,7 +355,8 @@ TEST(TaskOrder, AStepEndsWithoutWhatTheNextOneHasGivenToItsLanes) {
   static_cast<void>(order->end_step());
 }
 
-/// A lane that lags behind: its job waits for a task of a step that ended before the newest one began.
+/// A lane that lags behind: its job waits for a task of a step that ended before the newest one
+/// began.
 TEST(TaskOrder, AJobMayWaitForAStepThatEndedTwoBegunStepsAgo) {
   Task copy, slow, moments;
   copy.id = 0;

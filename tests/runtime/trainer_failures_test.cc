@@ -116,7 +116,8 @@ TEST_F(TrainerTest, AnUpdateThatIsNotFiniteFailsTheStepUnderEveryPlacement) {
   }
 }
 
-/// The next forward pass has written to the memory of gradients by the time that they are looked for.
+/// The next forward pass has written to the memory of gradients by the time that they are looked
+/// for.
 TEST_F(TrainerTest, AGradientWhoseMemoryIsLentIsNamedAllTheSame) {
   Placement placement = kAllOnDevice;
   placement.clips = true;
@@ -151,7 +152,8 @@ TEST_F(TrainerTest, AGradientNormThatIsNotFiniteHoldsEveryUpdateBackAndNamesTheL
     for (const int good_steps : {0, 1, 2}) {
       const auto trainer = make(model_.plan(placement));
       for (int i = 0; i < good_steps; ++i) step(*trainer);
-      // The last norm's weight scales the logits. The loss stays finite, but the squares of its gradients do not.
+      // The last norm's weight scales the logits. The loss stays finite, but the squares of its
+      // gradients do not.
       std::string name;
       for (const program::Parameter& parameter : model_.program().parameters) {
         if (parameter.name.find("ln_f.weight") != std::string::npos) name = parameter.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The state of a training: where it comes from, by which names it is found, and that it moves to another placement.
+// The state of a training: where it comes from, by which names it is found, and that it moves to
+// another placement.
 #include "runtime/trainer.h"
 
 #include <ATen/ops/equal.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// The trainer, apart from the bitwise law: the device budget is a hard limit, steps overlap, and what does not fit is refused.
+// The trainer, apart from the bitwise law: the device budget is a hard limit, steps overlap, and
+// what does not fit is refused.
 #include "runtime/trainer.h"
 
 #include <gtest/gtest.h>

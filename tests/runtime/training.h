@@ -101,8 +101,8 @@ class TestModel {
   /// Micro-batches from `first` on.
   [[nodiscard]] MicroBatches batch(std::int64_t step, int micro_batches, int first = 0) const;
 
-  /// A plan with the fewest blocks that work, and its own prediction as both budgets. The workspaces
-  /// are those of this machine's kernels.
+  /// A plan with the fewest blocks that work, and its own prediction as both budgets. The
+  /// workspaces are those of this machine's kernels.
   [[nodiscard]] plan::Plan plan(const Placement& placement) const;
   [[nodiscard]] schedule::Simulation simulate(const plan::Plan& plan,
                                               const schedule::Schedule& schedule) const;

@@ -16,9 +16,9 @@ struct RunToLearnFrom {
   std::string plan, profile;  ///< paths
 };
 
-/// The hardware profile at `path`, corrected (schedule/correct/corrected.h). Prints what has changed.
-/// Throws Errors of the files, kBadFlagValue where one is missing, kPlanOfAnotherProgram and
-/// kJsonBadValue where they do not belong together.
+/// The hardware profile at `path`, corrected (schedule/correct/corrected.h). Prints what has
+/// changed. Throws Errors of the files, kBadFlagValue where one is missing, kPlanOfAnotherProgram
+/// and kJsonBadValue where they do not belong together.
 [[nodiscard]] hardware::HardwareProfile correct_by_run(const RunToLearnFrom& run,
                                                        const std::string& path,
                                                        Context& context);

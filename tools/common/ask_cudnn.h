@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Asks cuDNN for the workspaces of a program's convolutions, in a process of its own (elixir-cudnn):
-// cuDNN may be missing, of another version, or end the process.
+// Asks cuDNN for the workspaces of a program's convolutions, in a process of its own
+// (elixir-cudnn): cuDNN may be missing, of another version, or end the process.
 
 #include <memory>
 #include <string>

@@ -55,7 +55,8 @@ void write_descriptor(int descriptor, std::string_view bytes) {
   }
 }
 
-/// Whether `path` is another name of stdout, like /dev/stdout. Such a file must not be replaced by a new one.
+/// Whether `path` is another name of stdout, like /dev/stdout. Such a file must not be replaced by
+/// a new one.
 bool is_stdout(const std::string& path) {
   struct stat named {
   }, open{};

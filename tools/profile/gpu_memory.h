@@ -37,8 +37,8 @@ struct LargestBatchAnswer {
 [[nodiscard]] std::string largest_text(const LargestBatchAnswer& answer);
 
 /// The document's `gpu_memory`: {limit_bytes, compared, batch, peak_bytes, certainty,
-/// may_be_off_bytes, fits, margin_bytes, largest_batch}. `peak` and `batch` are those of the step in
-/// question.
+/// may_be_off_bytes, fits, margin_bytes, largest_batch}. `peak` and `batch` are those of the step
+/// in question.
 [[nodiscard]] Json to_json(const memory::KnownPeak& peak,
                            std::optional<std::int64_t> batch,
                            std::int64_t limit_bytes,

@@ -15,8 +15,8 @@ namespace elixir::tools {
 namespace {
 
 /// Flags that a resumed run may change, because they affect neither the numbers nor the order of
-/// the data. More steps do change the learning rate of a falling schedule, and other inputs the rows of
-/// a step, but then the user asked for it.
+/// the data. More steps do change the learning rate of a falling schedule, and other inputs the
+/// rows of a step, but then the user asked for it.
 constexpr std::array kMayChange = {"plan",
                                    "model",
                                    "data",

@@ -52,10 +52,10 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   [[nodiscard]] std::optional<ByteRange> skipped_at(const void* buffer) const;
   /// Forgets the buffers of a finished load.
   void forget_buffers();
-  /// Reads `bytes` of a record of weights from its byte `first` on. Reads the whole record and checks
-  /// its checksum, if the writer left one; of a record that is read in parts, once. Throws
-  /// kTruncatedArchive, with the record's name, when the checksum differs or the record is too short
-  /// or missing.
+  /// Reads `bytes` of a record of weights from its byte `first` on. Reads the whole record and
+  /// checks its checksum, if the writer left one; of a record that is read in parts, once. Throws
+  /// kTruncatedArchive, with the record's name, when the checksum differs or the record is too
+  /// short or missing.
   void fetch_weights(const ByteRange& record,
                      std::uint64_t first,
                      void* buffer,
@@ -71,7 +71,8 @@ class Archive final : public caffe2::serialize::ReadAdapterInterface {
   /// Throws kNotTorchScript.
   void require_code() const;
   void refuse_overlaps() const;
-  /// The last of the records that are not read which begins at `position` or before; nullptr where none does.
+  /// The last of the records that are not read which begins at `position` or before; nullptr where
+  /// none does.
   [[nodiscard]] const ByteRange* last_tensor_from(std::uint64_t position) const;
   /// Checks pickles and code. Must run before LibTorch's loader, which trusts them.
   void check_contents(caffe2::serialize::PyTorchStreamReader& reader) const;

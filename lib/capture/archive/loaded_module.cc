@@ -48,8 +48,8 @@ Extent extent_of(const at::Tensor& tensor) {
   return {static_cast<std::size_t>(tensor.storage_offset()) * tensor.element_size(), end};
 }
 
-/// Replaces tensors by tensors on `device`. A parameter gets memory of its own, because it moves and
-/// is updated alone. Other tensors that shared memory in the archive share it again.
+/// Replaces tensors by tensors on `device`. A parameter gets memory of its own, because it moves
+/// and is updated alone. Other tensors that shared memory in the archive share it again.
 class Replacer {
  public:
   Replacer(const Archive& archive, c10::Device device, std::optional<at::ScalarType> floating)
@@ -290,8 +290,8 @@ c10::ClassTypePtr class_of(const c10::TypePtr& type) {
   return type->cast<c10::ClassType>();
 }
 
-/// Refuses objects in the place of those of another class. LibTorch sets attributes without looking at their types, and
-/// reads them without looking at how many there are.
+/// Refuses objects in the place of those of another class. LibTorch sets attributes without looking
+/// at their types, and reads them without looking at how many there are.
 void check_classes(const torch::jit::Module& module) {
   std::vector<c10::intrusive_ptr<c10::ivalue::Object>> open{module._ivalue()};
   std::unordered_set<const void*> seen;

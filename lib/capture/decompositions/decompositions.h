@@ -49,7 +49,8 @@ extern const Decompositions kCudaDecompositions;
 [[nodiscard]] bool refuses_integers_in_addmm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_integers_in_bmm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_integers_in_baddbmm(const program::Target& target, const Call& call);
-/// Throws what kernels say to dtypes that do not go together, where LibTorch's Meta kernels take them.
+/// Throws what kernels say to dtypes that do not go together, where LibTorch's Meta kernels take
+/// them.
 [[nodiscard]] bool refuses_other_dtypes_in_mm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_other_dtypes_in_bmm(const program::Target& target, const Call& call);
 [[nodiscard]] bool refuses_other_dtypes_in_mv(const program::Target& target, const Call& call);

@@ -51,7 +51,8 @@ bool tells_of_packed_layers(const Target&, const Call&) {
 
 namespace {
 
-/// In the words of the kernels' dispatch (cuda/Blas.cpp): they multiply floating and complex numbers.
+/// In the words of the kernels' dispatch (cuda/Blas.cpp): they multiply floating and complex
+/// numbers.
 bool refuse_integers(const Call& call, const char* factor, const char* kernel) {
   const at::ScalarType dtype = call.tensor(factor).scalar_type();
   TORCH_CHECK(!at::isIntegralType(dtype, /*includeBool=*/true),

@@ -110,8 +110,8 @@ Values svd(const Target& target, const Call& call) {
   return {left, values, is_cuda(target) ? contiguous_like(right) : right};
 }
 
-/// Solution, residuals, rank, singular values. The first rows of LAPACK's result are the solution. What
-/// a driver does not compute is empty.
+/// Solution, residuals, rank, singular values. The first rows of LAPACK's result are the solution.
+/// What a driver does not compute is empty.
 Values lstsq(const Target& target, const Call& call) {
   const at::Tensor matrix = call.tensor("self");
   const at::Tensor right = call.tensor("b");
@@ -256,8 +256,8 @@ void check_grouped(const at::Tensor& matrices, const char* name) {
               "strides should be multiple of 16 bytes");
 }
 
-/// The products of groups of rows or columns, which end at `offs`, or of the matrices of a batch. Rows of
-/// the result begin at multiples of 16 bytes. Source: ATen/native/GroupedMMUtils.h.
+/// The products of groups of rows or columns, which end at `offs`, or of the matrices of a batch.
+/// Rows of the result begin at multiples of 16 bytes. Source: ATen/native/GroupedMMUtils.h.
 Values grouped_mm(const Target&, const Call& call) {
   const at::Tensor left = call.tensor("self");
   const at::Tensor right = call.tensor("mat2");

@@ -136,8 +136,8 @@ class CallWriter {
     });
   }
 
-  /// The steps that `stored` need, and their inputs, in the order in which these steps ask for them:
-  /// in whatever order a compiler evaluates the arguments of our calls, the text is the same.
+  /// The steps that `stored` need, and their inputs, in the order in which these steps ask for
+  /// them: in whatever order a compiler evaluates the arguments of our calls, the text is the same.
   operators::FusedProgram in_canonical_order(Ints& stored) {
     const operators::FusedProgram& all = steps_.program();
     std::vector<std::int32_t> renamed(all.size(), -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Groups grow one operator at a time, from the first that can be fused on. After each step the whole
-// is checked: dependencies, memory, and whether one call can say it.
+// Groups grow one operator at a time, from the first that can be fused on. After each step the
+// whole is checked: dependencies, memory, and whether one call can say it.
 #include "edit/fusion/fusion_groups.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The edit that fuses a model's loss: cross entropy over classes, from the logits to their gradient.
-// Captured, it makes the logits once more in fp32, their log-softmax, and two gradients of that
-// size. Fused, forward keeps the logits as they are, with three numbers per row, and backward turns
-// the logits into their gradient in place (kernels/cross_entropy.h). The results differ from the
-// captured program's in the last bits, so this is the arithmetic `fused`.
+// The edit that fuses a model's loss: cross entropy over classes, from the logits to their
+// gradient. Captured, it makes the logits once more in fp32, their log-softmax, and two gradients
+// of that size. Fused, forward keeps the logits as they are, with three numbers per row, and
+// backward turns the logits into their gradient in place (kernels/cross_entropy.h). The results
+// differ from the captured program's in the last bits, so this is the arithmetic `fused`.
 //
 // Recognised: aten::_log_softmax over the last of two dimensions and aten::nll_loss_forward (any
 // reduction, ignore_index and class weights), with or without a conversion of 16-bit logits to fp32

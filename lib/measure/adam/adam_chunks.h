@@ -17,8 +17,9 @@ namespace elixir::measure {
 
 class AdamChunks {
  public:
-  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a cache; more are chunks
-  /// in each stripe of `memory`, of at most `most_in_chunk` each. Throws kOutOfMemory.
+  /// Of `parameters` together. Fewer than kFewParameters are one chunk, so that they may fit a
+  /// cache; more are chunks in each stripe of `memory`, of at most `most_in_chunk` each. Throws
+  /// kOutOfMemory.
   AdamChunks(const AdamPass& pass,
              std::size_t parameters,
              SpreadMemory& memory,
@@ -28,8 +29,9 @@ class AdamChunks {
   [[nodiscard]] std::size_t count() const { return chunks_.size(); }
   /// Of the chunks that begin from now on.
   void write(hardware::AdamWrites writes);
-  /// Begins the runtime's kernel over the next chunk, in turn, as soon as its last pass has ended. If the pool's caller
-  /// gives jobs, as on a machine with a GPU, chunks overlap; else it has ended on return.
+  /// Begins the runtime's kernel over the next chunk, in turn, as soon as its last pass has ended.
+  /// If the pool's caller gives jobs, as on a machine with a GPU, chunks overlap; else it has ended
+  /// on return.
   void begin_next();
   /// Returns when all have ended.
   void finish();

@@ -19,8 +19,8 @@ using hardware::AdamWrites;
 using hardware::HardwareProfile;
 using kernels::Element;
 
-/// All forms that adam-cpu and adam-gpu do not measure. The first one of several ranks, too, the last one also in smaller
-/// sizes.
+/// All forms that adam-cpu and adam-gpu do not measure. The first one of several ranks, too, the
+/// last one also in smaller sizes.
 constexpr std::array<AdamPass, 6> kForms{{
     {.gradient = Element::kBFloat16, .split = true},
     {.gradient = Element::kBFloat16, .moments = Element::kBFloat16},

@@ -27,8 +27,9 @@ std::string_view name_of(Element element) {
 
 namespace {
 
-/// With a GPU a training's state fills most of the memory, and that is not equally fast everywhere: over 8 places of 0.27
-/// GiB of a virtual machine's memory AdamW was 16 % faster and 10 % slower than over 90 GiB of it.
+/// With a GPU a training's state fills most of the memory, and that is not equally fast everywhere:
+/// over 8 places of 0.27 GiB of a virtual machine's memory AdamW was 16 % faster and 10 % slower
+/// than over 90 GiB of it.
 constexpr std::int64_t kSpreadParameters = std::int64_t{1} << 30;
 
 /// Of a pass without --quick.
@@ -36,10 +37,11 @@ std::int64_t parameters_at_full_effort(const Bench& bench) {
   return std::max(64_MiB, bench.pool->threads() * 16_MiB);
 }
 
-/// In a training passes follow each other without a pause. A pass alone would seem up to a tenth slower: threads wake up
-/// first, and wait for the last one in the end. So a sample has as many parameters as a pass at full effort, and with a GPU 512 Mi
-/// at least. What a cache may hold stays alone. Without a GPU all threads wait for each other at the end of every chunk, in
-/// a training, too. `chunks` are those of each rank.
+/// In a training passes follow each other without a pause. A pass alone would seem up to a tenth
+/// slower: threads wake up first, and wait for the last one in the end. So a sample has as many
+/// parameters as a pass at full effort, and with a GPU 512 Mi at least. What a cache may hold stays
+/// alone. Without a GPU all threads wait for each other at the end of every chunk, in a training,
+/// too. `chunks` are those of each rank.
 std::size_t chunks_in_sample(std::size_t parameters, std::size_t chunks, const Bench& bench) {
   if (parameters < AdamChunks::kFewParameters) return chunks;
   const auto full = static_cast<std::size_t>(parameters_at_full_effort(bench));
@@ -52,8 +54,8 @@ std::size_t chunks_in_sample(std::size_t parameters, std::size_t chunks, const B
 
 std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device) {
   if (device == DeviceKind::kCuda) return bench.by_effort<std::int64_t>(512_MiB, 64_MiB);
-  // Half as many parameters as the last cache has bytes take eight times its size: a pass over three
-  // times its size was a fifth faster than one over memory.
+  // Half as many parameters as the last cache has bytes take eight times its size: a pass over
+  // three times its size was a fifth faster than one over memory.
   return std::max(bench.by_effort(parameters_at_full_effort(bench),
                                   std::max(8_MiB, bench.pool->threads() * 4_MiB)),
                   last_level_cache_bytes() / 2);

@@ -27,8 +27,8 @@ struct AdamPass {
 /// The number of parameters of a pass for a figure without help from caches. It is far beyond the
 /// caches, which grow with the cores, because virtual machines do not report their size.
 [[nodiscard]] std::int64_t adam_parameters_wanted(const Bench& bench, DeviceKind device);
-/// The same, and on the CPU beside GPUs 1 Gi at least; limited to a quarter of a GPU's `memory_bytes`, or to half of the
-/// spread memory.
+/// The same, and on the CPU beside GPUs 1 Gi at least; limited to a quarter of a GPU's
+/// `memory_bytes`, or to half of the spread memory.
 [[nodiscard]] std::int64_t adam_parameters(const Bench& bench,
                                            DeviceKind device,
                                            std::int64_t memory_bytes);
@@ -51,9 +51,10 @@ struct AdamTimes {
   std::vector<double> seconds;
   std::string how;  ///< "60 threads shared by 4 at once, wall clock of 4 passes"
 };
-/// Times of a pass over `parameters` on the CPU, by samples of much work in a row, as in a training: several passes, or a
-/// part of one. Large passes go over several chunks, far apart in the host's memory. Several ranks divide parameters and
-/// threads among them (rank_adam.h); the time ends with the last rank. A result that is not finite is a bug.
+/// Times of a pass over `parameters` on the CPU, by samples of much work in a row, as in a
+/// training: several passes, or a part of one. Large passes go over several chunks, far apart in
+/// the host's memory. Several ranks divide parameters and threads among them (rank_adam.h); the
+/// time ends with the last rank. A result that is not finite is a bug.
 [[nodiscard]] AdamTimes cpu_adam_times(const AdamPass& pass,
                                        std::size_t parameters,
                                        const Bench& bench,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// AdamW on the CPU as a training's ranks do it at once: each with its own threads, over its part of the parameters.
+// AdamW on the CPU as a training's ranks do it at once: each with its own threads, over its part of
+// the parameters.
 
 #include <cstddef>
 #include <memory>
@@ -14,8 +15,8 @@
 
 namespace elixir::measure {
 
-/// Thread pools of `ranks` that divide the CPUs among them. On a machine with a GPU as a training has them
-/// (kernels::adam_cpus), and the caller gives jobs; else the caller takes part.
+/// Thread pools of `ranks` that divide the CPUs among them. On a machine with a GPU as a training
+/// has them (kernels::adam_cpus), and the caller gives jobs; else the caller takes part.
 [[nodiscard]] std::vector<std::unique_ptr<kernels::ThreadPool>> rank_pools(const Bench& bench,
                                                                            int ranks);
 
@@ -31,8 +32,9 @@ class RankAdam {
   void write(hardware::AdamWrites writes);
   /// Of each rank.
   [[nodiscard]] std::size_t chunks() const;
-  /// Begins the next `chunks` of every rank; in turn, so that no rank waits while another one's are begun. Waits while
-  /// all of a rank's chunks are under way, so that on average it takes as long as the slowest rank.
+  /// Begins the next `chunks` of every rank; in turn, so that no rank waits while another one's are
+  /// begun. Waits while all of a rank's chunks are under way, so that on average it takes as long
+  /// as the slowest rank.
   void begin(std::size_t chunks);
   /// Returns when all have ended.
   void finish();

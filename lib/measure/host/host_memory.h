@@ -27,9 +27,9 @@ class HostMemory {
   kernels::HostArena arena_;
 };
 
-/// How large memory must be for a pass over it to be hardly served by the caches: four times the last
-/// level, as far as that is not above 4 GiB (virtual machines may report the caches of the whole
-/// host), and at least `least_bytes`.
+/// How large memory must be for a pass over it to be hardly served by the caches: four times the
+/// last level, as far as that is not above 4 GiB (virtual machines may report the caches of the
+/// whole host), and at least `least_bytes`.
 [[nodiscard]] std::int64_t uncached_bytes(std::int64_t least_bytes,
                                           std::int64_t last_level_cache_bytes);
 

@@ -22,8 +22,9 @@ class ContendingWork {
   ContendingWork(const ContendingWork&) = delete;
   ContendingWork& operator=(const ContendingWork&) = delete;
   [[nodiscard]] virtual std::string name() const = 0;  ///< as in the document: "host_to_device"
-  /// Does one unit and returns when it is done, some milliseconds later. AdamW and GPU work keep the next
-  /// unit queued, so that there is no gap between calls. Call it from one thread at a time.
+  /// Does one unit and returns when it is done, some milliseconds later. AdamW and GPU work keep
+  /// the next unit queued, so that there is no gap between calls. Call it from one thread at a
+  /// time.
   virtual void run_unit() = 0;
   /// Waits for queued work.
   virtual void finish() {}
@@ -31,14 +32,15 @@ class ContendingWork {
 
 /// Copies of host memory with a thread pool of its own.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_host_copy_work(std::size_t bytes, int threads);
-/// AdamW's passes over the same `parameters` in `memory`, by ranks with these pools; by hardware::AdamWrites. Only one
-/// of them may run at a time. If the pools' caller gives jobs, chunks overlap.
+/// AdamW's passes over the same `parameters` in `memory`, by ranks with these pools; by
+/// hardware::AdamWrites. Only one of them may run at a time. If the pools' caller gives jobs,
+/// chunks overlap.
 [[nodiscard]] std::vector<std::unique_ptr<ContendingWork>> make_adam_cpu_works(
     std::size_t parameters, SpreadMemory& memory, RankAdam::Pools pools);
 
-/// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of `bytes` go
-/// round places of `memory`, `in_stripe` of them in each stripe, or of other memory near the GPU where that may not
-/// be near.
+/// On one GPU. Throws kMissingFeature in a build without CUDA, as the following. The copies of
+/// `bytes` go round places of `memory`, `in_stripe` of them in each stripe, or of other memory near
+/// the GPU where that may not be near.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_link_work(hardware::Direction direction,
                                                              std::size_t bytes,
                                                              std::size_t in_stripe,
@@ -50,8 +52,8 @@ class ContendingWork {
                                                                   int to);
 /// On the first GPU.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_matmul_work(int side);
-/// The runtime's sum over ranks: two bf16 parts of `elements` each to one in fp32, and the squares of
-/// these for the norm.
+/// The runtime's sum over ranks: two bf16 parts of `elements` each to one in fp32, and the squares
+/// of these for the norm.
 [[nodiscard]] std::unique_ptr<ContendingWork> make_rank_sum_work(std::size_t elements);
 
 }  // namespace elixir::measure

@@ -44,8 +44,8 @@ std::size_t copied_bytes(const Bench& bench) {
   return at_most_a_share(bench, wanted * kStripes) / SpreadMemory::kStripes;
 }
 
-/// Copies over 0.5 GiB for each GPU seemed to take next to nothing from AdamW, and together with it moved more than
-/// memory can: a training's go over tens of GiB.
+/// Copies over 0.5 GiB for each GPU seemed to take next to nothing from AdamW, and together with it
+/// moved more than memory can: a training's go over tens of GiB.
 std::size_t places_in_stripe(const Bench& bench) {
   constexpr std::size_t kWanted = 8;
   const std::size_t stripe_bytes = copied_bytes(bench) * SpreadMemory::kStripes;
@@ -141,8 +141,9 @@ std::optional<hardware::AdamWrites> adam_pass(const Group& group) {
   return hardware::kContendingAdam.named(name_of(group));
 }
 
-/// Whether a training step does both at once. What ranks exchange shares a GPU with products. The cores do
-/// one pass of AdamW at a time, and those that write a part differ in how they treat copies.
+/// Whether a training step does both at once. What ranks exchange shares a GPU with products. The
+/// cores do one pass of AdamW at a time, and those that write a part differ in how they treat
+/// copies.
 bool meet(const Group& group, const Group& other) {
   if (adam_pass(group) && adam_pass(other)) return false;
   const auto writes_a_part = [](const Group& it) {
@@ -233,7 +234,8 @@ void measure_among(const Groups& groups,
     together.measure_alone(i);
     for (std::size_t j = 0; j < i; ++j) {
       if (!meet(groups[i], groups[j])) continue;
-      // What a virtual machine's memory gives changes within seconds: AdamW seemed faster beside products than alone.
+      // What a virtual machine's memory gives changes within seconds: AdamW seemed faster beside
+      // products than alone.
       if (adam_pass(groups[j])) together.measure_alone(j);
       together.measure({j, i}, found);
     }

@@ -38,7 +38,8 @@ CudaMemory near_pinned_memory(int gpu, std::size_t bytes) {
   return pinned_memory(bytes, kPattern);
 }
 
-/// Keeps kUnitsAhead units queued. The wait does not use a core, because the other work may need it.
+/// Keeps kUnitsAhead units queued. The wait does not use a core, because the other work may need
+/// it.
 class GpuWork : public ContendingWork {
  public:
   explicit GpuWork(int gpu = 0) : gpu_(gpu) {
@@ -83,7 +84,8 @@ CudaMemory memory_of(int gpu, std::size_t bytes, int byte) {
   return device_memory(bytes, byte);
 }
 
-/// Where copies begin or end on the host, in turn, because copies within a cache do not reach memory.
+/// Where copies begin or end on the host, in turn, because copies within a cache do not reach
+/// memory.
 class HostPlaces {
  public:
   HostPlaces(std::size_t bytes, std::size_t in_stripe, SpreadMemory& memory, int gpu) {

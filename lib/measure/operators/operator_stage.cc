@@ -69,8 +69,8 @@ void fill(at::Tensor& flat, DType dtype, std::int64_t bound) {
   }
 }
 
-/// Where the groups of a product end: on a GPU they are equal, for the time. On a CPU one group has everything, for the
-/// memory: LibTorch multiplies group by group, and may copy the rows of one.
+/// Where the groups of a product end: on a GPU they are equal, for the time. On a CPU one group has
+/// everything, for the memory: LibTorch multiplies group by group, and may copy the rows of one.
 void fill_ends(at::Tensor& flat, const Operator& op, bool equal) {
   const program::Arguments call(op);
   const TensorRef* left = call.tensor("self");

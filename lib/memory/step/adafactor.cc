@@ -28,7 +28,8 @@ TensorRef estimate_of(const Parameter& parameter) {
   return operators::in_row_major_order(parameter.tensor.sizes, parameter.tensor.dtype);
 }
 
-/// `torch.norm(grad, dim=-1, keepdim=True)`, or dim=-2 for columns. A gradient is laid out as its parameter.
+/// `torch.norm(grad, dim=-1, keepdim=True)`, or dim=-2 for columns. A gradient is laid out as its
+/// parameter.
 int norms(const Parameter& parameter, OptimizerPart part, UpdateRequests& requests) {
   const std::int64_t dimension = part == OptimizerPart::kRowVariance ? -1 : -2;
   return requests.reduce(parameter.tensor, {dimension}, state_of(parameter, part).bytes());

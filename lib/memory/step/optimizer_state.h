@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The tensors that an optimizer keeps for each parameter with a gradient, from the second step on. adamw
-// and adam keep two moments, sgd-momentum its momentum; adafactor keeps a row and a column of a matrix, and
-// otherwise a variance for each element; sgd and none keep nothing.
+// The tensors that an optimizer keeps for each parameter with a gradient, from the second step on.
+// adamw and adam keep two moments, sgd-momentum its momentum; adafactor keeps a row and a column of
+// a matrix, and otherwise a variance for each element; sgd and none keep nothing.
 //
 // Elixir's moments of parameters narrower than fp32 are fp32, and there is an fp32 master. Those of
-// torch.optim have the parameters' dtype, without masters. Its count of steps is on the device for the
-// fused form alone (torch/optim/adam.py, PyTorch 2.11).
+// torch.optim have the parameters' dtype, without masters. Its count of steps is on the device for
+// the fused form alone (torch/optim/adam.py, PyTorch 2.11).
 
 #include <cstdint>
 #include <string>

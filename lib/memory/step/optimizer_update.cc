@@ -35,8 +35,8 @@ void foreach_square_roots(const Program& program, UpdateRequests& requests) {
   requests.release_list(held);
 }
 
-/// `denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)`: the denominator stays until that of
-/// the next parameter is there.
+/// `denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)`: the denominator stays until
+/// that of the next parameter is there.
 void denominators(const Program& program, UpdateRequests& requests) {
   int held = -1;
   for (const program::Parameter* parameter : updated_parameters(program)) {

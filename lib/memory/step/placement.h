@@ -38,8 +38,8 @@ struct SimulatedStep {
   TrainingMemory training;
 };
 
-/// Same, with the simulated caching allocator, of the step that has the peak. There is no limit, and
-/// the last step repeats until it settles.
+/// Same, with the simulated caching allocator, of the step that has the peak. There is no limit,
+/// and the last step repeats until it settles.
 [[nodiscard]] SimulatedStep place_in_caching_allocator(const TrainingEvents& events,
                                                        const AllocatorConfig& config);
 

@@ -51,7 +51,8 @@ struct Timeline {
   std::vector<ByCategory> by_category_bytes;  ///< the same bytes by category; by operator id
   std::vector<std::int64_t> scratch_bytes;    ///< the part of them in no category; by operator id
   std::int64_t peak_bytes = 0;
-  /// The first that reaches the peak. -1: no operator does, but the optimizer's update, or there is none.
+  /// The first that reaches the peak. -1: no operator does, but the optimizer's update, or there is
+  /// none.
   program::OperatorId peak_operator = -1;
   ByCategory peak_by_category_bytes{};
   std::int64_t peak_scratch_bytes = 0;

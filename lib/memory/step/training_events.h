@@ -5,9 +5,10 @@
 // steps. This is the input for a simulated allocator.
 //
 // First come parameters, buffers, inputs and fp32 masters. Each step then has its calls' outputs
-// and scratch memory (`call_script.h`), what clips gradients, the optimizer's moments after the first backward
-// pass, the temporaries of its update (`optimizer_update.h`), and the release of loss and gradients (set to none).
-// The first step allocates what stays, so all steps from the second on are alike.
+// and scratch memory (`call_script.h`), what clips gradients, the optimizer's moments after the
+// first backward pass, the temporaries of its update (`optimizer_update.h`), and the release of
+// loss and gradients (set to none). The first step allocates what stays, so all steps from the
+// second on are alike.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Writes the script of an update by torch.optim: what its tensors ask for, and on CUDA targets the scratch
-// memory of its reductions.
+// Writes the script of an update by torch.optim: what its tensors ask for, and on CUDA targets the
+// scratch memory of its reductions.
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +22,8 @@ struct ParametersOfDType {
   program::DType dtype;
   std::vector<const program::Parameter*> parameters;
 };
-/// The same, as foreach kernels take them: by dtype. Which dtype PyTorch takes first is not known; here,
-/// it is the first to appear.
+/// The same, as foreach kernels take them: by dtype. Which dtype PyTorch takes first is not known;
+/// here, it is the first to appear.
 [[nodiscard]] std::vector<ParametersOfDType> updated_by_dtype(const program::Program& program);
 
 class UpdateRequests {

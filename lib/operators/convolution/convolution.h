@@ -5,7 +5,8 @@
 // format, results, the workspaces of cuDNN, and the sum that makes the bias's gradient. How large a
 // workspace is only cuDNN knows: the caller answers.
 //
-// Source: ATen/native/Convolution.cpp, cudnn/ConvShared.cpp, cuda/DepthwiseConv2d.cu of LibTorch 2.11.
+// Source: ATen/native/Convolution.cpp, cudnn/ConvShared.cpp, cuda/DepthwiseConv2d.cu of
+// LibTorch 2.11.
 
 #include <cstdint>
 #include <functional>
@@ -25,8 +26,8 @@ struct ConvolutionWorkspace {
 using AnswerConvolution =
     std::function<std::optional<ConvolutionWorkspace>(const ConvolutionQuery&)>;
 
-/// Whether this is a call of one of LibTorch's convolutions: aten::_convolution, aten::convolution and
-/// aten::convolution_backward.
+/// Whether this is a call of one of LibTorch's convolutions: aten::_convolution, aten::convolution
+/// and aten::convolution_backward.
 [[nodiscard]] bool is_convolution(const program::Operator& op);
 
 /// Writes the script of such a call. A workspace without an answer is estimated: the bytes that the
@@ -47,8 +48,8 @@ struct ConvolutionPasses {
                                           const program::Program& program,
                                           const WorkspaceTable& table);
 
-/// Every query that the convolutions of a program lead to and `table` does not answer: each once, in
-/// order of their first call.
+/// Every query that the convolutions of a program lead to and `table` does not answer: each once,
+/// in order of their first call.
 [[nodiscard]] std::vector<ConvolutionQuery> unknown_convolutions(const program::Program& program,
                                                                  const WorkspaceTable& table);
 

@@ -145,8 +145,9 @@ std::optional<SplitTiles> split_tiles(const ConvolutionQuery& query,
   return tiles;
 }
 
-/// What the engine takes beside split tiles, if it splits them into at most `limit` parts: the rest of
-/// what cuDNN says for 1, 2, … 18 multiprocessors. nullopt when that is not the same number for all.
+/// What the engine takes beside split tiles, if it splits them into at most `limit` parts: the rest
+/// of what cuDNN says for 1, 2, … 18 multiprocessors. nullopt when that is not the same number for
+/// all.
 std::optional<std::int64_t> rest_with(const SplitTiles& tiles,
                                       std::int64_t limit,
                                       const std::vector<std::int64_t>& known) {
@@ -188,8 +189,8 @@ std::int64_t on_larger_gpu(const ConvolutionEngine& engine,
   return *least + multiprocessors * tiles.tile_bytes;  // not understood: the most
 }
 
-/// cuBLASLt's kernels for Hopper keep descriptors of their operands, where rows start at multiples of
-/// 16 bytes. Which kernel it takes it does not say without a GPU; most do.
+/// cuBLASLt's kernels for Hopper keep descriptors of their operands, where rows start at multiples
+/// of 16 bytes. Which kernel it takes it does not say without a GPU; most do.
 std::int64_t cublaslt_bytes(const ConvolutionQuery& query) {
   constexpr std::int64_t kThreeOperands = 400, kTwoOperands = 272, kRowBytes = 16;
   const std::int64_t pixels = product_from(query.input, 2);
@@ -198,9 +199,9 @@ std::int64_t cublaslt_bytes(const ConvolutionQuery& query) {
   return query.pass == ConvolutionPass::kFilterGradient ? 0 : kTwoOperands;
 }
 
-/// Depthwise gradients of filters in half precision, channels last: on a GPU cuDNN compiles a kernel of
-/// its own for them, which it does not offer without one. Each image's 8 partial sums are kept in fp32,
-/// unless there are few pixels.
+/// Depthwise gradients of filters in half precision, channels last: on a GPU cuDNN compiles a
+/// kernel of its own for them, which it does not offer without one. Each image's 8 partial sums are
+/// kept in fp32, unless there are few pixels.
 std::optional<std::int64_t> compiled_depthwise_bytes(const ConvolutionQuery& query) {
   constexpr std::int64_t kPartialSums = 8, kFewPixels = 512;
   const bool half = query.dtype == DType::kFloat16 || query.dtype == DType::kBFloat16;

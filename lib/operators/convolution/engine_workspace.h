@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The workspace of one of cuDNN's engines, from what cuDNN says without a GPU. It names the engine that
-// it would take and the engine's settings (knobs). The workspace that it names is for a GPU with 18
-// multiprocessors, because a description of a GPU does not say how they are grouped. Engines that split
-// the last tiles of the result between idle multiprocessors need more on a larger GPU: that part is
-// computed here.
+// The workspace of one of cuDNN's engines, from what cuDNN says without a GPU. It names the engine
+// that it would take and the engine's settings (knobs). The workspace that it names is for a GPU
+// with 18 multiprocessors, because a description of a GPU does not say how they are grouped.
+// Engines that split the last tiles of the result between idle multiprocessors need more on a
+// larger GPU: that part is computed here.
 //
 // Source: measured. cuDNN 9.19 was asked for 8,418 passes of convolutions with an H100 and without
 // (docs/accuracy.md says how many are equal).
@@ -28,8 +28,8 @@ struct ConvolutionEngine {
   std::int64_t engine = -1;
   std::vector<EngineKnob> knobs;
   std::int64_t bytes = 0;  ///< as cuDNN says
-  /// Asked without a GPU: the workspace on 1, 2, … 18 multiprocessors, -1 where the engine cannot run
-  /// on so few. Empty when the engine does not say.
+  /// Asked without a GPU: the workspace on 1, 2, … 18 multiprocessors, -1 where the engine cannot
+  /// run on so few. Empty when the engine does not say.
   std::vector<std::int64_t> bytes_by_multiprocessors;
 };
 

@@ -96,8 +96,8 @@ bool write_recorded(const WorkspaceTable& table, ScriptBuilder& script) {
   return true;
 }
 
-/// What is known of cuDNN's workspaces: from the shipped table, then from the program's own answers.
-/// Another version of a library may take other workspaces.
+/// What is known of cuDNN's workspaces: from the shipped table, then from the program's own
+/// answers. Another version of a library may take other workspaces.
 AnswerConvolution answers_of(const Program& program, const WorkspaceTable& table) {
   return [&program, &table](const ConvolutionQuery& query) -> std::optional<ConvolutionWorkspace> {
     const std::string text = text_of(query);

@@ -3,8 +3,8 @@
 #pragma once
 // The requests of one operator call to the CUDA allocator, step by step: its outputs, and scratch
 // memory that no shape shows, in the order of LibTorch 2.11's requests. Where LibTorch's sources
-// fix the sizes, rules give them (`rules/rules.h`). Where only a library knows them, a measured table
-// does (`workspace_table.h`). Calls that are known to take none have their outputs alone
+// fix the sizes, rules give them (`rules/rules.h`). Where only a library knows them, a measured
+// table does (`workspace_table.h`). Calls that are known to take none have their outputs alone
 // (`evidence/known_without_scratch.h`). Otherwise the script is an estimate and is marked as one.
 
 #include <cstdint>

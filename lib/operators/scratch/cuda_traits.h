@@ -52,9 +52,9 @@ struct CudaTraits {
     return *autograd_overhead_bytes - backward_thread_bytes;
   }
   /// NCCL's memory in each process of a group of `gpus`, with one process per GPU: kernels, buffers
-  /// and connections, after all-reduce, all-gather, reduce-scatter and broadcast. 0 for one GPU; the
-  /// same for two, three and four (tests/accuracy/nccl_memory.py); nullopt for more, which were not
-  /// measured.
+  /// and connections, after all-reduce, all-gather, reduce-scatter and broadcast. 0 for one GPU;
+  /// the same for two, three and four (tests/accuracy/nccl_memory.py); nullopt for more, which were
+  /// not measured.
   [[nodiscard]] std::optional<std::int64_t> nccl_bytes(std::int64_t gpus) const {
     constexpr std::int64_t kMostMeasured = 4;
     if (gpus <= 1) return 0;

@@ -100,8 +100,8 @@ class ScriptBuilder {
 [[nodiscard]] std::int64_t accumulator_bytes(program::DType dtype);
 /// Of a reduction of `input` to `result`.
 [[nodiscard]] ReducedDTypes reduced_dtypes(program::DType input, program::DType result);
-/// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the call
-/// reads. Most recorded calls need less.
+/// Writes an estimate for a call of a library that nobody has asked or recorded: the bytes that the
+/// call reads. Most recorded calls need less.
 void estimate_library_call(ScriptBuilder& script);
 [[nodiscard]] std::int64_t bytes_read(const program::Operator& op);
 /// nullptr when the call gives no tensor.

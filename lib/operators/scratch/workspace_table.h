@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Scratch memory that only a library knows (cuDNN's convolutions and recurrent layers), from a GPU: the
-// document `elixir.workspaces`, one for each compute capability, shipped as
-// profiles/workspaces/sm_NN.json. It has scripts of recorded calls, and answers of cuDNN to queries.
+// Scratch memory that only a library knows (cuDNN's convolutions and recurrent layers), from a GPU:
+// the document `elixir.workspaces`, one for each compute capability, shipped as
+// profiles/workspaces/sm_NN.json. It has scripts of recorded calls, and answers of cuDNN to
+// queries.
 
 #include <cstdint>
 #include <string>

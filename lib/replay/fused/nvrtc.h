@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Compiles CUDA at run time, with the NVRTC that lies beside LibTorch. It is loaded when it is first
-// needed, and needs no GPU.
+// Compiles CUDA at run time, with the NVRTC that lies beside LibTorch. It is loaded when it is
+// first needed, and needs no GPU.
 
 #include <string>
 #include <vector>

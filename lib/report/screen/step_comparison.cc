@@ -77,8 +77,8 @@ std::string critical_paths(const StepComparison& comparison) {
   return text;
 }
 
-/// "began later than they could, in sum: host-to-device 266 ms": streams whose tasks lost a noticeable time, in sum. Empty where
-/// none did.
+/// "began later than they could, in sum: host-to-device 266 ms": streams whose tasks lost a
+/// noticeable time, in sum. Empty where none did.
 std::string late_streams(const StepFigures& measured) {
   if (!measured.late_ns) return "";
   std::vector<std::string> texts;

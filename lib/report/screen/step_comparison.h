@@ -31,7 +31,8 @@ struct StepFigures {
   std::optional<TimedSteps> timed;
   std::array<std::optional<double>, schedule::kStreamCount> busy_ns{};
   std::optional<schedule::CriticalPath> critical_path;
-  /// Measured: how much later than they could a stream's tasks began (schedule/simulate/lateness.h).
+  /// Measured: how much later than they could a stream's tasks began
+  /// (schedule/simulate/lateness.h).
   std::optional<std::array<double, schedule::kStreamCount>> late_ns;
   std::int64_t peak_device_bytes = 0, host_bytes = 0;
   /// Of a GPU: predicted for one process, measured for all of them; nullopt on the CPU device.

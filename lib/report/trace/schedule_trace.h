@@ -22,7 +22,8 @@ namespace elixir::report {
 struct Timeline {
   std::string name;                       ///< "measured rank 0"
   std::vector<schedule::TaskTime> tasks;  ///< by task id
-  /// Of a measured step. Each of its tasks tells how long it could have begun before it did (`late_us`).
+  /// Of a measured step. Each of its tasks tells how long it could have begun before it did
+  /// (`late_us`).
   std::optional<double> step_ns = {};
 };
 

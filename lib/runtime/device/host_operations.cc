@@ -180,8 +180,9 @@ class PooledOperations final : public HostOperations {
     return size < kWorthSharingBytes ? alone_ : pool_;
   }
 
-  /// A pass over the same moments as one under way waits for it. Nothing else needs that: gradients are written and
-  /// parameters moved on other streams, which wait for the end of this pass, and the next user waits for them.
+  /// A pass over the same moments as one under way waits for it. Nothing else needs that: gradients
+  /// are written and parameters moved on other streams, which wait for the end of this pass, and
+  /// the next user waits for them.
   void begin_adam(const kernels::AdamArrays& arrays,
                   const kernels::AdamScalars& scalars,
                   std::uint32_t* report) {

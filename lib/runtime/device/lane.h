@@ -4,8 +4,8 @@
 // A thread that runs jobs in order. Jobs must not throw. The owner must wait until the lane is idle
 // before it destroys what jobs use.
 //
-// A job costs less than a microsecond unless the lane sleeps: jobs lie in memory that is used again,
-// the lane takes all that wait at once, and only who sleeps is woken.
+// A job costs less than a microsecond unless the lane sleeps: jobs lie in memory that is used
+// again, the lane takes all that wait at once, and only who sleeps is woken.
 
 #include <atomic>
 #include <condition_variable>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Times of a stream's tasks, which end in order but may overlap. Not thread-safe: call it where ends come one
-// after another (HostOperations::when_ended()).
+// Times of a stream's tasks, which end in order but may overlap. Not thread-safe: call it where
+// ends come one after another (HostOperations::when_ended()).
 
 #include <algorithm>
 
@@ -12,8 +12,8 @@ namespace elixir::runtime {
 
 class OrderedTimes {
  public:
-  /// Of a task that was ready at `ready_ns` and ends now. It starts when it is ready and the one before has ended,
-  /// though its first pieces may run beside the last ones of that.
+  /// Of a task that was ready at `ready_ns` and ends now. It starts when it is ready and the one
+  /// before has ended, though its first pieces may run beside the last ones of that.
   [[nodiscard]] schedule::TaskTime end(double ready_ns, double now_ns) {
     const double start_ns = std::max(ready_ns, last_end_ns_);
     last_end_ns_ = now_ns;

@@ -56,7 +56,8 @@ class StepsUnderWay {
     begun.issued.clear();
     begun.last_jobs.fill(0);
     begun.streams.assign(tasks, schedule::Stream::kCompute);
-    // A lane may have failed the step before since its last task was issued; this board has forgotten it.
+    // A lane may have failed the step before since its last task was issued; this board has
+    // forgotten it.
     if (under_way_ > 1 && oldest().board.failed()) begun.board.fail(nullptr);
     return begun;
   }
@@ -69,9 +70,9 @@ class StepsUnderWay {
   void push(schedule::Stream stream, Lane& lane, Lane::Job job) {
     newest().last_jobs[static_cast<std::size_t>(stream)] = lane.push(std::move(job));
   }
-  /// Waits for the jobs of the oldest step and the ends of its tasks, or until a step has failed. Those of the
-  /// step after it may go on: moments that are made late, for example. Asks `lane_of(stream)` for streams that
-  /// were given jobs.
+  /// Waits for the jobs of the oldest step and the ends of its tasks, or until a step has failed.
+  /// Those of the step after it may go on: moments that are made late, for example. Asks
+  /// `lane_of(stream)` for streams that were given jobs.
   template <class LaneOf>
   void wait_for_oldest(const LaneOf& lane_of) {
     Step& step = oldest();
@@ -88,10 +89,10 @@ class StepsUnderWay {
   }
   void end_oldest() { --under_way_; }
 
-  /// On the task's lane: waits for what the task waits for, then calls `work`. That calls settle() when the
-  /// task is issued or has ended, or has another thread do so. Failures go to the step's board. `before` is the
-  /// step before, if that is under way. `await(step, id)` waits for a task of another stream, or lets the task's
-  /// stream wait for it.
+  /// On the task's lane: waits for what the task waits for, then calls `work`. That calls settle()
+  /// when the task is issued or has ended, or has another thread do so. Failures go to the step's
+  /// board. `before` is the step before, if that is under way. `await(step, id)` waits for a task
+  /// of another stream, or lets the task's stream wait for it.
   template <class Await, class Work>
   void run(const schedule::Task& task,
            Step& step,
@@ -145,8 +146,8 @@ class StepsUnderWay {
     return (newest_ + steps_.size() - steps) % steps_.size();
   }
 
-  /// In turn. One more than are under way: jobs of a step wait for tasks of the step before, which may
-  /// have ended by then, while the step after has begun.
+  /// In turn. One more than are under way: jobs of a step wait for tasks of the step before, which
+  /// may have ended by then, while the step after has begun.
   std::array<Step, kMost + 1> steps_;
   std::size_t newest_ = 0;
   std::size_t under_way_ = 0;

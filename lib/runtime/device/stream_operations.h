@@ -75,8 +75,8 @@ class StreamOperations {
                           std::int64_t /*part_bytes*/) {
     no_ranks();
   }
-  /// As DeviceCommunicator's. On CPUs in rank order, in fp32, and rounded once to `type`, with memory of
-  /// its own for what comes in, which no plan counts, as NCCL has.
+  /// As DeviceCommunicator's. On CPUs in rank order, in fp32, and rounded once to `type`, with
+  /// memory of its own for what comes in, which no plan counts, as NCCL has.
   virtual void reduce_scatter(const plan::RankGrid& /*grid*/,
                               void* /*to*/,
                               const void* /*from*/,
@@ -93,8 +93,8 @@ class StreamOperations {
                                std::size_t /*count*/) {
     no_ranks();
   }
-  /// As kernels::sum_parts_cpu(). With `squares`, which are parts of the sum, it also makes their sums of
-  /// squares, and may leave the rest of `sum` as it is.
+  /// As kernels::sum_parts_cpu(). With `squares`, which are parts of the sum, it also makes their
+  /// sums of squares, and may leave the rest of `sum` as it is.
   virtual void sum_parts(const SumParts& /*sum*/,
                          const std::vector<kernels::SummedPart>& /*squares*/) {
     no_ranks();
@@ -109,8 +109,8 @@ class StreamOperations {
 /// Operations on the host's threads. Not thread-safe.
 class HostOperations : public StreamOperations {
  public:
-  /// Calls `done` when all that was asked for so far has ended: now, or later on any thread. `done` must not
-  /// throw, nor ask for operations. Calls keep their order.
+  /// Calls `done` when all that was asked for so far has ended: now, or later on any thread. `done`
+  /// must not throw, nor ask for operations. Calls keep their order.
   virtual void when_ended(std::function<void()> done) = 0;
   /// Returns when all that was asked for so far has ended.
   virtual void wait_idle() = 0;
@@ -119,7 +119,8 @@ class HostOperations : public StreamOperations {
 /// What adam() does.
 enum class HostUpdates : std::uint8_t {
   kOneByOne,  ///< returns when the pass has ended
-  kOverlap  ///< returns when it is enqueued. Passes over different moments overlap; other operations wait for all
+  kOverlap    ///< returns when it is enqueued. Passes over different moments overlap; other
+              ///< operations wait for all
 };
 
 struct HostOperationsOptions {

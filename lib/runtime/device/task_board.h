@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The progress of a step's tasks. A device's lanes (one thread per stream) use it to learn whether a
-// task of another lane was issued to the GPU, or has finished on the host. Thread-safe.
+// The progress of a step's tasks. A device's lanes (one thread per stream) use it to learn whether
+// a task of another lane was issued to the GPU, or has finished on the host. Thread-safe.
 
 #include <atomic>
 #include <cstddef>

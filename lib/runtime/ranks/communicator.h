@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the ranks of a training exchange. Every rank must make the same calls in the same order, with
-// the same sizes, from one thread at a time. A call returns when this rank has sent and received its
-// part. Throws kRankLost when another rank is gone.
+// What the ranks of a training exchange. Every rank must make the same calls in the same order,
+// with the same sizes, from one thread at a time. A call returns when this rank has sent and
+// received its part. Throws kRankLost when another rank is gone.
 
 #include <chrono>
 #include <cstdint>
@@ -42,19 +42,21 @@ class Communicator {
   /// Which rank is gone, as far as it is known without an exchange; nullopt: none. Any thread may
   /// ask.
   [[nodiscard]] virtual std::optional<std::string> lost() const { return std::nullopt; }
-  /// Something waits for that rank: the others are told, and this process has a limited time to end.
+  /// Something waits for that rank: the others are told, and this process has a limited time to
+  /// end.
   virtual void tell_loss() const {}
 };
 
 /// Whether `own` is true on every rank: the same answer on all.
 [[nodiscard]] bool on_all_ranks(Communicator& ranks, bool own);
 
-/// Which rank is gone, for somebody who was stopped by that and may learn of it later; nullopt: not known within `patience`.
+/// Which rank is gone, for somebody who was stopped by that and may learn of it later; nullopt: not
+/// known within `patience`.
 [[nodiscard]] std::optional<std::string> lost_within(const Communicator& ranks,
                                                      std::chrono::milliseconds patience);
 
-/// Two ways between the same ranks. `steps` is for tasks of the streams between ranks, `control` for
-/// whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.
+/// Two ways between the same ranks. `steps` is for tasks of the streams between ranks, `control`
+/// for whatever the threads that call a trainer agree upon meanwhile. nullptr: there is one rank.
 struct Ranks {
   Communicator* steps = nullptr;
   Communicator* control = nullptr;

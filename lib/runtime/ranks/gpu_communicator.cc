@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Exchanges between GPUs: by copies where these can do all of it, by NCCL otherwise, and a thread that ends
-// what waits for a rank that is gone.
+// Exchanges between GPUs: by copies where these can do all of it, by NCCL otherwise, and a thread
+// that ends what waits for a rank that is gone.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -51,8 +51,8 @@ Seat own_seat() {
   return seat;
 }
 
-/// Two ranks on one GPU are a mistake, but in tests. NCCL refuses them, unless it takes them for ranks of
-/// different machines.
+/// Two ranks on one GPU are a mistake, but in tests. NCCL refuses them, unless it takes them for
+/// ranks of different machines.
 void check_seats(Communicator& host) {
   std::vector<Seat> seats(static_cast<std::size_t>(host.world()));
   const Seat own = own_seat();
@@ -194,7 +194,8 @@ class GpuCommunicator final : public DeviceCommunicator {
     check_cuda(cudaEventRecord(last.event, stream), "following a collective");
     last.pending = true;
   }
-  /// On the GPU, too, NCCL gets one call after the other: it must do them in the same order everywhere.
+  /// On the GPU, too, NCCL gets one call after the other: it must do them in the same order
+  /// everywhere.
   template <class Call>
   void enqueue_nccl(Stream stream, const Call& call) {
     if (nccl_stream_ != nullptr && nccl_stream_ != stream) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Signs of life between ranks, from a thread of their own. Each rank hears where the others are, what
-// they say before they fail, and which rank they miss. So every rank can name the one that began a
-// failure, though it may have noticed another first: one that ended because of it.
+// Signs of life between ranks, from a thread of their own. Each rank hears where the others are,
+// what they say before they fail, and which rank they miss. So every rank can name the one that
+// began a failure, though it may have noticed another first: one that ended because of it.
 
 #include <atomic>
 #include <chrono>
@@ -31,19 +31,19 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Which rank is lost and why, as far as it is known: one that has ended, that nothing was heard of
-  /// for longer than the patience, or whose task runs for too long.
+  /// Which rank is lost and why, as far as it is known: one that has ended, that nothing was heard
+  /// of for longer than the patience, or whose task runs for too long.
   [[nodiscard]] std::optional<std::string> lost() const;
   /// As lost(), but not one that has only ended: whoever needs it sees that by its connection.
   [[nodiscard]] std::optional<std::string> hangs() const;
   /// Something waits for the rank that lost() names: the others are told.
   void tell_loss() const;
-  /// The connection to `peer` has failed, because of `why`. Waits a moment for what other ranks say of
-  /// it, tells them, and says which rank is lost and why.
+  /// The connection to `peer` has failed, because of `why`. Waits a moment for what other ranks say
+  /// of it, tells them, and says which rank is lost and why.
   [[nodiscard]] std::string loss_of(int peer, const std::string& why) const;
-  /// Calls `action` once, from a thread of its own, when others or this one have said that a rank is
-  /// lost and this process still lives after `patience`: then it cannot end by itself, and may be the
-  /// one that hangs.
+  /// Calls `action` once, from a thread of its own, when others or this one have said that a rank
+  /// is lost and this process still lives after `patience`: then it cannot end by itself, and may
+  /// be the one that hangs.
   void when_overdue(std::function<void(const std::string& loss)> action,
                     std::chrono::milliseconds patience);
   /// Lets the other ranks know why this one will end.

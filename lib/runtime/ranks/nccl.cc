@@ -134,8 +134,8 @@ class NcclCalls final : public Nccl {
                "adding up over ranks");
   }
 
-  /// Each operation that steps will use once, so that connections and NCCL's own memory exist before
-  /// the first one.
+  /// Each operation that steps will use once, so that connections and NCCL's own memory exist
+  /// before the first one.
   void warm_up(bool sums_alone) {
     constexpr std::int64_t kPartBytes = 1 << 20;
     cudaStream_t stream = nullptr;
@@ -193,8 +193,8 @@ class NcclCalls final : public Nccl {
 std::unique_ptr<Nccl> connect_nccl(Communicator& host,
                                    const plan::RankGrid& grid,
                                    bool sums_alone) {
-  // NVLink SHARP, which NCCL chooses from three GPUs on, adds up in another order at each call, and takes
-  // its memory at the first one. A user's own setting stays.
+  // NVLink SHARP, which NCCL chooses from three GPUs on, adds up in another order at each call, and
+  // takes its memory at the first one. A user's own setting stays.
   ::setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
   ncclUniqueId id{};
   if (host.rank() == 0) check_nccl(ncclGetUniqueId(&id), "connecting the GPUs");

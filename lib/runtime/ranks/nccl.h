@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What ranks exchange through NCCL. It takes hundreds of MiB of each GPU, so only ranks that need it connect:
-// those whose GPUs cannot reach each other's memory, and plans whose gradients NCCL adds up.
+// What ranks exchange through NCCL. It takes hundreds of MiB of each GPU, so only ranks that need
+// it connect: those whose GPUs cannot reach each other's memory, and plans whose gradients NCCL
+// adds up.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ struct CUstream_st;
 
 namespace elixir::runtime {
 
-/// Enqueues on CUDA streams, as DeviceCommunicator says. Not thread-safe, except that another thread may abort.
+/// Enqueues on CUDA streams, as DeviceCommunicator says. Not thread-safe, except that another
+/// thread may abort.
 class Nccl {
  public:
   using Stream = CUstream_st*;  ///< cudaStream_t
@@ -42,9 +44,9 @@ class Nccl {
                           Stream stream) = 0;
 };
 
-/// Connected, with all of NCCL's memory taken. `sums_alone`: only reduce_scatter() will be called; the others
-/// would take nearly 400 MiB of a GPU for each other rank. Throws kRankLost, kDeviceFailure, and kMissingFeature
-/// in a build without NCCL.
+/// Connected, with all of NCCL's memory taken. `sums_alone`: only reduce_scatter() will be called;
+/// the others would take nearly 400 MiB of a GPU for each other rank. Throws kRankLost,
+/// kDeviceFailure, and kMissingFeature in a build without NCCL.
 [[nodiscard]] std::unique_ptr<Nccl> connect_nccl(Communicator& host,
                                                  const plan::RankGrid& grid,
                                                  bool sums_alone);

@@ -24,7 +24,8 @@ using replay::check_cuda;
 constexpr std::uint32_t kFarAhead = 1U << 30;  // counters are compared as differences
 /// Nobody's counters share a cache line: others read it while it is written.
 constexpr std::size_t kCounterBytes = 64;
-/// For what a stream exchanges in pieces: sums of squares of 10 billion parameters are 600 KB a rank.
+/// For what a stream exchanges in pieces: sums of squares of 10 billion parameters are 600 KB a
+/// rank.
 constexpr std::int64_t kPiecesBytes = 4 << 20;
 
 /// What a rank tells the others of memory that it shares.
@@ -62,7 +63,8 @@ struct PeerCopies::Driver {
   PFN_cuStreamBatchMemOp_v11070 batch = nullptr;
 };
 
-/// What a stream is to write and to wait for, in one call of the driver: one after the other takes longer.
+/// What a stream is to write and to wait for, in one call of the driver: one after the other takes
+/// longer.
 class PeerCopies::Operations {
  public:
   void write(CUdeviceptr address, std::uint32_t value) {

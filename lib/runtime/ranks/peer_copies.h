@@ -6,18 +6,19 @@
 // take some, and wait for them. Ranks learn from counters when places are free and when parts have
 // arrived, and the streams wait for these, not the hosts.
 //
-// The counters are in host memory that all ranks see: so a processor can release streams that wait for a rank that
-// is gone. In a GPU's memory they would be faster, but only a stream can write there, and it may wait behind those that
-// are to be released. A stream that writes a counter waits until all that it wrote before can be seen, 10 to 30
-// microseconds beside other copies. So a rank has one counter of a kind that all others read, and writes it
-// once for all of them; and a stream gets writes and waits in one call of the driver, which saves more yet
+// The counters are in host memory that all ranks see: so a processor can release streams that wait
+// for a rank that is gone. In a GPU's memory they would be faster, but only a stream can write
+// there, and it may wait behind those that are to be released. A stream that writes a counter waits
+// until all that it wrote before can be seen, 10 to 30 microseconds beside other copies. So a rank
+// has one counter of a kind that all others read, and writes it once for all of them; and a stream
+// gets writes and waits in one call of the driver, which saves more yet
 // (benchmarks/exchange_benchmark.cc).
 //
-// What all_gather() and all_to_all() write must lie in shared memory. Every rank must share memory of the same
-// sizes in the same order, and make the same calls with the same offsets into it: ranks run the same schedule.
-// The small things that broadcast() and gather_disjoint() exchange may lie anywhere: they go through shared
-// memory of this class, piece by piece. Exchanges of one stream follow each other. Those of two streams do not,
-// so each of these has its own counters and pieces.
+// What all_gather() and all_to_all() write must lie in shared memory. Every rank must share memory
+// of the same sizes in the same order, and make the same calls with the same offsets into it: ranks
+// run the same schedule. The small things that broadcast() and gather_disjoint() exchange may lie
+// anywhere: they go through shared memory of this class, piece by piece. Exchanges of one stream
+// follow each other. Those of two streams do not, so each of these has its own counters and pieces.
 
 #include <array>
 #include <atomic>
@@ -65,8 +66,9 @@ class PeerCopies {
   void gather_disjoint(
       const plan::RankGroup& group, float* to, const float* from, std::size_t count, Stream stream);
 
-  /// Whatever waits for other ranks goes on, with garbage, on the other ranks too. any_released() is true before they do.
-  /// Call it again while something is under way: a rank that lives may still count. Any thread.
+  /// Whatever waits for other ranks goes on, with garbage, on the other ranks too. any_released()
+  /// is true before they do. Call it again while something is under way: a rank that lives may
+  /// still count. Any thread.
   void release_waits();
   /// Whether some rank released waits: what was exchanged since may be garbage. Any thread.
   [[nodiscard]] bool any_released() const;
@@ -78,8 +80,8 @@ class PeerCopies {
     std::int64_t bytes = 0;
     std::vector<char*> of_rank;  ///< by rank; `own` for its own
   };
-  /// How many exchanges of a stream a rank is ready for, and of how many its parts have arrived. Only that rank's
-  /// stream writes them, but for release_waits().
+  /// How many exchanges of a stream a rank is ready for, and of how many its parts have arrived.
+  /// Only that rank's stream writes them, but for release_waits().
   enum class Counter : std::uint8_t { kReady, kArrived };
   static constexpr int kCounters = 2;
   static constexpr int kStreams = 2;
@@ -108,8 +110,8 @@ class PeerCopies {
                 Stream stream,
                 const PartFor& part_for);
 
-  /// `visit(gathered, begin, bytes)` for one piece of `from` after the other, once the group's pieces
-  /// lie side by side in `gathered`.
+  /// `visit(gathered, begin, bytes)` for one piece of `from` after the other, once the group's
+  /// pieces lie side by side in `gathered`.
   template <class Visit>
   void gather_pieces(const plan::RankGroup& group,
                      const void* from,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Owns everything between this rank and the others: two ways and signs of life, and what those tell of
-// this rank's tasks. It ends before its process does, so that the others see that.
+// Owns everything between this rank and the others: two ways and signs of life, and what those tell
+// of this rank's tasks. It ends before its process does, so that the others see that.
 
 #include <chrono>
 #include <functional>

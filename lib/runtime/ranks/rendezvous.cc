@@ -90,7 +90,8 @@ class Meeting {
     }
   }
 
-  /// The store waits without a limit for an answer, which never comes from something else at its port.
+  /// The store waits without a limit for an answer, which never comes from something else at its
+  /// port.
   [[nodiscard]] bool is_stuck() const {
     return needs_store_ && std::chrono::steady_clock::now() > deadline_ + 2 * kForReaders;
   }

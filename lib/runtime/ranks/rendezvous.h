@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Ranks that something else has started, on one machine or several, find and connect each other. They
-// meet at a c10d::TCPStore at the master's port, as other programs under torchrun do: there torchrun's
-// agent keeps it, elsewhere rank 0. Then every two ranks connect, to ports that the system chooses.
+// Ranks that something else has started, on one machine or several, find and connect each other.
+// They meet at a c10d::TCPStore at the master's port, as other programs under torchrun do: there
+// torchrun's agent keeps it, elsewhere rank 0. Then every two ranks connect, to ports that the
+// system chooses.
 
 #include <chrono>
 #include <string>
@@ -24,8 +25,8 @@ struct StartedRank {
 };
 
 /// All ranks of `started.world`, connected. `version` must be the same on all. Throws within about
-/// `patience`, and names ranks and hosts: kRanksCannotConnect, kRanksContradict (two processes with one
-/// rank, other numbers of ranks), kRanksDiffer (`version`).
+/// `patience`, and names ranks and hosts: kRanksCannotConnect, kRanksContradict (two processes with
+/// one rank, other numbers of ranks), kRanksDiffer (`version`).
 [[nodiscard]] RankWays meet(const StartedRank& started,
                             const std::string& version,
                             std::chrono::milliseconds patience);

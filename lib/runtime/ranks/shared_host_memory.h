@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Host memory that all ranks of one machine see. It has no name: it is gone when the last process is,
-// however that ends.
+// Host memory that all ranks of one machine see. It has no name: it is gone when the last process
+// is, however that ends.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the tasks of this rank do now, and which ended last. Other ranks hear of it by heartbeats, and
-// a run that fails writes it down. A task is recorded while its work runs on the thread of its stream: on
-// a GPU that is when it is enqueued, and so it is for updates on the cores, which overlap.
+// What the tasks of this rank do now, and which ended last. Other ranks hear of it by heartbeats,
+// and a run that fails writes it down. A task is recorded while its work runs on the thread of its
+// stream: on a GPU that is when it is enqueued, and so it is for updates on the cores, which
+// overlap.
 
 #include <array>
 #include <chrono>
@@ -50,8 +51,8 @@ class TaskRecorder {
  public:
   static constexpr std::size_t kKept = 256;
 
-  /// A task may run for `patience`, and for what the plan predicts for a step, or four times as long
-  /// as any before it. The first two steps of a process load kernels: kFirstSteps more.
+  /// A task may run for `patience`, and for what the plan predicts for a step, or four times as
+  /// long as any before it. The first two steps of a process load kernels: kFirstSteps more.
   explicit TaskRecorder(std::chrono::milliseconds patience = std::chrono::seconds(10));
   static constexpr std::chrono::seconds kFirstSteps{120};
   void set_predicted_step(double step_ns);

@@ -13,8 +13,8 @@ namespace elixir::runtime {
 
 using Constants = std::map<program::StorageId, at::Tensor>;
 
-/// Those of `edited`, which was made from the program `captured`, whose constants are `tensors`. An edit
-/// may number storages anew. So constants are known by their content.
+/// Those of `edited`, which was made from the program `captured`, whose constants are `tensors`. An
+/// edit may number storages anew. So constants are known by their content.
 [[nodiscard]] Constants constants_of(const program::Program& edited,
                                      const program::Program& captured,
                                      const Constants& tensors);

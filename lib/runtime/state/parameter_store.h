@@ -30,12 +30,13 @@ class ParameterStore {
                  const std::vector<ParameterLayout>& layouts,
                  const Ranks& ranks);
 
-  /// As Trainer::state() and set_state(): with several ranks every one must call get(), because each
-  /// holds a part. kInternal for an unknown parameter. Masters and moments
-  /// are fp32 here, in whatever form the plan keeps them, so that checkpoints serve every plan.
+  /// As Trainer::state() and set_state(): with several ranks every one must call get(), because
+  /// each holds a part. kInternal for an unknown parameter. Masters and moments are fp32 here, in
+  /// whatever form the plan keeps them, so that checkpoints serve every plan.
   [[nodiscard]] at::Tensor get(const std::string& parameter, StatePart part) const;
   void set(const std::string& parameter, StatePart part, const at::Tensor& value);
-  /// Gradients are those of this step from now on: the place of a chunk's may change from step to step.
+  /// Gradients are those of this step from now on: the place of a chunk's may change from step to
+  /// step.
   void use_gradients_of(std::int64_t step) { gradient_step_ = step; }
   /// As Trainer::held(), saved(), own_state() and set_own_state().
   [[nodiscard]] HeldElements held(const std::string& parameter, int rank) const;

@@ -456,8 +456,8 @@ void Executor::issue_compute(const Task& task) {
   });
 }
 
-/// Puts the memory of gradients that operators of the task write to buffers into the table. Returns their
-/// storages.
+/// Puts the memory of gradients that operators of the task write to buffers into the table. Returns
+/// their storages.
 std::vector<program::StorageId> Executor::give_memory(const Task& task) {
   std::vector<program::StorageId> given;
   for (const schedule::DirectGradient& direct : task.direct) {

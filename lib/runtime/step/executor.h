@@ -52,10 +52,10 @@ class Executor {
 
   /// The inputs of a step, as the program wants them. Throws kDataMismatch.
   [[nodiscard]] MicroBatches conforming_inputs(const MicroBatches& batch) const;
-  /// Issues a step with conforming inputs; `step` counts from 1. Calls `settle` once, before the first task that may
-  /// only run when the step before is settled (schedule.h).
-  /// Throws kOutOfMemory, kDeviceFailure or what a task has thrown, of this step or the one before:
-  /// then the steps under way are discarded, but parameters may be partly updated.
+  /// Issues a step with conforming inputs; `step` counts from 1. Calls `settle` once, before the
+  /// first task that may only run when the step before is settled (schedule.h). Throws
+  /// kOutOfMemory, kDeviceFailure or what a task has thrown, of this step or the one before: then
+  /// the steps under way are discarded, but parameters may be partly updated.
   void issue(MicroBatches inputs,
              std::uint64_t seed,
              std::int64_t step,
@@ -64,8 +64,8 @@ class Executor {
   /// Waits until the oldest step under way has ended. Fills its whole report except what only the
   /// optimizer knows. Throws as issue() does.
   [[nodiscard]] StepReport finish();
-  /// Makes the moments that the last step has left to the next one (plan::Chunk::late_moments). No step
-  /// may be under way. Throws as issue() does.
+  /// Makes the moments that the last step has left to the next one (plan::Chunk::late_moments). No
+  /// step may be under way. Throws as issue() does.
   void make_late_moments();
   /// Waits for the losses of the newest step, which is under way.
   void wait_for_losses();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Tasks of the executor that update chunks, where their optimizer state is or in pieces of it that pass
-// through the device.
+// Tasks of the executor that update chunks, where their optimizer state is or in pieces of it that
+// pass through the device.
 #include "runtime/step/executor.h"
 
 #include <cstddef>

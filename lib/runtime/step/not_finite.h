@@ -31,9 +31,9 @@ struct FailedStep {
 };
 
 /// The kNotFinite error for it. Names the first parameter, in program order, whose gradient is not
-/// finite; otherwise, whose squared gradients overflow the norm; otherwise, whose update is not finite.
-/// Where gradients are gone, their sums of squares tell. Call it on an idle device, before the next
-/// step.
+/// finite; otherwise, whose squared gradients overflow the norm; otherwise, whose update is not
+/// finite. Where gradients are gone, their sums of squares tell. Call it on an idle device, before
+/// the next step.
 [[nodiscard]] Error not_finite_error(const FailedStep& step);
 
 }  // namespace elixir::runtime

@@ -74,8 +74,8 @@ void OptimizerPass::note_ranges(const plan::Plan& plan,
     });
     const std::int64_t shard = plan::shard_elements(plan, plan.chunks[c]);
     const std::int64_t shard_begin = grid_.shard_of(rank_) * shard;
-    // Neighbours with the same scalars become one range. Padding ends it: where several ranks have added
-    // up gradients, or activations have waited in their memory, it holds anything.
+    // Neighbours with the same scalars become one range. Padding ends it: where several ranks have
+    // added up gradients, or activations have waited in their memory, it holds anything.
     std::vector<Range>& ranges = ranges_[c];
     for (const std::int32_t i : order) {
       const ParameterLayout& layout = layouts[i];

@@ -58,8 +58,8 @@ class OptimizerPass {
   /// Of this step and of the two before, whose moments may be made while this one begins.
   static constexpr std::size_t kHostClips = 3;
 
-  /// Memory that the passes share. All streams may use that on the host. That on the device, the schedule's buffers of
-  /// roles kGradientSums and kRankSums, is for the streams of the GPU alone.
+  /// Memory that the passes share. All streams may use that on the host. That on the device, the
+  /// schedule's buffers of roles kGradientSums and kRankSums, is for the streams of the GPU alone.
   struct Memory {
     void* device_sums;  ///< sums() floats of a whole replica, then a kernels::Clip
     float* rank_sums;   ///< sums() floats that passes of this rank make; the same with one rank
@@ -77,23 +77,24 @@ class OptimizerPass {
   /// The parts of a chunk's trained parameters that this rank holds, each with its place for sums
   /// of squares.
   [[nodiscard]] std::vector<kernels::SummedPart> parts_of(std::int32_t chunk) const;
-  /// Several ranks: the sums of those that hold a replica together, to the device memory of all these.
+  /// Several ranks: the sums of those that hold a replica together, to the device memory of all
+  /// these.
   void gather_sums(StreamOperations& operations) const;
   /// Computes norm and factor from all sums. Runs on the device.
   void clip(StreamOperations& operations) const;
-  /// Runs where `operations` do. A chunk with late moments then owes those of this step: the host has
-  /// made parameters and masters alone, the device also moments, which nobody keeps.
+  /// Runs where `operations` do. A chunk with late moments then owes those of this step: the host
+  /// has made parameters and masters alone, the device also moments, which nobody keeps.
   void update(std::int32_t index,
               const Chunk& chunk,
               plan::Home where,
               StreamOperations& operations);
   /// While nothing runs.
   [[nodiscard]] bool owes_moments() const;
-  /// Which moments a chunk is to make: those that it owes if it is its turn before the step after the last one, or in
-  /// any case.
+  /// Which moments a chunk is to make: those that it owes if it is its turn before the step after
+  /// the last one, or in any case.
   enum class Due : std::uint8_t { kInTurn, kAll };
-  /// Makes the moments that the chunk owes, of up to two steps, from the gradients of these steps. Nothing when it
-  /// owes none. Runs on the host.
+  /// Makes the moments that the chunk owes, of up to two steps, from the gradients of these steps.
+  /// Nothing when it owes none. Runs on the host.
   void make_moments(std::int32_t index, const Chunk& chunk, Due due, StreamOperations& operations);
 
   /// The step that begin_step() began; 0 before the first.
@@ -123,7 +124,8 @@ class OptimizerPass {
     std::int64_t step = 0;
     std::size_t slot = 0;
   };
-  /// One pass over the trained ranges of a chunk or a piece. `earlier`: the step before, if its moments are owed.
+  /// One pass over the trained ranges of a chunk or a piece. `earlier`: the step before, if its
+  /// moments are owed.
   void pass(std::int32_t index,
             const Chunk& chunk,
             kernels::AdamPass what,
@@ -168,8 +170,8 @@ class OptimizerPass {
   std::vector<Sums> made_on_host_;
   std::size_t sum_count_ = 0;
   Memory memory_{};
-  /// Of this step and the two before. Passes of the step before may still run while this one begins, so
-  /// that only its own slot is touched.
+  /// Of this step and the two before. Passes of the step before may still run while this one
+  /// begins, so that only its own slot is touched.
   std::array<StepScalars, kHostClips> slots_;
   std::size_t current_ = 0;  ///< slot of this step, and of its clip factor
   struct LateMoments {

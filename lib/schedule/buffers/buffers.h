@@ -65,7 +65,8 @@ struct StepBuffers {
 void add_tensor_buffers(std::vector<Buffer>& buffers,
                         const program::Program& program,
                         const program::Lifetimes& lifetimes);
-/// Adds memory for the activations that the program offloads: on the host, or in the buffer `lender`.
+/// Adds memory for the activations that the program offloads: on the host, or in the buffer
+/// `lender`.
 void add_offloaded_buffers(std::vector<Buffer>& buffers,
                            const program::Program& program,
                            const LentGradients& lent,
@@ -80,8 +81,8 @@ SumsBuffers add_gradient_sums(std::vector<Buffer>& buffers,
                               const program::Program& program,
                               int world);
 
-/// What a GPU keeps in its own memory to reach `bytes` of locked host memory or of another GPU's: eight
-/// bytes for each page of 4 KiB, whatever pages the host uses (docs/measured/two-gpus.md).
+/// What a GPU keeps in its own memory to reach `bytes` of locked host memory or of another GPU's:
+/// eight bytes for each page of 4 KiB, whatever pages the host uses (docs/measured/two-gpus.md).
 [[nodiscard]] std::int64_t page_table_bytes(std::int64_t bytes);
 
 /// All of a step. `places` are those of the plan's parameters.

@@ -19,9 +19,10 @@ struct GradientBlocks {
 };
 
 /// None with one rank, or where every chunk has one of its own because a rank's micro-batches are
-/// added up in it (plan::reduces_once()). Else as many as are in use at once, and one more, so that the ranks add up
-/// one chunk's gradients while the next chunk's are made. One more still where products write there, because
-/// they need it before they run, and not after. `trained` is by chunk.
+/// added up in it (plan::reduces_once()). Else as many as are in use at once, and one more, so that
+/// the ranks add up one chunk's gradients while the next chunk's are made. One more still where
+/// products write there, because they need it before they run, and not after. `trained` is by
+/// chunk.
 [[nodiscard]] GradientBlocks gradient_blocks(const plan::Plan& plan,
                                              const std::vector<plan::Place>& places,
                                              const ProgramNeeds& needs,

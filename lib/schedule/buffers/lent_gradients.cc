@@ -99,8 +99,8 @@ LentGradients lent_gradients(const program::Program& program,
     if (block_bytes > 0) lent.block_of_chunk[lender.chunk] = lent.bytes;
     lent.bytes += block_bytes;
   }
-  // From the end down. What returns later must end before the gradients that are written by then, so it
-  // lies lower, and no room is lost.
+  // From the end down. What returns later must end before the gradients that are written by then,
+  // so it lies lower, and no room is lost.
   std::int64_t free_end = lent.bytes;
   auto written_last = lenders.rbegin();
   for (const Waiting& waiting : returns) {

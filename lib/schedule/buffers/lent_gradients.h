@@ -2,9 +2,9 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // Activations that wait where gradients come later. The gradients of a chunk that is updated on the
-// device hold nothing from the update until backward writes them, nor does a block in which only that
-// chunk's are collected for several ranks. Activations that backward reads before that can wait there,
-// and not on the host: they take no memory of their own and no link.
+// device hold nothing from the update until backward writes them, nor does a block in which only
+// that chunk's are collected for several ranks. Activations that backward reads before that can
+// wait there, and not on the host: they take no memory of their own and no link.
 //
 // So it is where a step has one micro-batch and updates wait for the norm. Otherwise gradients stay
 // while forward runs, or chunks take turns with a few buffers (shared_gradients.h).
@@ -24,8 +24,8 @@ struct LentGradients {
   std::int64_t bytes = 0;  ///< of that buffer; 0: nothing is lent
   /// Where a chunk's gradients are, and its own gradient block; -1: elsewhere.
   std::vector<std::int64_t> of_chunk, block_of_chunk;
-  /// Where an activation waits, by the storage of its copy (operators::kOffloadBegin). The others wait
-  /// on the host.
+  /// Where an activation waits, by the storage of its copy (operators::kOffloadBegin). The others
+  /// wait on the host.
   std::map<program::StorageId, std::int64_t> of_copy;
 };
 
@@ -40,8 +40,8 @@ struct LentGradients {
 /// Of the activations that wait so under `plan`.
 [[nodiscard]] std::int64_t lent_bytes(const program::Program& program, const plan::Plan& plan);
 
-/// Device memory that is lent if the chunk is trained: where its update reads gradients on the device,
-/// nothing does afterwards.
+/// Device memory that is lent if the chunk is trained: where its update reads gradients on the
+/// device, nothing does afterwards.
 [[nodiscard]] std::int64_t lendable_bytes(const plan::Plan& plan, const plan::Chunk& chunk);
 
 }  // namespace elixir::schedule

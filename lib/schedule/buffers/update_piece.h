@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// A piece of optimizer state on its way through the device: where its arrays are in a buffer of role
-// kUpdatePiece. All pieces are cut and laid out alike, whatever chunk they are of.
+// A piece of optimizer state on its way through the device: where its arrays are in a buffer of
+// role kUpdatePiece. All pieces are cut and laid out alike, whatever chunk they are of.
 
 #include <cstdint>
 #include <vector>
@@ -85,8 +85,9 @@ struct UpdatePieceLayout {
          program::element_bytes(chunk.gradient_dtype);
 }
 
-/// What these two passes take in an average step, as shares of passes over one gradient. Where moments are made every
-/// second step, the other steps' passes over parameters read two gradients, and so do those over moments.
+/// What these two passes take in an average step, as shares of passes over one gradient. Where
+/// moments are made every second step, the other steps' passes over parameters read two gradients,
+/// and so do those over moments.
 struct LateShares {
   double parameters = 1, moments = 1;
 };

@@ -8,8 +8,8 @@
 //
 // One file for each part: check.cc has the walk, order.cc clocks and accesses, facts.cc what the
 // program and the plan require, tasks.cc operators and blocks, offload.cc activations on the host,
-// updates.cc gradients and updates, pieces.cc optimizer state that goes through the device, ranks.cc
-// what several ranks share.
+// updates.cc gradients and updates, pieces.cc optimizer state that goes through the device,
+// ranks.cc what several ranks share.
 
 #include <array>
 #include <cstddef>
@@ -89,8 +89,8 @@ class Checker {
   void touch(const Task& task, std::int64_t what, bool writes, const std::string& name);
   void touch_buffer(const Task& task, BufferId buffer, bool writes);
   void touch_storage(const Task& task, program::StorageId storage, bool writes);
-  /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer. `of_step`: whose
-  /// gradient it is, where the buffer keeps those of several; not negative.
+  /// One parameter's part of a gradient buffer or, while that holds its chunk, a landing buffer.
+  /// `of_step`: whose gradient it is, where the buffer keeps those of several; not negative.
   void touch_gradient(
       const Task& task, BufferId buffer, std::int32_t parameter, bool writes, int of_step);
   void touch_gradient(const Task& task, BufferId buffer, std::int32_t parameter, bool writes) {
@@ -129,8 +129,8 @@ class Checker {
   void evict(const Task& task);
   [[nodiscard]] bool trains(std::int32_t parameter) const;
   void store_gradient(const Task& task);
-  /// The task writes gradients of its chunk to a landing buffer. False, and a problem, when it names
-  /// none with room for `bytes`.
+  /// The task writes gradients of its chunk to a landing buffer. False, and a problem, when it
+  /// names none with room for `bytes`.
   bool land(const Task& task, std::int64_t bytes);
   void land_gradient(const Task& task, std::int32_t parameter);
   /// The task reads a gradient where it has landed.

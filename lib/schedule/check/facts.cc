@@ -166,8 +166,8 @@ bool overlap(const Buffer& a, const Buffer& b) {
 
 }  // namespace
 
-/// Only gradients that nobody reads after their update use memory of another buffer, and activations
-/// that wait while gradients are not there.
+/// Only gradients that nobody reads after their update use memory of another buffer, and
+/// activations that wait while gradients are not there.
 void Checker::check_sharing(const Buffer& buffer) {
   const auto buffers = static_cast<BufferId>(schedule_.buffers.size());
   if (buffer.shares >= buffers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Checks optimizer state that lives on the host and goes through the device in pieces: each piece is
-// loaded, updated and stored once, in order.
+// Checks optimizer state that lives on the host and goes through the device in pieces: each piece
+// is loaded, updated and stored once, in order.
 #include <algorithm>
 
 #include "schedule/check/checker.h"

@@ -18,8 +18,8 @@ using hardware::HardwareProfile;
 
 /// Less than this part of a step is not worth correcting, nor exact.
 constexpr double kNoticeablePart = 0.01;
-/// Less than this part of AdamW's time on the cores says little about a pass: a few chunks beside whatever a
-/// step begins with.
+/// Less than this part of AdamW's time on the cores says little about a pass: a few chunks beside
+/// whatever a step begins with.
 constexpr double kTellingPart = 0.1;
 constexpr std::array kUpdates = {Work::kUpdate, Work::kUpdateParameters, Work::kUpdateMoments};
 
@@ -30,8 +30,8 @@ double of(const WorkTimes& times, Work work) {
   return times[static_cast<std::size_t>(work)];
 }
 
-/// By how much each kind of work takes longer than the figures said. A pass of AdamW that takes little has the
-/// mean factor of the others.
+/// By how much each kind of work takes longer than the figures said. A pass of AdamW that takes
+/// little has the mean factor of the others.
 class Factors {
  public:
   /// `telling` are works that have a factor of their own.
@@ -42,7 +42,8 @@ class Factors {
 
   [[nodiscard]] double factor(Work work) const { return of(factors_, work); }
 
-  /// Changes figures by what the simulated times `now` are still off. False when all are close enough.
+  /// Changes figures by what the simulated times `now` are still off. False when all are close
+  /// enough.
   bool approach(const WorkTimes& now) {
     WorkTimes wanted = factors_;
     for (const Work work : telling_) {
@@ -65,8 +66,8 @@ class Factors {
   }
 
  private:
-  /// Nothing is faster in a step than alone. Work that took less than predicted had less beside it, as the same
-  /// work of another plan need not have.
+  /// Nothing is faster in a step than alone. Work that took less than predicted had less beside it,
+  /// as the same work of another plan need not have.
   static constexpr double kLeast = 1, kMost = 4;
   static constexpr double kCloseEnough = 0.005;
 

@@ -59,8 +59,8 @@ void Figures::scale_link(std::vector<hardware::LinkRate>& rates, double factor) 
   }
 }
 
-// Forms of a pass are the same loop over the same memory. A search takes a form that stayed as it was for
-// faster than it is.
+// Forms of a pass are the same loop over the same memory. A search takes a form that stayed as it
+// was for faster than it is.
 void Figures::scale_updates(AdamWrites writes, double factor) {
   if (!std::exchange(derived_forms_added_, true)) add_derived_forms();
   for (hardware::AdamFormRate& rate : profile_.adam_forms) {
@@ -70,7 +70,8 @@ void Figures::scale_updates(AdamWrites writes, double factor) {
   for (hardware::AdamRate& rate : profile_.adam_cpu) scale(rate.params_per_s, 1 / factor);
 }
 
-// Forms without a rate follow another's. Each gets one of its own, so that it can be corrected alone.
+// Forms without a rate follow another's. Each gets one of its own, so that it can be corrected
+// alone.
 void Figures::add_derived_forms() {
   const hardware::CostModel cost(profile_);
   std::vector<hardware::AdamFormRate> derived;

@@ -21,9 +21,10 @@ class Figures {
           const program::Program& program,
           const plan::Plan& plan);
 
-  /// So that the work takes `factor` times as long: operators of the program; links of as many GPUs as the plan
-  /// has on a machine, or fewer; a pass of AdamW in all its forms on the cores with the plan's dtype of
-  /// moments, also those that the plan does not use, and in all others that have a rate.
+  /// So that the work takes `factor` times as long: operators of the program; links of as many GPUs
+  /// as the plan has on a machine, or fewer; a pass of AdamW in all its forms on the cores with the
+  /// plan's dtype of moments, also those that the plan does not use, and in all others that have a
+  /// rate.
   void take_longer(Work work, double factor);
 
  private:

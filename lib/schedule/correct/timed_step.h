@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the tasks of a run's timed step took, as its trace.json has it (report/trace/schedule_trace.h).
+// What the tasks of a run's timed step took, as its trace.json has it
+// (report/trace/schedule_trace.h).
 
 #include <array>
 #include <vector>
@@ -41,8 +42,8 @@ using WorkTimes = std::array<double, kWorkCount>;
                                    const plan::Plan& plan,
                                    const std::vector<TaskTime>& times);
 
-/// Of a measured step: the mean over the ranks in `trace`. Throws kJsonBadValue when it is a trace of
-/// another schedule, or holds no measured step.
+/// Of a measured step: the mean over the ranks in `trace`. Throws kJsonBadValue when it is a trace
+/// of another schedule, or holds no measured step.
 [[nodiscard]] WorkTimes work_times(const Schedule& schedule,
                                    const program::Program& program,
                                    const plan::Plan& plan,

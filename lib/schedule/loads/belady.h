@@ -43,8 +43,8 @@ class ChunkUses {
 };
 
 /// The loads are sorted by `needed_at`; within a step they keep the given order. Among chunks with
-/// equally far uses, the larger id is evicted. Throws kInconsistentPlan when a step uses more chunks
-/// than there are blocks.
+/// equally far uses, the larger id is evicted. Throws kInconsistentPlan when a step uses more
+/// chunks than there are blocks.
 [[nodiscard]] std::vector<ChunkLoad> belady_loads(const ChunkUses& uses, std::int64_t blocks);
 /// Same, when `steps[t]` lists the distinct chunks that step t uses.
 [[nodiscard]] std::vector<ChunkLoad> belady_loads(

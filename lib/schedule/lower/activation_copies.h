@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Activations that wait on the host, or on the device where gradients come later: the tasks that copy
-// them there and back, between the operators that begin and end a copy (operators/own.h).
+// Activations that wait on the host, or on the device where gradients come later: the tasks that
+// copy them there and back, between the operators that begin and end a copy (operators/own.h).
 
 #include <map>
 #include <vector>

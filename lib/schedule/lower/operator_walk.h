@@ -88,7 +88,8 @@ class OperatorWalk {
   Gradients gradients_;
   Updates updates_;
 
-  /// Late moments of the step before come before this one; -1: before anything else, or there are none.
+  /// Late moments of the step before come before this one; -1: before anything else, or there are
+  /// none.
   const program::OperatorId moments_before_;
   int micro_batch_ = 0;
   TaskId first_inputs_ = -1;  // the load of the first micro-batch's

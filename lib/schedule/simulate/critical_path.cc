@@ -28,8 +28,8 @@ class LongRun {
     for (std::int32_t step = 0; step < kSteps; ++step) run(step);
   }
 
-  /// The cycle with the longest time for each step. Walks back from the end of each stream. Whenever a
-  /// task comes again, what lies between is a cycle, and is left out of the walk.
+  /// The cycle with the longest time for each step. Walks back from the end of each stream.
+  /// Whenever a task comes again, what lies between is a cycle, and is left out of the walk.
   [[nodiscard]] CriticalPath slowest_cycle() const {
     CriticalPath slowest;
     for (const TaskId last : last_of_stream_) {

@@ -13,9 +13,10 @@
 
 namespace elixir::schedule {
 
-/// By task id: the time from the end of all that the task waits for, the task before it on its stream
-/// included, to its begin. `times`, by task id, are of one step of `step_ns`; the step before is taken
-/// to have gone the same way. Where tasks ran one after another, all are of one stream.
+/// By task id: the time from the end of all that the task waits for, the task before it on its
+/// stream included, to its begin. `times`, by task id, are of one step of `step_ns`; the step
+/// before is taken to have gone the same way. Where tasks ran one after another, all are of one
+/// stream.
 ///
 /// If `times` do not fit `schedule`, this is a bug (kInternal).
 [[nodiscard]] std::vector<double> lateness_ns(const Schedule& schedule,

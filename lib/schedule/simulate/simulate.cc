@@ -183,9 +183,9 @@ double task_ns(const Task& task, const plan::Plan& plan, const hardware::CostMod
   return 0;
 }
 
-/// The kernel of a reduction: it adds up, which reads a part from every rank and writes one, or puts NCCL's
-/// sum in its place. It makes the sums of squares for the norm, too, unless the ranks must share the sum first:
-/// then another one reads it.
+/// The kernel of a reduction: it adds up, which reads a part from every rank and writes one, or
+/// puts NCCL's sum in its place. It makes the sums of squares for the norm, too, unless the ranks
+/// must share the sum first: then another one reads it.
 double sums_ns(const Task& task, const plan::Plan& plan, const hardware::CostModel& cost) {
   const plan::Chunk& chunk = plan.chunks[task.chunk];
   const std::int64_t shard_bytes = plan::shard_bytes(plan, chunk, chunk.gradient_dtype);

@@ -59,7 +59,8 @@ class Timeline {
   /// What the task that was added last does afterwards.
   void then(Use use, double duration_ns);
 
-  /// The time from the end of one step to the end of the next, in a long run. `links` ascend by task.
+  /// The time from the end of one step to the end of the next, in a long run. `links` ascend by
+  /// task.
   double steady_step_ns(std::span<const StepLink> links);
   /// By task, of one of these steps, from the end of the compute stream's part of the step before.
   [[nodiscard]] const std::vector<TaskTime>& times() const { return times_; }

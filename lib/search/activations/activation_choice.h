@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Which activations backward makes again, and where the others wait for it; and the program for one such choice.
+// Which activations backward makes again, and where the others wait for it; and the program for one
+// such choice.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +22,8 @@ struct ActivationChoice {
   std::int64_t lent_bytes = 0;  ///< of the others, as many wait where gradients come later
 };
 
-/// The choice with a name, and everything that is kept on the device. kNone where there is nothing to make again.
+/// The choice with a name, and everything that is kept on the device. kNone where there is nothing
+/// to make again.
 [[nodiscard]] ActivationChoice choice_of(const program::Program& program, edit::Recompute name);
 /// "12 activations, 50 % of the others on the host".
 [[nodiscard]] std::string description_of(const ActivationChoice& choice);
@@ -33,8 +35,8 @@ struct EditedProgram {
   std::int64_t kept_bytes = 0;  ///< of activations, on the device or the host
 };
 
-/// The program before anything is chosen: the captured one, fused where `arithmetic` asks for that. Sets `losses_kept`
-/// to why losses were not fused, one sentence each.
+/// The program before anything is chosen: the captured one, fused where `arithmetic` asks for that.
+/// Sets `losses_kept` to why losses were not fused, one sentence each.
 [[nodiscard]] EditedProgram with_arithmetic(const program::Program& captured,
                                             plan::Arithmetic arithmetic,
                                             std::vector<std::string>& losses_kept);

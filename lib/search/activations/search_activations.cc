@@ -84,8 +84,8 @@ class ActivationSearch {
  private:
   static constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max();
 
-  /// Searches with each choice, at the same time: half of a search runs on one thread. The result is that of one
-  /// after the other. Returns each step's time; kNoPlan when no plan fits.
+  /// Searches with each choice, at the same time: half of a search runs on one thread. The result
+  /// is that of one after the other. Returns each step's time; kNoPlan when no plan fits.
   std::vector<std::int64_t> add_all(const std::vector<ActivationChoice>& choices) {
     std::vector<std::optional<Outcome>> outcomes(choices.size());
     in_parallel(choices.size(), [&](std::size_t i) {
@@ -217,8 +217,8 @@ class ActivationSearch {
     if (all_ns != half_ns) add(with_share(choice, all_ns < half_ns ? 0.75 : 0.25));
   }
 
-  /// The best plan's activations where its gradients come later. That leaves room for more gradients,
-  /// and what is on the host can change.
+  /// The best plan's activations where its gradients come later. That leaves room for more
+  /// gradients, and what is on the host can change.
   void add_lent() {
     if (moves_nothing()) return;
     constexpr int kRounds = 3;

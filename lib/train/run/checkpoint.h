@@ -6,8 +6,8 @@
 //   optimizer.safetensors  NAME/master, NAME/moment1, NAME/moment2
 //   state.json             everything else (`elixir.checkpoint`)
 // Of several ranks each writes a file with its elements of all these tensors, at the same time
-// (shards/rank_file.h), and state.json has their index (shards/shard_index.h). Whoever wrote it, any
-// number of ranks can go on from it.
+// (shards/rank_file.h), and state.json has their index (shards/shard_index.h). Whoever wrote it,
+// any number of ranks can go on from it.
 //
 // It is written under a temporary name, then files and directory are synced, then it is renamed. So
 // a checkpoint under its final name is complete; its digests detect damage by the disk. A killed
@@ -68,7 +68,8 @@ struct CheckpointContent {
   std::vector<CheckpointFile> files;
   Json tensors = nullptr;  ///< the index; null: the files have whole tensors
 };
-/// Writes the files into this directory. When it throws kRankLost, other ranks may still write there.
+/// Writes the files into this directory. When it throws kRankLost, other ranks may still write
+/// there.
 using ContentWriter = std::function<CheckpointContent(const std::string& directory)>;
 
 /// The files of one process. `progress`, if given, gets the share written so far, in [0, 1].
@@ -97,12 +98,12 @@ struct FoundCheckpoint {
 [[nodiscard]] std::optional<FoundCheckpoint> newest_checkpoint(const std::string& directory,
                                                                const std::string& run_id);
 
-/// Throws kBadCheckpoint unless the checkpoint at `path` has exactly the tensors of `shards`: by name,
-/// with dtype and shape.
+/// Throws kBadCheckpoint unless the checkpoint at `path` has exactly the tensors of `shards`: by
+/// name, with dtype and shape.
 void check_tensors(const std::string& path, const std::vector<StateShard>& shards);
 
-/// Restores what this rank needs, in the order of `shards`, from the checkpoint at `path`. Throws as
-/// check_tensors(). An interrupt throws Interrupted.
+/// Restores what this rank needs, in the order of `shards`, from the checkpoint at `path`. Throws
+/// as check_tensors(). An interrupt throws Interrupted.
 void restore_checkpoint(const std::string& path, const std::vector<StateShard>& shards);
 
 /// A hidden directory for what is not whole yet, made empty and removed at the end.

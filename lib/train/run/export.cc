@@ -30,7 +30,8 @@ std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module,
   return {module, name.substr(begin)};
 }
 
-/// The model as it was before it was captured, which may have rewritten its graph for target and mode.
+/// The model as it was before it was captured, which may have rewritten its graph for target and
+/// mode.
 torch::jit::Module loaded_again(const std::string& path) {
   try {
     return torch::jit::load(path, c10::Device(c10::kCPU));
@@ -87,7 +88,8 @@ void export_torchscript(const std::string& path,
   }
   module.store_traced_inputs("forward", inputs);
   write_file_streamed(path, overwrite, [&](const Sink& sink) {
-    // The exporter writes in its destructor, too, which must not throw: a failure is kept until it has ended.
+    // The exporter writes in its destructor, too, which must not throw: a failure is kept until it
+    // has ended.
     std::exception_ptr failure;
     torch::jit::ExportModule(module, [&](const void* data, std::size_t bytes) {
       try {

@@ -15,8 +15,8 @@ namespace elixir::train {
 
 /// nullopt when the run has no checkpoint yet. Throws the errors of newest_checkpoint(),
 /// kMachineTooSmall (the run used far more threads than there are CPUs now) and
-/// kPlanOfAnotherProgram. Calls `warn` for damaged checkpoints that are skipped, for another program
-/// with the same state (another batch), and for a plan that draws other rows.
+/// kPlanOfAnotherProgram. Calls `warn` for damaged checkpoints that are skipped, for another
+/// program with the same state (another batch), and for a plan that draws other rows.
 [[nodiscard]] std::optional<FoundCheckpoint> find_resume_point(
     const std::string& checkpoints_directory,
     const std::string& run_id,

@@ -76,8 +76,8 @@ struct RunOptions {
   std::vector<std::string> argv;
 };
 
-/// An environment variable, for tests alone: on the CPU device each stream has a thread of its own, so
-/// that steps overlap there too (runtime/cpu_order.h).
+/// An environment variable, for tests alone: on the CPU device each stream has a thread of its own,
+/// so that steps overlap there too (runtime/cpu_order.h).
 inline constexpr const char* kCpuLanesVariable = "ELIXIR_CPU_LANES";
 
 /// What every rank's trainer is made with.

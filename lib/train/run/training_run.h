@@ -9,10 +9,9 @@
 //   run.begin(directory, /*choices=*/{});                  // config.json; from here on it writes
 //   const train::RunResult result = run.train();
 //
-// Use it from one thread, with one run per process (trainer.h). With several ranks it is for rank 0;
-// the others follow (follower.h). An interrupt (core/interrupt.h)
-// ends the run between two steps and leaves a checkpoint. find_resume_point() (resume.h) finds that
-// checkpoint.
+// Use it from one thread, with one run per process (trainer.h). With several ranks it is for rank
+// 0; the others follow (follower.h). An interrupt (core/interrupt.h) ends the run between two steps
+// and leaves a checkpoint. find_resume_point() (resume.h) finds that checkpoint.
 
 #include <cstdint>
 #include <optional>
@@ -46,8 +45,9 @@ struct StepRange {
   std::int64_t first = 1, last = 1;
 };
 /// Whether to time the tasks of a step. That costs some microseconds of each, so it is done now and
-/// then, and in the last step but one: no next step runs beside the updates of the last. Likewise not
-/// in multiples of 16, after which runs like to write checkpoints. Of one or two steps all are timed.
+/// then, and in the last step but one: no next step runs beside the updates of the last. Likewise
+/// not in multiples of 16, after which runs like to write checkpoints. Of one or two steps all are
+/// timed.
 [[nodiscard]] bool times_tasks(std::int64_t step, const StepRange& run);
 
 class TrainingRun {
@@ -71,8 +71,9 @@ class TrainingRun {
   /// The held-out loss now; nullopt without held-out data, or when interrupted.
   [[nodiscard]] std::optional<double> evaluate();
 
-  /// After train(), when `error` has kept its result from being exported: writes a checkpoint where there is none of
-  /// the last step, and says in `error` where it is. Returns the newest one's step.
+  /// After train(), when `error` has kept its result from being exported: writes a checkpoint where
+  /// there is none of the last step, and says in `error` where it is. Returns the newest one's
+  /// step.
   std::optional<std::int64_t> keep(Error& error);
 
   [[nodiscard]] LedTrainer& trainer() { return *trainer_; }

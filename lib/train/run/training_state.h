@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The trainer's state for checkpoints and exports: parameters (once each, even with several names),
-// mutated buffers, and for trained parameters the moments and the master, unless the master equals the
-// parameter (fp32). These are the same tensors for every plan of a program.
+// mutated buffers, and for trained parameters the moments and the master, unless the master equals
+// the parameter (fp32). These are the same tensors for every plan of a program.
 
 #include <vector>
 
@@ -17,8 +17,8 @@ namespace elixir::train {
 /// Whole tensors, to read. `trainer` must outlive the result.
 [[nodiscard]] TrainingState training_state_of(LedTrainer& trainer);
 
-/// What this rank holds of each, in an order in which they can be restored. `trainer` must outlive the
-/// result, and have no step under way.
+/// What this rank holds of each, in an order in which they can be restored. `trainer` must outlive
+/// the result, and have no step under way.
 [[nodiscard]] std::vector<StateShard> shards_of(runtime::Trainer& trainer, int rank);
 
 /// The same tensors without a trainer: names, dtypes and shapes alone.

@@ -3,8 +3,8 @@
 #pragma once
 // Runs random calls of one operator below autograd, as a replay does, and compares what each call
 // asks of the allocator with its script. The script is made as a profile makes it: the call becomes
-// a program of one operator. On the CPU, calls run and get the labels that an H200 would give them, and
-// nothing is compared.
+// a program of one operator. On the CPU, calls run and get the labels that an H200 would give them,
+// and nothing is compared.
 
 #include <cstdint>
 #include <functional>

@@ -20,8 +20,8 @@ struct Settings {
   std::int64_t calls_per_operator = 250;  ///< ELIXIR_SCRATCH_CALLS
   std::uint64_t seed = 1;                 ///< ELIXIR_SCRATCH_SEED
   std::string only;                       ///< ELIXIR_SCRATCH_ONLY: part of an operator's name
-  /// ELIXIR_SCRATCH_PART=2/8: every eighth operator from the third on, so that several processes share the
-  /// work. Their documents are parts of one.
+  /// ELIXIR_SCRATCH_PART=2/8: every eighth operator from the third on, so that several processes
+  /// share the work. Their documents are parts of one.
   std::size_t part = 0, parts = 1;
   /// ELIXIR_SCRATCH_SECONDS: operators whose turn has not come by then are not called. 0: no limit.
   std::int64_t seconds = 0;
@@ -29,8 +29,8 @@ struct Settings {
   static Settings from_environment();
 };
 
-/// The worker's `main`. Arguments: the file, the first operator, the first draw of it, and the time of
-/// the clock (seconds since 1970) at which no operator begins any more; 0: none.
+/// The worker's `main`. Arguments: the file, the first operator, the first draw of it, and the time
+/// of the clock (seconds since 1970) at which no operator begins any more; 0: none.
 int run_worker(const std::vector<std::string>& arguments);
 
 struct AllEvidence {

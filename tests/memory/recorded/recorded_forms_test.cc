@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Derives lib/operators/scratch/evidence/recorded_forms.cc from recorded runs: the forms of all calls of
-// which only a recording can say that they take nothing beside what is predicted. A run is evidence
-// if all its requests and releases, in three steps, are the predicted ones. ELIXIR_TEST_ACCEPT=1
-// writes the file anew and skips the test.
+// Derives lib/operators/scratch/evidence/recorded_forms.cc from recorded runs: the forms of all
+// calls of which only a recording can say that they take nothing beside what is predicted. A run is
+// evidence if all its requests and releases, in three steps, are the predicted ones.
+// ELIXIR_TEST_ACCEPT=1 writes the file anew and skips the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

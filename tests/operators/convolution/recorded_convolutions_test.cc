@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Scripts of convolutions against those that were recorded on an H200. The workspaces are the answers
-// of cuDNN on an H100, where the table has them; everything around them comes from the rule.
+// Scripts of convolutions against those that were recorded on an H200. The workspaces are the
+// answers of cuDNN on an H100, where the table has them; everything around them comes from the
+// rule.
 #include "operators/convolution/convolution.h"
 
 #include <gtest/gtest.h>

@@ -551,8 +551,8 @@ TEST(CallScript, RecurrentLayersThatNobodyAskedForAreModelled) {
   EXPECT_EQ(gru_forward(true, false, 10'000).source(), operators::ScriptSource::kModelled);
 }
 
-/// Without biases the gradients of the weights are copied out of the packed ones, while the workspace is
-/// still there.
+/// Without biases the gradients of the weights are copied out of the packed ones, while the
+/// workspace is still there.
 TEST(CallScript, RecurrentLayersWithoutBiasesGiveTheirGradientsBesideTheWorkspace) {
   constexpr std::int64_t kReserveBytes = 2196736;
   const auto half = [](Ints sizes) { return tensor(std::move(sizes), DType::kFloat16); };

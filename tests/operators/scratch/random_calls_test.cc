@@ -281,7 +281,7 @@ TEST(RandomCalls, AreModelledWhereTheEvidenceIsThin) {
   }
 }
 
-// --- What is exact beside them, and what is not ---------------------------------------------------
+// --- What is exact beside them, and what is not --------------------------------------------------
 
 ScriptSource label(std::string_view op, std::string_view arguments, DType results) {
   return script_of({op, arguments, results, "r8"}).source;

@@ -132,8 +132,8 @@ std::vector<std::string> found_after(const std::function<void(Schedule&, Buffer&
 }
 
 TEST(LentGradients, OfTheWrongChunkAreFound) {
-  // The first activation of a forward pass comes back last: every gradient but those of its own layer
-  // and below is written by then. The buffer's end has those that are written first.
+  // The first activation of a forward pass comes back last: every gradient but those of its own
+  // layer and below is written by then. The buffer's end has those that are written first.
   EXPECT_THAT(found_after([](const Schedule& schedule, Buffer& buffer) {
                 buffer.offset_bytes = schedule.buffers[buffer.shares].bytes - buffer.bytes;
               }),

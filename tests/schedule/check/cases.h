@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What the checker's tests check: a program, a plan and the schedule that they lead to. Tests break the
-// schedule and expect check() to find a problem.
+// What the checker's tests check: a program, a plan and the schedule that they lead to. Tests break
+// the schedule and expect check() to find a problem.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

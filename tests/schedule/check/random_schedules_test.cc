@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Random programs and plans: nothing is found in what lower() makes of them, and everything that can
-// be taken away is missed.
+// Random programs and plans: nothing is found in what lower() makes of them, and everything that
+// can be taken away is missed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,8 +96,8 @@ TEST(Check, FindsEveryRemovedTask) {
   EXPECT_GT(removed, 1000);
 }
 
-/// Whether the schedule lets `before`, of the first of two steps, end before `task` starts; tasks of
-/// the second step are counted on.
+/// Whether the schedule lets `before`, of the first of two steps, end before `task` starts; tasks
+/// of the second step are counted on.
 bool implied(const Schedule& schedule, TaskId before, TaskId task) {
   const auto tasks = static_cast<TaskId>(schedule.tasks.size());
   std::vector<bool> reached(static_cast<std::size_t>(task) + 1, false);

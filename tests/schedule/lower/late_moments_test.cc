@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Moments that a step leaves to the next one: when they are made, what waits for them, and what time
-// they take.
+// Moments that a step leaves to the next one: when they are made, what waits for them, and what
+// time they take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,8 +101,8 @@ TEST_F(LateMoments, WaitForTheLastLoadOfTheStepBefore) {
   }
 }
 
-/// Its gather ends once every rank has updated its shard. Moments of a rank that is done sooner would take the memory
-/// from ranks for whom all wait.
+/// Its gather ends once every rank has updated its shard. Moments of a rank that is done sooner
+/// would take the memory from ranks for whom all wait.
 TEST_F(LateMoments, OfSeveralRanksWaitForTheGatherOfTheLastUpdate) {
   const plan::Plan two_ranks = plan_of(program_, 3, 2);
   const Schedule schedule = lower_plan(program_, two_ranks, {.clip_gradients = true});
@@ -186,8 +186,8 @@ TEST_F(LateMoments, OfTwoStepsTogetherTouchFewerBytesAStep) {
   const auto elements = [&](std::size_t chunk) {
     return plan::shard_elements(plan_, plan_.chunks[chunk]);
   };
-  // fp32: the first pass reads a second gradient of 4 bytes in every second step, the second one touches both
-  // moments and two gradients there.
+  // fp32: the first pass reads a second gradient of 4 bytes in every second step, the second one
+  // touches both moments and two gradients there.
   EXPECT_EQ(bytes_of(TaskKind::kUpdate, 0), elements(0) * 22);
   EXPECT_EQ(bytes_of(TaskKind::kUpdateMoments, 0), elements(0) * 12);
   // What goes through the device takes one step after another.

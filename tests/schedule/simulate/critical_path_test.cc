@@ -70,8 +70,8 @@ TEST(CriticalPath, IsTheSlowestStreamWhereStreamsHardlyWaitForEachOther) {
 }
 
 TEST(CriticalPath, MaySpanSeveralSteps) {
-  // A copy waits for the update of the step before, which waited for the compute of the step before it:
-  // 30 in two steps.
+  // A copy waits for the update of the step before, which waited for the compute of the step before
+  // it: 30 in two steps.
   Schedule schedule;
   schedule.tasks = {task(0, Stream::kHostToDevice, {}, {2}),
                     task(1, Stream::kCompute, {0}),
@@ -189,7 +189,8 @@ TEST(CriticalPath, RefusesTimesOfAnotherSchedule) {
   EXPECT_THROW((void)critical_path(offloaded(), {}, 1), Error);
 }
 
-/// The simulator starts every task as soon as it may, so that a path without a gap explains the step.
+/// The simulator starts every task as soon as it may, so that a path without a gap explains the
+/// step.
 TEST(CriticalPath, ExplainsEverySimulatedStep) {
   int beside_compute = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -204,8 +205,8 @@ TEST(CriticalPath, ExplainsEverySimulatedStep) {
     const CriticalPath path = critical_path(schedule, simulation.tasks, simulation.step_ns);
     const double allowed_ns = 1e-9 * simulation.step_ns;
     EXPECT_NEAR(path.idle_ns, 0, allowed_ns) << "seed " << seed;
-    // Where tasks slow each other down, they may take a little longer in the step that is shown than
-    // in the next.
+    // Where tasks slow each other down, they may take a little longer in the step that is shown
+    // than in the next.
     EXPECT_LE(path.total_ns(), 1.0002 * simulation.step_ns) << "seed " << seed;
     for (int i = 0; i < kStreamCount; ++i) {
       const auto stream = static_cast<Stream>(i);

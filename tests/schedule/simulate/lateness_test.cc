@@ -58,8 +58,8 @@ TEST(Lateness, RefusesTimesOfAnotherSchedule) {
   EXPECT_THROW((void)lateness_ns(offloaded(), {}, 1), Error);
 }
 
-/// The simulator starts every task as soon as it may. (The step before it went a little differently, as the
-/// first one: tasks that wait for that are left out.)
+/// The simulator starts every task as soon as it may. (The step before it went a little
+/// differently, as the first one: tasks that wait for that are left out.)
 TEST(Lateness, OfASimulatedStepIsZero) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Case c = fakes::random_case(seed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Checkpoints that several ranks write, each a process with a CPU device: any number of ranks goes on
-// from them, under any placement and form of the masters, with the same bits.
+// Checkpoints that several ranks write, each a process with a CPU device: any number of ranks goes
+// on from them, under any placement and form of the masters, with the same bits.
 #include "train/run/ranks/rank_checkpoints.h"
 
 #include <algorithm>

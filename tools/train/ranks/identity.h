@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What all ranks of a run must have in common. They read plan, model, weights and data for themselves,
-// each on its host, so that nothing else would notice if those were not the same.
+// What all ranks of a run must have in common. They read plan, model, weights and data for
+// themselves, each on its host, so that nothing else would notice if those were not the same.
 
 #include <string>
 #include <utility>
@@ -19,8 +19,8 @@ using RankIdentity = std::vector<std::pair<std::string, std::string>>;
 
 [[nodiscard]] RankIdentity identity_of(const TrainOptions& options, const TrainInputs& inputs);
 
-/// Every rank must call it. Throws kRanksDiffer, the same on all, which names each rank that differs
-/// from rank 0, and in what.
+/// Every rank must call it. Throws kRanksDiffer, the same on all, which names each rank that
+/// differs from rank 0, and in what.
 void compare_identities(const RankIdentity& own, const runtime::Ranks& ranks);
 
 /// A digest of sizes and samples of the files, in order: of their beginnings, of their ends, where

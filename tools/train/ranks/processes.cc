@@ -41,8 +41,8 @@ constexpr int kNotStarted = 127;
   throw Error(ErrorCode::kIoError, "{}: {}", what, std::strerror(errno));
 }
 
-/// A socket between each two ranks: [rank][other]. They are closed by exec, except those that a rank
-/// inherits.
+/// A socket between each two ranks: [rank][other]. They are closed by exec, except those that a
+/// rank inherits.
 std::vector<std::vector<int>> connected(int world) {
   const auto n = static_cast<std::size_t>(world);
   std::vector<std::vector<int>> sockets(n, std::vector<int>(n, -1));

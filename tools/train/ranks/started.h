@@ -24,8 +24,8 @@ inline constexpr const char* kConnectSecondsVariable = "ELIXIR_CONNECT_SECONDS";
 /// Chooses this rank's GPU and meets the others. Throws as runtime::meet().
 [[nodiscard]] MetRanks meet_ranks(const runtime::StartedRank& started);
 
-/// Throws kRanksDiffer when not all have the same inputs, kRanksContradict when the plan is for another
-/// number of ranks. Every rank must call it.
+/// Throws kRanksDiffer when not all have the same inputs, kRanksContradict when the plan is for
+/// another number of ranks. Every rank must call it.
 void check_met(const MetRanks& met, const TrainOptions& options, const TrainInputs& inputs);
 
 /// Threads of one rank that a launcher has started; 0: as for others.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// In this folder: what LibTorch hands to a call. Here: boxed values, one way to visit and to replace
-// the tensors inside them, and the correspondence of LibTorch's dtypes and devices with ours.
+// In this folder: what LibTorch hands to a call. Here: boxed values, one way to visit and to
+// replace the tensors inside them, and the correspondence of LibTorch's dtypes and devices with
+// ours.
 
 #include <cstdint>
 #include <optional>

@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // In this folder: one step is run, and every call of it written down.
-// Here: the capture that runs on this thread, as the two dispatcher fallbacks (fallbacks.cc) and the
-// target's choices see it.
+// Here: the capture that runs on this thread, as the two dispatcher fallbacks (fallbacks.cc) and
+// the target's choices see it.
 
 #include <optional>
 #include <string>

@@ -32,8 +32,8 @@ class Walk {
       }
       if (node->kind() == c10::prim::SetAttr) {
         const Attribute attribute = attribute_of(*node);
-        // Batch norm counts batches like this in files of older PyTorch. Nothing else reads the count,
-        // unless momentum is None.
+        // Batch norm counts batches like this in files of older PyTorch. Nothing else reads the
+        // count, unless momentum is None.
         const bool counts = attribute.second == "num_batches_tracked";
         if (!counts && read_before_.count(attribute) > 0) refuse(attribute.second);
         assigned_.insert(attribute);

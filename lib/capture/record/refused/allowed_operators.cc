@@ -400,8 +400,8 @@ std::set<const torch::jit::Function*> check_graph(torch::jit::Graph& graph,
 
 using Callees = std::map<const torch::jit::Function*, std::set<const torch::jit::Function*>>;
 
-/// The longest chain of calls, from functions that call nothing upwards; `limit` where it is not less, or calls go
-/// round.
+/// The longest chain of calls, from functions that call nothing upwards; `limit` where it is not
+/// less, or calls go round.
 int depth_of(const Callees& callees, int limit) {
   std::map<const torch::jit::Function*, std::size_t> left;  // callees that are not done
   std::map<const torch::jit::Function*, std::vector<const torch::jit::Function*>> callers;

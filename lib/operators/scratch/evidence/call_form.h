@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // The form of a call: what decides whether LibTorch copies its arguments or chooses another kernel.
-// A recorded call is evidence for all calls of its form whose tensors 32-bit offsets reach, whatever
-// their sizes.
+// A recorded call is evidence for all calls of its form whose tensors 32-bit offsets reach,
+// whatever their sizes.
 
 #include <string>
 

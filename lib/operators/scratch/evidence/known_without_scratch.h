@@ -28,8 +28,8 @@ enum class WithoutScratch : std::uint8_t { kNotKnown, kBySource, kByEvidence };
 /// Whether the call has tensors, and all are on the host: it does not know of the GPU.
 [[nodiscard]] bool is_on_host_alone(const program::Operator& op, const program::Program& program);
 
-/// Whether calls of this form (call_form.h) were recorded, and asked for what was predicted. None had
-/// a tensor beyond 32-bit offsets.
+/// Whether calls of this form (call_form.h) were recorded, and asked for what was predicted. None
+/// had a tensor beyond 32-bit offsets.
 [[nodiscard]] bool is_recorded_form(std::string_view form);
 
 /// Whether `tried` is evidence for the call: it names the operator and the dtype of its first

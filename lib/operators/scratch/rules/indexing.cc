@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Source: AdvancedIndex in ATen/native/TensorAdvancedIndexing.cpp. The kernel reads all indices with the
-// same strides.
+// Source: AdvancedIndex in ATen/native/TensorAdvancedIndexing.cpp. The kernel reads all indices
+// with the same strides.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -50,8 +50,8 @@ TensorRef expanded(TensorRef tensor, const Ints& sizes) {
   return tensor;
 }
 
-/// Where the strides of indices differ, those that are not contiguous are copied. Masks and indices of
-/// other dtypes become positions first, which no rule describes.
+/// Where the strides of indices differ, those that are not contiguous are copied. Masks and indices
+/// of other dtypes become positions first, which no rule describes.
 void index(ScriptBuilder& script) {
   const program::Tensors* given = list_of_tensors(script.op());
   if (given == nullptr) return script.modelled();

@@ -7,8 +7,8 @@
 namespace elixir::operators {
 namespace {
 
-/// A copy of what is not one block in the format of the input. That a pooling copies was seen in one
-/// recorded model alone, so such calls stay modelled.
+/// A copy of what is not one block in the format of the input. That a pooling copies was seen in
+/// one recorded model alone, so such calls stay modelled.
 void copy_unless_dense(ScriptBuilder& script, const char* name, bool channels_last) {
   const program::TensorRef* tensor = script.tensor(name);
   if (tensor == nullptr || is_dense_in(*tensor, channels_last)) return;

@@ -48,9 +48,10 @@ void product(ScriptBuilder& script, const char* left, const char* right) {
   if (script.op().overload == "dtype" || complex) script.modelled();
 }
 
-/// Experts' products. In bf16, CUTLASS: pointers, strides and sizes of every group (of 8, 8 and 4 bytes, three
-/// each; an even number of pointers), and four descriptions of a tensor for every multiprocessor. In other dtypes,
-/// cuBLAS, group by group. Source: ATen/native/cuda/GroupMM.cu; descriptions as recorded.
+/// Experts' products. In bf16, CUTLASS: pointers, strides and sizes of every group (of 8, 8 and 4
+/// bytes, three each; an even number of pointers), and four descriptions of a tensor for every
+/// multiprocessor. In other dtypes, cuBLAS, group by group. Source: ATen/native/cuda/GroupMM.cu;
+/// descriptions as recorded.
 void grouped_mm(ScriptBuilder& script) {
   constexpr std::int64_t kPointerBytes = 8, kStrideBytes = 8, kSizeBytes = 4, kEach = 3;
   constexpr std::int64_t kTensorMapBytes = 128, kTensorMaps = 4;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // The CUDA device. The calling thread issues compute tasks on their own stream. One thread for each
-// stream of copies issues these, one thread those of both streams between ranks, and another one gives
-// cpu tasks to AdamW's threads. A lane waits for other lanes only where a task says so (on the GPU through events), so
-// copies, AdamW on the CPU and compute overlap, and two steps do.
+// stream of copies issues these, one thread those of both streams between ranks, and another one
+// gives cpu tasks to AdamW's threads. A lane waits for other lanes only where a task says so (on
+// the GPU through events), so copies, AdamW on the CPU and compute overlap, and two steps do.
 //
 // Static buffers are one cudaMalloc per slab on the device, and pinned memory on the host.
 // Operators use LibTorch's caching allocator, which gets the rest of the limit.
@@ -50,9 +50,9 @@ using schedule::Stream;
 
 constexpr c10::DeviceIndex kDevice = 0;
 
-/// Of a task on its stream. An event with a time, or one that wakes a thread, holds up its stream by 3
-/// microseconds, and by 12 to 23 beside copies over the link (docs/measured/slowdowns.md). One that only streams wait for
-/// costs nothing.
+/// Of a task on its stream. An event with a time, or one that wakes a thread, holds up its stream
+/// by 3 microseconds, and by 12 to 23 beside copies over the link (docs/measured/slowdowns.md). One
+/// that only streams wait for costs nothing.
 struct TaskEvents {
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;   ///< for the host
@@ -343,7 +343,8 @@ class CudaDevice final : public Device {
         };
         if (step.tasks.timed) record(events.begin);
         replay::with_launch_errors([&] { body(streams_.operations(task.stream)); });
-        // Of a timed step the end comes first: what waits for the task begins after it, on the GPU's clock.
+        // Of a timed step the end comes first: what waits for the task begins after it, on the
+        // GPU's clock.
         if (step.tasks.timed) record(events.end);
         if (awaited != schedule::Awaited::kByNobody) record(events.done);
         if (!step.tasks.timed && awaited == schedule::Awaited::kByHost) record(events.end);
@@ -463,8 +464,8 @@ void check_machine(const DeviceOptions& options) {
   }
 }
 
-/// Then LibTorch's allocator reserves hardly more than is allocated, and how much does not depend on
-/// where the driver places segments. Plans count on it. A user's own setting stays.
+/// Then LibTorch's allocator reserves hardly more than is allocated, and how much does not depend
+/// on where the driver places segments. Plans count on it. A user's own setting stays.
 void use_expandable_segments() {
   for (const char* variable : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
     if (std::getenv(variable) != nullptr) return;

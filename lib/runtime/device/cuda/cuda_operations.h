@@ -10,8 +10,8 @@
 
 namespace elixir::runtime {
 
-/// On `stream` of the current GPU. `ranks` for collective operations, which fail without it; it must
-/// outlive the result.
+/// On `stream` of the current GPU. `ranks` for collective operations, which fail without it; it
+/// must outlive the result.
 [[nodiscard]] std::unique_ptr<StreamOperations> make_cuda_operations(
     DeviceCommunicator::Stream stream, DeviceCommunicator* ranks = nullptr);
 

@@ -11,9 +11,9 @@ namespace {
 
 using schedule::Stream;
 
-/// Kernels of streams with smaller numbers run first. Operators fill the GPU. What they wait for from other ranks has
-/// short kernels, which must not wait until an operator has ended; nor must gaps between loads
-/// (kernels/cuda_kernels.h). Updates come last.
+/// Kernels of streams with smaller numbers run first. Operators fill the GPU. What they wait for
+/// from other ranks has short kernels, which must not wait until an operator has ended; nor must
+/// gaps between loads (kernels/cuda_kernels.h). Updates come last.
 int priority_of(Stream stream) {
   if (is_between_ranks(stream) || stream == Stream::kDeviceUpdate) return -3;
   return stream == Stream::kCompute ? -2 : 0;

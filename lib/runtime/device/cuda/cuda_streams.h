@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// What a schedule's streams are on a machine with a GPU: each has a stream of the GPU, but the cpu stream; a
-// lane that issues its tasks, but the compute stream, whose tasks the caller issues itself; and what its tasks
-// may do to memory.
+// What a schedule's streams are on a machine with a GPU: each has a stream of the GPU, but the cpu
+// stream; a lane that issues its tasks, but the compute stream, whose tasks the caller issues
+// itself; and what its tasks may do to memory.
 
 #include <array>
 #include <memory>
@@ -22,8 +22,8 @@ namespace elixir::runtime {
 
 class CudaStreams {
  public:
-  /// Of GPU `gpu`. `ranks`: nullptr if there is one rank, and no stream between ranks then; it must outlive the
-  /// streams. `begin_lane` runs on the thread of each lane before its first task.
+  /// Of GPU `gpu`. `ranks`: nullptr if there is one rank, and no stream between ranks then; it must
+  /// outlive the streams. `begin_lane` runs on the thread of each lane before its first task.
   CudaStreams(c10::DeviceIndex gpu,
               const DeviceOptions& options,
               DeviceCommunicator* ranks,
@@ -37,7 +37,8 @@ class CudaStreams {
   [[nodiscard]] HostOperations& host_operations() const { return *host_operations_; }
   /// nullptr for the compute stream.
   [[nodiscard]] Lane* lane(schedule::Stream stream) const;
-  /// Returns when every lane has done what was pushed so far, and the cpu stream's tasks have ended.
+  /// Returns when every lane has done what was pushed so far, and the cpu stream's tasks have
+  /// ended.
   void wait_idle();
 
  private:

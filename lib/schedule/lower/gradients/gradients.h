@@ -40,8 +40,8 @@ class Gradients {
             TaskList& tasks);
 
   void begin_micro_batch() { releases_.begin_micro_batch(); }
-  /// Before `op`, which completes the gradient of a parameter in `chunk`: where it is to be written must be
-  /// free. Nothing may close the open range until `op` is in it.
+  /// Before `op`, which completes the gradient of a parameter in `chunk`: where it is to be written
+  /// must be free. Nothing may close the open range until `op` is in it.
   void make_room(std::int32_t parameter, std::int32_t chunk, program::OperatorId op);
   /// Of a trained parameter. Returns the task of the cpu stream that adds up squares; -1: there is
   /// none.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// With several ranks: a chunk's gradients are collected in a block on the device. Matrix products write
-// theirs there; others are copied. Once those of a micro-batch are all there, or those of all
+// With several ranks: a chunk's gradients are collected in a block on the device. Matrix products
+// write theirs there; others are copied. Once those of a micro-batch are all there, or those of all
 // micro-batches (plan::reduces_once()), the ranks add them up, and each keeps its shard of the sum.
 
 #include <map>
@@ -34,8 +34,8 @@ class Reductions {
              ComputeRanges& ranges,
              TaskList& tasks);
 
-  /// Before `op`, which completes the gradient. Where it is to write it to the block, the open range
-  /// begins once the block is free.
+  /// Before `op`, which completes the gradient. Where it is to write it to the block, the open
+  /// range begins once the block is free.
   void make_room(std::int32_t parameter, std::int32_t chunk, program::OperatorId op);
   /// The gradient goes to its chunk's block. With the last one that is missing there, the ranks add
   /// up. Returns the task of the cpu stream that adds up squares; -1: there is none.
@@ -45,8 +45,8 @@ class Reductions {
   void link_steps() const;
 
  private:
-  /// A block of gradients: the first task of a step that writes it, the latest that reads it, and the
-  /// latest of those that the compute stream has waited for.
+  /// A block of gradients: the first task of a step that writes it, the latest that reads it, and
+  /// the latest of those that the compute stream has waited for.
   struct BlockUse {
     TaskId first_store = -1, last_reduce = -1, awaited = -1;
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Updates of chunks whose optimizer state lives on the host and goes through the device in pieces. A
-// piece is loaded before the one before it is updated, so that the links never wait for AdamW.
+// Updates of chunks whose optimizer state lives on the host and goes through the device in pieces.
+// A piece is loaded before the one before it is updated, so that the links never wait for AdamW.
 
 #include <cstdint>
 #include <optional>

@@ -94,9 +94,11 @@ void Updates::clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_
 void Updates::finish() {
   streamed_.finish();
   streamed_.link_steps();
-  // The updates of the step before read the moments that these overwrite, and leave them to be made.
+  // The updates of the step before read the moments that these overwrite, and leave them to be
+  // made.
   for (const ChunkTasks& chunk : chunk_tasks_) tasks_.link(chunk.moments_made, chunk.optimized);
-  // Forward waits for these loads, and nothing waits for moments yet, which would take memory from them.
+  // Forward waits for these loads, and nothing waits for moments yet, which would take memory from
+  // them.
   tasks_.link(first_moments_, streamed_.last_load());
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     gradient_staging_[side].link_steps(tasks_);

@@ -26,13 +26,13 @@ class Updates {
           std::vector<ChunkTasks>& chunk_tasks,
           TaskList& tasks);
 
-  /// The moments that the step before has left to this one, of the chunks that backward reaches first
-  /// first. They begin after `awaited`. Before the first gradient of the step.
+  /// The moments that the step before has left to this one, of the chunks that backward reaches
+  /// first first. They begin after `awaited`. Before the first gradient of the step.
   void late_moments(const std::vector<ChunkNeeds>& needs, const std::vector<TaskId>& awaited);
   /// The latest task of the cpu stream that has made sums of squares.
   void sums_on_host(TaskId task) { sums_on_host_ = task; }
-  /// The global norm out of all sums of squares, then every trained chunk, in the order in which the
-  /// next step needs them. `last_reduction` of several ranks; else -1.
+  /// The global norm out of all sums of squares, then every trained chunk, in the order in which
+  /// the next step needs them. `last_reduction` of several ranks; else -1.
   void clip_and_update(const std::vector<ChunkNeeds>& needs, TaskId last_reduction);
   /// Gradients to the optimizer's home where they live elsewhere, the pass, and the updated
   /// parameters to theirs.

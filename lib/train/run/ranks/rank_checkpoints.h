@@ -2,8 +2,8 @@
 // Copyright 2026 The Elixir authors
 #pragma once
 // What every rank does of a checkpoint. All ranks call these at once, with the same path, and each
-// with its own trainer, which has no step under way. Here work_together() says what is thrown; what is
-// beneath comes from write_rank_file() and restore_checkpoint().
+// with its own trainer, which has no step under way. Here work_together() says what is thrown; what
+// is beneath comes from write_rank_file() and restore_checkpoint().
 
 #include <functional>
 #include <string>

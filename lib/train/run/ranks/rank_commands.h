@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// With several ranks, rank 0 runs the training and tells the others which calls of a trainer to make
-// (led_trainer.h, follower.h). Here: how it says so, over the control way of runtime::Ranks.
+// With several ranks, rank 0 runs the training and tells the others which calls of a trainer to
+// make (led_trainer.h, follower.h). Here: how it says so, over the control way of runtime::Ranks.
 
 #include <cstdint>
 #include <string>

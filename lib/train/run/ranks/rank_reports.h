@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// Work that every rank does at once for itself, such as writing its file of a checkpoint. Afterwards
-// each hears of all, so that a failure of one is an error of rank 0 with the same code.
+// Work that every rank does at once for itself, such as writing its file of a checkpoint.
+// Afterwards each hears of all, so that a failure of one is an error of rank 0 with the same code.
 
 #include <cstdint>
 #include <functional>
@@ -20,8 +20,8 @@ struct RankReport {
 };
 
 /// Every rank must call it. The reports, by rank. A rank whose work throws an Error throws it after
-/// the others have heard. Rank 0 throws the first one of another rank, which it names, with `help`. The
-/// others return then, and end with rank 0.
+/// the others have heard. Rank 0 throws the first one of another rank, which it names, with `help`.
+/// The others return then, and end with rank 0.
 std::vector<RankReport> work_together(runtime::Communicator& control,
                                       const std::function<RankReport()>& work,
                                       const std::string& help);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The index of a checkpoint of several ranks: which elements of each tensor are in which rank's file.
-// In the file of rank r, tensor NAME has the elements of r in one dimension. The index is the key
-// `tensors` of the checkpoint's state.json.
+// The index of a checkpoint of several ranks: which elements of each tensor are in which rank's
+// file. In the file of rank r, tensor NAME has the elements of r in one dimension. The index is the
+// key `tensors` of the checkpoint's state.json.
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 #pragma once
-// The tensors of a checkpoint, whoever wrote it: one process (whole tensors in two files) or several
-// ranks (a file each, and an index). Any range of a tensor's elements can be read; only that range is
-// in memory.
+// The tensors of a checkpoint, whoever wrote it: one process (whole tensors in two files) or
+// several ranks (a file each, and an index). Any range of a tensor's elements can be read; only
+// that range is in memory.
 
 #include <map>
 #include <memory>
