@@ -76,7 +76,7 @@ void write_stderr(std::string_view bytes) {
 }
 
 // The --json documents for exit codes 130 and 143, for a signal that ends the process before run()
-// can // print one. Null without --json, and once the real document is being printed.
+// can print one. Null without --json, and once the real document is being printed.
 std::atomic<const char*> document_when_ended[2]{nullptr, nullptr};
 // Time for a first signal. Two seconds are promised, so this leaves time to end.
 constexpr long kGraceMicroseconds = 1'500'000;

@@ -247,7 +247,7 @@ class SnapshotWriter {
       }
     }
     // As after a real dump. The category is needed because the viewer fails on a trace with
-    // categories if // none of them is "unknown".
+    // categories if none of them is "unknown".
     begin_event("snapshot", 0, 0);
     member("category", "unknown");
     end_without_frames();
