@@ -16,7 +16,9 @@ REPLAY = OPERATORS | {"capture", "kernels"}
 RUNTIME = SEARCH | {"capture", "replay", "kernels"}
 MAY_USE = {
     "core": set(),
+    "process": {"core"},
     "program": {"core"},
+    "model": PROGRAM | {"process"},
     "operators": PROGRAM,
     "edit": OPERATORS,
     "memory": OPERATORS,
@@ -27,11 +29,11 @@ MAY_USE = {
     "search": SEARCH,
     "check": CHECK,
     "report": CHECK | {"check"},
-    "capture": OPERATORS,
+    "capture": OPERATORS | {"process", "model"},
     "replay": REPLAY,
     "measure": REPLAY | {"hardware", "replay", "kernels"},
     "runtime": RUNTIME,
-    "train": RUNTIME | {"runtime"},
+    "train": RUNTIME | {"runtime", "model"},
 }
 LIBTORCH = {"capture", "replay", "measure", "runtime", "train"}
 TORCH = re.compile(r'#\s*include\s*[<"](torch|ATen|c10|caffe2)/')

@@ -16,7 +16,6 @@
 #include "runtime/step_memory.h"
 #include "tools/common/ask_cudnn.h"
 #include "tools/common/end_process.h"
-#include "tools/common/load_model.h"
 #include "tools/common/run_tool.h"
 #include "tools/profile/options.h"
 
@@ -65,9 +64,9 @@ Json place_of(const memory::EventDifference& difference, const program::Program&
 
 Answer work(const ProfileOptions& options, const std::string& how, Context& context) {
   check_profile_options(options, false);
-  capture::Options wanted = capture_options(options);
+  model::Options wanted = capture_options(options);
   if (!options.batches.empty()) wanted.batch = options.batches.front();
-  const capture::Model model = load_model(options.model);
+  const capture::Model model = capture::Model::load(options.model);
   capture::Captured captured = capture::capture(model, wanted);
   const operators::WorkspaceTable table =
       operators::shipped_workspace_table(captured.program.target.sm);

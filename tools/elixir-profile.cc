@@ -2,13 +2,11 @@
 // Copyright 2026 The Elixir authors
 // elixir-profile MODEL.pt: captures the training step of a TorchScript model without a GPU and
 // without reading its weights, reports what it needs, and writes the program as MODEL.profile.json.
-// It links only libelixir-capture, so that it runs where no CUDA library is installed.
+// It links no LibTorch: elixir-capture, a process that may touch nothing, reads the model.
 
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <torch/version.h>
 
 #include "tools/common/end_process.h"
 #include "tools/common/run_tool.h"
@@ -33,7 +31,7 @@ int main(int argc, char** argv) {
                  "where to write the profile",
                  "MODEL.profile.json; of several batch sizes MODEL.bN.profile.json"};
   info.versions = [] {
-    return std::vector<std::pair<std::string, std::string>>{{"LibTorch", TORCH_VERSION}};
+    return std::vector<std::pair<std::string, std::string>>{{"LibTorch", ELIXIR_LIBTORCH_VERSION}};
   };
   info.declare = [&options](elixir::tools::Flags& flags) { declare_profile_flags(flags, options); };
   info.details =

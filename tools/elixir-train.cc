@@ -40,9 +40,7 @@ int main(int argc, char** argv) {
   const int code = elixir::tools::run_tool(info, argc, argv, [&](elixir::tools::Context& context) {
     return elixir::tools::train(options, context);
   });
-  // A thread may still wait for a lost rank inside of NCCL. The end of a process would wait for it.
-  if (code == elixir::exit_code_of(elixir::ErrorCode::kRankLost)) {
-    elixir::tools::end_process_at_once(code);
-  }
+  // After a failure a thread may still be inside of NCCL, which an orderly end would wait for.
+  if (code != 0) elixir::tools::end_process_at_once(code);
   elixir::tools::end_process(code);
 }

@@ -17,7 +17,6 @@
 #include "capture/record/dispatch/missing_kernel.h"
 #include "capture/record/dispatch/session.h"
 #include "capture/record/graph/graph_edit.h"
-#include "capture/record/refused/arithmetic_trap.h"
 #include "capture/record/step.h"
 #include "core/allocation_unit.h"
 #include "core/error.h"
@@ -134,7 +133,6 @@ void declare(Session& session, const Step& step, Program& program) {
 at::Tensor run(Session& session, const Step& step, const Options& options) {
   const PlainExecution plain(options.backward, BackwardThread::kThis);
   const CaptureScope scope;
-  const ArithmeticTrap trap;
   const Findings& findings = session.findings();
   try {
     torch::jit::Module module = step.loaded.module;

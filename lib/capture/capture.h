@@ -16,35 +16,26 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include "model/options.h"
 #include "program/program.h"
+
+namespace elixir::model {
+class DataFile;
+}
 
 namespace elixir::capture {
 
-struct InputSpec {
-  std::string name;
-  program::DType dtype = program::DType::kInt64;
-  std::vector<std::int64_t> sizes;
-  /// "input_ids:int64[2,128]"; nullopt when malformed.
-  static std::optional<InputSpec> parse(const std::string& text);
-};
-
-struct Options {
-  program::Target target;         ///< `cpu` without an instruction set: that of this machine
-  std::vector<InputSpec> inputs;  ///< empty: use the archive's traced_inputs
-  std::optional<std::int64_t>
-      batch;  ///< replaces dimension 0 of inputs with the same dimension 0 as the first
-  program::Precision precision = program::Precision::kAsSaved;
-  program::Mode mode = program::Mode::kAsSaved;
-  std::string loss;  ///< "" (forward returns it), "cross-entropy", "mse"
-  bool backward = true;
-};
+using model::InputSpec;
+using model::Options;
 
 /// A loaded archive. Its parameters and buffers are on meta; constants are real. Loading does not
-/// read the weights.
+/// read the weights. It happens in this process: a hostile file can end it, or do what the process
+/// may do. Tools use model::ModelFile instead.
 class Model {
  public:
   /// Throws kFileNotFound, kNotTorchScript, kTruncatedArchive.
   static Model load(const std::string& path);
+  static Model load(std::shared_ptr<const model::DataFile> file);
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] const torch::jit::Module& module() const;
   /// Names of forward's arguments, without self.

@@ -14,12 +14,15 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 20;
 
+thread_local bool stack_is_deep = false;
+
 struct Task {
   const std::function<void()>& work;
   std::exception_ptr failure;
 };
 
 void* run(void* argument) {
+  stack_is_deep = true;
   auto& task = *static_cast<Task*>(argument);
   try {
     task.work();
@@ -32,6 +35,7 @@ void* run(void* argument) {
 }  // namespace
 
 void run_on_deep_stack(const std::function<void()>& work) {
+  if (stack_is_deep) return work();
   Task task{work, nullptr};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -65,9 +65,18 @@ std::shared_ptr<const JsonDocument> JsonDocument::load(
     std::string_view schema,
     int major,
     const std::map<std::string, ElementVisitor>& streamed) {
+  return parse(read_file(path), path, schema, major, streamed);
+}
+
+std::shared_ptr<const JsonDocument> JsonDocument::parse(
+    std::string text,
+    std::string name,
+    std::string_view schema,
+    int major,
+    const std::map<std::string, ElementVisitor>& streamed) {
   auto document = std::make_shared<JsonDocument>();
-  document->text_ = read_file(path);
-  document->name_ = path;
+  document->text_ = std::move(text);
+  document->name_ = std::move(name);
   const auto done = [&](const std::string& key, Json& element) {
     const auto visitor = streamed.find(key);
     if (visitor == streamed.end()) return;

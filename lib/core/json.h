@@ -100,7 +100,14 @@ class JsonDocument {
       std::string_view schema,
       int major,
       const std::map<std::string, ElementVisitor>& streamed);
+  /// The same for text that is in memory. `name` stands for its file in messages.
   static std::shared_ptr<const JsonDocument> parse(std::string text, std::string name);
+  static std::shared_ptr<const JsonDocument> parse(
+      std::string text,
+      std::string name,
+      std::string_view schema,
+      int major,
+      const std::map<std::string, ElementVisitor>& streamed);
   [[nodiscard]] JsonCursor root() const;
   /// The root. Checks that `schema` is as expected and that `schema_version` has this major part.
   [[nodiscard]] JsonCursor root(std::string_view schema, int major) const;

@@ -59,5 +59,7 @@ void write_profile(const Profile& profile, const Sink& sink);
 /// Reads and checks a document: ids must be positions, references must exist, and the stored
 /// fingerprint must be the program's.
 [[nodiscard]] Profile load_profile(const std::string& path);
+/// The same for text that is in memory. `name` stands for its file in messages.
+[[nodiscard]] Profile read_profile(std::string text, const std::string& name);
 
 }  // namespace elixir::program

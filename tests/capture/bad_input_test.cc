@@ -270,43 +270,11 @@ TEST_F(BadInput, AShortRecordOfWeightsIsNamedInsteadOfBeingDrawn) {
   }
   const ErrorInfo error = load_error(path);
   EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
-  EXPECT_THAT(error.message, HasSubstr("record 'data/1' has 16383 bytes"));
+  EXPECT_THAT(error.message, HasSubstr("record 'data/1' holds 16383 bytes"));
 }
 
 TEST_F(BadInput, AnArchiveWithARecordOfItsOwnStillLoads) {
   EXPECT_NO_THROW(Model::load(with_record("extra/note", "nothing")));
-}
-
-TEST_F(BadInput, PicklesThatWouldEndTheStackOrTheMemory) {
-  const std::string begin("\x80\x02N", 3);
-  for (const char* record : {"traced_inputs.pkl", "data.pkl", "constants.pkl"}) {
-    const ErrorInfo nested =
-        load_error(with_record(record, begin + std::string(200'000, '\x85') + "."));
-    EXPECT_EQ(nested.code, ErrorCode::kTruncatedArchive);
-    EXPECT_THAT(nested.message, AllOf(HasSubstr(record), HasSubstr("nested")));
-    const ErrorInfo large =
-        load_error(with_record(record, begin + std::string("r\x80\x96\x98\x00.", 6)));
-    EXPECT_EQ(large.code, ErrorCode::kTruncatedArchive);
-    EXPECT_THAT(large.message, AllOf(HasSubstr(record), HasSubstr("10000000")));
-  }
-}
-
-TEST_F(BadInput, CodeThatWouldEndTheParsersStack) {
-  const std::string deep =
-      "x = " + std::string(20'000, '(') + "1" + std::string(20'000, ')') + "\n";
-  for (const std::string& code : {deep, "x = 1" + std::string(50'000, '\n')}) {
-    const ErrorInfo error = load_error(with_record("code/__torch__/hostile.py", code));
-    EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
-    EXPECT_THAT(error.message, HasSubstr("code/__torch__/hostile.py"));
-  }
-}
-
-TEST_F(BadInput, RecordsThatClaimMoreThanAnyModelNeeds) {
-  // Zeros compress to a thousandth, so a small file claims 300 MiB.
-  const ErrorInfo error = load_error(
-      with_record("extra/initialization.json", std::string(std::size_t{300} << 20, '\0')));
-  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
-  EXPECT_THAT(error.message, AllOf(HasSubstr("extra/initialization.json"), HasSubstr("claims")));
 }
 
 TEST_F(BadInput, APipeIsRefusedWithoutWaiting) {
@@ -581,29 +549,6 @@ TEST_F(BadInput, AListOfDataEndsTheCaptureInAForkToo) {
   const ErrorInfo error = capture_error("forked-list", options);
   EXPECT_EQ(error.code, ErrorCode::kDataDependent);
   EXPECT_THAT(error.message, HasSubstr("tolist"));
-}
-
-/// LibTorch sets attributes without looking at their types.
-TEST_F(BadInput, AnObjectInThePlaceOfAnotherClassIsRefused) {
-  caffe2::serialize::PyTorchStreamReader reader(test_model("frozen"));
-  const auto [content, bytes] = reader.getRecord("data.pkl");
-  std::string pickle(static_cast<const char*>(content.get()), bytes);
-  const std::string frozen{"X\x06\0\0\0frozen", 11}, embedding{"X\x09\0\0\0embedding", 14};
-  const std::size_t first = pickle.find(frozen), second = pickle.find(embedding);
-  ASSERT_NE(first, std::string::npos);
-  ASSERT_NE(second, std::string::npos);
-  pickle.replace(std::max(first, second),
-                 first > second ? frozen.size() : embedding.size(),
-                 first > second ? embedding : frozen);
-  pickle.replace(std::min(first, second),
-                 first > second ? embedding.size() : frozen.size(),
-                 first > second ? frozen : embedding);
-  const std::string path = with_record("data.pkl", pickle);
-  Options options = cpu_options();
-  options.inputs = inputs_of("frozen", "float32");
-  const ErrorInfo error = error_of([&] { static_cast<void>(capture(Model::load(path), options)); });
-  EXPECT_EQ(error.code, ErrorCode::kTruncatedArchive);
-  EXPECT_THAT(error.notes, Contains(HasSubstr("no object of the class")));
 }
 
 TEST_F(BadInput, MissingKernelsAreReportedTogetherWithTheirModules) {

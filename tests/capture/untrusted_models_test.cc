@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
 // Scripted models: what their code may and may not do. Neither may end the process.
-#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -20,10 +19,8 @@
 #include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
-#include "capture/archive/source_check.h"
 #include "capture/capture.h"
 #include "capture/record/refused/allowed_operators.h"
-#include "capture/record/refused/arithmetic_trap.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "difference.h"
@@ -106,25 +103,6 @@ TEST_P(UntrustedModel, AListOfStepDataDependsOnData) {
       error_of([&] { static_cast<void>(capture(net, options_for(GetParam()))); });
   EXPECT_EQ(error.code, ErrorCode::kDataDependent);
   EXPECT_THAT(error.message, HasSubstr("tolist"));
-}
-
-TEST_P(UntrustedModel, CallsThatWouldEndTheStackAreRefused) {
-  const auto chain = [&](int length) {
-    torch::jit::Module module("Net");
-    module.register_parameter("weight", at::ones({2, 2}).requires_grad_(true), false);
-    module.define("def f0(self, x):\n  return torch.matmul(x, self.weight)\n");
-    for (int i = 1; i < length; ++i) {
-      module.define("def f" + std::to_string(i) + "(self, x):\n  return self.f" +
-                    std::to_string(i - 1) + "(x)\n");
-    }
-    module.define("def forward(self, x):\n  return self.f" + std::to_string(length - 1) +
-                  "(x).sum()\n");
-    return saved(module);
-  };
-  EXPECT_NO_THROW(static_cast<void>(capture(chain(100), options_for(GetParam()))));
-  const ErrorInfo error = error_of([&] { static_cast<void>(chain(1000)); });
-  EXPECT_EQ(error.code, ErrorCode::kUnsupportedModel);
-  EXPECT_THAT(error.message, HasSubstr("call each other"));
 }
 
 TEST_P(UntrustedModel, AListOfAConstantIsComputed) {
@@ -229,16 +207,6 @@ TEST_P(UntrustedModel, DivisionsByZeroOfItsIntegersAreErrors) {
     EXPECT_EQ(error_of([&] { static_cast<void>(capture(net, options_for(GetParam()))); }).code,
               ErrorCode::kModelRejectsInput);
   }
-}
-
-TEST(ArithmeticTrap, NamesTheOperatorAndEndsWithTheExitCodeOfInput) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const auto trap = [] {
-    const ArithmeticTrap scope;
-    note_operator("aten::channel_shuffle");
-    static_cast<void>(::raise(SIGFPE));
-  };
-  EXPECT_EXIT(trap(), testing::ExitedWithCode(2), "EX0304.*aten::channel_shuffle");
 }
 
 /// torch.nn's scripted layers have both calls behind an `if`. Only the call that runs gives a hint.
@@ -357,47 +325,6 @@ INSTANTIATE_TEST_SUITE_P(Targets,
                          [](const auto& info) {
                            return std::string(info.param) == "cpu" ? "cpu" : "cuda";
                          });
-
-ErrorInfo source_error(const std::string& text) {
-  return error_of([&] { check_source("code/net.py", text); });
-}
-
-TEST(SourceCheck, RefusesCodeThatLoadingWouldRun) {
-  EXPECT_THAT(
-      source_error("class A(Module):\n  a : int\n  def __setstate__(self, x: int) -> None:\n"
-                   "    return None\n")
-          .message,
-      HasSubstr("__setstate__"));
-  EXPECT_THAT(
-      source_error("op_version_set = 1\ndef f(x: Tensor=torch.from_file(\"a\", True, 4)) -> "
-                   "Tensor:\n  return x\n")
-          .message,
-      HasSubstr("'x' of f"));
-  EXPECT_THAT(source_error("class A(Module):\n  a : Final[int] = ops.aten.len([1])\n").message,
-              HasSubstr("'a'"));
-  EXPECT_THAT(source_error("class A(Module):\n  a : __torch__.torch.classes.quantized.B\n").message,
-              HasSubstr("C++ class"));
-}
-
-TEST(SourceCheck, TakesWhatExportersWrite) {
-  check_source("code/net.py",
-               "class A(Module):\n"
-               "  __parameters__ = [\"weight\", ]\n"
-               "  __buffers__ = []\n"
-               "  weight : Tensor\n"
-               "  training : bool\n"
-               "  __annotations__[\"0\"] = Tensor\n"
-               "  size : Final[int] = -3\n"
-               "  names : Final[List[str]] = [\"a\", \"b\"]\n"
-               "  def forward(self: A,\n"
-               "    x: Tensor,\n"
-               "    scale: float=1.5,\n"
-               "    other: Optional[Tensor]=None,\n"
-               "    flag: bool=True) -> Tensor:\n"
-               "    return torch.mul(x, scale)\n"
-               "class B(NamedTuple):\n"
-               "  a : int = 3\n");
-}
 
 /// New operators of LibTorch are not allowed by default: an allowed one takes only tensors and
 /// numbers, or is listed.

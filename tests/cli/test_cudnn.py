@@ -132,6 +132,7 @@ class Profiles(ToolTest):
         copy = self.shared / "elixir-profile"
         if not copy.exists():
             shutil.copy2(binary, copy)
+            (self.shared / "elixir-capture").symlink_to(binary.parent / "elixir-capture")
         libraries = ":".join([str(binary.parents[1]), os.environ.get("LD_LIBRARY_PATH", "")])
         helper = self.shared / "elixir-cudnn"
         helper.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

@@ -13,6 +13,7 @@
 #include <caffe2/serialize/inline_container.h>
 
 #include "capture/archive/zip_directory.h"
+#include "core/crc32.h"
 
 namespace elixir::fuzz {
 namespace {
@@ -28,7 +29,7 @@ void put_description(std::string& out, const std::string& name, const std::strin
   put(out, 0, 2);  // flags
   put(out, 0, 2);  // stored
   put(out, 0, 4);  // time and date
-  put(out, capture::crc32(0, content.data(), content.size()), 4);
+  put(out, crc32(0, content.data(), content.size()), 4);
   put(out, content.size(), 4);
   put(out, content.size(), 4);
   put(out, name.size(), 2);

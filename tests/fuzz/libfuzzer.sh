@@ -3,27 +3,26 @@
 # Copyright 2026 The Elixir authors
 #
 # Builds a fuzz target that needs no LibTorch with clang's libFuzzer, ASan and UBSan, and runs it on a copy of its corpus
-# (checkpoint, input_spec, safetensors and torchscript need LibTorch: the driver beside this runs them).
+# (checkpoint, safetensors and torchscript need LibTorch: the driver beside this runs them).
 #
-#   tests/fuzz/libfuzzer.sh TARGET [libFuzzer's flags]      e.g. tests/fuzz/libfuzzer.sh pickle -max_total_time=3600
+#   tests/fuzz/libfuzzer.sh TARGET [libFuzzer's flags]      e.g. tests/fuzz/libfuzzer.sh plan -max_total_time=3600
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
-target=${1:?name a target, such as pickle}
+target=${1:?name a target, such as plan}
 shift
 clang=${CLANGXX:-clang++-14}
 work=build-fuzz/$target
 mkdir -p "$work/corpus" "$work/objects"
 [ -f build-fuzz/elixir_config.h ] || printf '%s\n' '#define ELIXIR_VERSION "fuzz"' \
-  '#define ELIXIR_PROFILES_INSTALLED ""' '#define ELIXIR_PROFILES_SOURCE ""' >build-fuzz/elixir_config.h
+  '#define ELIXIR_PROFILES_INSTALLED ""' '#define ELIXIR_LIBEXEC_INSTALLED ""' '#define ELIXIR_PROFILES_SOURCE ""' >build-fuzz/elixir_config.h
 flags=(-std=c++20 -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
   -DFMT_HEADER_ONLY -Ilib -I. -Itests -Ibuild-fuzz)
-archive=(lib/capture/archive/{code_check,pickle_check,pickle_values,record_check,zip_directory}.cc)
 documents=(lib/{core,program,operators,hardware,plan}/*.cc lib/operators/*/*.cc)
 case $target in
-  pickle | code) sources=("${archive[@]:0:3}") ;;
-  zip_directory) sources=(lib/core/*.cc "${archive[@]}") ;;
+  zip_directory) sources=(lib/core/*.cc lib/capture/archive/zip_directory.cc) ;;
+  input_spec | model_messages) sources=("${documents[@]}" lib/{model,process}/*.cc) ;;
   hardware | plan | sizes) sources=("${documents[@]}") ;;
   profile) sources=("${documents[@]}" lib/memory/*/*.cc) ;;
   *) sources=("${documents[@]}" lib/{memory/*,schedule,schedule/*,search,check}/*.cc tests/fakes/program_builder.cc) ;;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Elixir authors
-// Fuzzes TorchScript archives through LibTorch's loader. Most mutants are complete archives with
-// one changed record (archive_mutator.h).
+// Fuzzes TorchScript archives as tools read them: in a process of its own, which LibTorch's loader
+// may end. Most mutants are complete archives with one changed record (archive_mutator.h).
 #include <algorithm>
 
 #include "archive_mutator.h"
-#include "capture/capture.h"
 #include "fuzz.h"
+#include "model/model_file.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
@@ -33,9 +33,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   elixir::fuzz::refuses_or_reads([&] {
     const elixir::fuzz::InputFile file(elixir::fuzz::text_of(data, size));
-    const auto model = elixir::capture::Model::load(file.path());
-    static_cast<void>(model.input_names());
-    static_cast<void>(model.traced_inputs());
+    auto model = elixir::model::ModelFile::open(file.path());
+    elixir::model::Options options;
+    options.target = *elixir::program::Target::parse("cpu:avx2");
+    static_cast<void>(model.capture(options, elixir::model::Constants::kRead));
   });
   return 0;
 }

@@ -20,7 +20,8 @@
 #include "core/units.h"
 #include "operators/convolution/convolution.h"
 #include "operators/convolution/gpu_description.h"
-#include "tools/common/subprocess.h"
+#include "process/child.h"
+#include "process/subprocess.h"
 
 namespace elixir::tools {
 namespace {
@@ -44,7 +45,7 @@ std::chrono::milliseconds time_for(std::size_t queries) {
 }
 
 /// The first error that the other process printed, or what its end says.
-std::string failure_of(const ProcessResult& result) {
+std::string failure_of(const process::ProcessResult& result) {
   const Json document = Json::parse(result.output, nullptr, /*allow_exceptions=*/false);
   if (document.is_object() && document.contains("diagnostics") &&
       document["diagnostics"].is_array()) {
@@ -110,7 +111,7 @@ CudnnAnswers ask_cudnn(const program::Program& program,
                        AskAbout about) {
   const std::vector<ConvolutionQuery> queries = operators::unknown_convolutions(program, table);
   if (program.target.kind != program::Target::Kind::kCuda || queries.empty()) return {};
-  const std::filesystem::path helper = helper_program("elixir-cudnn");
+  const std::filesystem::path helper = process::helper_program("elixir-cudnn");
   if (!std::filesystem::exists(helper)) {
     return no_answers("this build has no elixir-cudnn, which needs LibTorch for CUDA");
   }
@@ -132,7 +133,7 @@ CudnnAnswers ask_cudnn(const program::Program& program,
   }
   const std::chrono::milliseconds limit = time_for(queries.size());
   try {
-    const ProcessResult result = run_process(helper, arguments, {}, input, limit);
+    const process::ProcessResult result = process::run_process(helper, arguments, {}, input, limit);
     if (result.was_too_slow) {
       return no_answers(fmt::format("cuDNN did not answer in {:.3g} s",
                                     std::chrono::duration<double>(limit).count()));

@@ -22,8 +22,8 @@
 
 #include "core/log.h"
 #include "elixir_config.h"
+#include "process/child.h"
 #include "tools/common/commit.h"
-#include "tools/common/subprocess.h"
 
 namespace elixir::tools {
 namespace {
@@ -84,7 +84,7 @@ constexpr long kGraceMicroseconds = 1'500'000;
 extern "C" void end_now(int signal) {
   if (signal == SIGALRM) signal = interrupt_signal();
   abandon_temporaries();
-  end_subprocess(SIGKILL);
+  process::signal_children(SIGKILL);
   const char* document = document_when_ended[signal == SIGTERM ? 1 : 0].exchange(nullptr);
   if (document != nullptr) {
     static_cast<void>(!::write(STDOUT_FILENO, document, std::strlen(document)));
@@ -95,7 +95,7 @@ extern "C" void end_now(int signal) {
 extern "C" void on_signal(int signal) {
   if (interrupted()) end_now(signal);
   request_interrupt(signal);
-  end_subprocess(signal);
+  process::signal_children(signal);
   std::string_view text = "\ninterrupted\n";
   if (finishes_first()) {
     text = "\ninterrupted: finishing what was begun; once more ends at once\n";

@@ -13,9 +13,10 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "process/child.h"
+#include "process/subprocess.h"
 #include "report/profile/byte_unit.h"
 #include "report/terminal/table.h"
-#include "tools/common/subprocess.h"
 
 namespace elixir::tools {
 namespace {
@@ -24,7 +25,7 @@ constexpr const char* kPeaks[] = {"peak_allocated_bytes", "peak_reserved_bytes",
 constexpr const char* kWays[] = {"autograd", "replay"};
 
 /// The error that the other process printed as JSON.
-Error error_of(const ProcessResult& result, const std::string& command) {
+Error error_of(const process::ProcessResult& result, const std::string& command) {
   const Json document = Json::parse(result.output, nullptr, /*allow_exceptions=*/false);
   if (document.is_object() && document.contains("diagnostics")) {
     for (const Json& diagnostic : document["diagnostics"]) {
@@ -43,7 +44,7 @@ Error error_of(const ProcessResult& result, const std::string& command) {
 }
 
 Json measure_step(const ProfileOptions& options, const std::string& how) {
-  const std::filesystem::path program = helper_program("elixir-measure-step");
+  const std::filesystem::path program = process::helper_program("elixir-measure-step");
   if (!std::filesystem::exists(program)) {
     throw Error(
         ErrorCode::kMissingFeature, "--measure needs {}, which is not there", program.string())
@@ -53,7 +54,7 @@ Json measure_step(const ProfileOptions& options, const std::string& how) {
   arguments.insert(arguments.end(), {"--how", how, "--json", "--quiet"});
   std::vector<std::pair<std::string, std::string>> variables;
   variables.emplace_back("PYTORCH_ALLOC_CONF", options.allocator.value_or(""));
-  const ProcessResult result = run_process(program, arguments, variables);
+  const process::ProcessResult result = process::run_process(program, arguments, variables);
   if (result.exit_code != 0) {
     throw error_of(result, fmt::format("{} {}", program.string(), fmt::join(arguments, " ")));
   }

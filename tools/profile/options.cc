@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "program/names/dtype_names.h"
+#include "tools/common/isolation.h"
 #include "tools/common/values.h"
 
 namespace elixir::tools {
@@ -190,6 +191,8 @@ void declare_profile_flags(Flags& flags, ProfileOptions& options) {
             &options.compare,
             "says what changed since: by category, module and operator")
       .reads();
+  declare_isolation_flags(flags, options.isolation);
+  flags.group("Measuring");
   flags.toggle("--measure",
                &options.measure,
                "runs the step on this machine's GPU, with LibTorch's autograd and as a replay, and "
@@ -242,11 +245,11 @@ memory::AllocatorConfig allocator_config(const ProfileOptions& options) {
   return memory::AllocatorConfig::parse(*options.allocator, "--allocator");
 }
 
-capture::Options capture_options(const ProfileOptions& options) {
-  capture::Options wanted;
+model::Options capture_options(const ProfileOptions& options) {
+  model::Options wanted;
   wanted.target = options.target;
   for (const std::string& text : options.inputs) {
-    auto spec = capture::InputSpec::parse(text);
+    auto spec = model::InputSpec::parse(text);
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec, "cannot read `{}` as the description of an input", text)
           .help("write --input NAME:DTYPE[D0,D1,...]")

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture.h"
 #include "memory/allocator/config.h"
+#include "model/model_file.h"
 #include "program/choices.h"
 #include "program/program.h"
 #include "tools/common/cli.h"
@@ -36,7 +36,8 @@ struct ProfileOptions {
   std::optional<std::int64_t> gpu_memory_bytes;
   std::optional<std::string> html, snapshot;
   std::optional<std::string> compare;  ///< an older profile
-  bool measure = false;                ///< also runs the step on this machine's GPU
+  model::Isolation isolation;
+  bool measure = false;  ///< also runs the step on this machine's GPU
 };
 
 void declare_profile_flags(Flags& flags, ProfileOptions& options);
@@ -53,6 +54,6 @@ void check_profile_options(const ProfileOptions& options, bool has_output);
 [[nodiscard]] memory::AllocatorConfig allocator_config(const ProfileOptions& options);
 
 /// For the batch sizes of the inputs. Throws kBadInputSpec.
-[[nodiscard]] capture::Options capture_options(const ProfileOptions& options);
+[[nodiscard]] model::Options capture_options(const ProfileOptions& options);
 
 }  // namespace elixir::tools

@@ -160,7 +160,7 @@ class ProfileRun {
 
   Answer one() {
     // Checked before the output, so that an invalid model is reported first.
-    Steps steps(options_, context_.argv());
+    Steps steps(options_, context_);
     const std::string output = context_.prepare_output(beside(".profile.json"));
     if (options_.html) check_output(*options_.html, context_.overwrite(), "--html");
     if (options_.snapshot) check_output(*options_.snapshot, context_.overwrite(), "--snapshot");
@@ -259,7 +259,7 @@ class ProfileRun {
   }
 
   Answer sweep() {
-    Steps steps(options_, context_.argv());
+    Steps steps(options_, context_);
     std::vector<std::string> outputs;
     for (const std::int64_t batch : options_.batches) {
       outputs.push_back(beside(fmt::format(".b{}.profile.json", batch)));

@@ -11,24 +11,24 @@
 #include "hardware/hardware_profile.h"
 #include "program/workspace_answers.h"
 #include "tools/common/ask_cudnn.h"
-#include "tools/common/load_model.h"
+#include "tools/common/isolation.h"
 
 namespace elixir::tools {
 
-Steps::Steps(const ProfileOptions& options, const std::vector<std::string>& argv)
+Steps::Steps(const ProfileOptions& options, Context& context)
     : options_(options),
-      argv_(argv),
+      argv_(context.argv()),
       allocator_(allocator_config(options)),
       workspaces_(options.target.kind == program::Target::Kind::kCuda
                       ? operators::shipped_workspace_table(options.target.sm)
                       : operators::WorkspaceTable{}),
       wanted_(capture_options(options)),
-      model_(load_model(options.model)) {}
+      model_(open_model(options.model, options.isolation, context)) {}
 
 Steps::Step Steps::capture(std::optional<std::int64_t> batch) {
   throw_if_interrupted();
   wanted_.batch = batch;
-  capture::Captured captured = capture::capture(model_, wanted_);
+  model::Captured captured = model_.capture(wanted_, model::Constants::kLeaveOut);
   Step step;
   step.warnings = std::move(captured.warnings);
   program::Profile& profile = step.profile;

@@ -9,21 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture.h"
 #include "memory/allocator/config.h"
 #include "memory/analysis/fit.h"
 #include "memory/step/training_step.h"
+#include "model/model_file.h"
 #include "operators/scratch/workspace_table.h"
 #include "program/document.h"
 #include "search/recomputation_savings.h"
+#include "tools/common/run_tool.h"
 #include "tools/profile/options.h"
 
 namespace elixir::tools {
 
 class Steps {
  public:
-  /// Loads the model without capturing. `argv` is for the profiles' meta.
-  Steps(const ProfileOptions& options, const std::vector<std::string>& argv);
+  /// Opens the model without capturing.
+  Steps(const ProfileOptions& options, Context& context);
 
   struct Step {
     program::Profile profile;
@@ -52,8 +53,8 @@ class Steps {
   std::vector<std::string> argv_;
   memory::AllocatorConfig allocator_;
   operators::WorkspaceTable workspaces_;  // for CUDA targets
-  capture::Options wanted_;
-  capture::Model model_;
+  model::Options wanted_;
+  model::ModelFile model_;
   std::map<std::int64_t, memory::BatchPeak> peaks_;  // by batch size
 };
 

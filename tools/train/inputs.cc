@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "capture/from_model.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "edit/kept_buffers.h"
@@ -18,7 +19,7 @@
 #include "runtime/machine.h"
 #include "schedule/edited_program.h"
 #include "tools/common/ask_cudnn.h"
-#include "tools/common/load_model.h"
+#include "tools/common/isolation.h"
 #include "train/weights/weights.h"
 
 namespace elixir::tools {
@@ -62,13 +63,13 @@ plan::Plan load_plan(const TrainOptions& options) {
   return plan;
 }
 
-capture::Options capture_options(const TrainOptions& options, const plan::Plan& plan) {
-  capture::Options wanted;
+model::Options capture_options(const TrainOptions& options, const plan::Plan& plan) {
+  model::Options wanted;
   wanted.target.kind = plan.hardware.device_kind;
   wanted.target.sm = plan.hardware.sm;
   wanted.target.isa = plan.hardware.isa;
   for (const std::string& text : options.inputs) {
-    const auto spec = capture::InputSpec::parse(text);
+    const auto spec = model::InputSpec::parse(text);
     if (!spec) {
       throw Error(ErrorCode::kBadInputSpec, "--input `{}` is not NAME:DTYPE[D0,D1,...]", text)
           .help(program::help_for_input(text));
@@ -112,13 +113,14 @@ program::Program running_program(const program::Program& captured,
   }
 }
 
-void capture_model(const capture::Model& model,
-                   const TrainOptions& options,
-                   TrainInputs& inputs,
-                   Context& context) {
+capture::Captured capture_as(const model::Options& wanted, model::ModelFile& model) {
+  return capture::with_tensors(model.capture(wanted, model::Constants::kRead));
+}
+
+void capture_model(const TrainOptions& options, TrainInputs& inputs, Context& context) {
   train::RunInputs& run = inputs.run;
-  capture::Options wanted = capture_options(options, run.plan);
-  run.captured = capture::capture(model, wanted);
+  model::Options wanted = capture_options(options, run.plan);
+  run.captured = capture_as(wanted, inputs.model);
   program::Program& program = run.captured.program;
   // Older plans without an instruction set are of programs without one.
   program.target = wanted.target;
@@ -141,7 +143,7 @@ void capture_model(const capture::Model& model,
   if (options.eval_data.empty()) return;
   wanted.mode = program::Mode::kEvaluate;
   wanted.backward = false;
-  capture::Captured evaluation = capture::capture(model, wanted);
+  capture::Captured evaluation = capture_as(wanted, inputs.model);
   evaluation.program = edit::keep_buffers(std::move(evaluation.program));
   run.held_out.emplace().program = std::move(evaluation);
 }
@@ -190,15 +192,15 @@ void open_data(const TrainOptions& options, TrainInputs& inputs, Context& contex
   if (inputs.run.held_out) open_held_out_data(options, format, inputs, context);
 }
 
-void choose_weights(const capture::Model& model,
-                    const TrainOptions& options,
-                    TrainInputs& inputs,
-                    Context& context) {
+void choose_weights(const TrainOptions& options, TrainInputs& inputs, Context& context) {
+  const model::ModelFile& model = inputs.model;
   train::ArchiveData archive;
   archive.path = options.model;
-  archive.has = [model](const std::string& name) { return model.has_data(name); };
-  archive.read = [model](const std::string& name) { return model.read(name); };
-  archive.recipe_json = model.extra_file("initialization.json");
+  archive.has = [model](const std::string& name) {
+    return model::ModelFile::has_data(model.state(name));
+  };
+  archive.read = [model](const std::string& name) { return capture::read_state(model, name); };
+  archive.recipe_json = model.recipe();
   train::WeightOptions wanted;
   wanted.weights_path = options.weights;
   wanted.missing =
@@ -216,19 +218,20 @@ void choose_weights(const capture::Model& model,
 
 }  // namespace
 
-OpenedFiles open_files(const TrainOptions& options) {
+OpenedFiles open_files(const TrainOptions& options, Context& context) {
   plan::Plan plan = load_plan(options);
-  return {.plan = std::move(plan), .model = load_model(options.model)};
+  return {.plan = std::move(plan), .model = open_model(options.model, options.isolation, context)};
 }
 
-TrainInputs read_inputs(const OpenedFiles& files, const TrainOptions& options, Context& context) {
-  TrainInputs inputs;
-  inputs.run.plan = files.plan;
+TrainInputs read_inputs(OpenedFiles files, const TrainOptions& options, Context& context) {
+  TrainInputs inputs{.model = std::move(files.model)};
+  inputs.run.plan = std::move(files.plan);
   inputs.run.device =
       runtime::choose_device(options.device, inputs.run.plan, runtime::this_machine());
-  capture_model(files.model, options, inputs, context);
+  capture_model(options, inputs, context);
+  inputs.model.end_process();
   open_data(options, inputs, context);
-  choose_weights(files.model, options, inputs, context);
+  choose_weights(options, inputs, context);
   return inputs;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/capture.h"
+#include "model/model_file.h"
 #include "plan/plan.h"
 #include "program/lifetimes.h"
 #include "tools/common/run_tool.h"
@@ -19,6 +19,7 @@
 namespace elixir::tools {
 
 struct TrainInputs {
+  model::ModelFile model;
   train::RunInputs run;
   program::Program running;      ///< the run's program with the plan's edits
   program::Lifetimes lifetimes;  ///< of `running`
@@ -31,11 +32,11 @@ struct TrainInputs {
 /// Files that are checked without other files: plan and model.
 struct OpenedFiles {
   plan::Plan plan;
-  capture::Model model;
+  model::ModelFile model;
 };
-[[nodiscard]] OpenedFiles open_files(const TrainOptions& options);
+[[nodiscard]] OpenedFiles open_files(const TrainOptions& options, Context& context);
 
-[[nodiscard]] TrainInputs read_inputs(const OpenedFiles& files,
+[[nodiscard]] TrainInputs read_inputs(OpenedFiles files,
                                       const TrainOptions& options,
                                       Context& context);
 

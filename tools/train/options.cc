@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "tools/common/isolation.h"
 
 namespace elixir::tools {
 namespace {
@@ -286,6 +287,7 @@ void declare_train_flags(Flags& flags, TrainOptions& options) {
   declare_training(flags, options);
   declare_checkpoints_and_evaluation(flags, options);
   declare_capture(flags, options);
+  declare_isolation_flags(flags, options.isolation);
   declare_decided_by_plan(flags, options);
 }
 
@@ -368,6 +370,7 @@ TrainOptions resume_options(const TrainOptions& flags,
   options = read_options(document->root(), now);
   options.resume = flags.resume;
   options.dry_run = flags.dry_run;
+  options.isolation = flags.isolation;
   options.optimizer = flags.optimizer;
   options.precision = flags.precision;
   options.accumulation_steps = flags.accumulation_steps;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "model/model_file.h"
 #include "program/choices.h"
 #include "tools/common/cli.h"
 
@@ -39,6 +40,7 @@ struct TrainOptions {
   std::optional<std::string> weights, export_path;
   bool init = false;
   std::int64_t eval_every = 0, eval_batches = 16;
+  model::Isolation isolation;  ///< of the reading of the model; no part of a run's configuration
   bool dry_run = false;
   std::optional<std::int64_t> log_every;  ///< nullopt: about twenty lines; 0: none
 

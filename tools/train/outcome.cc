@@ -63,7 +63,7 @@ std::optional<std::array<double, schedule::kStreamCount>> late_ns_of(
 
 void export_trained(const RunFacts& facts, train::TrainingRun& run, const Context& context) {
   train::export_model(*facts.options.export_path,
-                      facts.options.model,
+                      facts.inputs.model,
                       facts.inputs.run.captured.program,
                       train::training_state_of(run.trainer()).model,
                       overwrite_of_export(facts.options, context));

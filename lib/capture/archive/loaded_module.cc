@@ -17,10 +17,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include "capture/archive/source_check.h"
 #include "capture/record/graph/script_operators.h"
 #include "capture/record/refused/allowed_operators.h"
-#include "capture/record/refused/arithmetic_trap.h"
 #include "capture/record/refused/load_scope.h"
 #include "core/deep_stack.h"
 #include "core/error.h"
@@ -146,7 +144,7 @@ class Replacer {
   void fill(const at::Tensor& tensor) const {
     if (!tensor.is_cpu()) return;
     if (const auto range = data_of(tensor)) {
-      archive_.fetch_weights(*range, 0, tensor.storage().mutable_data(), tensor.storage().nbytes());
+      archive_.file().read(*range, 0, tensor.storage().nbytes(), tensor.storage().mutable_data());
     } else if (tensor.storage().nbytes() > 0 && tensor.storage().data() == nullptr) {
       throw Error(ErrorCode::kBufferWithoutData,
                   "a tensor of the model that is neither parameter nor buffer has no data in {}",
@@ -155,10 +153,10 @@ class Replacer {
     }
   }
 
-  [[nodiscard]] std::optional<ByteRange> data_of(const at::Tensor& tensor) const {
+  [[nodiscard]] std::optional<model::Record> data_of(const at::Tensor& tensor) const {
     if (!tensor.is_cpu()) return std::nullopt;
     const auto range = archive_.skipped_at(tensor.storage().data());
-    if (range) archive_.check_weights(*range, tensor.storage().nbytes());
+    if (range) archive_.file().check(*range, tensor.storage().nbytes());
     return range;
   }
 
@@ -171,7 +169,8 @@ class Replacer {
     return device_.is_meta() ? at::empty({elements}, options) : at::zeros({elements}, options);
   }
 
-  const at::Tensor& memory_of(const at::Tensor& original, const std::optional<ByteRange>& data) {
+  const at::Tensor& memory_of(const at::Tensor& original,
+                              const std::optional<model::Record>& data) {
     auto [found, fresh] = memory_.try_emplace(original.storage().unsafeGetStorageImpl());
     if (!fresh) return found->second;
     const auto elements = static_cast<std::int64_t>(original.storage().nbytes()) /
@@ -181,7 +180,7 @@ class Replacer {
     } else {
       const at::Tensor host =
           at::zeros({elements}, at::TensorOptions().dtype(original.scalar_type()));
-      archive_.fetch_weights(*data, 0, host.mutable_data_ptr(), original.storage().nbytes());
+      archive_.file().read(*data, 0, original.storage().nbytes(), host.mutable_data_ptr());
       found->second = host.to(device_, dtype_for(original));
     }
     return found->second;
@@ -282,41 +281,6 @@ void put_on_device(LoadedModule& loaded,
   replace_tensors(loaded.module._ivalue(), replacement);
 }
 
-/// The class that an attribute of this type holds; nullptr where it may hold something else.
-c10::ClassTypePtr class_of(const c10::TypePtr& type) {
-  if (const auto optional = type->cast<c10::OptionalType>()) {
-    return optional->getElementType()->cast<c10::ClassType>();
-  }
-  return type->cast<c10::ClassType>();
-}
-
-/// Refuses objects in the place of those of another class. LibTorch sets attributes without looking
-/// at their types, and reads them without looking at how many there are.
-void check_classes(const torch::jit::Module& module) {
-  std::vector<c10::intrusive_ptr<c10::ivalue::Object>> open{module._ivalue()};
-  std::unordered_set<const void*> seen;
-  while (!open.empty()) {
-    const c10::intrusive_ptr<c10::ivalue::Object> object = std::move(open.back());
-    open.pop_back();
-    if (!seen.insert(object.get()).second) continue;
-    const c10::ClassTypePtr type = object->type();
-    for (std::size_t i = 0; i < type->numAttributes(); ++i) {
-      const c10::TypePtr& declared = type->getAttribute(i);
-      const c10::ClassTypePtr wanted = class_of(declared);
-      if (wanted == nullptr) continue;
-      TORCH_CHECK(i < object->slots().size(), "`", type->getAttributeName(i), "` is missing");
-      const c10::IValue value = object->getSlot(i);
-      if (value.isNone() && declared->kind() == c10::TypeKind::OptionalType) continue;
-      TORCH_CHECK(value.isObject() && *value.toObject()->type() == *wanted,
-                  "`",
-                  type->getAttributeName(i),
-                  "` is no object of the class ",
-                  wanted->repr_str());
-      open.push_back(value.toObject());
-    }
-  }
-}
-
 }  // namespace
 
 LoadedModule load_module(const std::shared_ptr<Archive>& archive,
@@ -324,12 +288,9 @@ LoadedModule load_module(const std::shared_ptr<Archive>& archive,
                          std::optional<at::ScalarType> floating) {
   LoadedModule loaded;
   try {
-    refuse_code_that_runs_on_loading(archive);
     run_on_deep_stack([&] {
       const LoadScope scope;
-      const ArithmeticTrap trap;
       loaded.module = torch::jit::load(archive, c10::kCPU);
-      check_classes(loaded.module);
       refuse_what_is_not_allowed(loaded.module);
       guard_lists(loaded.module);
     });

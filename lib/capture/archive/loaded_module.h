@@ -23,8 +23,8 @@ struct LoadedTensor {
   at::Tensor tensor;               ///< in the module; on meta or on the requested device
   std::vector<std::string> names;  ///< named_parameters() / named_buffers() order
   bool is_parameter = false;
-  std::optional<ByteRange> data;  ///< its storage's in the archive; nullopt when saved without data
-  std::uint64_t first_byte = 0;   ///< where in `data` the storage of `tensor` begins
+  std::optional<model::Record> data;  ///< its storage's; nullopt when saved without data
+  std::uint64_t first_byte = 0;       ///< where in `data` the storage of `tensor` begins
 };
 
 struct LoadedModule {

@@ -68,11 +68,15 @@ const LoadedTensor& named(const LoadedModule& loaded, const std::string& name) {
 }  // namespace
 
 Model Model::load(const std::string& path) {
+  return load(model::DataFile::open(path));
+}
+
+Model Model::load(std::shared_ptr<const model::DataFile> file) {
   install_meta_allocator();
   install_script_operators();
   Model model;
   model.state_ = std::make_shared<State>();
-  model.state_->archive = Archive::open(path);
+  model.state_->archive = Archive::open(std::move(file));
   model.state_->loaded = load_module(model.state_->archive, c10::kMeta);
   model.state_->traced = read_traced_inputs(model.state_->archive);
   return model;
@@ -140,10 +144,10 @@ at::Tensor Model::read(const std::string& name) const {
   }
   const auto bytes = static_cast<std::int64_t>(loaded.tensor.storage().nbytes());
   const at::Tensor memory = at::empty({bytes}, at::TensorOptions().dtype(at::kByte));
-  state_->archive->fetch_weights(*loaded.data,
-                                 loaded.first_byte,
-                                 memory.mutable_data_ptr(),
-                                 static_cast<std::uint64_t>(bytes));
+  state_->archive->file().read(*loaded.data,
+                               loaded.first_byte,
+                               static_cast<std::uint64_t>(bytes),
+                               memory.mutable_data_ptr());
   at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(loaded.tensor.scalar_type()));
   tensor.set_(memory.storage(),
               loaded.tensor.storage_offset(),

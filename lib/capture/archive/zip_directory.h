@@ -23,7 +23,4 @@ struct ZipEntry {
 /// reader.
 [[nodiscard]] std::vector<ZipEntry> read_zip_directory(int descriptor, std::uint64_t file_bytes);
 
-/// Extends the CRC-32 (ISO 3309) `checksum` by `count` bytes. Start with 0.
-[[nodiscard]] std::uint32_t crc32(std::uint32_t checksum, const void* bytes, std::size_t count);
-
 }  // namespace elixir::capture

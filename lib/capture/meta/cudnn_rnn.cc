@@ -80,7 +80,7 @@ void check_state(const at::Tensor& state, const at::Tensor& expected, const char
 }
 
 /// check_attributes: all tensors have the input's dtype.
-void check_dtypes(const Call& call) {
+void check_recurrent_dtypes(const Call& call) {
   const at::ScalarType dtype = call.tensor("input").scalar_type();
   const auto check = [dtype](const char* what, const at::Tensor& tensor) {
     TORCH_CHECK(!tensor.defined() || tensor.scalar_type() == dtype,
@@ -137,7 +137,7 @@ void check_weights(const CudnnRnn& rnn, const Call& call) {
 Values cudnn_rnn(const Target&, const Call& call) {
   const Layers layers(call);
   const CudnnRnn& rnn = layers.rnn;
-  check_dtypes(call);
+  check_recurrent_dtypes(call);
   const at::Tensor input = call.tensor("input");
   const at::Tensor memory = call.tensor_or_undefined("cx");
   const at::Tensor hidden = layers.states(rnn.recurrent_width(), call.tensor("hx"));

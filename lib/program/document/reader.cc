@@ -439,11 +439,16 @@ void resolve_modules(const JsonCursor& root, ReadOperators& read, Program& progr
 }  // namespace
 
 Profile load_profile(const std::string& path) {
+  return read_profile(read_file(path), path);
+}
+
+Profile read_profile(std::string text, const std::string& name) {
   Profile profile;
   Program& program = profile.program;
   ReadOperators read;
-  const auto document = JsonDocument::load(
-      path,
+  const auto document = JsonDocument::parse(
+      std::move(text),
+      name,
       kProfileSchema,
       1,
       {{"operators", [&read](const JsonCursor& cursor) { read_operator(cursor, read); }},

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/files.h"
+#include "model/model_file.h"
 #include "program/program.h"
 #include "train/run/checkpoint.h"
 
@@ -23,17 +24,17 @@ void export_safetensors(const std::string& path,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite);
 
-/// Exports the module of `model_path` with these weights. torch.jit.load can load it, and its
-/// traced inputs are kept. Throws the same errors.
+/// Exports the module of `archive` with these weights. torch.jit.load can load it, and its traced
+/// inputs are kept. Throws the same errors.
 void export_torchscript(const std::string& path,
-                        const std::string& model_path,
+                        model::ModelFile archive,
                         const program::Program& program,
                         const std::vector<StateTensor>& model,
                         Overwrite overwrite);
 
 /// Chooses the format by the suffix of `path`.
 void export_model(const std::string& path,
-                  const std::string& model_path,
+                  const model::ModelFile& archive,
                   const program::Program& program,
                   const std::vector<StateTensor>& model,
                   Overwrite overwrite);

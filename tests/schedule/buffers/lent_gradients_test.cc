@@ -67,14 +67,14 @@ TEST(LentGradients, TakeActivationsThatAreBackBeforeTheyAreWritten) {
   int meetings = 0;
   for (const Buffer& buffer : waiting) {
     EXPECT_EQ(buffer.arena, Arena::kDevice);
-    const Task& reload = task_with(schedule, [&](const Task& task) {
+    const Task reload = task_with(schedule, [&](const Task& task) {
       return task.kind == TaskKind::kReload && task.source == buffer.id;
     });
     EXPECT_EQ(reload.stream, Stream::kCompute);
     for (const Buffer& other : schedule.buffers) {
       if (other.id == buffer.id || !overlap(buffer, other)) continue;
       ASSERT_EQ(other.role, BufferRole::kGradients) << "another activation is there";
-      const Task& store = task_with(schedule, [&](const Task& task) {
+      const Task store = task_with(schedule, [&](const Task& task) {
         return task.kind == TaskKind::kStoreGradient && task.destination == other.id;
       });
       EXPECT_LT(reload.id, store.id);

@@ -15,8 +15,9 @@
 #include "capture/record/dispatch/meta_call.h"
 #include "capture/record/dispatch/session.h"
 #include "capture/record/refused/allowed_operators.h"
-#include "capture/record/refused/arithmetic_trap.h"
 #include "capture/record/refused/enumerations.h"
+#include "capture/record/refused/real_calls.h"
+#include "process/place.h"
 
 namespace elixir::capture {
 namespace {
@@ -60,7 +61,7 @@ void check_allowed(const c10::OperatorHandle& op, Session* session) {
   static thread_local std::unordered_map<c10::OperatorName, bool> known;
   const auto [found, fresh] = known.try_emplace(op.operator_name(), false);
   if (fresh) found->second = is_allowed(op.schema());
-  note_operator(found->first.name.c_str());
+  process::note_operator(found->first.name);
   if (found->second) return;
   const std::string& name = found->first.name;
   if (session == nullptr) throw refused_operator(name, "its code");
@@ -99,12 +100,25 @@ void keep_on_meta(const Session& session, const c10::OperatorHandle& op, Stack& 
   }
 }
 
+/// LibTorch folds constants while it compiles a model's code.
+void compute_while_loading(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  static const std::string kPlace = "its code";
+  const std::string& name = op.operator_name().name;
+  // One that is made of others is looked at through them.
+  const bool made_of_others =
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (!made_of_others && !may_compute_constants(op)) throw refused_on_real_data(name, kPlace);
+  op.redispatchBoxed(after(keys, kChooseKey), stack);
+  if (!results_are_within_storage(op, *stack)) throw refused_view(name, kPlace);
+  clear_uninitialised(op, *stack);
+}
+
 void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   Session* session = Session::current();
   check_allowed(op, session);
   check_enumerations(op.schema(), arguments_of(op, *stack));
   if (session == nullptr) {
-    op.redispatchBoxed(after(keys, kChooseKey), stack);
+    compute_while_loading(op, keys, stack);
     return;
   }
   const OperatorFacts& facts = session->facts_of(op);
@@ -138,7 +152,11 @@ void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stac
   try {
     StepPosition& position = session->position();
     session->recorder().begin(op, *stack, position.phase(), position.module_of_call());
+    process::note_module(position.place());
     run();
+    if (!results_are_within_storage(op, *stack)) {
+      throw refused_view(session->facts_of(op).name, position.place());
+    }
     session->recorder().end(op, *stack);
   } catch (const UnheldDType& error) {
     session->refuse(Error(ErrorCode::kUnsupportedModel,

@@ -12,6 +12,8 @@
 #include "capture/record/dispatch/boxed_call.h"
 #include "capture/record/dispatch/fallbacks.h"
 #include "capture/record/dispatch/missing_kernel.h"
+#include "capture/record/refused/allowed_operators.h"
+#include "capture/record/refused/real_calls.h"
 
 namespace elixir::capture {
 namespace {
@@ -123,9 +125,13 @@ void run_on_meta(Session& session,
       name_device(arguments, c10::kCPU);
       put_back(arguments, *stack);
     }
+    if (!may_compute_constants(op)) {
+      session.refuse(refused_on_real_data(facts.name, session.position().place()));
+    }
     // What the kernel allocates for itself must have data, too.
     const OutsideCapture outside;
     op.redispatchBoxed(after(keys, kRecordKey), stack);
+    clear_uninitialised(op, *stack);
     return;
   }
   if (facts.reads_data && !compared_by_geometry(facts, Call(op.schema(), arguments))) {

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
-#include <set>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -369,21 +366,8 @@ std::string refused_part(const torch::jit::Node& node) {
   return op != nullptr && is_allowed(op->schema()) ? std::string() : name;
 }
 
-/// The function that a node calls, where the node says which.
-const torch::jit::Function* callee_of(const torch::jit::Node& node) {
-  if (node.kind() == c10::prim::CallFunction) {
-    const auto type = node.input(0)->type()->cast<c10::FunctionType>();
-    return type == nullptr ? nullptr : type->function();
-  }
-  if (node.kind() != c10::prim::CallMethod) return nullptr;
-  const auto type = node.input(0)->type()->cast<c10::ClassType>();
-  return type == nullptr ? nullptr : type->findMethod(node.s(c10::attr::name));
-}
-
-/// Uses a worklist, because a file can nest to any depth. Returns what the graph calls.
-std::set<const torch::jit::Function*> check_graph(torch::jit::Graph& graph,
-                                                  const std::string& function) {
-  std::set<const torch::jit::Function*> callees;
+/// Uses a worklist, because a file can nest to any depth.
+void check_graph(torch::jit::Graph& graph, const std::string& function) {
   std::vector<torch::jit::Block*> open{graph.block()};
   while (!open.empty()) {
     torch::jit::Block* const block = open.back();
@@ -391,42 +375,9 @@ std::set<const torch::jit::Function*> check_graph(torch::jit::Graph& graph,
     for (torch::jit::Node* node : block->nodes()) {
       const std::string refused = refused_part(*node);
       if (!refused.empty()) throw refused_operator(refused, "function " + function);
-      if (const torch::jit::Function* callee = callee_of(*node)) callees.insert(callee);
       for (torch::jit::Block* inner : inner_blocks(*node)) open.push_back(inner);
     }
   }
-  return callees;
-}
-
-using Callees = std::map<const torch::jit::Function*, std::set<const torch::jit::Function*>>;
-
-/// The longest chain of calls, from functions that call nothing upwards; `limit` where it is not
-/// less, or calls go round.
-int depth_of(const Callees& callees, int limit) {
-  std::map<const torch::jit::Function*, std::size_t> left;  // callees that are not done
-  std::map<const torch::jit::Function*, std::vector<const torch::jit::Function*>> callers;
-  std::vector<const torch::jit::Function*> level;
-  for (const auto& [caller, called] : callees) {
-    for (const torch::jit::Function* callee : called) {
-      if (callees.count(callee) == 0) continue;  // LibTorch's own
-      ++left[caller];
-      callers[callee].push_back(caller);
-    }
-    if (left[caller] == 0) level.push_back(caller);
-  }
-  std::size_t done = 0;
-  int depth = 0;
-  for (; !level.empty() && depth < limit; ++depth) {
-    std::vector<const torch::jit::Function*> next;
-    for (const torch::jit::Function* function : level) {
-      ++done;
-      for (const torch::jit::Function* caller : callers[function]) {
-        if (--left[caller] == 0) next.push_back(caller);
-      }
-    }
-    level = std::move(next);
-  }
-  return done == callees.size() ? depth : limit;
 }
 
 }  // namespace
@@ -454,22 +405,27 @@ Error refused_operator(const std::string& op, const std::string& place) {
           "machines or classes of other libraries: take the call out of the module");
 }
 
+Error refused_on_real_data(const std::string& op, const std::string& place) {
+  return Error(ErrorCode::kUnsupportedModel,
+               "the model calls {} on constants in {}, which Elixir does not compute",
+               op,
+               place)
+      .help(
+          "compute the constant before the model is exported, and keep it in a buffer; or write it "
+          "with other operators");
+}
+
+Error refused_view(const std::string& op, const std::string& place) {
+  return Error(ErrorCode::kUnsupportedModel, "{} in {} makes a view beyond its storage", op, place)
+      .help("look at the sizes, strides and offset that the model gives to it");
+}
+
 void refuse_what_is_not_allowed(const torch::jit::Module& module) {
-  const auto unit = module._ivalue()->compilation_unit();
-  Callees callees;
-  for (torch::jit::Function* function : unit->get_functions()) {
+  for (torch::jit::Function* function : module._ivalue()->compilation_unit()->get_functions()) {
     const std::string name = function->qualname().qualifiedName();
     const torch::jit::GraphFunction* graph = torch::jit::tryToGraphFunction(*function);
     if (graph == nullptr) throw refused_operator(name, "the module");
-    callees[function] = check_graph(*graph->graph(), name);
-  }
-  // LibTorch inlines calls one in the other, and needs stack for each.
-  constexpr int kDeepest = 500;
-  if (depth_of(callees, kDeepest) >= kDeepest) {
-    throw Error(ErrorCode::kUnsupportedModel,
-                "functions of the model call each other {} deep or deeper",
-                kDeepest)
-        .help("call them in a loop, or one after the other");
+    check_graph(*graph->graph(), name);
   }
 }
 

@@ -21,11 +21,15 @@
 
 namespace elixir::capture {
 
-/// Whether a model may call the operator.
+/// Whether a model may call the operator, and the replay of a document too.
 [[nodiscard]] bool is_allowed(const c10::FunctionSchema& schema);
 
 /// The kUnsupportedModel error for an operator in a function or module.
 [[nodiscard]] Error refused_operator(const std::string& op, const std::string& place);
+
+/// The same for an operator that does not compute with real data, or a view beyond its storage.
+[[nodiscard]] Error refused_on_real_data(const std::string& op, const std::string& place);
+[[nodiscard]] Error refused_view(const std::string& op, const std::string& place);
 
 /// Checks all code of a module. The caller must do this before any of it runs. Throws
 /// kUnsupportedModel for the first call that is not allowed.
