@@ -57,7 +57,9 @@ struct alignas(16) Vector { u32 part[4]; };
 struct alignas(8) Flags { unsigned char flag[8]; };
 
 __device__ __forceinline__ float wide_f(float x) { return x; }
-__device__ __forceinline__ float wide_b(u16 x) { return __uint_as_float(static_cast<u32>(x) << 16); }
+__device__ __forceinline__ float wide_b(u16 x) {
+  return __uint_as_float(static_cast<u32>(x) << 16);
+}
 __device__ __forceinline__ float wide_h(u16 x) {
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x));
