@@ -41,7 +41,7 @@ struct Documents {
   elixir::hardware::HardwareProfile hardware;
 };
 
-/// Contains every key of both answers. Those that do not apply are null.
+/// Contains every key of both answers. A key that does not apply is null.
 Json answer_document(const std::string& strategy) {
   return {{"plan", nullptr},
           {"strategy", strategy},

@@ -285,7 +285,7 @@ class SourceWriter {
     }
   }
 
-  /// Such an input waits in registers as it is: two numbers in each.
+  /// Whether the tensor has 16 bits a number: it waits in registers as it is, two numbers in each.
   [[nodiscard]] bool is_16_bits(std::size_t t) const {
     return tensor(t).dtype == c10::kBFloat16 || tensor(t).dtype == c10::kHalf;
   }

@@ -115,7 +115,7 @@ class Page {
         note);
   }
 
-  /// Of the whole step.
+  /// Matrix work of the whole step.
   [[nodiscard]] std::int64_t work() const {
     std::int64_t flops = 0;
     for (const program::Operator& op : program_.operators) flops += op.flops;
