@@ -202,11 +202,8 @@ constexpr const char* kDetails =
     "profile\n"
     "of this machine, and that file is replaced unless -o names another.\n"
     "\n"
-    "--run makes the figures those of a step: a run's trace.json says what its tasks took beside "
-    "each\n"
-    "other, in the memory that it has. Searching again with the corrected profile finds a plan "
-    "that\n"
-    "suits them.\n"
+    "--run corrects the figures by a run of elixir-train: its trace.json says how long tasks take\n"
+    "beside each other, in the memory of a training. Search again with the corrected profile.\n"
     "\n"
     "LibTorch's number of threads (OMP_NUM_THREADS) is the number of threads measured with. "
     "Measure\n"
@@ -275,7 +272,7 @@ int main(int argc, char** argv) {
         .text("--profile",
               "PROFILE",
               &options.run.profile,
-              "the model's profile that it was made for")
+              "the model's profile that the plan was made for")
         .reads();
     flags.group("Output");
     flags.text("--name", "NAME", &options.name, "name of the profile")

@@ -62,8 +62,8 @@ def snapshot_of(run):
             entries.append({"action": "snapshot", "addr": 0, "size": 0})
     segments = [{"address": address, "total_size": size, "segment_type": kind, "stream": stream,
                  "is_expandable": expandable,
-                 "blocks": [{"size": s, "state": state, "requested_size": requested} for s, state,
-                            requested in blocks]}
+                 "blocks": [{"size": s, "state": state, "requested_size": requested}
+                            for s, state, requested in blocks]}
                 for address, size, kind, stream, expandable, blocks in run["segments"]]
     return {"device_traces": [entries], "segments": segments}
 

@@ -103,8 +103,8 @@ def known_sizes(order, calls, keys):
 def scripts_of(calls, keys, freed_after, events):
     """Walks one step's events along the calls; yields (call, script)."""
     freed_at = {number: i for i, (allocates, number, _) in enumerate(events) if not allocates}
-    allocations = [(i, number, size) for i,
-                   (allocates, number, size) in enumerate(events) if allocates]
+    allocations = [(i, number, size)
+                   for i, (allocates, number, size) in enumerate(events) if allocates]
     position = 0
     order = sorted(set(calls) | set(keys))
     for index, call in enumerate(order):

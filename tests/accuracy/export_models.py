@@ -65,8 +65,8 @@ class Unet(nn.Module):
     def __init__(self, widths=(64, 128, 256, 512), classes=21):
         super().__init__()
         self.down = nn.ModuleList(DoubleConvolution(a, b) for a, b in zip((3,) + widths, widths))
-        self.lift = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, stride=2) for a,
-                                  b in zip(widths, widths[1:]))
+        self.lift = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, stride=2)
+                                  for a, b in zip(widths, widths[1:]))
         self.up = nn.ModuleList(DoubleConvolution(2 * a, a) for a in widths[:-1])
         self.head = nn.Conv2d(widths[0], classes, 1)
 
@@ -243,8 +243,8 @@ def drop_weights(module):
 def export_own(exporter, name, batch, dtype, path):
     make, _ = OWN[name]
     inputs = make.inputs(batch, dtype)
-    tensors = {key: torch.empty(sizes, dtype=kind, device="meta") for key,
-               (kind, sizes, _) in inputs.items()}
+    tensors = {key: torch.empty(sizes, dtype=kind, device="meta")
+               for key, (kind, sizes, _) in inputs.items()}
     module = make().train().to(dtype)
     drop_weights(module)
     exporter.trace(module, tensors, on_meta=True).save(str(path))

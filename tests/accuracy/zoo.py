@@ -333,16 +333,16 @@ def page(results, targets):
                 reasons[answer["refused"].replace("|", "\\|")].append(
                     f"{result['family']} ({target})")
     lines += ["", "Refused:", "", "| reason | families |", "| --- | --- |"]
-    lines += [f"| {reason} | {', '.join(families)} |" for reason,
-              families in sorted(reasons.items(), key=lambda r: -len(r[1]))]
+    lines += [f"| {reason} | {', '.join(families)} |"
+              for reason, families in sorted(reasons.items(), key=lambda r: -len(r[1]))]
     exports = collections.defaultdict(list)
     for result in results:
         if "not_exported" in result:
             exports[result["not_exported"].replace("|", "\\|")].append(
                 f"{result['source']} {result['family']}")
     lines += ["", "Not exported:", "", "| reason | families |", "| --- | --- |"]
-    lines += [f"| {reason} | {', '.join(families)} |" for reason,
-              families in sorted(exports.items(), key=lambda r: -len(r[1]))]
+    lines += [f"| {reason} | {', '.join(families)} |"
+              for reason, families in sorted(exports.items(), key=lambda r: -len(r[1]))]
     return "\n".join(lines) + "\n"
 
 

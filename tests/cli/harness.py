@@ -39,8 +39,9 @@ def schema(name):
 def clean_environment(**extra):
     """This process's environment without what changes colours and language."""
     dropped = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "LC_ALL", "LC_CTYPE", "LANG", "TERM"}
-    environment = {k: v for k,
-                   v in os.environ.items() if k not in dropped and not k.startswith("ELIXIR_")}
+    environment = {k: v
+                   for k, v in os.environ.items()
+                   if k not in dropped and not k.startswith("ELIXIR_")}
     environment.update({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
     environment.update(extra)
     return environment

@@ -712,8 +712,8 @@ class Compare(ProfileTest):
         now = json.loads((self.directory / "grown.profile.json").read_text(encoding="utf-8"))
         self.assertEqual(
             comparison["peak_allocated_bytes"],
-            {side: p["memory"]["peak_allocated_bytes"] for side,
-             p in (("before", before), ("now", now))},
+            {side: p["memory"]["peak_allocated_bytes"]
+             for side, p in (("before", before), ("now", now))},
         )
         new = [module["module"] for module in comparison["modules"] if module["presence"] == "new"]
         self.assertEqual(new, ["blocks.3"])

@@ -197,8 +197,8 @@ class Found(SearchTest):
             self.assertEqual(documents["none"][key], 0)
         # Gradients that stay on the device lend their memory.
         self.assertGreater(documents["all"]["in_gradients_bytes"], 0)
-        host = {choice: document["predicted"]["host_bytes"] for choice,
-                document in documents.items()}
+        host = {choice: document["predicted"]["host_bytes"]
+                for choice, document in documents.items()}
         self.assertGreaterEqual(host["all"] - host["none"], documents["all"]["offloaded_bytes"])
         result = self.succeeds(*inputs, "--offload", "all", "--force")
         self.assertRegex(
@@ -367,7 +367,7 @@ class NotFound(SearchTest):
         result = self.succeeds(*self.inputs(), "--gpu-memory", "1MiB", code=1)
         self.assertIn("no feasible plan: GPU memory is short of", result.out)
         self.assertIn("= help: --gpu-memory", result.out)
-        self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves those")
+        self.assertRegex(result.out, r"= note: of the least, .* are .*: no plan moves them")
         limit = self.minimum()["minimum_gpu_memory_bytes"] - 2**16
         result = self.succeeds(*self.inputs(), "--gpu-memory", limit, "--no-progress", code=1)
         self.assertRegex(result.out,

@@ -98,8 +98,9 @@ class StartedTest(TrainTest):
     def start_rank(self, variables, *flags, command=(), **environment):
         said = tempfile.TemporaryFile()
         self.addCleanup(said.close)
-        clean = {k: v for k,
-                 v in clean_environment(OMP_NUM_THREADS="1").items() if not k.startswith(LAUNCHERS)}
+        clean = {k: v
+                 for k, v in clean_environment(OMP_NUM_THREADS="1").items()
+                 if not k.startswith(LAUNCHERS)}
         process = subprocess.Popen(
             [*command, self.binary, *map(str, flags)], cwd=self.directory,
             env={**clean, **variables, **environment}, stdin=subprocess.DEVNULL,

@@ -145,7 +145,7 @@ class Runs(CommonBehaviour, TrainTest):
         lanes = clean_environment(OMP_NUM_THREADS="1", ELIXIR_CPU_LANES="1")
         result = self.succeeds(*self.flags(), env=lanes)
         self.assertRegex(result.out, r"\ncritical path, measured: [a-z-]+ \d+ %")
-        self.assertRegex(result.out, r"\nbusy times are those of one step, which took [\d.]+ .?s\n")
+        self.assertRegex(result.out, r"\nbusy times are from one step, which took [\d.]+ .?s\n")
         summary = json.loads((self.directory / "run/summary.json").read_text())
         measured = summary["measured"]
         for stream in measured["streams"]:

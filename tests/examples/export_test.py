@@ -162,8 +162,8 @@ class ExportTest(unittest.TestCase):
         module, _ = self.load(self.tiny("t5-tiny", "--dropout", "0"))
         with torch.no_grad(), Watch() as watch:
             module(*self.inputs("t5-tiny", module))
-        masks = [kwargs.get("attn_mask") for function, _,
-                 kwargs in watch.attention if "flash" in function]
+        masks = [kwargs.get("attn_mask")
+                 for function, _, kwargs in watch.attention if "flash" in function]
         self.assertEqual(len(masks), 6)  # two layers: encoder, decoder, cross-attention
         self.assertEqual(sum(mask is None for mask in masks), 2)
         for mask in masks:

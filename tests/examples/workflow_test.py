@@ -52,8 +52,9 @@ class WorkflowTest(unittest.TestCase):
         (self.directory / "examples").symlink_to(ROOT / "examples")
         self.steps = dict(step for step in read_steps(WORKFLOW.read_text(encoding="utf-8"))
                           if step[1])
-        self.environment = {k: v for k,
-                            v in os.environ.items() if not k.startswith(("ELIXIR_", "GITHUB_"))}
+        self.environment = {k: v
+                            for k, v in os.environ.items()
+                            if not k.startswith(("ELIXIR_", "GITHUB_"))}
         self.environment.update(
             ELIXIR_TOOLS=os.environ["ELIXIR_TEST_TOOLS"],
             PYTHON=PYTHON,

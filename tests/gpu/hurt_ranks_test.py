@@ -61,8 +61,8 @@ class HurtRanks(unittest.TestCase):
 
     @classmethod
     def environment(cls, **variables):
-        clean = {name: value for name,
-                 value in os.environ.items() if not name.startswith(LAUNCHERS)}
+        clean = {name: value
+                 for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
         return clean | {name: str(value) for name, value in variables.items()}
 
     @classmethod

@@ -38,8 +38,9 @@ def elementwise(text: str) -> list[str]:
     functions = {}
     for entry in re.split(r"^- func: ", text, flags=re.MULTILINE)[1:]:
         functions[entry[: entry.index("(")]] = entry
-    structured = {name for name,
-                  entry in functions.items() if "structured_inherits: TensorIteratorBase" in entry}
+    structured = {name
+                  for name, entry in functions.items()
+                  if "structured_inherits: TensorIteratorBase" in entry}
     names = set()
     for name, entry in functions.items():
         delegate = re.search(r"structured_delegate: (\S+)", entry)
