@@ -63,7 +63,7 @@ Evaluated resident_plan(const Problem& problem) {
   Layout layout = pack(singles(problem.items()), bytes / kChunks);
   for (Members& chunk : private_chunks(problem.items())) layout.push_back(std::move(chunk));
   plan.chunks = chunks_of(layout, problem.program(), plan);
-  // Where a rank has only a shard, every chunk keeps its block, so that it is gathered once.
+  // If a rank has only a shard, every chunk keeps its block, so that it is gathered once.
   problem.set_cache(
       plan, plan::grid_of(plan).shards() > 1 ? static_cast<std::int64_t>(plan.chunks.size()) : 0);
   std::string description = fmt::format("{} chunks: all stay on the device", plan.chunks.size());
