@@ -95,17 +95,20 @@ def main():
     device, libtorch = runs[0]["device"], runs[0]["libtorch"]
     text = f"""# Accuracy of predicted memory
 
-**The rules were fitted on the {len(runs)} runs of this table: {predicted_runs} are predicted,
-allocated memory equal to the byte in {equal["allocated"]}, reserved memory in {equal["reserved"]}.
-111 other models were predicted blind, and then recorded (26 of them before this page kept tables):
-transformers were exact but for two (0.01 % and less than 0.0005 %). Where convolutions and
-recurrent layers were guessed, nets were off by up to 10 % (allocated) and 14 % (reserved), one
-segmentation net by 18 %. Since cuDNN is asked, 37 nets with convolutions were off by up to 0.3 %
-and 1.5 %. Of six recurrent nets one was off by 6 % and 10 %, before there were formulas for what
-cuDNN says of them; the last three were equal.**
+The rules were fitted on the {len(runs)} runs of this page.
+111 other models were first predicted and then recorded.
 
-So the table shows that the rules describe these runs. It does not show how far off another model
-may be. For that, each profile says which of its calls are exact, measured and modelled
+| models | allocated memory | reserved memory |
+| --- | --- | --- |
+| the {len(runs)} runs of this page, {predicted_runs} predicted | equal in {equal["allocated"]} \
+| equal in {equal["reserved"]} |
+| other transformers | equal but for two: 0.01 %, less than 0.0005 % | |
+| 37 other convolution nets, cuDNN asked | off by at most 0.3 % | 1.5 % |
+| 3 other recurrent nets | equal | equal |
+| convolutions, recurrent layers guessed (`--cudnn none`) | off by up to 10 %, one net 18 % | 14 % |
+
+The rules describe these runs. How far off another model may be does not follow from the table:
+each profile says which of its calls are exact, measured and modelled
 ([memory-report.md](memory-report.md#how-certain-the-peaks-are)).
 
 The table compares what `elixir-profile` predicts without a GPU with what training steps of the same
