@@ -201,7 +201,7 @@ class ActivationSearch {
     return step_ns - best_ns > best_ns / kParts;
   }
 
-  /// More and less on the host of what `choice` keeps, or `keeps_more`, where that can matter.
+  /// Tries `choice`, and `keeps_more`, with more and less on the host, if that can matter.
   void add_on_host(ActivationChoice choice, const ActivationChoice* keeps_more) {
     if (moves_nothing() || host_would_gain_little()) return;
     const auto with_share = [](ActivationChoice with, double share) {
