@@ -250,8 +250,7 @@ void measure_among(const Groups& groups,
 const Registration kContention({
     "contention",
     "rate alone over rate beside another work, for every pair of works that share a link, memory "
-    "or "
-    "cores",
+    "or cores",
     "units of all works timed by the wall clock while each runs on a thread of its own; on the CPU "
     "device AdamW and a memory copy, each by half the threads",
     56.0,
